@@ -1,0 +1,111 @@
+"""What any ledger must do, whatever it is stored in.
+
+The order is always: ``reserve`` (durable before any engine call), run, ``commit`` with the answer (durable before the answer is sent).
+A fault between the two ends in ``forfeit``: the charge stays spent. Nothing is ever refunded after a reservation, and there is no
+operation that lowers what was spent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from lapwing.kernel.accounting import Budget, Cost
+from lapwing.kernel.permit import Permit
+
+
+class State(Enum):
+    """Life of one charge. It starts RESERVED and ends COMMITTED or FORFEITED; it never goes back."""
+
+    RESERVED = "reserved"
+    COMMITTED = "committed"
+    FORFEITED = "forfeited"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One thing to be paid for. The key is (analyst, request_id): asking twice with one key pays once."""
+
+    analyst: str
+    request_id: str
+    digest: str
+    """Digest of the certified plan: canonical query, data-set version and parameters."""
+    cost: Cost
+    version: int
+    """Version of the prepared snapshot the plan was certified for."""
+    summary: str
+    """Short public text for the history (the statement); never a value from the data."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    """A committed answer, returned bit for bit on replay."""
+
+    charge_id: int
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row of the history. Entries are appended, never changed; a charge's state changes are entries too."""
+
+    entry_id: int
+    at: str
+    """UTC, ISO 8601."""
+    kind: str
+    """reserve | commit | forfeit | register | budget | override | close | reopen | version"""
+    analyst: str
+    charge_id: int | None
+    cost: Cost
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """What a data set has, and has spent (reservations count as spent)."""
+
+    budget: Budget
+    spent: Cost
+
+    @property
+    def remaining(self) -> Cost:
+        """What is left, in ledger units."""
+        return Cost(
+            loss=self.budget.loss_total - self.spent.loss,
+            delta=self.budget.delta_total - self.spent.delta,
+        )
+
+
+class Ledger(Protocol):
+    """The store of charges of one registered source."""
+
+    def balance(self) -> Balance:
+        """The budget in force and everything spent or reserved against it."""
+        ...
+
+    def reserve(self, request: Request) -> Permit | StoredAnswer:
+        """Charge durably, or replay, or refuse.
+
+        A key seen before with the same digest: a committed charge returns its StoredAnswer; a reserved one is refused as in progress
+        (code ``request-in-progress``); a forfeited one is refused (``request-forfeited``). The same key with another digest is refused
+        (``request-mismatch``). When ``spent + cost`` would exceed the budget in either amount: BudgetRefused ``budget-exceeded``.
+        When the data set is closed: Refused ``data-set-closed``.
+        """
+        ...
+
+    def commit(self, permit: Permit, payload: bytes) -> None:
+        """Store the answer and close the charge, durably, in one step. Only a RESERVED charge of this process can be committed."""
+        ...
+
+    def forfeit(self, permit: Permit, *, incident: bool) -> None:
+        """Close a charge without an answer; it stays spent. ``incident`` also closes the data set to analysts."""
+        ...
+
+    def find(self, digest: str) -> StoredAnswer | None:
+        """The newest committed answer with this digest, whoever paid for it: replay is free."""
+        ...
+
+    def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
+        """Newest entries first."""
+        ...
