@@ -1,0 +1,252 @@
+"""What a charge costs, what a budget holds, and whether the one pays for the other.
+
+A *pure* data set (delta = 0) is charged in epsilon. An *approximate* one is charged in rho (zero-concentrated differential privacy) and,
+for keys that are not public, in delta. Amounts in the ledger are integers: ``LOSS_UNITS`` per 1 of rho or epsilon, ``DELTA_UNITS`` per 1
+of delta. Charges round up, budgets round down, and sums of integers are exact, so what was spent is never above what was granted.
+
+The guarantee: if every charge is fixed from the past before the data is read, and each is admitted by :func:`admits`, the whole
+interaction is (epsilon, delta)-differentially private for the epsilon and delta that :func:`budget_for` was given.
+
+Proof: ``docs/proofs/accounting.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import lru_cache
+from typing import assert_never
+
+from lapwing.errors import CatalogueError, LapwingError, Refused
+from lapwing.kernel.numbers import ceil_div, ln_lower
+
+LOSS_UNITS = 10**15
+"""Ledger units per 1 of rho (approximate data set) or epsilon (pure data set)."""
+
+DELTA_UNITS = 10**30
+"""Ledger units per 1 of delta."""
+
+EPSILON_MAX = 10**9
+"""Largest epsilon of a budget or a statement."""
+
+_GRID = 10**40
+"""Converted values are multiples of 1/_GRID, rounded against us, so that fractions stay short."""
+
+_LOG_EXCESS_MAX = 80.0
+"""Search range of the order: ln(a - 1) between minus and plus this. Outside it the bound is valid too, only never best."""
+
+_INVERSE_GOLDEN_RATIO = (math.sqrt(5.0) - 1.0) / 2.0
+
+
+class Account(Enum):
+    """How a data set is charged."""
+
+    PURE = "pure"
+    """In epsilon; delta is 0."""
+
+    APPROXIMATE = "approximate"
+    """In rho, and in delta for keys that are not public."""
+
+
+def _require_exact(*amounts: object) -> None:
+    """Stop a float before it can decide anything."""
+    for amount in amounts:
+        if not isinstance(amount, (int, Fraction)) or isinstance(amount, bool):
+            raise LapwingError("number-invalid", "privacy amounts are integers or fractions, never floats")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A charge, in ledger units. Both amounts are non-negative integers; costs add exactly."""
+
+    loss: int
+    delta: int
+
+    def __post_init__(self) -> None:
+        if type(self.loss) is not int or type(self.delta) is not int or self.loss < 0 or self.delta < 0:
+            raise LapwingError("cost-invalid", "a cost is two integers that are not negative")
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(loss=self.loss + other.loss, delta=self.delta + other.delta)
+
+    @staticmethod
+    def zero() -> Cost:
+        """Nothing."""
+        return Cost(loss=0, delta=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a data set may spend in its whole life. Made only by :func:`budget_for`, which derives the totals from the promise."""
+
+    account: Account
+    epsilon: Fraction
+    delta: Fraction
+    delta_conversion: Fraction
+    """Part of delta that turns rho into epsilon."""
+    delta_keys: Fraction
+    """Part of delta that statements may spend on keys that are not public."""
+    loss_total: int
+    """rho (approximate) or epsilon (pure), in ledger units, rounded down."""
+    delta_total: int
+    """``delta_keys`` in ledger units, rounded down."""
+
+
+def budget_for(*, epsilon: Fraction, delta: Fraction, delta_keys_share: Fraction = Fraction(1, 2)) -> Budget:
+    """The budget whose full use is (epsilon, delta)-differentially private.
+
+    ``delta_keys_share`` is the part of delta set aside for keys that are not public; the rest converts rho into epsilon. Refuses with
+    ``budget-invalid`` what is no budget, and what is too small to pay for anything.
+    """
+    _require_exact(epsilon, delta, delta_keys_share)
+    epsilon, delta, delta_keys_share = Fraction(epsilon), Fraction(delta), Fraction(delta_keys_share)
+    _require_parameters(epsilon=epsilon, delta=delta)
+    if not 0 <= delta_keys_share < 1:
+        raise CatalogueError("budget-invalid", "the share of delta for keys must be at least 0 and below 1")
+    delta_keys = delta * delta_keys_share
+    delta_conversion = delta - delta_keys
+    loss = rho_for(epsilon=epsilon, delta=delta_conversion) if delta else epsilon
+    budget = Budget(
+        account=Account.APPROXIMATE if delta else Account.PURE,
+        epsilon=epsilon,
+        delta=delta,
+        delta_conversion=delta_conversion,
+        delta_keys=delta_keys,
+        loss_total=math.floor(loss * LOSS_UNITS),
+        delta_total=math.floor(delta_keys * DELTA_UNITS),
+    )
+    if budget.loss_total == 0:
+        raise CatalogueError("budget-invalid", "the budget is smaller than one ledger unit", hint="raise epsilon or delta")
+    return budget
+
+
+def charge_loss(amount: Fraction) -> int:
+    """A loss (rho or epsilon) in ledger units, rounded up."""
+    return _charge(amount, LOSS_UNITS)
+
+
+def charge_delta(amount: Fraction) -> int:
+    """A delta in ledger units, rounded up."""
+    return _charge(amount, DELTA_UNITS)
+
+
+def admits(budget: Budget, *, spent: Cost, cost: Cost) -> bool:
+    """Whether ``cost`` may be charged after ``spent``: neither total is exceeded, not even by one unit."""
+    total = spent + cost
+    return total.loss <= budget.loss_total and total.delta <= budget.delta_total
+
+
+def statement_loss(budget: Budget, epsilon: Fraction) -> Fraction:
+    """The loss a statement asked at this epsilon may use.
+
+    Alone, a statement of this loss is (epsilon, delta_conversion + its delta for keys)-differentially private. Rounded down to whole
+    ledger units, so that a statement asked at the whole epsilon fits the whole budget; a loss below one unit stays as it is, and its
+    charge rounds up to one unit.
+    """
+    _require_exact(epsilon)
+    epsilon = Fraction(epsilon)
+    if not 0 < epsilon <= EPSILON_MAX:
+        raise Refused("epsilon-invalid", f"epsilon must be above 0 and at most {EPSILON_MAX}")
+    match budget.account:
+        case Account.PURE:
+            loss = epsilon
+        case Account.APPROXIMATE:
+            loss = rho_for(epsilon=epsilon, delta=budget.delta_conversion)
+        case never:
+            assert_never(never)
+    whole_units = math.floor(loss * LOSS_UNITS)
+    return Fraction(whole_units, LOSS_UNITS) if whole_units else loss
+
+
+def rho_for(*, epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho, rounded down, for which rho-zCDP implies (epsilon, delta)-differential privacy.
+
+    By Canonne, Kamath and Steinke (2020) it does as soon as, for some order a > 1,
+    ``exp((a-1)(a rho - epsilon)) (1 - 1/a)**a / (a-1) <= delta``. Any order is sound: a float search chooses it, then the rho it allows is
+    computed with directed rounding. Refuses (``budget-invalid``) unless ``epsilon > 0`` and ``0 < delta < 1``.
+    """
+    _require_exact(epsilon, delta)
+    return _rho_for(Fraction(epsilon), Fraction(delta))
+
+
+def epsilon_for(*, rho: Fraction, delta: Fraction) -> Fraction:
+    """The least epsilon, rounded up and at least 0, for which rho-zCDP implies (epsilon, delta)-differential privacy.
+
+    The same formula as :func:`rho_for`, solved for epsilon. Refuses (``budget-invalid``) unless ``rho >= 0`` and ``0 < delta < 1``.
+    """
+    _require_exact(rho, delta)
+    return _epsilon_for(Fraction(rho), Fraction(delta))
+
+
+def _require_parameters(*, epsilon: Fraction, delta: Fraction) -> None:
+    if not 0 < epsilon <= EPSILON_MAX:
+        raise CatalogueError("budget-invalid", f"epsilon must be above 0 and at most {EPSILON_MAX}")
+    if not 0 <= delta < 1:
+        raise CatalogueError("budget-invalid", "delta must be at least 0 and below 1")
+
+
+def _charge(amount: Fraction, units: int) -> int:
+    _require_exact(amount)
+    if amount < 0:
+        raise LapwingError("cost-invalid", "a charge is not negative")
+    exact = Fraction(amount) * units
+    return ceil_div(exact.numerator, exact.denominator)
+
+
+def _slack_lower(excess: Fraction, ln_delta: Fraction) -> Fraction:
+    """At most ``(ln delta + ln(a-1) - a ln(1 - 1/a)) / (a-1)``, for a = 1 + excess.
+
+    Written with b = a - 1 it is ``ln(1 + 1/b) + (ln delta + ln(1 + b)) / b``: three logarithms, each to be bounded from below.
+    """
+    return ln_lower(1 + 1 / excess) + (ln_delta + ln_lower(1 + excess)) / excess
+
+
+def _slack(excess: float, ln_delta: float) -> float:
+    """The same in floats; it only chooses the order."""
+    return math.log1p(1.0 / excess) + (ln_delta + math.log1p(excess)) / excess
+
+
+def _best_excess(objective: Callable[[float], float]) -> Fraction:
+    """Near the a - 1 > 0 at which a quasi-concave objective is greatest: golden section on ln(a - 1), then 15 digits kept."""
+    low, high = -_LOG_EXCESS_MAX, _LOG_EXCESS_MAX
+    left = high - _INVERSE_GOLDEN_RATIO * (high - low)
+    right = low + _INVERSE_GOLDEN_RATIO * (high - low)
+    at_left, at_right = objective(math.exp(left)), objective(math.exp(right))
+    while high - low > 1e-9:
+        if at_left < at_right:
+            low, left, at_left = left, right, at_right
+            right = low + _INVERSE_GOLDEN_RATIO * (high - low)
+            at_right = objective(math.exp(right))
+        else:
+            high, right, at_right = right, left, at_left
+            left = high - _INVERSE_GOLDEN_RATIO * (high - low)
+            at_left = objective(math.exp(left))
+    return Fraction(f"{math.exp((low + high) / 2.0):.15e}")
+
+
+@lru_cache(maxsize=4096)
+def _rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
+    _require_parameters(epsilon=epsilon, delta=delta)
+    if delta == 0:
+        raise CatalogueError("budget-invalid", "a budget without delta is charged in epsilon, not in rho")
+    ln_delta = ln_lower(delta)
+    epsilon_float, ln_delta_float = float(epsilon), float(ln_delta)
+    excess = _best_excess(lambda b: (epsilon_float + _slack(b, ln_delta_float)) / (1.0 + b))
+    rho = (epsilon + _slack_lower(excess, ln_delta)) / (1 + excess)
+    return max(Fraction(0), Fraction(math.floor(rho * _GRID), _GRID))
+
+
+@lru_cache(maxsize=4096)
+def _epsilon_for(rho: Fraction, delta: Fraction) -> Fraction:
+    if not (rho >= 0 and 0 < delta < 1):
+        raise CatalogueError("budget-invalid", "rho must be at least 0, and delta above 0 and below 1")
+    if rho == 0:
+        return Fraction(0)
+    ln_delta = ln_lower(delta)
+    rho_float, ln_delta_float = float(rho), float(ln_delta)
+    excess = _best_excess(lambda b: _slack(b, ln_delta_float) - (1.0 + b) * rho_float)
+    epsilon = (1 + excess) * rho - _slack_lower(excess, ln_delta)
+    return max(Fraction(0), Fraction(math.ceil(epsilon * _GRID), _GRID))
