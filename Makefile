@@ -1,0 +1,66 @@
+# The one task file. CI (.ci/run) calls these targets and no others.
+#
+#   make venv install     a virtual environment in .venv with everything in it
+#   make check            all that CI checks, in CI's order
+#   make PY=python test   use another interpreter than .venv's
+
+VENV ?= .venv
+PY ?= $(VENV)/bin/python
+PYTHON ?= python3
+WORKERS ?= 2
+export PYTHONPATH := src
+
+.PHONY: help venv install constraints format lint types contracts docs wheel test check bench clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+	@echo "targets: venv install constraints format lint types contracts docs wheel test check bench clean"
+
+venv:
+	$(PYTHON) -m venv $(VENV)
+
+install:
+	$(PY) -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
+
+# Resolves again; the result is reviewed like any other change.
+constraints:
+	@echo '# Versions the checks run with. Made by `make constraints`; the three pins that carry the guarantee are in pyproject.toml.' > constraints.new
+	$(PY) -m uv pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-annotate --no-header --all-extras pyproject.toml >> constraints.new
+	mv constraints.new constraints.txt
+
+format:
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+lint:
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+types:
+	$(PY) -m mypy src tests docs/conf.py
+
+contracts:
+	$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
+
+# Warnings are errors (-W), as is a reference to a name of ours that does not exist (-n); --keep-going shows them all at once.
+docs:
+	$(PY) -m sphinx -W -n --keep-going -q -b html docs docs/_build/html
+
+# A wheel that installs and imports in an environment that has never seen the source tree.
+wheel:
+	./.ci/wheel $(PY)
+
+test:
+	$(PY) -m pytest -q -n $(WORKERS)
+
+# Each script prints its own figures; there is no threshold to fail.
+bench:
+	@set -e; found=0; for script in bench/*.py; do \
+		[ -e "$$script" ] || continue; found=1; echo "== $$script"; $(PY) "$$script"; \
+	done; [ $$found -eq 1 ] || echo "there are no benchmarks in bench/ yet"
+
+# test comes last, so that the output ends with pytest's own summary.
+check: lint types contracts docs wheel test
+
+clean:
+	rm -rf build dist docs/_build docs/reference/generated .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
