@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import assert_never
 
 from lapwing.errors import CatalogueError, LapwingError, Refused
-from lapwing.kernel.numbers import ceil_div, ln_lower
+from lapwing.kernel.numbers import ceil_div, ln_lower, require_exact
 
 LOSS_UNITS = 10**15
 """Ledger units per 1 of rho (approximate data set) or epsilon (pure data set)."""
@@ -49,13 +49,6 @@ class Account(Enum):
 
     APPROXIMATE = "approximate"
     """In rho, and in delta for keys that are not public."""
-
-
-def _require_exact(*amounts: object) -> None:
-    """Stop a float before it can decide anything."""
-    for amount in amounts:
-        if not isinstance(amount, (int, Fraction)) or isinstance(amount, bool):
-            raise LapwingError("number-invalid", "privacy amounts are integers or fractions, never floats")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +94,7 @@ def budget_for(*, epsilon: Fraction, delta: Fraction, delta_keys_share: Fraction
     ``delta_keys_share`` is the part of delta set aside for keys that are not public; the rest converts rho into epsilon. Refuses with
     ``budget-invalid`` what is no budget, and what is too small to pay for anything.
     """
-    _require_exact(epsilon, delta, delta_keys_share)
+    require_exact(epsilon, delta, delta_keys_share)
     epsilon, delta, delta_keys_share = Fraction(epsilon), Fraction(delta), Fraction(delta_keys_share)
     _require_parameters(epsilon=epsilon, delta=delta)
     if not 0 <= delta_keys_share < 1:
@@ -146,7 +139,7 @@ def statement_loss(budget: Budget, epsilon: Fraction) -> Fraction:
     ledger units, so that a statement asked at the whole epsilon fits the whole budget; a loss below one unit stays as it is, and its
     charge rounds up to one unit.
     """
-    _require_exact(epsilon)
+    require_exact(epsilon)
     epsilon = Fraction(epsilon)
     if not 0 < epsilon <= EPSILON_MAX:
         raise Refused("epsilon-invalid", f"epsilon must be above 0 and at most {EPSILON_MAX}")
@@ -168,7 +161,7 @@ def rho_for(*, epsilon: Fraction, delta: Fraction) -> Fraction:
     ``exp((a-1)(a rho - epsilon)) (1 - 1/a)**a / (a-1) <= delta``. Any order is sound: a float search chooses it, then the rho it allows is
     computed with directed rounding. Refuses (``budget-invalid``) unless ``epsilon > 0`` and ``0 < delta < 1``.
     """
-    _require_exact(epsilon, delta)
+    require_exact(epsilon, delta)
     return _rho_for(Fraction(epsilon), Fraction(delta))
 
 
@@ -177,7 +170,7 @@ def epsilon_for(*, rho: Fraction, delta: Fraction) -> Fraction:
 
     The same formula as :func:`rho_for`, solved for epsilon. Refuses (``budget-invalid``) unless ``rho >= 0`` and ``0 < delta < 1``.
     """
-    _require_exact(rho, delta)
+    require_exact(rho, delta)
     return _epsilon_for(Fraction(rho), Fraction(delta))
 
 
@@ -189,7 +182,7 @@ def _require_parameters(*, epsilon: Fraction, delta: Fraction) -> None:
 
 
 def _charge(amount: Fraction, units: int) -> int:
-    _require_exact(amount)
+    require_exact(amount)
     if amount < 0:
         raise LapwingError("cost-invalid", "a charge is not negative")
     exact = Fraction(amount) * units

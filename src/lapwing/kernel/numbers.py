@@ -29,6 +29,13 @@ SQRT_BITS = 400
 """Significant bits of a square root."""
 
 
+def require_exact(*amounts: object) -> None:
+    """Stop a float before it can decide anything (code ``number-invalid``)."""
+    for amount in amounts:
+        if not isinstance(amount, (int, Fraction)) or isinstance(amount, bool):
+            raise LapwingError("number-invalid", "privacy amounts are integers or fractions, never floats")
+
+
 def _context(rounding: str) -> Context:
     # A fresh context per call: contexts are mutable, and the thread's default one belongs to whoever imported us.
     return Context(

@@ -1,0 +1,233 @@
+"""The two noise laws: discrete Laplace and discrete Gaussian on the integers.
+
+A law is its scale, a ``Fraction`` that a float represents exactly, because the sampler takes a float and must draw the very law that was
+certified. What a law costs (:func:`loss`), the law a loss buys (:func:`law_for`) and its tails are exact or rounded against us; only
+:func:`variance` and :func:`pmf` are floats, for planning and for tests.
+
+Proofs: ``docs/proofs/discrete-laplace.md`` and ``docs/proofs/discrete-gaussian.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import lru_cache
+from statistics import NormalDist
+from typing import TypeAlias, assert_never
+
+from lapwing.errors import LapwingError, Refused
+from lapwing.kernel.accounting import Account
+from lapwing.kernel.numbers import float_at_least, require_exact, sqrt_upper
+from lapwing.kernel.tails import SUMMED_SCALE_MAX, gaussian_tail_upper, gaussian_total, laplace_tail_upper
+
+SCALE_MIN = Fraction(1, 2**20)
+"""Smallest scale: noise of this scale is 0 but for a probability below ``exp(-2**20)``."""
+
+SCALE_MAX = Fraction(2**56)
+"""Largest scale. Values are at most ``2**62`` in size, so a 64-bit result saturates with probability below ``2 exp(-64)``."""
+
+PROBABILITY_MIN = Fraction(1, 2**200)
+"""Smallest tail probability a quantile is computed for."""
+
+LOSS_MARGIN = Fraction(2**40 + 1, 2**40)
+"""Factor on every loss, so that the sampler's own map, which rounds up in floats, stays below what we charge."""
+
+
+def _require_scale(scale: Fraction) -> None:
+    # type() and not isinstance(): a float or a bool that happens to be equal would be a scale nobody certified
+    if type(scale) is not Fraction or not SCALE_MIN <= scale <= SCALE_MAX or Fraction(float(scale)) != scale:
+        raise Refused("scale-invalid", "a noise scale is a fraction from 2^-20 to 2^56 that a 64-bit float represents exactly")
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplace:
+    """``P[Z = z]`` proportional to ``exp(-|z| / scale)`` on the integers."""
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        _require_scale(self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussian:
+    """``P[Z = z]`` proportional to ``exp(-z^2 / (2 scale^2))`` on the integers; ``scale`` is sigma, the deviation but for tiny scales."""
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        _require_scale(self.scale)
+
+
+Law: TypeAlias = DiscreteLaplace | DiscreteGaussian
+
+
+class Family(Enum):
+    """Which of the two laws."""
+
+    LAPLACE = "laplace"
+    GAUSSIAN = "gaussian"
+
+
+def _require_sensitivity(*, l1: int, l2_squared: int) -> None:
+    if type(l1) is not int or type(l2_squared) is not int or l1 < 0 or l2_squared < 0:
+        raise LapwingError("sensitivity-invalid", "a sensitivity is an integer that is not negative")
+
+
+def _is_pure(account: Account) -> bool:
+    match account:
+        case Account.PURE:
+            return True
+        case Account.APPROXIMATE:
+            return False
+        case never:
+            assert_never(never)
+
+
+def _gaussian_needs_delta() -> Refused:
+    return Refused("gaussian-needs-delta", "Gaussian noise is never private with delta = 0", hint="use Laplace noise on a pure data set")
+
+
+def loss(law: Law, account: Account, *, l1: int, l2_squared: int) -> Fraction:
+    """What adding independent noise of this law to an integer vector costs.
+
+    Pre: between neighbours the vector moves by at most ``l1`` in L1 norm and ``l2_squared`` in squared L2 norm. Post: the noisy vector is
+    ``loss``-differentially private (pure account) or ``loss``-zCDP (approximate account). A Gaussian on a pure account is refused with
+    ``gaussian-needs-delta``.
+    """
+    _require_sensitivity(l1=l1, l2_squared=l2_squared)
+    match law:
+        case DiscreteLaplace():
+            epsilon = l1 / law.scale
+            # epsilon-DP implies epsilon^2/2-zCDP
+            return LOSS_MARGIN * (epsilon if _is_pure(account) else epsilon**2 / 2)
+        case DiscreteGaussian():
+            if _is_pure(account):
+                raise _gaussian_needs_delta()
+            return LOSS_MARGIN * l2_squared / (2 * law.scale**2)
+        case never:
+            assert_never(never)
+
+
+def law_for(account: Account, *, loss: Fraction, l1: int, l2_squared: int, family: Family) -> Law:
+    """The law of this family with the least scale whose cost, by :func:`loss`, is at most the loss given.
+
+    Refuses with ``loss-invalid`` a loss that is not positive, and with ``scale-invalid`` one that needs more noise than ``SCALE_MAX``.
+    """
+    _require_sensitivity(l1=l1, l2_squared=l2_squared)
+    require_exact(loss)
+    if loss <= 0:
+        raise Refused("loss-invalid", "noise needs a positive loss")
+    match family:
+        case Family.LAPLACE:
+            if _is_pure(account):
+                return DiscreteLaplace(_scale_at_least(LOSS_MARGIN * l1 / loss))
+            return DiscreteLaplace(_scale_root_at_least(LOSS_MARGIN * l1**2 / (2 * loss)))
+        case Family.GAUSSIAN:
+            if _is_pure(account):
+                raise _gaussian_needs_delta()
+            return DiscreteGaussian(_scale_root_at_least(LOSS_MARGIN * l2_squared / (2 * loss)))
+        case never:
+            assert_never(never)
+
+
+def _scale_at_least(bound: Fraction) -> Fraction:
+    """The least scale that is at least ``bound``."""
+    scale = max(float_at_least(bound), float(SCALE_MIN))
+    if scale > SCALE_MAX:
+        raise Refused("scale-invalid", "the loss is too small for this sensitivity: it needs noise above the largest scale")
+    return Fraction(scale)
+
+
+def _scale_root_at_least(square_bound: Fraction) -> Fraction:
+    """The least scale whose square is at least ``square_bound``."""
+    scale = _scale_at_least(sqrt_upper(square_bound))
+    below = Fraction(math.nextafter(float(scale), 0.0))
+    # sqrt_upper is a hair above the root, so the float below may already do
+    return below if below >= SCALE_MIN and below**2 >= square_bound else scale
+
+
+def tail_upper(law: Law, t: int) -> Fraction:
+    """A rigorous upper bound on ``P[Z >= t]``, for every integer ``t``."""
+    match law:
+        case DiscreteLaplace():
+            return laplace_tail_upper(law.scale, t)
+        case DiscreteGaussian():
+            return gaussian_tail_upper(law.scale, t)
+        case never:
+            assert_never(never)
+
+
+@lru_cache(maxsize=4096)
+def tail_quantile(law: Law, probability: Fraction) -> int:
+    """The least integer ``t`` with ``tail_upper(law, t) <= probability``, so that ``P[Z >= t] <= probability`` for certain.
+
+    A float guess starts the search; only :func:`tail_upper` decides. Refuses a probability below ``PROBABILITY_MIN`` or at least 1.
+    """
+    if not PROBABILITY_MIN <= probability < 1:
+        raise Refused("probability-invalid", "a tail probability must be at least 2^-200 and below 1")
+
+    def enough(t: int) -> bool:
+        return tail_upper(law, t) <= probability
+
+    match law:
+        case DiscreteLaplace():
+            guess = -math.log(2.0 * float(probability)) * float(law.scale)
+        case DiscreteGaussian():
+            guess = -NormalDist().inv_cdf(float(probability)) * float(law.scale)
+        case never:
+            assert_never(never)
+    # Gallop from the guess to a bracket: not enough at ``low``, enough at ``high``.
+    step = 1
+    if enough(start := math.ceil(guess)):
+        low, high = start - 1, start
+        while enough(low):
+            low, high, step = low - 2 * step, low, 2 * step
+    else:
+        low, high = start, start + 1
+        while not enough(high):
+            low, high, step = high, high + 2 * step, 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def half_width(law: Law, *, confidence: Fraction) -> int:
+    """The least integer ``t`` for which we can show ``P[|Z| <= t] >= confidence``: half the width of an interval around a noisy value."""
+    if not 0 < confidence < 1:
+        raise Refused("confidence-invalid", "a confidence must be above 0 and below 1")
+    # P[|Z| > t] = 2 P[Z >= t + 1]
+    return max(0, tail_quantile(law, (1 - Fraction(confidence)) / 2) - 1)
+
+
+def variance(law: Law) -> float:
+    """The variance, as a float, for planning."""
+    scale = float(law.scale)
+    match law:
+        case DiscreteLaplace():
+            half_rate = 0.5 / scale
+            # 1 / (2 sinh^2(1 / (2 scale))); beyond 350 it underflows
+            return 0.0 if half_rate > 350.0 else 0.5 / math.sinh(half_rate) ** 2
+        case DiscreteGaussian():
+            if scale > 8.0:
+                return scale**2  # off by a factor 1 - exp(-1200) at most
+            weights = [(z, math.exp(-0.5 * (z / scale) ** 2)) for z in range(1, 1 + math.ceil(40.0 * scale))]
+            return 2.0 * math.fsum(z * z * w for z, w in weights) / (1.0 + 2.0 * math.fsum(w for _, w in weights))
+        case never:
+            assert_never(never)
+
+
+def pmf(law: Law, z: int) -> float:
+    """``P[Z = z]`` as a float, for tests and teaching."""
+    scale = float(law.scale)
+    match law:
+        case DiscreteLaplace():
+            return math.tanh(0.5 / scale) * math.exp(-abs(z) / scale)
+        case DiscreteGaussian():
+            total = float(gaussian_total(law.scale)[0]) if law.scale <= SUMMED_SCALE_MAX else scale * math.sqrt(2.0 * math.pi)
+            return math.exp(-0.5 * (z / scale) ** 2) / total
+        case never:
+            assert_never(never)
