@@ -44,6 +44,7 @@ contracts:
 
 # Warnings are errors (-W), as is a reference to a name of ours that does not exist (-n); --keep-going shows them all at once.
 docs:
+	rm -rf docs/reference/generated
 	$(PY) -m sphinx -W -n --keep-going -q -b html docs docs/_build/html
 
 # A wheel that installs and imports in an environment that has never seen the source tree.

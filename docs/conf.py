@@ -1,0 +1,60 @@
+"""How the documentation is built: Sphinx with MyST, every warning an error (see the ``docs`` target of the Makefile)."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+
+project = "Lapwing"
+copyright = "the Lapwing authors"
+try:
+    release = metadata.version("lapwing")
+except metadata.PackageNotFoundError:  # built from a tree that is not installed
+    release = "unreleased"
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build", "_templates"]
+templates_path = ["_templates"]
+
+myst_enable_extensions = ["amsmath", "deflist", "dollarmath", "fieldlist", "tasklist"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autosummary_ignore_module_all = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+
+nitpicky = True
+# Names of other projects are not looked up (that would need their inventories at build time); names of ours must all resolve.
+# Private names turn up in annotations and have no entry to point at.
+nitpick_ignore_regex = [("py:.*", r"(?!lapwing\b).*"), ("py:.*", r"lapwing\.(.*\.)?_\w+")]
+
+html_theme = "furo"
+html_title = f"Lapwing {release}"
+html_show_sourcelink = False
+
+
+def _escape_bars(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Let docstrings write |x| for a size: outside literals a bar is only a bar, never a substitution."""
+    text = "\n".join(lines)
+    pieces = re.split(r"(``.*?``)", text, flags=re.DOTALL)
+    pieces[::2] = [piece.replace("|", r"\|") for piece in pieces[::2]]
+    lines[:] = "".join(pieces).split("\n")
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx when it starts."""
+    app.connect("autodoc-process-docstring", _escape_bars)
