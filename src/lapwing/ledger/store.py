@@ -8,7 +8,7 @@ operation that lowers what was spent.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Protocol
 
 from lapwing.kernel.accounting import Budget, Cost
@@ -21,6 +21,34 @@ class State(Enum):
     RESERVED = "reserved"
     COMMITTED = "committed"
     FORFEITED = "forfeited"
+
+
+class Kind(StrEnum):
+    """What an entry of the history records."""
+
+    REGISTER = "register"
+    """The ledger was made, with its budget and ceiling."""
+    RESERVE = "reserve"
+    COMMIT = "commit"
+    FORFEIT = "forfeit"
+    BUDGET = "budget"
+    """The owner changed the budget, within the ceiling."""
+    CEILING = "ceiling"
+    """The owner raised the ceiling, and with it the promise."""
+    CLOSE = "close"
+    REOPEN = "reopen"
+    OVERRIDE = "override"
+    """The owner overrode a refusal that guards the identity of the source or of the ledger."""
+    RESTORE = "restore"
+    """Charges that a restored file had lost were charged again, as one amount."""
+    VERSION = "version"
+    """A snapshot was prepared."""
+    RETIRE = "retire"
+    """A snapshot was withdrawn."""
+
+
+RECORDABLE = frozenset({Kind.OVERRIDE, Kind.VERSION, Kind.RETIRE})
+"""Kinds an owner's act may write through ``record``; the ledger itself writes the others, together with what they describe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +80,13 @@ class Entry:
 
     entry_id: int
     at: str
-    """UTC, ISO 8601."""
-    kind: str
-    """reserve | commit | forfeit | register | budget | override | close | reopen | version"""
+    """UTC, ISO 8601. For people to read; it decides nothing."""
+    kind: Kind
     analyst: str
+    """Empty for the owner's acts."""
     charge_id: int | None
     cost: Cost
+    """What this entry added to the amount spent."""
     detail: str
 
 
@@ -66,7 +95,10 @@ class Balance:
     """What a data set has, and has spent (reservations count as spent)."""
 
     budget: Budget
+    ceiling: Budget
     spent: Cost
+    closed: bool
+    """Closed to analysts until the owner re-opens it."""
 
     @property
     def remaining(self) -> Cost:
@@ -87,15 +119,20 @@ class Ledger(Protocol):
     def reserve(self, request: Request) -> Permit | StoredAnswer:
         """Charge durably, or replay, or refuse.
 
-        A key seen before with the same digest: a committed charge returns its StoredAnswer; a reserved one is refused as in progress
-        (code ``request-in-progress``); a forfeited one is refused (``request-forfeited``). The same key with another digest is refused
-        (``request-mismatch``). When ``spent + cost`` would exceed the budget in either amount: BudgetRefused ``budget-exceeded``.
-        When the data set is closed: Refused ``data-set-closed``.
+        In this order: a request whose loss is zero is refused (code ``zero-cost``): nothing may read the data for free. When the data set
+        is closed: Refused ``data-set-closed``. A key seen before with another digest is refused (``request-mismatch``); with the same
+        digest, a committed charge returns its StoredAnswer, a reserved one is refused as in progress (``request-in-progress``), and a
+        forfeited one is refused (``request-forfeited``). When ``spent + cost`` would exceed the budget in either amount: BudgetRefused
+        ``budget-exceeded``.
         """
         ...
 
     def commit(self, permit: Permit, payload: bytes) -> None:
-        """Store the answer and close the charge, durably, in one step. Only a RESERVED charge of this process can be committed."""
+        """Store the answer and close the charge, durably, in one step.
+
+        Only a RESERVED charge of this process can be committed, and only once; otherwise LedgerError ``charge-not-open``, and the answer
+        must not be sent.
+        """
         ...
 
     def forfeit(self, permit: Permit, *, incident: bool) -> None:
@@ -108,4 +145,24 @@ class Ledger(Protocol):
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         """Newest entries first."""
+        ...
+
+    def set_budget(self, to: Budget, *, reason: str) -> None:
+        """Change the budget: up to the ceiling, and down to what is spent. The account and the deltas stay as they were made."""
+        ...
+
+    def raise_ceiling(self, to: Budget, *, reason: str) -> None:
+        """Change the promise itself: the owner's explicit act."""
+        ...
+
+    def close(self, reason: str) -> None:
+        """Refuse every analyst from now on. What is reserved already may still be committed."""
+        ...
+
+    def reopen(self, reason: str) -> None:
+        """Let analysts in again."""
+        ...
+
+    def record(self, kind: Kind, detail: str) -> None:
+        """Write an owner's act (one of ``RECORDABLE``) into the history."""
         ...

@@ -1,0 +1,284 @@
+"""From the file's models to a ``Declaration``: what the values mean together, and whether it can be kept."""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path as FilePath
+
+from lapwing.catalog.columns import build_columns, check_name
+from lapwing.catalog.declaration import (
+    BudgetDecl,
+    ColumnDecl,
+    DataSetDecl,
+    Declaration,
+    DefaultsDecl,
+    Engine,
+    PublicDecl,
+    TableDecl,
+    UnitPath,
+)
+from lapwing.catalog.exact import show
+from lapwing.catalog.positions import Path
+from lapwing.catalog.problems import Report
+from lapwing.catalog.schema import BudgetModel, CatalogueModel, DataSetModel, DefaultsModel, PublicModel, TableModel
+from lapwing.catalog.settings import Settings
+from lapwing.catalog.shape_problems import closest
+from lapwing.catalog.units import resolve_units
+from lapwing.errors import CatalogueError
+from lapwing.kernel.accounting import EPSILON_MAX, budget_for
+from lapwing.kernel.domains import BooleanDomain, RealDomain, TextDomain, TimestampDomain
+from lapwing.kernel.neighbours import Neighbours
+
+_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_UNIT_WORD = re.compile(r"[^\W\d_][\w -]{0,62}")
+_SOURCE_SUFFIXES = (".parquet", ".csv", ".csv.gz")
+_SOURCE_CHARACTERS_MAX = 1_000
+_ROWS_MAX_MAX = 2**40
+_EPSILON_DEFAULT = Fraction(1, 10)
+_DELTA_FACTOR = 10
+"""Delta should be below one in ten times the number of units: at one in that number, publishing one whole record would be allowed."""
+
+
+def build(report: Report, model: CatalogueModel, *, directory: FilePath | None, settings: Settings) -> Declaration:
+    """The declaration, meaningful only if no problem was reported."""
+    dataset = _dataset(report, model.dataset)
+    budget = _budget(report, model.budget)
+    defaults = _defaults(report, model.defaults, budget)
+    _check_table_names(report, model, settings=settings)
+    rows_max = {name: _rows_max(report, name, table, settings=settings) for name, table in model.tables.items()}
+    columns = {
+        name: build_columns(report, ("tables", name, "columns"), table.columns, rows_max=rows_max[name], is_summed=True, settings=settings)
+        for name, table in model.tables.items()
+    }
+    public = tuple(_public(report, name, table, settings=settings) for name, table in model.public.items())
+    _check_values_from(report, columns, public)
+    paths = resolve_units(
+        report,
+        written={name: table.unit for name, table in model.tables.items()},
+        columns={name: {column.name: column for column in declared} for name, declared in columns.items()},
+        public_names=frozenset(model.public),
+        settings=settings,
+    )
+    tables = tuple(
+        _table(report, name, table, columns=columns[name], path=paths[name], rows_max=rows_max[name], settings=settings)
+        for name, table in model.tables.items()
+        if name in paths
+    )
+    _check_sources(report, model)
+    _warn_about_delta(report, dataset, budget, rows_max)
+    return Declaration(
+        dataset=dataset,
+        declared_budget=budget,
+        defaults=defaults,
+        tables=tables,
+        public_tables=public,
+        directory=directory,
+        warnings=tuple(report.warnings),
+    )
+
+
+def _dataset(report: Report, model: DataSetModel) -> DataSetDecl:
+    if not _ID.fullmatch(model.id):
+        hint = "small letters, digits, dots, dashes and underscores, at most 63"
+        report.problem("catalogue-bad-name", ("dataset", "id"), "`id` cannot be used", hint=hint)
+    if not _UNIT_WORD.fullmatch(model.unit):
+        hint = 'a word for what is protected, such as "patient"'
+        report.problem("catalogue-bad-name", ("dataset", "unit"), "`unit` cannot be used", hint=hint)
+    if model.units is not None and model.units < 1:
+        report.problem("catalogue-bad-value", ("dataset", "units"), "`units` must be at least 1")
+    if model.neighbours == "bounded" and model.units is None:
+        hint = "declare the public number of units; it is never measured"
+        report.problem("catalogue-missing-key", ("dataset", "neighbours"), "bounded neighbours need the key `units`", hint=hint)
+    return DataSetDecl(
+        id=model.id,
+        engine=Engine(model.engine),
+        unit=model.unit,
+        neighbours=Neighbours(model.neighbours),
+        units=model.units,
+        description=model.description,
+    )
+
+
+def _budget(report: Report, model: BudgetModel) -> BudgetDecl:
+    before = len(report.problems)
+    ceiling = model.epsilon if model.ceiling is None else model.ceiling.epsilon
+    if not 0 < model.epsilon <= EPSILON_MAX:
+        report.problem("catalogue-bad-budget", ("budget", "epsilon"), f"`epsilon` must be above 0 and at most {EPSILON_MAX}")
+    if not 0 <= model.delta < 1:
+        report.problem("catalogue-bad-budget", ("budget", "delta"), "`delta` must be at least 0 and below 1", hint='such as "2^-40"')
+    if ceiling < model.epsilon:
+        message = f"the ceiling ({show(ceiling)}) is below the budget ({show(model.epsilon)})"
+        hint = "the ceiling is the largest epsilon the budget may ever be raised to"
+        report.problem("catalogue-bad-budget", ("budget", "ceiling"), message, hint=hint)
+    if ceiling > EPSILON_MAX:
+        report.problem("catalogue-bad-budget", ("budget", "ceiling"), f"the ceiling must be at most {EPSILON_MAX}")
+    share = Fraction(1, 2) if model.delta_keys_share is None else model.delta_keys_share
+    if not 0 <= share < 1:
+        message = "`delta_keys_share` must be at least 0 and below 1"
+        report.problem("catalogue-bad-budget", ("budget", "delta_keys_share"), message)
+    if model.delta == 0 and model.delta_keys_share is not None:
+        message = "a pure data set (delta = 0) has no delta to share"
+        report.problem("catalogue-contradiction", ("budget", "delta_keys_share"), message, hint="leave it out, or give a delta above 0")
+    if len(report.problems) == before:
+        try:
+            budget_for(epsilon=model.epsilon, delta=model.delta, delta_keys_share=share)
+        except CatalogueError as error:  # what the kernel alone can tell: too small to pay for anything
+            report.problem("catalogue-bad-budget", ("budget",), error.message, hint=error.hint)
+    return BudgetDecl(epsilon=model.epsilon, delta=model.delta, delta_keys_share=share, ceiling_epsilon=ceiling)
+
+
+def _defaults(report: Report, model: DefaultsModel, budget: BudgetDecl) -> DefaultsDecl:
+    epsilon = min(_EPSILON_DEFAULT, budget.epsilon) if model.epsilon is None else model.epsilon
+    if model.epsilon is not None and not 0 < epsilon <= budget.epsilon:
+        message = f"`epsilon` of one statement must be above 0 and at most the budget ({show(budget.epsilon)})"
+        report.problem("catalogue-bad-value", ("defaults", "epsilon"), message)
+    if not 0 < model.confidence < 1:
+        report.problem("catalogue-bad-value", ("defaults", "confidence"), "`confidence` must be between 0 and 1", hint="such as 0.95")
+    return DefaultsDecl(epsilon=epsilon, confidence=model.confidence)
+
+
+def _check_table_names(report: Report, model: CatalogueModel, *, settings: Settings) -> None:
+    if not model.tables:
+        report.problem("catalogue-missing-key", ("tables",), "no protected table is declared", hint="add a [tables.<name>]")
+    if len(model.tables) + len(model.public) > settings.catalogue_tables_max:
+        report.problem("catalogue-limit", ("tables",), f"more than {settings.catalogue_tables_max} tables")
+    for name in model.tables:
+        check_name(report, ("tables", name), name)
+    for name in model.public:
+        check_name(report, ("public", name), name)
+        if name in model.tables:
+            report.problem("catalogue-duplicate", ("public", name), f"`{name}` is a protected table already", of_key=True)
+
+
+def _rows_max(report: Report, name: str, model: TableModel, *, settings: Settings) -> int:
+    if model.rows_max is None:
+        return settings.rows_max_default
+    if 1 <= model.rows_max <= _ROWS_MAX_MAX:
+        return model.rows_max
+    report.problem("catalogue-bad-value", ("tables", name, "rows_max"), "`rows_max` must be from 1 to 2^40")
+    return 1  # a bound of its own would only repeat the mistake in every column
+
+
+def _table(
+    report: Report,
+    name: str,
+    model: TableModel,
+    *,
+    columns: tuple[ColumnDecl, ...],
+    path: UnitPath,
+    rows_max: int,
+    settings: Settings,
+) -> TableDecl:
+    at: Path = ("tables", name, "rows_per_unit_max")
+    cap = 1 if model.one_row_per_unit else min(settings.rows_per_unit_cap_default, rows_max)
+    if model.rows_per_unit_max is not None:
+        if model.one_row_per_unit and model.rows_per_unit_max != 1:
+            hint = "leave one of the two out"
+            report.problem("catalogue-contradiction", at, "`one_row_per_unit` says 1, `rows_per_unit_max` says more", hint=hint)
+        elif not 1 <= model.rows_per_unit_max <= rows_max:
+            report.problem("catalogue-bad-value", at, f"`rows_per_unit_max` must be from 1 to `rows_max` ({rows_max})")
+        cap = model.rows_per_unit_max
+    return TableDecl(
+        name=name,
+        source=model.source,
+        columns=columns,
+        unit=path,
+        one_row_per_unit=model.one_row_per_unit,
+        rows_per_unit_max=cap,
+        rows_max=rows_max,
+        description=model.description,
+    )
+
+
+def _public(report: Report, name: str, model: PublicModel, *, settings: Settings) -> PublicDecl:
+    base: Path = ("public", name)
+    columns = build_columns(
+        report, (*base, "columns"), model.columns, rows_max=settings.rows_max_default, is_summed=False, settings=settings
+    )
+    key = next((column for column in columns if column.name == model.key), None)
+    if key is None:
+        meant = closest(model.key, model.columns)
+        hint = f"did you mean `{meant}`?" if meant else "declare it among the columns"
+        report.problem("catalogue-bad-reference", (*base, "key"), f"there is no column `{name}.{model.key}`", hint=hint)
+    elif isinstance(key.domain, RealDomain | BooleanDomain | TimestampDomain):
+        hint = "a key is a key, an integer, a text or a date"
+        report.problem("catalogue-bad-reference", (*base, "key"), f"`{name}.{model.key}` cannot be joined on", hint=hint)
+    for column in columns:
+        if column.values_from is not None:
+            hint = "its values are public as they stand"
+            at = (*base, "columns", column.name, "values_from")
+            report.problem("catalogue-contradiction", at, "a public table needs no `values_from`", hint=hint)
+    return PublicDecl(name=name, source=model.source, columns=columns, key=model.key, description=model.description)
+
+
+def _check_values_from(report: Report, columns: Mapping[str, tuple[ColumnDecl, ...]], public: tuple[PublicDecl, ...]) -> None:
+    texts = {f"{table.name}.{column.name}": column for table in public for column in table.columns if isinstance(column.domain, TextDomain)}
+    for table, declared in columns.items():
+        for column in declared:
+            if column.values_from is None or str(column.values_from) in texts:
+                continue
+            meant = closest(str(column.values_from), texts)
+            hint = f'did you mean "{meant}"?' if meant else "it must be a text column of a [public.<name>] table"
+            message = f"there is no public text column `{column.values_from}`"
+            report.problem("catalogue-bad-reference", ("tables", table, "columns", column.name, "values_from"), message, hint=hint)
+
+
+def _check_sources(report: Report, model: CatalogueModel) -> None:
+    protected: dict[str, str] = {}
+    for name, table in model.tables.items():
+        at: Path = ("tables", name, "source")
+        if _check_source(report, at, table.source):
+            if first := _overlapping(table.source, protected):
+                hint = "one source, one table: rows declared twice would count twice"
+                report.problem("catalogue-duplicate", at, f"`{first}` reads this source already", hint=hint)
+            protected[name] = table.source
+    for name, public in model.public.items():
+        at = ("public", name, "source")
+        if _check_source(report, at, public.source) and (first := _overlapping(public.source, protected)):
+            hint = "a protected source cannot be public as well"
+            report.problem("catalogue-contradiction", at, f"the protected table `{first}` reads this source", hint=hint)
+
+
+def _overlapping(source: str, others: Mapping[str, str]) -> str:
+    """The first table whose source is this one, or matches this one as a glob, or is matched by it.
+
+    A guard against slips such as a public ``*.parquet`` beside protected files. It compares paths as written and reads no directory, so
+    two globs can still meet in one file unseen.
+    """
+    for name, other in others.items():
+        if any(_matches(path, pattern) for path, pattern in ((source, other), (other, source))):
+            return name
+    return ""
+
+
+def _matches(path: str, pattern: str) -> bool:
+    path, pattern = posixpath.normpath(path), posixpath.normpath(pattern)
+    if path == pattern:
+        return True
+    # fnmatch lets * cross a slash; only ** may.
+    return ("**" in pattern or path.count("/") == pattern.count("/")) and fnmatch.fnmatchcase(path, pattern)
+
+
+def _check_source(report: Report, path: Path, source: str) -> bool:
+    if "://" in source or not source.isprintable() or len(source) > _SOURCE_CHARACTERS_MAX:
+        report.problem("catalogue-bad-value", path, "`source` must be a path of files", hint="relative to the catalogue, * and ** allowed")
+        return False
+    if not source.endswith(_SOURCE_SUFFIXES):
+        hint = "files end in " + ", ".join(_SOURCE_SUFFIXES)
+        report.problem("catalogue-bad-value", path, "`source` has no known file type", hint=hint)
+        return False
+    return True
+
+
+def _warn_about_delta(report: Report, dataset: DataSetDecl, budget: BudgetDecl, rows_max: Mapping[str, int]) -> None:
+    """Without a declared number of units, a table holds at most as many as it has rows."""
+    units = dataset.units if dataset.units is not None else max(rows_max.values(), default=1)
+    if units >= 1 and budget.delta >= Fraction(1, _DELTA_FACTOR * units):
+        known = f"{units} units" if dataset.units is not None else f"up to {units} units (no `units` declared, so the largest `rows_max`)"
+        message = f"delta = {show(budget.delta)} is large for {known}"
+        hint = f"stay below 1/({_DELTA_FACTOR} * units): at 1/units, publishing one unit's rows in full would be allowed"
+        report.warn("delta-large", ("budget", "delta"), message, hint=hint)

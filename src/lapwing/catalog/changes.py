@@ -1,0 +1,240 @@
+"""What a changed catalogue means for a data set that has been asked already.
+
+The ledger always stays: no change of the catalogue gives a fresh budget. The question is only what the owner has to do for the change to
+take effect. The promise is for one unit over the whole life of the data set, so a change of *whose* rows, *which* rows or *how much* may
+be spent in all is never silent: it needs an override, which is an entry in the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from lapwing.catalog.declaration import BudgetDecl, ColumnDecl, Declaration, PublicDecl, TableDecl, UnitPath
+from lapwing.kernel.neighbours import Neighbours
+
+
+class Verdict(Enum):
+    """What a change asks of the owner, from least to most. The ledger is kept in every case."""
+
+    KEEPS = "keeps"
+    """It takes effect at once; prepared versions stay as they are."""
+
+    NEEDS_PREPARE = "needs-prepare"
+    """It takes effect with the next version the owner prepares; older versions keep the old facts."""
+
+    NEEDS_OVERRIDE = "needs-override"
+    """It moves the promise itself; the owner overrides explicitly, and that is recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference between two catalogues."""
+
+    where: str
+    """The key that changed, as a dotted path in the file."""
+    verdict: Verdict
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.verdict.value}: {self.why}"
+
+
+def classify(old: Declaration, new: Declaration) -> tuple[Change, ...]:
+    """Every difference that matters, in the order of the file; empty when the two say the same.
+
+    Post: if the fingerprints differ, at least one change NEEDS_OVERRIDE; so do all changes after which the sum of what was ever admitted
+    could exceed the old ceiling.
+    """
+    return (
+        *_dataset(old, new),
+        *_budget(old.declared_budget, new.declared_budget),
+        *_defaults(old, new),
+        *_tables(old, new),
+        *_public(old, new),
+    )
+
+
+def worst(changes: Iterable[Change]) -> Verdict:
+    """The verdict that settles what the owner has to do for all of them."""
+    order = list(Verdict)
+    return max((change.verdict for change in changes), key=order.index, default=Verdict.KEEPS)
+
+
+def _dataset(old: Declaration, new: Declaration) -> list[Change]:
+    before, after = old.dataset, new.dataset
+    changes = []
+    if before.id != after.id:
+        why = "the ledger is bound to the source id; the same rows under a new id keep the old ledger"
+        changes.append(_override("dataset.id", why))
+    if before.engine.value != after.engine.value:
+        changes.append(_override("dataset.engine", "another engine reads other sources; nothing shows that they hold the same rows"))
+    if before.unit != after.unit:
+        changes.append(_override("dataset.unit", "answers already given promise protection to the old unit"))
+    if before.neighbours != after.neighbours:
+        changes.append(_override("dataset.neighbours", "answers already given were charged under the old neighbour relation"))
+    if before.units != after.units:
+        if Neighbours.BOUNDED in (before.neighbours, after.neighbours):
+            changes.append(_prepare("dataset.units", "the public number of units belongs to a version"))
+        else:
+            changes.append(_keeps("dataset.units", "only warnings use the estimate"))
+    if before.description != after.description:
+        changes.append(_keeps("dataset.description", _WORDS_ONLY))
+    return changes
+
+
+def _budget(old: BudgetDecl, new: BudgetDecl) -> list[Change]:
+    if old.account != new.account:
+        return [_override("budget.delta", "a pure and an approximate data set are charged in different amounts")]
+    changes = []
+    if old.epsilon != new.epsilon:
+        changes.append(_epsilon(old, new))
+    if old.ceiling_epsilon < new.ceiling_epsilon and new.epsilon <= old.ceiling_epsilon:
+        changes.append(_override("budget.ceiling", "the promise was made for the old ceiling"))
+    # A ceiling that was only ever the budget itself falls with it; that is one change, reported above.
+    follows = (old.ceiling_epsilon, new.ceiling_epsilon) == (old.epsilon, new.epsilon)
+    if old.ceiling_epsilon > new.ceiling_epsilon and not follows:
+        changes.append(_keeps("budget.ceiling", "the owner gives up room to raise the budget"))
+    if (old.delta, old.delta_keys_share) != (new.delta, new.delta_keys_share):
+        where = "budget.delta" if old.delta != new.delta else "budget.delta_keys_share"
+        changes.append(_delta(where, old, new))
+    return changes
+
+
+def _epsilon(old: BudgetDecl, new: BudgetDecl) -> Change:
+    if new.epsilon > old.ceiling_epsilon:
+        return _override("budget.epsilon", "the budget rises above the old ceiling, for which the promise was made")
+    if new.epsilon > old.epsilon:
+        return _keeps("budget.epsilon", "the budget rises, and stays within the ceiling")
+    return _keeps("budget.epsilon", "the budget falls; what was spent stays spent, and if that is more, nothing more is answered")
+
+
+def _delta(where: str, old: BudgetDecl, new: BudgetDecl) -> Change:
+    """Both parts of delta are fixed at creation; only a change that raises neither keeps the sum of their largest values within delta."""
+    old_keys, new_keys = old.delta * old.delta_keys_share, new.delta * new.delta_keys_share
+    if new_keys <= old_keys and new.delta - new_keys <= old.delta - old_keys:
+        return _keeps(where, "neither part of delta rises")
+    return _override(where, "one part of delta rises: with what was spent under the old parts, the sum could pass the old delta")
+
+
+def _defaults(old: Declaration, new: Declaration) -> list[Change]:
+    changes = []
+    if old.defaults.epsilon != new.defaults.epsilon:
+        changes.append(_keeps("defaults.epsilon", "statements may name their own; each is charged what it uses"))
+    if old.defaults.confidence != new.defaults.confidence:
+        changes.append(_keeps("defaults.confidence", "it changes how an answer is shown, not what is released"))
+    return changes
+
+
+def _tables(old: Declaration, new: Declaration) -> list[Change]:
+    before, after = {table.name: table for table in old.tables}, {table.name: table for table in new.tables}
+    changes = []
+    for name in sorted(before.keys() - after.keys()):
+        if any(name == public.name or new.source_path(public) == old.source_path(before[name]) for public in new.public_tables):
+            changes.append(_override(f"tables.{name}", "rows that were protected would become public"))
+        else:
+            changes.append(_override(f"tables.{name}", "the table leaves the sources that the ledger is bound to"))
+    for name, table in after.items():
+        if name in before:
+            changes += _table(before[name], table, old, new)
+        else:
+            changes.append(_override(f"tables.{name}", "the table joins the sources that the ledger is bound to"))
+    return changes
+
+
+def _table(before: TableDecl, after: TableDecl, old: Declaration, new: Declaration) -> list[Change]:
+    where = f"tables.{after.name}"
+    changes = []
+    if old.source_path(before) != new.source_path(after):
+        why = "the ledger is bound to the source; nothing shows that another one holds the same rows"
+        changes.append(_override(f"{where}.source", why))
+    if before.unit != after.unit:
+        changes.append(_override(f"{where}.unit", "answers already given promise protection to the old unit"))
+    caps = ((before.one_row_per_unit, before.rows_per_unit_max), (after.one_row_per_unit, after.rows_per_unit_max))
+    if caps[0] != caps[1]:
+        key = "one_row_per_unit" if caps[0][0] != caps[1][0] else "rows_per_unit_max"
+        changes.append(_prepare(f"{where}.{key}", "preparation drops the rows of a unit beyond the cap"))
+    if before.rows_max != after.rows_max:
+        changes.append(_prepare(f"{where}.rows_max", "preparation checks it, and the grids of real columns follow from it"))
+    if before.description != after.description:
+        changes.append(_keeps(f"{where}.description", _WORDS_ONLY))
+    in_unit = _columns_of(before.name, old)
+    return [*changes, *_columns(f"{where}.columns", before.columns, after.columns, in_unit=in_unit)]
+
+
+def _columns_of(table: str, declaration: Declaration) -> frozenset[str]:
+    """Columns of ``table`` that some unit path goes through."""
+    found = set()
+    for other in declaration.tables:
+        found |= _columns_on(other.unit, start=other.name, table=table)
+    return frozenset(found)
+
+
+def _columns_on(path: UnitPath, *, start: str, table: str) -> set[str]:
+    at, found = start, set()
+    for hop in path.hops:
+        if at == table:
+            found.add(hop.column)
+        at = hop.target.table
+        if at == table:
+            found.add(hop.target.column)
+    return found | ({path.end.column} if path.end.table == table else set())
+
+
+def _public(old: Declaration, new: Declaration) -> list[Change]:
+    before, after = {table.name: table for table in old.public_tables}, {table.name: table for table in new.public_tables}
+    changes = [_prepare(f"public.{name}", "public tables are frozen in a version") for name in sorted(before.keys() - after.keys())]
+    for name, table in after.items():
+        if name in before:
+            changes += _public_table(before[name], table, old, new)
+        else:
+            changes.append(_prepare(f"public.{name}", "public tables are frozen in a version"))
+    return changes
+
+
+def _public_table(before: PublicDecl, after: PublicDecl, old: Declaration, new: Declaration) -> list[Change]:
+    where = f"public.{after.name}"
+    changes = []
+    if old.source_path(before) != new.source_path(after):
+        changes.append(_prepare(f"{where}.source", "public tables are frozen in a version"))
+    if before.key != after.key:
+        changes.append(_prepare(f"{where}.key", "preparation makes the key unique"))
+    if before.description != after.description:
+        changes.append(_keeps(f"{where}.description", _WORDS_ONLY))
+    return [*changes, *_columns(f"{where}.columns", before.columns, after.columns, in_unit=frozenset())]
+
+
+def _columns(where: str, old: tuple[ColumnDecl, ...], new: tuple[ColumnDecl, ...], *, in_unit: frozenset[str]) -> list[Change]:
+    before, after = {column.name: column for column in old}, {column.name: column for column in new}
+    changes = [_prepare(f"{where}.{name}", "the column is not in the next version") for name in sorted(before.keys() - after.keys())]
+    for name, column in after.items():
+        if name not in before:
+            changes.append(_prepare(f"{where}.{name}", "the column is in the next version only"))
+            continue
+        was = before[name]
+        if was.source_name != column.source_name:
+            if name in in_unit:
+                changes.append(_override(f"{where}.{name}.from", "the unit would be read from another source column"))
+            else:
+                changes.append(_prepare(f"{where}.{name}.from", "the values are read when a version is prepared"))
+        if (was.domain, was.other, was.values_from) != (column.domain, column.other, column.values_from):
+            changes.append(_prepare(f"{where}.{name}", "values are clamped and mapped when a version is prepared"))
+        if was.description != column.description:
+            changes.append(_keeps(f"{where}.{name}.description", _WORDS_ONLY))
+    return changes
+
+
+_WORDS_ONLY = "a description is for readers only"
+
+
+def _keeps(where: str, why: str) -> Change:
+    return Change(where=where, verdict=Verdict.KEEPS, why=why)
+
+
+def _prepare(where: str, why: str) -> Change:
+    return Change(where=where, verdict=Verdict.NEEDS_PREPARE, why=why)
+
+
+def _override(where: str, why: str) -> Change:
+    return Change(where=where, verdict=Verdict.NEEDS_OVERRIDE, why=why)

@@ -1,0 +1,239 @@
+"""Columns of the catalogue: from what was written to a domain that preparation can enforce."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TypeVar, assert_never
+
+from lapwing.catalog.declaration import ColumnDecl, ColumnRef
+from lapwing.catalog.exact import show
+from lapwing.catalog.positions import Path
+from lapwing.catalog.problems import Report
+from lapwing.catalog.schema import (
+    AnyColumnModel,
+    BooleanModel,
+    DateModel,
+    IntegerModel,
+    KeyModel,
+    RealModel,
+    TextModel,
+    TimestampModel,
+)
+from lapwing.catalog.settings import Settings
+from lapwing.kernel.domains import (
+    DOUBLE_EXACT_LIMIT,
+    INTEGER_LIMIT,
+    BooleanDomain,
+    DateDomain,
+    Domain,
+    IntegerDomain,
+    KeyDomain,
+    RealDomain,
+    TextDomain,
+    TimestampDomain,
+    grid_integer,
+)
+
+IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
+"""Names of tables and columns. A leading underscore is kept for the columns that preparation adds."""
+
+GRID_BITS_MAX = 40
+"""Finest grid that can be asked for."""
+
+_REFERENCE = re.compile(r"\s*([^\s.]+)\s*\.\s*([^\s.]+)\s*")
+_SOURCE_NAME_CHARACTERS_MAX = 255
+_COARSE_STEPS = 100
+_EPOCH_DATE = datetime.date(1970, 1, 1)
+_EPOCH_TIME = datetime.datetime(1970, 1, 1)
+_Ordered = TypeVar("_Ordered", int, Fraction, datetime.date, datetime.datetime)
+
+
+def read_reference(text: str) -> ColumnRef | None:
+    """``table.column`` as written, or None."""
+    found = _REFERENCE.fullmatch(text)
+    return ColumnRef(table=found[1], column=found[2]) if found else None
+
+
+def check_name(report: Report, path: Path, name: str) -> None:
+    """Names are the same in every engine, quoted or not: small letters, digits, underscores."""
+    if IDENTIFIER.fullmatch(name):
+        return
+    hint = "small letters, digits and underscores, starting with a letter, at most 63 characters"
+    folded = re.sub(r"[^a-z0-9_]+", "_", name.lower()).strip("_")[:63]
+    if IDENTIFIER.fullmatch(folded):
+        hint += f"; `{folded}` would do"
+        if path[-2:-1] == ("columns",):
+            hint += f', with from = "{name}"'
+    report.problem("catalogue-bad-name", path, f'"{name}" cannot be a name', hint=hint, of_key=True)
+
+
+def build_columns(
+    report: Report, base: Path, models: Mapping[str, AnyColumnModel], *, rows_max: int, is_summed: bool, settings: Settings
+) -> tuple[ColumnDecl, ...]:
+    """The columns of one table. ``rows_max`` bounds how many rows a sum can add up; public tables are not summed by themselves."""
+    if len(models) > settings.columns_per_table_max:
+        report.problem("catalogue-limit", base, f"more than {settings.columns_per_table_max} columns")
+    if not models:
+        report.problem("catalogue-missing-key", base, "no column is declared", hint="columns that are not declared cannot be asked about")
+    columns: list[ColumnDecl] = []
+    taken: dict[str, str] = {}
+    for name, model in models.items():
+        path = (*base, name)
+        check_name(report, path, name)
+        source_name = _source_name(report, path, name, model)
+        # Engines compare column names without regard to case, so "Age" and "age" are one source column.
+        first = taken.setdefault(source_name.lower(), name)
+        if first != name:
+            report.problem("catalogue-duplicate", path, f'`{name}` and `{first}` read the same source column "{source_name}"', of_key=True)
+        columns.append(
+            ColumnDecl(
+                name=name,
+                source_name=source_name,
+                domain=_domain(report, path, model, rows_max=rows_max, is_summed=is_summed, settings=settings),
+                other=model.other if isinstance(model, TextModel) else None,
+                values_from=_values_from(report, path, model),
+                description=model.description,
+            )
+        )
+    return tuple(columns)
+
+
+def _source_name(report: Report, path: Path, name: str, model: AnyColumnModel) -> str:
+    written = model.source_name
+    if written is None:
+        return name
+    if not written or len(written) > _SOURCE_NAME_CHARACTERS_MAX or not written.isprintable():
+        hint = f"1 to {_SOURCE_NAME_CHARACTERS_MAX} printable characters"
+        report.problem("catalogue-bad-name", (*path, "from"), "`from` cannot be the name of a source column", hint=hint)
+    return written
+
+
+def _domain(report: Report, path: Path, model: AnyColumnModel, *, rows_max: int, is_summed: bool, settings: Settings) -> Domain:
+    match model:
+        case KeyModel():
+            return KeyDomain(nullable=model.null, text=model.of == "text")
+        case BooleanModel():
+            return BooleanDomain(nullable=model.null)
+        case IntegerModel():
+            if _in_order(report, path, model.min, model.max):
+                _check_integers(report, path, model, rows_max=rows_max, is_summed=is_summed)
+            return IntegerDomain(model.min, model.max, model.null)
+        case RealModel():
+            steps = 1
+            if _in_order(report, path, model.min, model.max):
+                steps = 2 ** _grid_bits(report, path, model, rows_max=rows_max, is_summed=is_summed, settings=settings)
+            return RealDomain(model.min, model.max, model.null, steps)
+        case TextModel():
+            return TextDomain(_values(report, path, model, settings=settings), model.null)
+        case DateModel():
+            _in_order(report, path, model.min, model.max)
+            return DateDomain((model.min - _EPOCH_DATE).days, (model.max - _EPOCH_DATE).days, model.null)
+        case TimestampModel():
+            _in_order(report, path, model.min, model.max)
+            microsecond = datetime.timedelta(microseconds=1)
+            return TimestampDomain((model.min - _EPOCH_TIME) // microsecond, (model.max - _EPOCH_TIME) // microsecond, model.null)
+        case _:
+            assert_never(model)
+
+
+def _in_order(report: Report, path: Path, low: _Ordered, high: _Ordered) -> bool:
+    if low <= high:
+        return True
+    report.problem("catalogue-bad-bounds", (*path, "min"), f"`min` ({_shown(low)}) is above `max` ({_shown(high)})", hint="swap them?")
+    return False
+
+
+def _shown(end: int | Fraction | datetime.date) -> str:
+    return str(end) if isinstance(end, datetime.date) else show(end)
+
+
+def _check_integers(report: Report, path: Path, model: IntegerModel, *, rows_max: int, is_summed: bool) -> None:
+    magnitude = max(abs(model.min), abs(model.max))
+    end: Path = (*path, "max" if abs(model.max) >= abs(model.min) else "min")
+    if magnitude >= DOUBLE_EXACT_LIMIT:
+        hint = 'bounds stay below 2^52; an identifier is { type = "key" }'
+        report.problem("catalogue-bad-bounds", end, "the bound is too large", hint=hint)
+    elif is_summed and magnitude * rows_max >= INTEGER_LIMIT:
+        message = f"a sum over {rows_max} rows of numbers up to {magnitude} could pass 2^62"
+        hint = 'declare a smaller `rows_max` or tighter bounds; an identifier is { type = "key" }'
+        report.problem("catalogue-bad-bounds", end, message, hint=hint)
+
+
+def _fits(model: RealModel, *, bits: int, rows_max: int, is_summed: bool) -> bool:
+    """Whether grid integers, and their sums, stay where integer and double arithmetic are exact."""
+    magnitude = max(abs(grid_integer(end, 2**bits)) for end in (model.min, model.max))
+    return magnitude < DOUBLE_EXACT_LIMIT and (not is_summed or magnitude * rows_max < INTEGER_LIMIT)
+
+
+def _grid_bits(report: Report, path: Path, model: RealModel, *, rows_max: int, is_summed: bool, settings: Settings) -> int:
+    finest = min(settings.grid_bits_default_max, GRID_BITS_MAX)
+    fitting = (bits for bits in range(finest, -1, -1) if _fits(model, bits=bits, rows_max=rows_max, is_summed=is_summed))
+    best = next(fitting, None)
+    if best is None:
+        message = f"bounds of {show(model.min)} and {show(model.max)} are too wide for {rows_max} rows, even on a grid of whole numbers"
+        hint = "declare a smaller `rows_max`, tighter bounds, or the column in a larger measure (thousands, millions)"
+        report.problem("catalogue-bad-bounds", path, message, hint=hint, of_key=True)
+        return 0
+    bits = best if model.grid_bits is None else model.grid_bits
+    if not 0 <= bits <= GRID_BITS_MAX:
+        report.problem("catalogue-bad-value", (*path, "grid_bits"), f"`grid_bits` must be from 0 to {GRID_BITS_MAX}")
+        return best
+    if not _fits(model, bits=bits, rows_max=rows_max, is_summed=is_summed):
+        message = f"a grid of 2^-{bits} is too fine for these bounds and {rows_max} rows"
+        report.problem("catalogue-bad-bounds", (*path, "grid_bits"), message, hint=f"the finest that fits by default is {best}")
+        return best
+    steps = grid_integer(model.max, 2**bits) - grid_integer(model.min, 2**bits)
+    if steps < _COARSE_STEPS and model.min < model.max:
+        message = f"only {steps + 1} different values between `min` and `max` lie on the grid of 2^-{bits}"
+        report.warn("grid-coarse", path, message, hint="raise `grid_bits`, or declare the column in a smaller measure")
+    return bits
+
+
+def _values(report: Report, path: Path, model: TextModel, *, settings: Settings) -> tuple[str, ...] | None:
+    if model.other is not None:
+        _check_text(report, (*path, "other"), model.other, settings=settings)
+        if model.values is None and model.values_from is None:
+            hint = "list the values, or leave `other` out"
+            report.problem("catalogue-contradiction", (*path, "other"), "`other` needs `values` or `values_from`", hint=hint)
+    if model.values is None:
+        return None
+    if model.values_from is not None:
+        report.problem("catalogue-contradiction", (*path, "values_from"), "`values` and `values_from` cannot both be given")
+    if not model.values:
+        hint = "leave `values` out when they are not known"
+        report.problem("catalogue-bad-values", (*path, "values"), "`values` is empty", hint=hint)
+    if len(model.values) > settings.values_per_column_max:
+        report.problem("catalogue-limit", path, f"more than {settings.values_per_column_max} values", of_key=True)
+    seen: set[str] = set()
+    for position, value in enumerate(model.values):
+        at = (*path, "values", position)
+        _check_text(report, at, value, settings=settings)
+        if value in seen:
+            report.problem("catalogue-bad-values", at, "this value is listed twice")
+        seen.add(value)
+    return with_other(model.values, model.other)
+
+
+def with_other(values: tuple[str, ...], other: str | None) -> tuple[str, ...]:
+    """The declared values and the one that stands for the rest."""
+    return values if other is None or other in values else (*values, other)
+
+
+def _check_text(report: Report, path: Path, value: str, *, settings: Settings) -> None:
+    if "\x00" in value:
+        report.problem("catalogue-bad-values", path, "a value cannot hold the NUL character")
+    if len(value.encode()) > settings.text_value_bytes_max:
+        report.problem("catalogue-limit", path, f"a value is longer than {settings.text_value_bytes_max} bytes")
+
+
+def _values_from(report: Report, path: Path, model: AnyColumnModel) -> ColumnRef | None:
+    if not isinstance(model, TextModel) or model.values_from is None:
+        return None
+    reference = read_reference(model.values_from)
+    if reference is None:
+        hint = 'write "table.column", a text column of a public table'
+        report.problem("catalogue-bad-reference", (*path, "values_from"), "`values_from` cannot be read", hint=hint)
+    return reference

@@ -1,0 +1,224 @@
+"""A data set as its owner declared it: plain, frozen facts, already checked.
+
+Only ``parse`` and ``load`` make a ``Declaration``, so whoever holds one may rely on all that ``build`` checks: names are safe identifiers,
+every unit path ends at one column, bounds are finite and fit the integer grid. None of it says anything about the rows themselves;
+preparation enforces each line on whatever the source holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path
+
+from lapwing.catalog.problems import Problem
+from lapwing.errors import Refused
+from lapwing.kernel.accounting import Account, Budget, budget_for
+from lapwing.kernel.domains import Domain
+from lapwing.kernel.neighbours import Neighbours
+
+
+class Engine(Enum):
+    """Where the rows are."""
+
+    DUCKDB = "duckdb"
+    """Parquet or CSV files, read by DuckDB."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef:
+    """A column of a named table."""
+
+    table: str
+    column: str
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One foreign key: rows belong to the rows of ``target.table`` whose ``target.column`` equals their own ``column``."""
+
+    column: str
+    target: ColumnRef
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPath:
+    """How the rows of a table reach their unit: along ``hops``, in order, then the column ``end``.
+
+    The path is complete: a table that points at another has that table's own hops after its own.
+    """
+
+    hops: tuple[Hop, ...]
+    end: ColumnRef
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDecl:
+    """One column: its name in statements, its name in the source, and what preparation makes of its values."""
+
+    name: str
+    source_name: str
+    domain: Domain
+    """For text with ``values_from``, the domain here has no values yet: ``facts`` fills them in from the public table."""
+    other: str | None = None
+    """Text that stands for every value outside the declared ones; None turns those into NULL."""
+    values_from: ColumnRef | None = None
+    """The public column that lists the values."""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableDecl:
+    """A protected table."""
+
+    name: str
+    source: str
+    columns: tuple[ColumnDecl, ...]
+    unit: UnitPath
+    one_row_per_unit: bool
+    rows_per_unit_max: int
+    rows_max: int
+    description: str = ""
+
+    def column(self, name: str) -> ColumnDecl:
+        """The column of that name, or refuse."""
+        return _column(self.columns, self.name, name)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicDecl:
+    """A table that is no secret at all; it can be joined on its key, which preparation makes unique."""
+
+    name: str
+    source: str
+    columns: tuple[ColumnDecl, ...]
+    key: str
+    description: str = ""
+
+    def column(self, name: str) -> ColumnDecl:
+        """The column of that name, or refuse."""
+        return _column(self.columns, self.name, name)
+
+
+@dataclass(frozen=True, slots=True)
+class DataSetDecl:
+    """What the data set is, and what one unit of it is called."""
+
+    id: str
+    engine: Engine
+    unit: str
+    neighbours: Neighbours
+    units: int | None
+    """The declared number of units. Public when neighbours are bounded; otherwise an estimate used for warnings only."""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetDecl:
+    """The promise: (epsilon, delta) now, and the epsilon it can ever be raised to."""
+
+    epsilon: Fraction
+    delta: Fraction
+    delta_keys_share: Fraction
+    ceiling_epsilon: Fraction
+
+    @property
+    def account(self) -> Account:
+        """How the data set is charged."""
+        return Account.APPROXIMATE if self.delta else Account.PURE
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultsDecl:
+    """What a statement gets when it does not say."""
+
+    epsilon: Fraction
+    confidence: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A whole catalogue file."""
+
+    dataset: DataSetDecl
+    declared_budget: BudgetDecl
+    defaults: DefaultsDecl
+    tables: tuple[TableDecl, ...]
+    public_tables: tuple[PublicDecl, ...]
+    directory: Path | None = None
+    """Where relative sources start; None when the text did not come from a file."""
+    warnings: tuple[Problem, ...] = field(default=(), compare=False)
+    """What the owner should look at again; the catalogue is accepted all the same."""
+
+    def budget(self) -> Budget:
+        """The budget in force."""
+        return self._budget(self.declared_budget.epsilon)
+
+    def ceiling(self) -> Budget:
+        """The largest budget the owner reserved the right to; the promise over the life of the data set is for this one."""
+        return self._budget(self.declared_budget.ceiling_epsilon)
+
+    def table(self, name: str) -> TableDecl:
+        """The protected table of that name, or refuse."""
+        for table in self.tables:
+            if table.name == name:
+                return table
+        raise Refused("unknown-table", f"there is no protected table {name!r} in this data set")
+
+    def public_table(self, name: str) -> PublicDecl:
+        """The public table of that name, or refuse."""
+        for table in self.public_tables:
+            if table.name == name:
+                return table
+        raise Refused("unknown-table", f"there is no public table {name!r} in this data set")
+
+    def source_path(self, table: TableDecl | PublicDecl) -> str:
+        """The file or glob of a table, made absolute when the catalogue came from a file."""
+        if self.directory is None:
+            return table.source
+        return str((self.directory / table.source).resolve())
+
+    def fingerprint(self) -> str:
+        """Digest of what the ledger is about: which rows (the protected sources), whose (the unit), compared how (neighbours).
+
+        Equal for two catalogues that differ in anything else: id, budget, names of tables, bounds, keys, public tables. So registering
+        the same rows under a new id, or with other bounds, shows the same fingerprint and finds the same ledger. It is computed from
+        the declaration alone and reads no file.
+        """
+        rows = sorted([self.source_path(table), *self._unit_in_source_terms(table.unit, table)] for table in self.tables)
+        identity = {
+            "fingerprint": 1,
+            "engine": self.dataset.engine.value,
+            "unit": self.dataset.unit,
+            "neighbours": self.dataset.neighbours.value,
+            "rows": rows,
+        }
+        canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def _unit_in_source_terms(self, path: UnitPath, table: TableDecl) -> list[str]:
+        """The unit path with names of the source only, so that renaming a table or column in the catalogue changes nothing."""
+        terms: list[str] = []
+        at = table
+        for hop in path.hops:
+            terms.append(at.column(hop.column).source_name)
+            at = self.table(hop.target.table)
+            terms += [self.source_path(at), at.column(hop.target.column).source_name]
+        return [*terms, at.column(path.end.column).source_name]
+
+    def _budget(self, epsilon: Fraction) -> Budget:
+        declared = self.declared_budget
+        return budget_for(epsilon=epsilon, delta=declared.delta, delta_keys_share=declared.delta_keys_share)
+
+
+def _column(columns: tuple[ColumnDecl, ...], table: str, name: str) -> ColumnDecl:
+    for column in columns:
+        if column.name == name:
+            return column
+    raise Refused("unknown-column", f"there is no column {name!r} in {table!r}")

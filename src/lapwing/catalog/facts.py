@@ -1,0 +1,78 @@
+"""The public facts of one version: the declaration, and the values of the public tables frozen in that version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from lapwing.catalog.columns import with_other
+from lapwing.catalog.declaration import ColumnDecl, ColumnRef, Declaration
+from lapwing.catalog.settings import Settings
+from lapwing.errors import CatalogueError
+from lapwing.kernel.domains import Domain, TextDomain
+from lapwing.kernel.facts import Facts, PublicFacts, TableFacts
+
+PublicValues = Mapping[str, Mapping[str, Iterable[str | None]]]
+"""For each public table, the values of its text columns as they stand in the frozen version."""
+
+
+def facts(declaration: Declaration, public_values: PublicValues, *, version: int, settings: Settings | None = None) -> Facts:
+    """All that certification may rely on for this version.
+
+    Pre: ``public_values`` comes from the public tables of the version and from nowhere else; protected rows have no way in here.
+    Post: a text column of a public table has exactly its frozen values as domain, and a protected column with ``values_from`` has those
+    of the public column it names, and ``other``. Values are in the order of their bytes, so equal versions give equal facts.
+    """
+    limit = (settings or Settings()).values_per_column_max
+    public_tables = {
+        table.name: PublicFacts(
+            columns={
+                column.name: _public_domain(column, ColumnRef(table=table.name, column=column.name), public_values, limit=limit)
+                for column in table.columns
+            },
+            key=table.key,
+        )
+        for table in declaration.public_tables
+    }
+    tables = {
+        table.name: TableFacts(
+            columns={column.name: _protected_domain(column, public_tables, limit=limit) for column in table.columns},
+            rows_per_unit_max=table.rows_per_unit_max,
+            rows_max=table.rows_max,
+        )
+        for table in declaration.tables
+    }
+    return Facts(
+        source_id=declaration.dataset.id,
+        version=version,
+        neighbours=declaration.dataset.neighbours,
+        account=declaration.declared_budget.account,
+        tables=tables,
+        public_tables=public_tables,
+    )
+
+
+def _public_domain(column: ColumnDecl, at: ColumnRef, public_values: PublicValues, *, limit: int) -> Domain:
+    """A listed domain stays as declared (preparation maps the public table to it); an open one becomes what the table holds.
+
+    A column with more values than the limit stays open: its values are then keys like any others that are not public, which is safe.
+    """
+    domain = column.domain
+    if not isinstance(domain, TextDomain) or domain.values is not None:
+        return domain
+    frozen = public_values.get(at.table, {}).get(at.column)
+    if frozen is None:
+        raise CatalogueError("public-values-missing", f"the version does not hold the values of the public column `{at}`")
+    values = sorted({value for value in frozen if value is not None}, key=str.encode)
+    return domain if len(values) > limit else replace(domain, values=tuple(values))
+
+
+def _protected_domain(column: ColumnDecl, public_tables: Mapping[str, PublicFacts], *, limit: int) -> Domain:
+    domain, origin = column.domain, column.values_from
+    if origin is None or not isinstance(domain, TextDomain):
+        return domain
+    listed = public_tables[origin.table].columns[origin.column]
+    if not isinstance(listed, TextDomain) or listed.values is None:
+        message = f"the public column `{origin}` has more than {limit} values"
+        raise CatalogueError("catalogue-limit", message, hint="leave `values_from` out, or raise values_per_column_max")
+    return replace(domain, values=with_other(listed.values, column.other))

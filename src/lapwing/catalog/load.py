@@ -1,0 +1,94 @@
+"""Reading a catalogue: text in, a checked ``Declaration`` or an error that points at the line out."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from decimal import Decimal
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from lapwing.catalog.build import build
+from lapwing.catalog.declaration import Declaration
+from lapwing.catalog.positions import Positions, positions
+from lapwing.catalog.problems import Problem, Report, fail, problem_at
+from lapwing.catalog.schema import FORMAT, shape
+from lapwing.catalog.settings import Settings
+from lapwing.catalog.shape_problems import report_shape
+from lapwing.errors import CatalogueError, Span
+
+FILE_NAME = "lapwing.toml"
+"""What a catalogue is called unless its owner says otherwise."""
+
+_TOML_PLACE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
+
+
+def load(path: str | Path, *, settings: Settings | None = None) -> Declaration:
+    """Read a catalogue file. Relative sources start in its directory.
+
+    Raises ``CatalogueError`` for the first problem in the order of the file; all others are notes on it.
+    """
+    file = Path(path)
+    limit = (settings or Settings()).catalogue_bytes_max
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(limit + 1)
+        text = content.decode("utf-8")
+    except OSError as error:
+        raise CatalogueError("catalogue-unreadable", f"{file.name}: the file cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise CatalogueError("catalogue-unreadable", f"{file.name}: the file is not UTF-8 text") from None
+    return _read(text, name=file.name, directory=file.resolve().parent, settings=settings or Settings())
+
+
+def parse(text: str, name: str = FILE_NAME, *, settings: Settings | None = None) -> Declaration:
+    """Read the text of a catalogue; ``name`` is how errors call it. Raises as ``load`` does."""
+    return _read(text, name=name, directory=None, settings=settings or Settings())
+
+
+def _read(text: str, *, name: str, directory: Path | None, settings: Settings) -> Declaration:
+    text = text.replace("\r\n", "\n")
+    if len(text.encode(errors="replace")) > settings.catalogue_bytes_max:
+        raise CatalogueError("catalogue-limit", f"{name}: the file is longer than {settings.catalogue_bytes_max} bytes")
+    try:
+        document = tomllib.loads(text, parse_float=Decimal)
+        where = positions(text)
+    except tomllib.TOMLDecodeError as error:
+        fail([_syntax_problem(error, name=name, text=text)])
+    except (RecursionError, ValueError, ArithmeticError):  # thousands of brackets, or a number of thousands of digits
+        raise CatalogueError("catalogue-syntax", f"{name}: the file is nested too deeply or holds a number that is too long") from None
+    report = Report(file=name, where=where, problems=[], warnings=[])
+    _check_format(report, document.get("format", FORMAT))
+    if report.problems:
+        fail(report.problems)  # another format has other keys: anything else we could say would mislead
+    try:
+        model = shape(document)
+    except ValidationError as error:
+        report_shape(report, error)
+        fail(report.problems)
+    declaration = build(report, model, directory=directory, settings=settings)
+    if report.problems:
+        fail(report.problems)
+    return declaration
+
+
+def _check_format(report: Report, written: object) -> None:
+    if type(written) is int and written != FORMAT:
+        hint = "a newer version of Lapwing may read it" if written > FORMAT else "start the file with format = 1"
+        report.problem("catalogue-format", ("format",), f"the file has format {written}; this version reads format {FORMAT}", hint=hint)
+
+
+def _syntax_problem(error: tomllib.TOMLDecodeError, *, name: str, text: str) -> Problem:
+    found = _TOML_PLACE.fullmatch(str(error))
+    reason = found[1] if found else str(error)
+    if found and found[2]:
+        lines = text.split("\n")
+        line, column = min(int(found[2]), len(lines)), int(found[3])
+        start = sum(len(before) + 1 for before in lines[: line - 1]) + column - 1
+        span = Span(start=start, end=start + 1, line=line, column=column)
+    else:
+        end = len(text.rstrip())
+        span = Positions(text=text, places={}).span_at(end, end)
+    message = f"this is not TOML: {reason[:1].lower()}{reason[1:]}"
+    return problem_at("catalogue-syntax", span, message, hint="", file=name, text=text)

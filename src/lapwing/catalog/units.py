@@ -1,0 +1,136 @@
+"""Unit paths: from the row of a table to the unit it belongs to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from lapwing.catalog.declaration import ColumnDecl, ColumnRef, Hop, UnitPath
+from lapwing.catalog.problems import Report
+from lapwing.catalog.settings import Settings
+from lapwing.catalog.shape_problems import closest
+from lapwing.kernel.domains import Domain, KeyDomain, TextDomain
+
+_WRITTEN = re.compile(r"\s*([^\s.>]+)\s*(?:->\s*([^\s.>]+)\s*\.\s*([^\s.>]+)\s*)?")
+
+Columns = Mapping[str, ColumnDecl]
+
+
+def resolve_units(
+    report: Report, *, written: Mapping[str, str], columns: Mapping[str, Columns], public_names: frozenset[str], settings: Settings
+) -> Mapping[str, UnitPath]:
+    """The complete path of every table of ``written`` whose path is right; the others are reported.
+
+    Post: each path starts in its table, follows declared columns only, visits no table twice, and all paths end in columns of one type
+    (units of different tables must be comparable).
+    """
+    steps = {}
+    for table, text in written.items():
+        step = _read_step(report, table, text, columns=columns, public_names=public_names)
+        if step is not None:
+            steps[table] = step
+    paths = {}
+    for table in steps:
+        path = _follow(report, table, steps, settings=settings)
+        if path is not None:
+            paths[table] = path
+    _check_one_type(report, paths, columns)
+    return paths
+
+
+def _read_step(
+    report: Report, table: str, text: str, *, columns: Mapping[str, Columns], public_names: frozenset[str]
+) -> Hop | ColumnRef | None:
+    """What ``unit`` of one table says: a hop to another table, or a column of its own."""
+    at = ("tables", table, "unit")
+    found = _WRITTEN.fullmatch(text)
+    if not found:
+        hint = 'write a column, or a path "column -> table.column"'
+        report.problem("catalogue-bad-unit", at, "`unit` cannot be read", hint=hint)
+        return None
+    own = ColumnRef(table=table, column=found[1])
+    if not _check_end(report, table, own, columns):
+        return None
+    if found[2] is None:
+        return own
+    target = ColumnRef(table=found[2], column=found[3])
+    if target.table in public_names:
+        hint = "rows belong to units through protected tables only"
+        report.problem("catalogue-bad-unit", at, f"`{target.table}` is a public table and holds no units", hint=hint)
+        return None
+    if target.table not in columns:
+        meant = closest(target.table, columns)
+        hint = f"did you mean `{meant}`?" if meant else ""
+        report.problem("catalogue-bad-unit", at, f"there is no table `{target.table}`", hint=hint)
+        return None
+    if not _check_end(report, table, target, columns):
+        return None
+    if _is_text(columns[table][own.column].domain) != _is_text(columns[target.table][target.column].domain):
+        report.problem("catalogue-bad-unit", at, f"`{own}` and `{target}` are of different types and are never equal")
+        return None
+    return Hop(column=own.column, target=target)
+
+
+def _check_end(report: Report, table: str, end: ColumnRef, columns: Mapping[str, Columns]) -> bool:
+    """A unit is told apart by the value of this column, so nothing may merge two values of it.
+
+    Clamping an integer or mapping text to "other" would make two persons one unit; removing one of them could then change which rows
+    of the other survive, and the preparation lemma would fail. Hence keys, and text as it stands, only.
+    """
+    at = ("tables", table, "unit")
+    column = columns[end.table].get(end.column)
+    if column is None:
+        meant = closest(end.column, columns[end.table])
+        hint = f"did you mean `{meant}`?" if meant else "declare it among the columns"
+        report.problem("catalogue-bad-unit", at, f"there is no column `{end}`", hint=hint)
+        return False
+    match column.domain:
+        case KeyDomain():
+            return True
+        case TextDomain(values=None) if column.values_from is None:
+            return True
+        case _:
+            message = f"`{end}` cannot tell units apart: its values are bounded or listed, so two units could become one"
+            report.problem("catalogue-bad-unit", at, message, hint=f'declare {end.column} = {{ type = "key" }}')
+            return False
+
+
+def _follow(report: Report, table: str, steps: Mapping[str, Hop | ColumnRef], *, settings: Settings) -> UnitPath | None:
+    hops: list[Hop] = []
+    visited = [table]
+    while True:
+        step = steps.get(visited[-1])
+        if step is None:
+            return None  # the mistake is in a table further on, where it has been reported
+        if isinstance(step, ColumnRef):
+            return UnitPath(hops=tuple(hops), end=step)
+        hops.append(step)
+        if step.target.table in visited:
+            circle = " -> ".join([*visited, step.target.table])
+            hint = "one table of the circle must name a column of its own"
+            report.problem("catalogue-bad-unit", ("tables", table, "unit"), f"the path runs in a circle: {circle}", hint=hint)
+            return None
+        if len(hops) > settings.unit_path_hops_max:
+            report.problem("catalogue-limit", ("tables", table, "unit"), f"the path has more than {settings.unit_path_hops_max} steps")
+            return None
+        visited.append(step.target.table)
+
+
+def _check_one_type(report: Report, paths: Mapping[str, UnitPath], columns: Mapping[str, Columns]) -> None:
+    first: ColumnRef | None = None
+    for table, path in paths.items():
+        first = first or path.end
+        ends = [columns[end.table][end.column].domain for end in (first, path.end)]
+        if _is_text(ends[0]) != _is_text(ends[1]):
+            message = f"units are told apart by `{path.end}` here and by `{first}` elsewhere, of different types"
+            report.problem("catalogue-bad-unit", ("tables", table, "unit"), message, hint="all tables of a data set share one unit")
+
+
+def _is_text(domain: Domain) -> bool:
+    match domain:
+        case KeyDomain(text=text):
+            return text
+        case TextDomain():
+            return True
+        case _:
+            return False

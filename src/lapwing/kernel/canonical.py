@@ -1,0 +1,49 @@
+"""A canonical byte form of plans and facts, and its digest: equal values give equal bytes, different values different bytes.
+
+Every part is written with its type and length, so no two different trees can run together into one text.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from enum import Enum
+from fractions import Fraction
+
+
+def digest(value: object) -> str:
+    """SHA-256 of the canonical bytes, in hexadecimal."""
+    return hashlib.sha256(canonical_bytes(value)).hexdigest()
+
+
+def canonical_bytes(value: object) -> bytes:
+    """Canonical bytes of a tree of dataclasses, enums, mappings, tuples and plain values. Mappings are ordered by key."""
+    match value:
+        case None:
+            return b"n;"
+        case bool():
+            return b"b1;" if value else b"b0;"
+        case int():
+            return b"i%d;" % value
+        case Fraction():
+            return b"f%d/%d;" % (value.numerator, value.denominator)
+        case str():
+            return _framed(b"s", value.encode("utf-8", "surrogatepass"))
+        case Enum():
+            return _framed(b"e", f"{type(value).__name__}.{value.name}".encode())
+        case tuple():
+            return _framed(b"t", b"".join(canonical_bytes(item) for item in value))
+        case Mapping():
+            items = sorted((canonical_bytes(key), canonical_bytes(item)) for key, item in value.items())
+            return _framed(b"m", b"".join(key + item for key, item in items))
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            parts = [canonical_bytes(type(value).__name__)]
+            parts += [canonical_bytes(getattr(value, field.name)) for field in dataclasses.fields(value)]
+            return _framed(b"d", b"".join(parts))
+        case _:
+            raise TypeError(f"no canonical form for {type(value).__name__}")
+
+
+def _framed(tag: bytes, body: bytes) -> bytes:
+    return b"%s%d:%s" % (tag, len(body), body)

@@ -1,0 +1,280 @@
+"""The gate: re-derives stability, sensitivity and cost from a finished plan alone, or refuses.
+
+``certify`` trusts nothing the planner says except the plan itself. It reads public facts only, so its decision and its price are public.
+Only it makes ``Certified`` objects; engines run, and ``release`` noises, nothing else. Proof of the whole: docs/proofs/certify.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import assert_never
+
+from lapwing.errors import Refused
+from lapwing.kernel import sensitivity as bounds_table
+from lapwing.kernel.accounting import Account, Cost, charge_delta, charge_loss
+from lapwing.kernel.canonical import digest
+from lapwing.kernel.domains import DOUBLE_EXACT_LIMIT, INTEGER_LIMIT, Kind, RealDomain, grid_integer, is_numeric, kind_of
+from lapwing.kernel.expressions import not_null
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import (
+    Cap,
+    Clipped,
+    DiscoveredGroups,
+    DistinctCount,
+    Follow,
+    GridSum,
+    Grouped,
+    KnownGroups,
+    Plan,
+    Query,
+    Ranked,
+    RowCount,
+    UnitCount,
+    Vector,
+    Weighted,
+)
+from lapwing.kernel.laws import Law, loss
+from lapwing.kernel.sensitivity import COUNTED, RowRange, Sensitivity
+from lapwing.kernel.stability import Shape, domain_of, shape_of
+from lapwing.kernel.thresholds import least_threshold
+
+_SEAL = object()
+SQUARE_LIMIT = 2**126
+"""Sums of squares in clipping stay below this, inside 128-bit integers."""
+CELLS_MAX = 10_000_000
+"""Most known groups a query may list."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedVector:
+    """A vector with what certification derived for it."""
+
+    vector: Vector
+    sensitivity: Sensitivity
+    loss: Fraction
+    step: Fraction
+    """What one integer of the vector stands for."""
+    rounding: Fraction
+    """Most by which one row's contribution was rounded to the grid."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedKeys:
+    """The key threshold of a query with discovered groups."""
+
+    threshold: int
+    groups_per_unit: int
+    sensitivity: Sensitivity
+    loss: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedQuery:
+    """A query with the shape of its relation and its derived bounds."""
+
+    query: Query
+    shape: Shape
+    groups_per_unit: int
+    vectors: tuple[CertifiedVector, ...]
+    keys: CertifiedKeys | None
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """A plan that may be run and released for ``cost``. Made by ``certify`` only."""
+
+    plan: Plan
+    facts: Facts
+    queries: tuple[CertifiedQuery, ...]
+    cost: Cost
+    digest: str
+    seal: object
+
+    def __post_init__(self) -> None:
+        if self.seal is not _SEAL:
+            raise TypeError("only certify makes Certified plans")
+
+
+def certify(plan: Plan, facts: Facts) -> Certified:
+    """Derive bounds and cost of every query of the plan; the cost is that of all of them together, rounded up once."""
+    if not plan.queries:
+        raise Refused("plan-empty", "a statement must ask for something")
+    queries = tuple(_certify_query(query, facts) for query in plan.queries)
+    total, delta = Fraction(0), Fraction(0)
+    for certified in queries:
+        total += sum((vector.loss for vector in certified.vectors), Fraction(0))
+        if certified.keys is not None and isinstance(certified.query.groups, DiscoveredGroups):
+            total += certified.keys.loss
+            delta += certified.query.groups.delta
+    cost = Cost(loss=charge_loss(total), delta=charge_delta(delta))
+    identity = digest((plan, facts.source_id, facts.version))
+    return Certified(plan, facts, queries, cost, identity, _SEAL)
+
+
+def _certify_query(query: Query, facts: Facts) -> CertifiedQuery:
+    shape = shape_of(query.source, facts)
+    cells = _check_groups(query, shape)
+    if not query.vectors and not isinstance(query.groups, DiscoveredGroups):
+        raise Refused("plan-empty", "a query must measure something")
+    names = [vector.name for vector in query.vectors] + [name for name, _ in query.keys]
+    if len(set(names)) != len(names):
+        raise Refused("column-name", "two output columns have the same name")
+    per_unit = groups_per_unit(query, shape, cells)
+    vectors = tuple(_certify_vector(vector, query, shape, facts, cells, per_unit) for vector in query.vectors)
+    return CertifiedQuery(query, shape, per_unit, vectors, _certify_keys(query, facts, per_unit))
+
+
+def _check_groups(query: Query, shape: Shape) -> int | None:
+    """Number of cells if the groups are known; refuses keys that would name units or depend on a grid of doubles."""
+    for name, key in query.keys:
+        domain = domain_of(key, shape.columns)
+        if kind_of(domain) is Kind.KEY:
+            hint = "aggregate per unit inside a subquery"
+            raise Refused("groups-by-unit", f"grouping by the identifier {name!r} would publish it", hint=hint)
+        if isinstance(domain, RealDomain) and isinstance(query.groups, DiscoveredGroups):
+            hint = "bin it, for example with FLOOR"
+            raise Refused("groups-by-real", f"grouping by the real number {name!r} needs known groups", hint=hint)
+    match query.groups:
+        case KnownGroups(groups):
+            if not 1 <= len(groups) <= CELLS_MAX or len(set(groups)) != len(groups):
+                raise Refused("groups-invalid", f"known groups must be distinct and from 1 to {CELLS_MAX}")
+            if any(len(group) != len(query.keys) for group in groups):
+                raise Refused("groups-invalid", "a known group does not fit the keys")
+            return len(groups)
+        case DiscoveredGroups():
+            if not query.keys:
+                raise Refused("groups-invalid", "groups cannot be discovered without keys")
+            return None
+        case _:
+            assert_never(query.groups)
+
+
+def groups_per_unit(query: Query, shape: Shape, cells: int | None) -> int:
+    """Most groups one unit can touch: its rows bound it, the known cells bound it, and Grouped does."""
+    most = shape.rows_per_unit if cells is None else min(shape.rows_per_unit, cells)
+    return min(most, query.bounding.groups) if isinstance(query.bounding, Grouped) else most
+
+
+def _certify_keys(query: Query, facts: Facts, per_unit: int) -> CertifiedKeys | None:
+    groups = query.groups
+    if not isinstance(groups, DiscoveredGroups):
+        return None
+    if facts.account is not Account.APPROXIMATE:
+        hint = "declare the values of the key"
+        raise Refused("keys-need-delta", "groups can only be discovered when the data set has a delta", hint=hint)
+    if not isinstance(query.bounding, Ranked | Grouped):
+        raise Refused("keys-need-rows", "groups can only be discovered with ranked or grouped bounding")
+    if not 0 < groups.delta < 1 or groups.groups_max < 1:
+        raise Refused("keys-delta", "discovering groups needs a delta between 0 and 1 and a positive limit of groups")
+    bound = bounds_table.units_counted(facts.neighbours, groups=per_unit)
+    threshold = least_threshold(groups.law, groups_per_unit=per_unit, delta=groups.delta)
+    return CertifiedKeys(threshold, per_unit, bound, _loss(groups.law, facts, bound))
+
+
+def _loss(law: Law, facts: Facts, bound: Sensitivity) -> Fraction:
+    return loss(law, facts.account, l1=bound.l1, l2_squared=bound.l2_squared)
+
+
+def _certify_vector(vector: Vector, query: Query, shape: Shape, facts: Facts, cells: int | None, per_unit: int) -> CertifiedVector:
+    row, step, rounding = _row_range(vector, shape)
+    bits = query.bounding.bits if isinstance(query.bounding, Weighted | Clipped) else 0
+    if isinstance(vector.measure, UnitCount | DistinctCount):
+        bits = 0
+    bound = _bound(vector, row, query, shape, facts, per_unit).within(cells)
+    _check_overflow(vector, row, bits, query, shape)
+    return CertifiedVector(vector, bound, _loss(vector.law, facts, bound), step / 2**bits, rounding)
+
+
+def _row_range(vector: Vector, shape: Shape) -> tuple[RowRange, Fraction, Fraction]:
+    """What one row can add, what one integer stands for, and how far one row was rounded."""
+    measure = vector.measure
+    match measure:
+        case RowCount(where) | UnitCount(where):
+            if where is not None and kind_of(domain_of(where, shape.columns)) is not Kind.BOOLEAN:
+                raise Refused("type-mismatch", "a condition must be true or false")
+            return COUNTED, Fraction(1), Fraction(0)
+        case DistinctCount(value):
+            if isinstance(domain_of(value, shape.columns), RealDomain):
+                raise Refused("type-mismatch", "distinct values of a real number cannot be counted", hint="round it to an integer first")
+            return COUNTED, Fraction(1), Fraction(0)
+        case GridSum():
+            domain = domain_of(measure.value, shape.columns)
+            if not is_numeric(domain):
+                raise Refused("type-mismatch", f"a sum needs a number, not a {kind_of(domain).value}")
+            lo, hi = grid_bounds(measure)
+            rounding = Fraction(1, 2 * measure.steps) if isinstance(domain, RealDomain) or measure.steps != 1 else Fraction(0)
+            return RowRange(lo - measure.offset, hi - measure.offset), Fraction(1, measure.steps), rounding
+        case _:
+            assert_never(measure)
+
+
+def grid_bounds(measure: GridSum) -> tuple[int, int]:
+    """[K_L, K_U]: the integers a gridded value is clamped to."""
+    if measure.steps < 1 or measure.lower > measure.upper:
+        raise Refused("sum-bounds", "a sum needs a positive grid and a lower bound below its upper bound")
+    lo, hi = grid_integer(measure.lower, measure.steps), grid_integer(measure.upper, measure.steps)
+    if max(abs(lo), abs(hi), abs(measure.offset)) >= DOUBLE_EXACT_LIMIT:
+        raise Refused("range-too-wide", "the grid of a sum is too fine for its bounds")
+    return lo, hi
+
+
+def _bound(vector: Vector, row: RowRange, query: Query, shape: Shape, facts: Facts, per_unit: int) -> Sensitivity:
+    neighbours, rows = facts.neighbours, shape.rows_per_unit
+    if isinstance(vector.measure, UnitCount):
+        _no_bound(vector)
+        if isinstance(query.bounding, Weighted):
+            raise Refused("measure-unsupported", "units cannot be counted by weight")
+        return bounds_table.units_counted(neighbours, groups=per_unit)
+    if isinstance(vector.measure, DistinctCount):
+        _no_bound(vector)
+        if not isinstance(query.bounding, Ranked):
+            raise Refused("measure-unsupported", "distinct values are counted with ranked bounding only")
+        return bounds_table.distinct_counted(neighbours, pairs=rows)
+    match query.bounding, vector.bound:
+        case Ranked(), None:
+            return bounds_table.rows_weighing(neighbours, weight=rows, row=row)
+        case Weighted(weight_rows, bits), None:
+            if not shape.weighable or weight_rows < 1 or not 0 <= bits <= 40 or isinstance(query.groups, DiscoveredGroups):
+                raise Refused("weights-unsound", "row weights need known groups and rows of one prepared table, without joins that fan out")
+            return bounds_table.rows_weighing(neighbours, weight=weight_rows << bits, row=row)
+        case Clipped(bits), (Cap() | Follow()):
+            if not isinstance(query.groups, KnownGroups) or not 0 <= bits <= 40:
+                raise Refused("clipped-known-groups", "clipping needs known groups: discovered ones would cost delta many times over")
+            norm, cells = _norm(vector, row, query), len(query.groups.groups)
+            return bounds_table.clipped(neighbours, norm=norm, cells=cells, non_negative=row.non_negative)
+        case Grouped(groups), Cap(limit) if limit >= 1 and groups >= 1:
+            return bounds_table.grouped(neighbours, groups=per_unit, cell=limit, non_negative=row.non_negative)
+        case _:
+            raise Refused("bound-missing", "the bound of an output column does not fit the bounding plan")
+
+
+def _no_bound(vector: Vector) -> None:
+    if vector.bound is not None:
+        raise Refused("bound-missing", "a count of distinct things takes no bound of its own")
+
+
+def _norm(vector: Vector, row: RowRange, query: Query) -> int:
+    """Largest norm of a unit's clipped vector; a sum that follows a count has at most the count's norm times the largest row value."""
+    match vector.bound:
+        case Cap(limit) if limit >= 1:
+            return limit
+        case Follow(name):
+            leader = next((v for v in query.vectors if v.name == name), None)
+            if leader is None or not isinstance(leader.measure, RowCount) or not isinstance(leader.bound, Cap) or leader.bound.limit < 1:
+                raise Refused("bound-missing", "a sum can only follow a clipped count of the same query")
+            if not isinstance(vector.measure, GridSum) or leader.measure.where not in (None, not_null(vector.measure.value)):
+                raise Refused("bound-missing", "a sum can only follow a count of the rows it adds up")
+            return leader.bound.limit * row.magnitude
+        case _:
+            raise Refused("bound-missing", "clipping needs a positive bound")
+
+
+def _check_overflow(vector: Vector, row: RowRange, bits: int, query: Query, shape: Shape) -> None:
+    """No exact cell can reach 2^62 and no square 2^126, whatever the data: decided before anything is read."""
+    cell = (row.magnitude << bits) * shape.rows_max
+    norm = _norm(vector, row, query) if isinstance(query.bounding, Clipped) and vector.bound is not None else 0
+    too_large = cell >= INTEGER_LIMIT or norm * shape.rows_max >= INTEGER_LIMIT or shape.rows_per_unit * norm**2 >= SQUARE_LIMIT
+    if too_large:
+        hint = "a smaller declared rows_max, or a coarser grid"
+        raise Refused("range-too-wide", f"the column {vector.name!r} could exceed 62 bits", hint=hint)

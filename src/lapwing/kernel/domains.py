@@ -1,0 +1,169 @@
+"""What values a column or expression can take: kinds, bounds, enumerations, NULL.
+
+A domain is a promise made by preparation (for columns) or by the propagation rules in ``functions`` (for expressions): every value is
+inside it, for any data. Bounds are exact. Real numbers live on a public grid: a stored real column holds integers k that stand for
+k / ``steps``, so its sums are integer sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from fractions import Fraction
+from typing import TypeAlias, assert_never
+
+from lapwing.errors import Refused
+
+INTEGER_LIMIT = 2**62
+"""No integer value or sum may reach this magnitude: it must survive 64-bit arithmetic and 64-bit noise."""
+
+DOUBLE_EXACT_LIMIT = 2**52
+"""Grid integers stay below this, where doubles still resolve halves."""
+
+
+class Kind(Enum):
+    """The closed list of value types."""
+
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    REAL = "real"
+    TEXT = "text"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    KEY = "key"
+
+
+@dataclass(frozen=True, slots=True)
+class BooleanDomain:
+    """True, false and, if nullable, NULL."""
+
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerDomain:
+    """Integers from ``lo`` to ``hi``, ends included."""
+
+    lo: int
+    hi: int
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RealDomain:
+    """Real numbers from ``lo`` to ``hi``; ``steps`` per 1 when they are stored on a grid, None for a computed expression."""
+
+    lo: Fraction
+    hi: Fraction
+    nullable: bool = True
+    steps: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextDomain:
+    """Text: one of ``values``, or anything when ``values`` is None. Compared by bytes, never by collation."""
+
+    values: tuple[str, ...] | None
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DateDomain:
+    """Days since 1970-01-01, ends included."""
+
+    lo: int
+    hi: int
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampDomain:
+    """Microseconds since 1970-01-01 00:00:00 without time zone, ends included."""
+
+    lo: int
+    hi: int
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class KeyDomain:
+    """An identifier: it can be compared with another identifier and counted, nothing else."""
+
+    nullable: bool = True
+    text: bool = False
+
+
+Domain: TypeAlias = BooleanDomain | IntegerDomain | RealDomain | TextDomain | DateDomain | TimestampDomain | KeyDomain
+
+
+def kind_of(domain: Domain) -> Kind:
+    """The value type of a domain."""
+    match domain:
+        case BooleanDomain():
+            return Kind.BOOLEAN
+        case IntegerDomain():
+            return Kind.INTEGER
+        case RealDomain():
+            return Kind.REAL
+        case TextDomain():
+            return Kind.TEXT
+        case DateDomain():
+            return Kind.DATE
+        case TimestampDomain():
+            return Kind.TIMESTAMP
+        case KeyDomain():
+            return Kind.KEY
+        case _:
+            assert_never(domain)
+
+
+def with_null(domain: Domain, nullable: bool) -> Domain:
+    """The same values, with or without NULL."""
+    return replace(domain, nullable=nullable)
+
+
+def is_numeric(domain: Domain) -> bool:
+    """Integer or real."""
+    return isinstance(domain, IntegerDomain | RealDomain)
+
+
+def bounds(domain: Domain) -> tuple[Fraction, Fraction]:
+    """Ends of a numeric domain."""
+    match domain:
+        case IntegerDomain(lo, hi):
+            return Fraction(lo), Fraction(hi)
+        case RealDomain(lo, hi):
+            return lo, hi
+        case _:
+            raise Refused("type-mismatch", f"a number is needed here, not a {kind_of(domain).value}")
+
+
+def union(left: Domain, right: Domain) -> Domain:
+    """The least domain that holds both, for CASE, COALESCE and UNION ALL."""
+    nullable = left.nullable or right.nullable
+    match left, right:
+        case BooleanDomain(), BooleanDomain():
+            return BooleanDomain(nullable)
+        case IntegerDomain(a, b), IntegerDomain(c, d):
+            return IntegerDomain(min(a, c), max(b, d), nullable)
+        case TextDomain(a), TextDomain(b):
+            values = None if a is None or b is None else tuple(dict.fromkeys((*a, *b)))
+            return TextDomain(values, nullable)
+        case DateDomain(a, b), DateDomain(c, d):
+            return DateDomain(min(a, c), max(b, d), nullable)
+        case TimestampDomain(a, b), TimestampDomain(c, d):
+            return TimestampDomain(min(a, c), max(b, d), nullable)
+        case KeyDomain(text=a), KeyDomain(text=b) if a == b:
+            return KeyDomain(nullable, a)
+        case ((IntegerDomain() | RealDomain()), (IntegerDomain() | RealDomain())):
+            (a_lo, a_hi), (b_lo, b_hi) = bounds(left), bounds(right)
+            steps = left.steps if isinstance(left, RealDomain) and isinstance(right, RealDomain) and left.steps == right.steps else None
+            return RealDomain(min(a_lo, b_lo), max(a_hi, b_hi), nullable, steps)
+        case _:
+            raise Refused("type-mismatch", f"{kind_of(left).value} and {kind_of(right).value} cannot be mixed")
+
+
+def grid_integer(value: Fraction, steps: int) -> int:
+    """The grid point of an exact value: floor(value * steps + 1/2). Monotone in ``value``."""
+    scaled = value * steps + Fraction(1, 2)
+    return scaled.numerator // scaled.denominator

@@ -1,0 +1,50 @@
+"""Exact aggregates on their way from the engine to the noise. They show nothing of themselves and cannot be stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Never
+
+from lapwing.kernel.expressions import Value
+
+
+class Exact:
+    """Exact integers of all queries of a plan: secret until noise is added.
+
+    ``tables`` holds, per query, the groups the engine found, one list of integers per vector, and the number of units of each group (only
+    for discovered groups). The text form is constant and pickling is refused, so a log line or a crash report cannot carry a value.
+    """
+
+    __slots__ = ("_tables",)
+
+    def __init__(self, tables: Sequence[ExactTable]) -> None:
+        self._tables = tuple(tables)
+
+    def __repr__(self) -> str:
+        return "<Exact: redacted>"
+
+    def __reduce_ex__(self, protocol: object) -> Never:
+        raise TypeError("exact aggregates cannot be stored")
+
+
+class ExactTable:
+    """Exact integers of one query; see ``Exact``."""
+
+    __slots__ = ("_groups", "_units", "_vectors")
+
+    def __init__(
+        self,
+        *,
+        groups: Sequence[tuple[Value, ...]],
+        vectors: Sequence[Sequence[int]],
+        units: Sequence[int] | None,
+    ) -> None:
+        self._groups = groups
+        self._vectors = vectors
+        self._units = units
+
+    def __repr__(self) -> str:
+        return "<ExactTable: redacted>"
+
+    def __reduce_ex__(self, protocol: object) -> Never:
+        raise TypeError("exact aggregates cannot be stored")

@@ -1,0 +1,111 @@
+"""Scalar expressions of the IR: a closed union, evaluated by the engine on one row at a time.
+
+Every expression is total: it gives a value or NULL on any row, and never raises. Which functions exist is the closed list ``Function``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import TypeAlias
+
+from lapwing.kernel.domains import Kind
+
+Value: TypeAlias = bool | int | Fraction | str | None
+"""A literal or key: dates are days, timestamps microseconds, reals exact fractions."""
+
+
+class Function(Enum):
+    """The closed list of scalar functions. Each has one domain rule, one rendering per engine and one reference."""
+
+    AND = "and"
+    OR = "or"
+    NOT = "not"
+    EQUAL = "="
+    NOT_EQUAL = "<>"
+    LESS = "<"
+    LESS_EQUAL = "<="
+    GREATER = ">"
+    GREATER_EQUAL = ">="
+    IN = "in"
+    IS_NULL = "is null"
+    STARTS_WITH = "starts_with"
+    ADD = "+"
+    SUBTRACT = "-"
+    MULTIPLY = "*"
+    DIVIDE = "/"
+    INTEGER_DIVIDE = "integer_divide"
+    MODULO = "mod"
+    NEGATE = "negate"
+    ABS = "abs"
+    SIGN = "sign"
+    FLOOR = "floor"
+    CEILING = "ceiling"
+    ROUND = "round"
+    SQRT = "sqrt"
+    LN = "ln"
+    EXP = "exp"
+    LEAST = "least"
+    GREATEST = "greatest"
+    NULL_IF = "nullif"
+    COALESCE = "coalesce"
+    TO_REAL = "to_real"
+    TO_INTEGER = "to_integer"
+    TO_GRID = "to_grid"
+    YEAR = "year"
+    QUARTER = "quarter"
+    MONTH = "month"
+    DAY = "day"
+    DAY_OF_WEEK = "day_of_week"
+    HOUR = "hour"
+    MINUTE = "minute"
+    TRUNCATE_YEAR = "truncate_year"
+    TRUNCATE_QUARTER = "truncate_quarter"
+    TRUNCATE_MONTH = "truncate_month"
+    TRUNCATE_WEEK = "truncate_week"
+    TRUNCATE_DAY = "truncate_day"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the relation the expression is evaluated over."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant of the statement."""
+
+    value: Value
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of the closed list applied to arguments."""
+
+    function: Function
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """First branch whose condition is true, else ``otherwise``."""
+
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression
+
+
+Expression: TypeAlias = Column | Literal | Call | Case
+
+
+def call(function: Function, *arguments: Expression) -> Call:
+    """Shorthand for building expressions."""
+    return Call(function, arguments)
+
+
+def not_null(expression: Expression) -> Call:
+    """``expression IS NOT NULL``."""
+    return call(Function.NOT, call(Function.IS_NULL, expression))

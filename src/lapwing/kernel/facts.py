@@ -1,0 +1,57 @@
+"""Public facts about one prepared version of a data set: all that certification may rely on.
+
+They come from the owner's declarations and from the public tables frozen in the version; none is measured on protected rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lapwing.errors import Refused
+from lapwing.kernel.accounting import Account
+from lapwing.kernel.domains import Domain
+from lapwing.kernel.neighbours import Neighbours
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """A prepared private table. Preparation enforces every line of it, whatever the source holds."""
+
+    columns: Mapping[str, Domain]
+    rows_per_unit_max: int
+    """Rows beyond this rank were physically dropped."""
+    rows_max: int
+    """Declared maximum number of rows; preparation refuses a larger table."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicFacts:
+    """A public table, frozen in the version; ``key`` is unique by construction."""
+
+    columns: Mapping[str, Domain]
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything public about one version of one data set."""
+
+    source_id: str
+    version: int
+    neighbours: Neighbours
+    account: Account
+    tables: Mapping[str, TableFacts]
+    public_tables: Mapping[str, PublicFacts]
+
+    def table(self, name: str) -> TableFacts:
+        """The private table of that name, or refuse."""
+        if name not in self.tables:
+            raise Refused("unknown-table", f"there is no protected table {name!r} in this data set")
+        return self.tables[name]
+
+    def public_table(self, name: str) -> PublicFacts:
+        """The public table of that name, or refuse."""
+        if name not in self.public_tables:
+            raise Refused("unknown-table", f"there is no public table {name!r} in this data set")
+        return self.public_tables[name]

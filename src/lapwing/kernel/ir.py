@@ -1,0 +1,238 @@
+"""The closed relational IR: what the certifier reasons about and the renderer turns into engine SQL.
+
+Every relation is *unit-local*: each of its rows belongs to one unit and depends on that unit's rows and on public tables only
+(docs/proofs/unit-local.md). That is why removing a unit removes its rows and touches no others. A plan is a list of queries; each query
+aggregates one relation into one vector of integers per output column, one cell per group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import TypeAlias
+
+from lapwing.kernel.expressions import Expression, Value
+from lapwing.kernel.laws import Law
+
+
+class JoinKind(Enum):
+    """Inner, or keeping every row of the left side."""
+
+    INNER = "inner"
+    LEFT = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Rows of a prepared table whose rank within their unit is at most ``rows_per_unit``."""
+
+    table: str
+    rows_per_unit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Rows where ``predicate`` is true (not false, not NULL)."""
+
+    source: Relation
+    predicate: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """One row per row, with exactly these columns."""
+
+    source: Relation
+    columns: tuple[tuple[str, Expression], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PublicJoin:
+    """Join to a public table on its unique key; adds ``columns`` as (output name, public column)."""
+
+    source: Relation
+    table: str
+    on: Expression
+    columns: tuple[tuple[str, str], ...]
+    kind: JoinKind = JoinKind.INNER
+
+
+@dataclass(frozen=True, slots=True)
+class UnitJoin:
+    """Join of two private relations on equality of units, always, and of ``on``; adds ``columns`` as (output name, right column)."""
+
+    left: Relation
+    right: Relation
+    on: tuple[tuple[str, str], ...]
+    columns: tuple[tuple[str, str], ...]
+    kind: JoinKind = JoinKind.INNER
+
+
+@dataclass(frozen=True, slots=True)
+class SemiJoin:
+    """Rows of ``source`` whose unit has a row in ``other`` (with equal ``on`` columns); ``negated`` keeps those that have none."""
+
+    source: Relation
+    other: Relation
+    on: tuple[tuple[str, str], ...] = ()
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """All rows of all sources, which have the same columns."""
+
+    sources: tuple[Relation, ...]
+
+
+class UnitAggregateKind(Enum):
+    """What a per-unit column holds."""
+
+    COUNT = "count"
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
+    ANY = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitAggregate:
+    """An aggregate over the rows of one unit; COUNT of None counts rows, COUNT of a value counts non-NULL values."""
+
+    kind: UnitAggregateKind
+    value: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class PerUnit:
+    """One row per unit that has any row in ``source``."""
+
+    source: Relation
+    columns: tuple[tuple[str, UnitAggregate], ...]
+
+
+Relation: TypeAlias = Scan | Filter | Project | PublicJoin | UnitJoin | SemiJoin | Union | PerUnit
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Each unit has at most the rows its relation's stability allows; nothing more is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """Each row weighs floor(2^bits * min(1, rows / rows of its unit)): a unit weighs at most rows * 2^bits in all."""
+
+    rows: int
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Clipped:
+    """Each unit's vector of cells, on a grid finer by 2^bits, is scaled to Euclidean norm at most the vector's ``cap``."""
+
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Each unit keeps at most ``groups`` groups, and each of its cells is clamped to the vector's ``cap``."""
+
+    groups: int
+
+
+Bounding: TypeAlias = Ranked | Weighted | Clipped | Grouped
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount:
+    """Number of rows (where ``where`` is true)."""
+
+    where: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitCount:
+    """Number of distinct units with a row (where ``where`` is true)."""
+
+    where: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GridSum:
+    """Sum of grid integers clamp(floor(value * steps + 1/2), K_L, K_U) - offset over rows where ``value`` is not NULL."""
+
+    value: Expression
+    lower: Fraction
+    upper: Fraction
+    steps: int
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctCount:
+    """Number of distinct non-NULL values."""
+
+    value: Expression
+
+
+Measure: TypeAlias = RowCount | UnitCount | GridSum | DistinctCount
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """Bound on one unit's cell (Grouped) or vector norm (Clipped), in integers of the cell's own grid."""
+
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """Clipped only: scale this sum by the very factor of the count vector named, so that their ratio keeps its meaning."""
+
+    vector: str
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """One output column: what is measured, how one unit's share is bounded, and the noise it gets."""
+
+    name: str
+    measure: Measure
+    law: Law
+    bound: Cap | Follow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGroups:
+    """Groups listed beforehand from public facts; each always appears, others never do. No key columns: the one empty group."""
+
+    groups: tuple[tuple[Value, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveredGroups:
+    """Groups found in the data; each is shown only if its noisy number of units reaches the threshold that ``delta`` asks for."""
+
+    law: Law
+    delta: Fraction
+    groups_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One aggregation of one relation."""
+
+    source: Relation
+    keys: tuple[tuple[str, Expression], ...]
+    groups: KnownGroups | DiscoveredGroups
+    bounding: Bounding
+    vectors: tuple[Vector, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All queries of one statement: one charge."""
+
+    queries: tuple[Query, ...]

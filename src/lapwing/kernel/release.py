@@ -1,0 +1,144 @@
+"""The only gate to noise: Certified + Permit + exact integers -> noisy columns.
+
+Noise is drawn here and nowhere else, once per cell, after the charge is durable. Each permit is taken once. What is returned is
+(with the ledger's admission rule) all that ever depends on protected rows. Proof: docs/proofs/release.md.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lapwing.errors import LapwingError
+from lapwing.kernel.certify import Certified, CertifiedQuery, CertifiedVector
+from lapwing.kernel.exact import Exact, ExactTable
+from lapwing.kernel.expressions import Value
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import DiscoveredGroups, KnownGroups
+from lapwing.kernel.laws import Law
+from lapwing.kernel.noise import add_noise
+from lapwing.kernel.permit import Permit
+from lapwing.kernel.sensitivity import Sensitivity
+
+UNITS_COLUMN = "_units"
+"""Name of the noisy number of units that decided which discovered groups are shown."""
+
+_taken: set[tuple[int, str]] = set()
+_taken_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyColumn:
+    """Noisy integers, one per group; each stands for value * ``step``."""
+
+    name: str
+    values: tuple[int, ...]
+    law: Law
+    step: Fraction
+    rounding: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyTable:
+    """The release of one query. ``threshold`` is set when groups were discovered: a group needs about that many units to be shown."""
+
+    keys: tuple[str, ...]
+    groups: tuple[tuple[Value, ...], ...]
+    columns: tuple[NoisyColumn, ...]
+    threshold: int | None
+    rows_max: int
+
+    def column(self, name: str) -> NoisyColumn:
+        """The column of that name."""
+        return next(column for column in self.columns if column.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """All noisy tables of a plan, in the order of its queries."""
+
+    digest: str
+    tables: tuple[NoisyTable, ...]
+
+
+def release(certified: Certified, permit: Permit, exact: Exact) -> Released:
+    """Draw noise for every cell. Refuses a permit that is for another plan, for less than the cost, or already used."""
+    _take(certified, permit)
+    if len(exact._tables) != len(certified.queries):
+        raise LapwingError("engine-result", "the engine's result does not fit the plan")
+    tables = tuple(_release_query(query, certified.facts, table) for query, table in zip(certified.queries, exact._tables, strict=True))
+    return Released(certified.digest, tables)
+
+
+def _take(certified: Certified, permit: Permit) -> None:
+    if permit.digest != certified.digest:
+        raise LapwingError("permit-mismatch", "the permit is for another plan")
+    if permit.cost.loss < certified.cost.loss or permit.cost.delta < certified.cost.delta:
+        raise LapwingError("permit-mismatch", "the permit does not cover the cost of the plan")
+    with _taken_lock:
+        if (permit.charge_id, permit.digest) in _taken:
+            raise LapwingError("permit-used", "the permit was used before")
+        _taken.add((permit.charge_id, permit.digest))
+
+
+def _release_query(certified: CertifiedQuery, facts: Facts, table: ExactTable) -> NoisyTable:
+    query = certified.query
+    if len(table._vectors) != len(query.vectors) or any(len(v) != len(table._groups) for v in table._vectors):
+        raise LapwingError("engine-result", "the engine's result does not fit the plan")
+    columns: list[NoisyColumn] = []
+    threshold = None
+    groups: Sequence[tuple[Value, ...]]
+    vectors: Sequence[Sequence[int]]
+    if isinstance(query.groups, KnownGroups):
+        groups = query.groups.groups
+        vectors = dense_vectors(groups, table)
+    else:
+        groups, vectors, units = _shown(certified, query.groups, facts, table)
+        threshold = certified.keys.threshold if certified.keys is not None else None
+        columns.append(NoisyColumn(UNITS_COLUMN, units, query.groups.law, Fraction(1), Fraction(0)))
+    for vector, values in zip(certified.vectors, vectors, strict=True):
+        columns.append(_noisy(vector, facts, values))
+    return NoisyTable(tuple(name for name, _ in query.keys), tuple(groups), tuple(columns), threshold, certified.shape.rows_max)
+
+
+def dense_vectors(groups: Sequence[tuple[Value, ...]], table: ExactTable) -> list[list[int]]:
+    """One value per known group, 0 where the engine found no rows; groups that are not known are left out."""
+    position = {group: index for index, group in enumerate(groups)}
+    dense = [[0] * len(groups) for _ in table._vectors]
+    for row, group in enumerate(table._groups):
+        index = position.get(group)
+        if index is not None:
+            for values, found in zip(dense, table._vectors, strict=True):
+                values[index] = found[row]
+    return dense
+
+
+def _noisy(certified: CertifiedVector, facts: Facts, values: Sequence[int]) -> NoisyColumn:
+    noisy = _draw(certified.vector.law, values, facts, certified.sensitivity, certified.loss)
+    return NoisyColumn(certified.vector.name, noisy, certified.vector.law, certified.step, certified.rounding)
+
+
+def _draw(law: Law, values: Sequence[int], facts: Facts, bound: Sensitivity, charged: Fraction) -> tuple[int, ...]:
+    return tuple(add_noise(law, values, account=facts.account, l1=bound.l1, l2_squared=bound.l2_squared, charged=charged))
+
+
+def _shown(
+    certified: CertifiedQuery, groups: DiscoveredGroups, facts: Facts, table: ExactTable
+) -> tuple[list[tuple[Value, ...]], list[list[int]], tuple[int, ...]]:
+    """Groups whose noisy number of units reaches the threshold; at most ``groups_max`` of them, those with the largest noisy numbers."""
+    keys = certified.keys
+    if keys is None or table._units is None or len(table._units) != len(table._groups):
+        raise LapwingError("engine-result", "the engine's result does not fit the plan")
+    noisy = _draw(groups.law, table._units, facts, keys.sensitivity, keys.loss)
+    passing = [row for row, value in enumerate(noisy) if value >= keys.threshold]
+    passing = sorted(passing, key=lambda row: (-noisy[row], _sort_key(table._groups[row])))[: groups.groups_max]
+    passing.sort(key=lambda row: _sort_key(table._groups[row]))
+    shown = [table._groups[row] for row in passing]
+    return shown, [[vector[row] for row in passing] for vector in table._vectors], tuple(noisy[row] for row in passing)
+
+
+def _sort_key(group: tuple[Value, ...]) -> tuple[tuple[bool, str, Value], ...]:
+    """A total order of groups by their own values: the order of rows in an answer says nothing about the data."""
+    return tuple((value is None, type(value).__name__, 0 if value is None else value) for value in group)

@@ -1,0 +1,73 @@
+"""Ledger amounts and budgets as text that compares and reads back exactly.
+
+SQLite integers end at 2**63 and its reals are floats, while a delta is counted in 1e-30. So an amount is stored as exactly
+``AMOUNT_DIGITS`` decimal digits, padded with zeros: for such texts the byte order *is* the numeric order, so the constraints of the
+database compare what they seem to compare. Python integers do all arithmetic.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+from lapwing.errors import LedgerError
+from lapwing.kernel.accounting import Account, Budget
+
+AMOUNT_DIGITS = 40
+"""A delta total has at most 31 digits and a loss total at most 25."""
+
+
+def amount_text(amount: int) -> str:
+    """``amount`` as a text of fixed width; an amount that does not fit is refused, never cut."""
+    text = f"{amount:0{AMOUNT_DIGITS}d}"
+    if amount < 0 or len(text) != AMOUNT_DIGITS:
+        raise LedgerError("amount-invalid", f"a ledger amount is a whole number of at most {AMOUNT_DIGITS} digits")
+    return text
+
+
+def amount_value(text: str) -> int:
+    """Inverse of :func:`amount_text`; any other text means a damaged ledger."""
+    if len(text) != AMOUNT_DIGITS or not (text.isascii() and text.isdigit()):
+        raise LedgerError("ledger-damaged", "the ledger holds an amount that is not one")
+    return int(text)
+
+
+def budget_text(budget: Budget) -> str:
+    """A budget as canonical JSON: every number exact, the totals included.
+
+    The totals are stored rather than derived again, so that a later version of Lapwing that converts epsilon more tightly cannot change
+    what was granted.
+    """
+    return json.dumps(
+        {
+            "account": budget.account.value,
+            "delta": str(budget.delta),
+            "delta_conversion": str(budget.delta_conversion),
+            "delta_keys": str(budget.delta_keys),
+            "delta_total": str(budget.delta_total),
+            "epsilon": str(budget.epsilon),
+            "loss_total": str(budget.loss_total),
+        },
+        separators=(",", ":"),
+        sort_keys=True,
+    )
+
+
+def budget_value(text: str) -> Budget:
+    """Inverse of :func:`budget_text`."""
+    try:
+        fields = json.loads(text)
+        budget = Budget(
+            account=Account(fields["account"]),
+            epsilon=Fraction(fields["epsilon"]),
+            delta=Fraction(fields["delta"]),
+            delta_conversion=Fraction(fields["delta_conversion"]),
+            delta_keys=Fraction(fields["delta_keys"]),
+            loss_total=int(fields["loss_total"]),
+            delta_total=int(fields["delta_total"]),
+        )
+    except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
+        raise LedgerError("ledger-damaged", "the ledger holds a budget that cannot be read") from error
+    if budget_text(budget) != text:
+        raise LedgerError("ledger-damaged", "the ledger holds a budget that cannot be read")
+    return budget

@@ -1,0 +1,290 @@
+"""One SQLite file, opened so that a returned COMMIT is on the disk and a broken file is refused.
+
+Choices, and why (``docs/explanation/local-ledger.md`` argues them at length):
+
+- rollback journal (``journal_mode=DELETE``) with ``synchronous=EXTRA``: the transaction is over when the journal is unlinked, and EXTRA also
+  syncs the directory, so the unlinking itself survives a power cut. The whole truth is then in one file.
+- ``BEGIN IMMEDIATE`` for every transaction that may write: what it reads cannot change before it commits.
+- nothing in this process opens the file but SQLite: closing any other descriptor of it would drop SQLite's locks (a rule of POSIX locks).
+- no transaction is in progress when the process forks, and a child never uses its parent's connection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from lapwing.errors import LedgerError
+
+BUSY_TIMEOUT_SECONDS = 30
+"""How long a transaction waits for another process before it gives up, with nothing written."""
+
+_SYNCHRONOUS_EXTRA = 3
+_SQLITE_VERSION_MIN = (3, 37, 0)
+
+# Held during every transaction of this process and while it forks. One lock for all files: a second one could be taken in the other order.
+_GATE = threading.RLock()
+os.register_at_fork(before=_GATE.acquire, after_in_parent=_GATE.release, after_in_child=_GATE.release)
+
+_abandoned: list[sqlite3.Connection] = []
+"""Connections inherited over a fork. They are kept so that this process never closes what belongs to its parent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What kind of file this is, and what must be in it."""
+
+    name: str
+    """For messages."""
+    application_id: int
+    version: int
+    schema: str
+
+
+class Database:
+    """A connection to one file, for one process. Made by :func:`create_database` and :func:`open_database`."""
+
+    __slots__ = ("_connection", "_identity", "_name", "_pid", "path")
+
+    def __init__(self, path: Path, name: str, connection: sqlite3.Connection, identity: tuple[int, int]) -> None:
+        self.path = path
+        self._name = name
+        self._connection: sqlite3.Connection | None = connection
+        self._identity = identity
+        self._pid = os.getpid()
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that holds the write lock from its first moment. It commits at the end, and leaves no trace on any exception.
+
+        When this returns normally the changes are durable and in the file that is now at ``path``.
+        """
+        with self._exclusive() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                _roll_back(connection)
+                raise
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that sees one state of the file and changes nothing."""
+        with self._exclusive() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                _roll_back(connection)
+
+    def close(self) -> None:
+        """Give the file back. After a fork the child only forgets the connection; it is the parent's to close."""
+        with _GATE:
+            connection, self._connection = self._connection, None
+            if connection is None:
+                return
+            if self._pid == os.getpid():
+                connection.close()
+            else:
+                _abandoned.append(connection)
+
+    @contextlib.contextmanager
+    def _exclusive(self) -> Iterator[sqlite3.Connection]:
+        with _GATE, _translated(self._name):
+            if self._connection is None or self._pid != os.getpid():
+                raise LedgerError("ledger-disconnected", f"this use of the {self._name} is over", hint="open it again")
+            self._require_same_file()
+            yield self._connection
+            self._require_same_file()
+
+    def _require_same_file(self) -> None:
+        """Refuse to write into a file that was moved or replaced under us: what we put there would be lost."""
+        if _identity(self.path) != self._identity:
+            raise LedgerError("ledger-replaced", f"the file of the {self._name} was moved or replaced while it was in use", hint="open it again")
+
+
+def create_database(path: Path, form: Format, fill: Callable[[sqlite3.Connection], None]) -> Database:
+    """Make the file, readable and writable by this user only, with the schema and what ``fill`` writes, durably and in one transaction."""
+    _require_sqlite()
+    path = path.resolve()
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        hint = "open it, or choose another path"
+        raise LedgerError("ledger-exists", f"there is already a file where the {form.name} was to be made", hint=hint) from None
+    except OSError as error:
+        raise LedgerError("ledger-unreachable", f"the file of the {form.name} cannot be made") from error
+    try:
+        database = _connect(path, form)
+        with database.write() as connection:
+            for statement in _statements(form.schema):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {form.application_id}")
+            connection.execute(f"PRAGMA user_version = {form.version}")
+            fill(connection)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        raise
+    _sync_directory(path.parent)
+    return database
+
+
+def open_database(path: Path, form: Format) -> Database:
+    """Open an existing file, or refuse: missing, unsafe, of another format, damaged."""
+    _require_sqlite()
+    path = path.resolve()
+    _require_private(path, form)
+    database = _connect(path, form)
+    try:
+        with database.read() as connection:
+            _require_format(connection, form)
+            _require_sound(connection, form)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _require_sqlite() -> None:
+    if sqlite3.sqlite_version_info < _SQLITE_VERSION_MIN:
+        raise LedgerError("sqlite-too-old", "the ledger needs SQLite 3.37 or newer", hint="use a Python built with a newer SQLite")
+
+
+def _require_private(path: Path, form: Format) -> None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        raise LedgerError("ledger-missing", f"there is no {form.name} at the given path") from None
+    except OSError as error:
+        raise LedgerError("ledger-unreachable", f"the file of the {form.name} cannot be reached") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise LedgerError("ledger-unreachable", f"the {form.name} is not a regular file")
+    if status.st_nlink > 1:
+        # Two names give two journals, and a crash under one name is not repaired under the other.
+        raise LedgerError("ledger-linked", f"the file of the {form.name} has a second name (a hard link)", hint="remove the other name")
+    if stat.S_IMODE(status.st_mode) & 0o077:
+        hint = "chmod 600, after finding out who could have changed it"
+        raise LedgerError("ledger-permissions", f"others than its owner may use the file of the {form.name}", hint=hint)
+
+
+def _connect(path: Path, form: Format) -> Database:
+    """Connect and check that the settings which durability rests on are really in force."""
+    identity = _identity(path)
+    with _translated(form.name):
+        connection = sqlite3.connect(
+            f"{path.as_uri()}?mode=rw", uri=True, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            mode = connection.execute("PRAGMA journal_mode = DELETE").fetchone()[0]
+            for setting in (
+                "synchronous = EXTRA",
+                "fullfsync = ON",
+                "foreign_keys = ON",
+                "recursive_triggers = ON",
+                "trusted_schema = OFF",
+                "cell_size_check = ON",
+                "mmap_size = 0",
+            ):
+                connection.execute(f"PRAGMA {setting}")
+            in_force = (
+                mode,
+                connection.execute("PRAGMA synchronous").fetchone()[0],
+                connection.execute("PRAGMA foreign_keys").fetchone()[0],
+                connection.execute("PRAGMA recursive_triggers").fetchone()[0],
+            )
+        except BaseException:
+            connection.close()
+            raise
+    if in_force != ("delete", _SYNCHRONOUS_EXTRA, 1, 1) or _identity(path) != identity or identity is None:
+        connection.close()
+        raise LedgerError("ledger-unreachable", f"the {form.name} cannot be opened with the settings that make it durable")
+    return Database(path, form.name, connection, identity)
+
+
+def _require_format(connection: sqlite3.Connection, form: Format) -> None:
+    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application_id != form.application_id:
+        raise LedgerError("ledger-format", f"the file is not a {form.name} of Lapwing")
+    if version > form.version:
+        raise LedgerError("ledger-format", f"the {form.name} was written by a newer Lapwing", hint="use that version or a later one")
+    if version < form.version:
+        raise LedgerError("ledger-format", f"the {form.name} has an older format that this Lapwing does not read", hint="use an older version")
+
+
+def _require_sound(connection: sqlite3.Connection, form: Format) -> None:
+    """The pages hang together, and no table, constraint or trigger was added, changed or removed."""
+    checked = connection.execute("PRAGMA quick_check(1)").fetchall()
+    found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
+    if checked != [("ok",)] or set(found) != _expected_schema(form.schema):
+        raise LedgerError("ledger-damaged", f"the file of the {form.name} is damaged", hint="restore it, then open it with an override")
+
+
+@lru_cache(maxsize=4)
+def _expected_schema(schema: str) -> frozenset[tuple[str, str, str, str]]:
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for statement in _statements(schema):
+            connection.execute(statement)
+        return frozenset(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
+
+
+def _statements(schema: str) -> Iterator[str]:
+    """The statements of a schema one by one: ``executescript`` would commit the transaction it runs in."""
+    pending = ""
+    for line in schema.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending.strip()
+            pending = ""
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    # A rollback that fails leaves the transaction open; the next BEGIN then fails, so nothing is served from it.
+    with contextlib.suppress(sqlite3.Error):
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+@contextlib.contextmanager
+def _translated(name: str) -> Iterator[None]:
+    """SQLite's errors as ours. Their own text stays in the chain of causes; it names tables and rules, never a row."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+                raise LedgerError("ledger-busy", f"the {name} is in use by another process for too long", hint="try again") from error
+            case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+                hint = "restore it, then open it with an override"
+                raise LedgerError("ledger-damaged", f"the file of the {name} is damaged", hint=hint) from error
+            case sqlite3.SQLITE_CONSTRAINT:
+                raise LedgerError("ledger-rule", f"a change that would break a rule of the {name} was not made") from error
+            case _:
+                raise LedgerError("ledger-unreachable", f"the {name} cannot be read or written") from error
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file the path names now. ``stat`` opens nothing, so it cannot disturb SQLite's locks."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make the name of a new file durable."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,288 @@
+"""A ledger in one SQLite file, for one machine.
+
+What it keeps, whatever happens to the processes that use it (proof: ``docs/proofs/ledger.md``):
+
+- *not overspent*: the charges ever made never exceed the budget in force, in loss or in delta;
+- *no uncharged answer*: a permit is handed out only after its charge is durable, and an answer is durable before :meth:`LocalLedger.commit`
+  returns;
+- *one key, one charge, one answer*: a key is charged at most once, and every answer given for it is the same bytes.
+
+``docs/explanation/local-ledger.md`` says what the registry around it does and does not stop.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self, assert_never
+
+from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
+from lapwing.kernel.accounting import Budget, Cost, admits
+from lapwing.kernel.permit import Permit
+from lapwing.ledger import book, registry
+from lapwing.ledger.book import LedgerState
+from lapwing.ledger.database import Database, create_database, open_database
+from lapwing.ledger.registry import Anchor
+from lapwing.ledger.schema import LEDGER_FORMAT
+from lapwing.ledger.store import RECORDABLE, Balance, Entry, Kind, Request, State, StoredAnswer
+from lapwing.ledger.workers import Worker, current_worker, is_dead
+
+NAME_CHARACTERS_MAX = 500
+"""Longest analyst, request id, digest, source id or fingerprint."""
+DETAIL_CHARACTERS_MAX = 100_000
+"""Longest summary, reason or detail."""
+PAYLOAD_BYTES_MAX = 2**28
+"""Largest answer that can be stored."""
+HISTORY_ENTRIES_MAX = 100_000
+"""Longest history given at once."""
+VERSION_MAX = 2**62
+
+
+class LocalLedger:
+    """The ledger of one source, as used by one process. Made by :meth:`create` or :meth:`open`; safe to share between threads.
+
+    After a fork the child gets its own connection and its own identity at its first use; it cannot settle what its parent reserved.
+    """
+
+    __slots__ = ("_database", "_fingerprint", "_home", "_path", "_registry", "_source_id", "_worker")
+
+    def __init__(self, path: Path, *, home: Path, source_id: str, fingerprint: str | None) -> None:
+        self._path = path
+        self._home = home
+        self._source_id = source_id
+        self._fingerprint = fingerprint
+        self._database: Database
+        self._registry: Database
+        self._worker: Worker
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        *,
+        source_id: str,
+        source_fingerprint: str,
+        budget: Budget,
+        ceiling: Budget,
+        home: Path | None = None,
+        override: bool = False,
+        reason: str = "",
+    ) -> Self:
+        """Register a source and make its ledger, with nothing spent.
+
+        ``source_fingerprint`` says which data this is, whatever it is called. A source id or a fingerprint that already has a ledger is
+        refused (``source-registered``): a second ledger would be a second budget for the same people. ``override`` with a ``reason`` is the
+        owner's explicit decision to grant it all the same, and is written into the new ledger and the registry.
+        """
+        _require_name(source_id)
+        _require_name(source_fingerprint)
+        _require_reason(override, reason)
+        _require_within(budget, ceiling)
+        path, home = path.resolve(), registry.registry_home(home)
+        ledger_id = secrets.token_hex(16)
+        state = LedgerState(
+            ledger_id=ledger_id,
+            source_id=source_id,
+            budget=budget,
+            ceiling=ceiling,
+            spent=Cost.zero(),
+            closed=False,
+            entries=0,
+            head=book.first_head(ledger_id),
+        )
+        books = registry.open_registry(home)
+        try:
+            # The file first, its registration second: a crash between the two leaves a ledger that nothing can be charged to, because it is
+            # not registered, instead of a registration whose ledger could be made again with a fresh budget.
+            with books.write() as registered:
+                known = _other_registrations(registered, source_id, source_fingerprint)
+                if known and not override:
+                    hint = "open that ledger instead; a second budget needs the owner's override"
+                    raise CatalogueError("source-registered", f"this source already has a ledger, as {', '.join(known)}", hint=hint)
+
+                def fill(connection: sqlite3.Connection) -> None:
+                    nonlocal state
+                    state = book.found(connection, state)
+                    if known:
+                        state = book.append(connection, state, kind=Kind.OVERRIDE, detail=f"source-registered: {reason}")
+
+                create_database(path, LEDGER_FORMAT, fill).close()
+                anchor = registry.anchor_of(state, path)
+                registry.put_anchor(registered, anchor)
+                registry.add_fingerprint(registered, source_id, source_fingerprint)
+                registry.add_act(registered, anchor, Kind.REGISTER, "")
+                if known:
+                    registry.add_act(registered, anchor, Kind.OVERRIDE, f"source-registered: {reason}")
+        finally:
+            books.close()
+        return cls.open(path, source_id=source_id, source_fingerprint=source_fingerprint, home=home)
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        source_id: str,
+        source_fingerprint: str | None = None,
+        home: Path | None = None,
+        override: bool = False,
+        reason: str = "",
+    ) -> Self:
+        """Open a ledger, check all of it, and forfeit what dead processes left reserved, before anything is served.
+
+        Refuses a file that is damaged, of another format or another source, and one that the registry does not know as *the* ledger of this
+        source in its newest state: ``ledger-unregistered``, ``ledger-superseded``, ``ledger-moved``, ``ledger-rolled-back``,
+        ``source-changed`` and ``source-registered``. ``override`` with a ``reason`` accepts those six as the owner's act, written into
+        both; charges that a restored file has lost are charged again from the registry's memory.
+        """
+        _require_reason(override, reason)
+        ledger = cls(path.resolve(), home=registry.registry_home(home), source_id=source_id, fingerprint=source_fingerprint)
+        ledger._connect(override_reason=reason if override else None)
+        return ledger
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """End this use of the ledger. What it still had reserved is forfeited; in a forked child, nothing of the parent's is touched."""
+        try:
+            if os.getpid() == self._worker.pid:
+                self._sweep(lambda worker: worker.epoch == self._worker.epoch, "the process ended its use of the ledger")
+        finally:
+            self._database.close()
+            self._registry.close()
+
+    def balance(self) -> Balance:
+        """The budget in force and everything spent or reserved against it."""
+        self._require_own_process()
+        with self._database.read() as connection:
+            state = book.read_state(connection)
+        return Balance(budget=state.budget, ceiling=state.ceiling, spent=state.spent, closed=state.closed)
+
+    def reserve(self, request: Request) -> Permit | StoredAnswer:
+        """Charge durably, or replay, or refuse, as :meth:`lapwing.ledger.store.Ledger.reserve` says.
+
+        The decision and the charge are one transaction that holds the write lock from before the first read. The permit exists only after
+        that transaction is on disk and the registry knows of it.
+        """
+        _require_request(request)
+        self._require_own_process()
+        outcome: Permit | StoredAnswer | LapwingError
+        with self._database.write() as connection:
+            state = book.read_state(connection)
+            if state.closed:
+                raise Refused("data-set-closed", "the data set is closed", hint="the data owner can re-open it")
+            charge = book.charge_by_key(connection, request.analyst, request.request_id)
+            if charge is not None:
+                outcome = _seen_before(connection, state, charge, request.digest)
+            elif not admits(state.budget, spent=state.spent, cost=request.cost):
+                raise BudgetRefused("budget-exceeded", "the budget cannot pay for this", hint="ask for less, or ask the data owner")
+            else:
+                worker_id = book.add_worker(connection, self._worker)
+                charge_id, _ = book.add_charge(connection, state, request, worker_id)
+                outcome = Permit(charge_id=charge_id, digest=request.digest, cost=request.cost)
+        if isinstance(outcome, LapwingError):
+            raise outcome
+        if isinstance(outcome, Permit):
+            self._anchor()
+        return outcome
+
+    def commit(self, permit: Permit, payload: bytes) -> None:
+        """Store the answer and close the charge, durably, in one step; else ``charge-not-open``, and the answer must not be sent."""
+        if len(payload) > PAYLOAD_BYTES_MAX:
+            raise LedgerError("answer-too-large", "the answer is too large to be stored", hint="ask for fewer groups")
+        self._require_own_process()
+        with self._database.write() as connection:
+            if not self._is_open(connection, permit):
+                raise _not_open()
+            book.settle(connection, book.read_state(connection), permit.charge_id, payload=payload, detail="")
+
+    def forfeit(self, permit: Permit, *, incident: bool) -> None:
+        """Close a charge without an answer; it stays spent. ``incident`` closes the data set too, even if the charge was closed already."""
+        self._require_own_process()
+        with self._database.write() as connection:
+            state = book.read_state(connection)
+            was_open = self._is_open(connection, permit)
+            if was_open:
+                state = book.settle(connection, state, permit.charge_id, payload=None, detail="incident" if incident else "no answer")
+            if incident and not state.closed:
+                book.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail="incident")
+        if incident:
+            self._anchor()
+        if not was_open:
+            raise _not_open()
+
+    def find(self, digest: str) -> StoredAnswer | None:
+        """The newest committed answer with this digest, whoever paid for it: replay is free."""
+        self._require_own_process()
+        with self._database.read() as connection:
+            return book.newest_answer(connection, digest)
+
+    def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
+        """Newest entries first."""
+        if not 1 <= limit <= HISTORY_ENTRIES_MAX:
+            raise LedgerError("history-limit", f"a history is asked for with a limit between 1 and {HISTORY_ENTRIES_MAX}")
+        self._require_own_process()
+        with self._database.read() as connection:
+            return book.newest_entries(connection, limit)
+
+    def set_budget(self, to: Budget, *, reason: str) -> None:
+        """Change the budget: never above the ceiling, never below what is spent, and with the same account and deltas."""
+        _require_detail(reason)
+        self._require_own_process()
+        with self._database.write() as connection:
+            state = book.read_state(connection)
+            _require_within(to, state.ceiling)
+            if not admits(to, spent=state.spent, cost=Cost.zero()):
+                raise CatalogueError("budget-below-spent", "the budget cannot be lowered below what is already spent")
+            state = replace(state, budget=to)
+            book.append(connection, state, kind=Kind.BUDGET, detail=reason, evidence=book.budgets_digest(state))
+        self._anchor()
+
+    def raise_ceiling(self, to: Budget, *, reason: str) -> None:
+        """Change the promise itself: from now on it is that of the new ceiling. The budget stays as it is until it is set."""
+        _require_reason(True, reason)
+        self._require_own_process()
+        with self._database.write() as connection:
+            state = book.read_state(connection)
+            _require_within(state.ceiling, to)
+            state = replace(state, ceiling=to)
+            book.append(connection, state, kind=Kind.CEILING, detail=reason, evidence=book.budgets_digest(state))
+        self._anchor()
+
+    def close(self, reason: str) -> None:
+        """Refuse every analyst from now on. What is reserved already may still be committed."""
+        self._set_closed(True, reason)
+
+    def reopen(self, reason: str) -> None:
+        """Let analysts in again."""
+        self._set_closed(False, reason)
+
+    def record(self, kind: Kind, detail: str) -> None:
+        """Write an owner's act into the history."""
+        _require_detail(detail)
+        if kind not in RECORDABLE:
+            raise LedgerError("entry-kind", "entries of this kind are written by the ledger itself")
+        self._require_own_process()
+        with self._database.write() as connection:
+            book.append(connection, book.read_state(connection), kind=kind, detail=detail)
+
+    def _set_closed(self, closed: bool, reason: str) -> None:
+        _require_detail(reason)
+        self._require_own_process()
+        with self._database.write() as connection:
+            state = replace(book.read_state(connection), closed=closed)
+            book.append(connection, state, kind=Kind.CLOSE if closed else Kind.REOPEN, detail=reason)
+        self._anchor()
+
+    def _is_open(self, connection: sqlite3.Connection, permit: Permit) -> bool:
+        return book.is_open(
+            connection, charge_id=permit.charge_id, digest=permit.digest, cost=permit.cost, epoch=self._worker.epoch
+        )
