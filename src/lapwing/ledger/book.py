@@ -2,8 +2,8 @@
 
 Every function here runs inside a transaction of ``lapwing.ledger.database`` and decides nothing; ``lapwing.ledger.local`` does.
 
-The state row (spent, budget, ceiling, closed) is a summary of the entries: :func:`verified_state` derives it again from them, and each entry
-carries a SHA-256 over itself and the entry before, so the last one, the *head*, stands for the whole history.
+The state row (spent, budget, ceiling, closed) is a summary of the entries: :func:`verified_state` derives it again from them, and each
+entry carries a SHA-256 over itself and the entry before, so the last one, the *head*, stands for the whole history.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def now_text() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def found(connection: sqlite3.Connection, state: LedgerState) -> LedgerState:
+def start(connection: sqlite3.Connection, state: LedgerState) -> LedgerState:
     """Write the first state (no entries) and the entry that registers it."""
     connection.execute(
         "INSERT INTO ledger VALUES (1, :ledger_id, :source_id, :budget, :ceiling, :loss_spent, :loss_total, :loss_ceiling,"
@@ -101,7 +101,8 @@ def append(
     """Write one entry together with the state it leads to: ``state`` (which may differ from the stored one) plus ``cost``."""
     cost = Cost.zero() if cost is None else cost
     entry_id = state.entries + 1
-    fields = [entry_id, now_text(), kind.value, analyst, charge_id, amount_text(cost.loss), amount_text(cost.delta), detail, evidence]
+    loss, delta = amount_text(cost.loss), amount_text(cost.delta)
+    fields: list[str | int | None] = [entry_id, now_text(), kind.value, analyst, charge_id, loss, delta, detail, evidence]
     head = _chained(state.head, fields)
     connection.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [*fields, head])
     after = replace(state, spent=state.spent + cost, entries=entry_id, head=head)
@@ -281,7 +282,7 @@ def _totals_agree(connection: sqlite3.Connection, state: LedgerState) -> bool:
     expected = _state_columns(state)
     names = ("loss_total", "loss_ceiling", "delta_total", "delta_ceiling")
     row = connection.execute(f"SELECT {', '.join(names)} FROM ledger").fetchone()
-    return tuple(expected[name] for name in names) == row
+    return bool(tuple(expected[name] for name in names) == row)
 
 
 def _charges(connection: sqlite3.Connection, condition: str, parameters: list[str]) -> list[Charge]:

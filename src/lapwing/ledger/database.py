@@ -2,8 +2,8 @@
 
 Choices, and why (``docs/explanation/local-ledger.md`` argues them at length):
 
-- rollback journal (``journal_mode=DELETE``) with ``synchronous=EXTRA``: the transaction is over when the journal is unlinked, and EXTRA also
-  syncs the directory, so the unlinking itself survives a power cut. The whole truth is then in one file.
+- rollback journal (``journal_mode=DELETE``) with ``synchronous=EXTRA``: the transaction is over when the journal is unlinked, and EXTRA
+  also syncs the directory, so the unlinking itself survives a power cut. The whole truth is then in one file.
 - ``BEGIN IMMEDIATE`` for every transaction that may write: what it reads cannot change before it commits.
 - nothing in this process opens the file but SQLite: closing any other descriptor of it would drop SQLite's locks (a rule of POSIX locks).
 - no transaction is in progress when the process forks, and a child never uses its parent's connection.
@@ -29,9 +29,9 @@ BUSY_TIMEOUT_SECONDS = 30
 _SYNCHRONOUS_EXTRA = 3
 _SQLITE_VERSION_MIN = (3, 37, 0)
 
-# Held during every transaction of this process and while it forks. One lock for all files: a second one could be taken in the other order.
-_GATE = threading.RLock()
-os.register_at_fork(before=_GATE.acquire, after_in_parent=_GATE.release, after_in_child=_GATE.release)
+PROCESS_GATE = threading.RLock()
+"""Held during every transaction of this process and while it forks. One for all files: two could be taken in either order."""
+os.register_at_fork(before=PROCESS_GATE.acquire, after_in_parent=PROCESS_GATE.release, after_in_child=PROCESS_GATE.release)
 
 _abandoned: list[sqlite3.Connection] = []
 """Connections inherited over a fork. They are kept so that this process never closes what belongs to its parent."""
@@ -60,6 +60,11 @@ class Database:
         self._identity = identity
         self._pid = os.getpid()
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether this process opened it, and has not closed it."""
+        return self._connection is not None and self._pid == os.getpid()
+
     @contextlib.contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """A transaction that holds the write lock from its first moment. It commits at the end, and leaves no trace on any exception.
@@ -87,7 +92,7 @@ class Database:
 
     def close(self) -> None:
         """Give the file back. After a fork the child only forgets the connection; it is the parent's to close."""
-        with _GATE:
+        with PROCESS_GATE:
             connection, self._connection = self._connection, None
             if connection is None:
                 return
@@ -98,8 +103,8 @@ class Database:
 
     @contextlib.contextmanager
     def _exclusive(self) -> Iterator[sqlite3.Connection]:
-        with _GATE, _translated(self._name):
-            if self._connection is None or self._pid != os.getpid():
+        with PROCESS_GATE, _translated(self._name):
+            if self._connection is None or not self.is_usable:
                 raise LedgerError("ledger-disconnected", f"this use of the {self._name} is over", hint="open it again")
             self._require_same_file()
             yield self._connection
@@ -108,7 +113,9 @@ class Database:
     def _require_same_file(self) -> None:
         """Refuse to write into a file that was moved or replaced under us: what we put there would be lost."""
         if _identity(self.path) != self._identity:
-            raise LedgerError("ledger-replaced", f"the file of the {self._name} was moved or replaced while it was in use", hint="open it again")
+            raise LedgerError(
+                "ledger-replaced", f"the file of the {self._name} was moved or replaced while it was in use", hint="open it again"
+            )
 
 
 def create_database(path: Path, form: Format, fill: Callable[[sqlite3.Connection], None]) -> Database:
@@ -218,12 +225,14 @@ def _require_format(connection: sqlite3.Connection, form: Format) -> None:
     if version > form.version:
         raise LedgerError("ledger-format", f"the {form.name} was written by a newer Lapwing", hint="use that version or a later one")
     if version < form.version:
-        raise LedgerError("ledger-format", f"the {form.name} has an older format that this Lapwing does not read", hint="use an older version")
+        raise LedgerError(
+            "ledger-format", f"the {form.name} has an older format that this Lapwing does not read", hint="use an older version"
+        )
 
 
 def _require_sound(connection: sqlite3.Connection, form: Format) -> None:
     """The pages hang together, and no table, constraint or trigger was added, changed or removed."""
-    checked = connection.execute("PRAGMA quick_check(1)").fetchall()
+    checked = connection.execute("PRAGMA integrity_check(1)").fetchall()
     found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
     if checked != [("ok",)] or set(found) != _expected_schema(form.schema):
         raise LedgerError("ledger-damaged", f"the file of the {form.name} is damaged", hint="restore it, then open it with an override")

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -23,23 +24,13 @@ from typing import Self, assert_never
 from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
 from lapwing.kernel.accounting import Budget, Cost, admits
 from lapwing.kernel.permit import Permit
-from lapwing.ledger import book, registry
+from lapwing.ledger import book, limits, registry
 from lapwing.ledger.book import LedgerState
-from lapwing.ledger.database import Database, create_database, open_database
+from lapwing.ledger.database import PROCESS_GATE, Database, create_database, open_database
 from lapwing.ledger.registry import Anchor
 from lapwing.ledger.schema import LEDGER_FORMAT
 from lapwing.ledger.store import RECORDABLE, Balance, Entry, Kind, Request, State, StoredAnswer
 from lapwing.ledger.workers import Worker, current_worker, is_dead
-
-NAME_CHARACTERS_MAX = 500
-"""Longest analyst, request id, digest, source id or fingerprint."""
-DETAIL_CHARACTERS_MAX = 100_000
-"""Longest summary, reason or detail."""
-PAYLOAD_BYTES_MAX = 2**28
-"""Largest answer that can be stored."""
-HISTORY_ENTRIES_MAX = 100_000
-"""Longest history given at once."""
-VERSION_MAX = 2**62
 
 
 class LocalLedger:
@@ -78,10 +69,10 @@ class LocalLedger:
         refused (``source-registered``): a second ledger would be a second budget for the same people. ``override`` with a ``reason`` is the
         owner's explicit decision to grant it all the same, and is written into the new ledger and the registry.
         """
-        _require_name(source_id)
-        _require_name(source_fingerprint)
-        _require_reason(override, reason)
-        _require_within(budget, ceiling)
+        limits.require_name(source_id)
+        limits.require_name(source_fingerprint)
+        limits.require_reason(override, reason)
+        limits.require_within(budget, ceiling)
         path, home = path.resolve(), registry.registry_home(home)
         ledger_id = secrets.token_hex(16)
         state = LedgerState(
@@ -106,7 +97,7 @@ class LocalLedger:
 
                 def fill(connection: sqlite3.Connection) -> None:
                     nonlocal state
-                    state = book.found(connection, state)
+                    state = book.start(connection, state)
                     if known:
                         state = book.append(connection, state, kind=Kind.OVERRIDE, detail=f"source-registered: {reason}")
 
@@ -139,7 +130,7 @@ class LocalLedger:
         ``source-changed`` and ``source-registered``. ``override`` with a ``reason`` accepts those six as the owner's act, written into
         both; charges that a restored file has lost are charged again from the registry's memory.
         """
-        _require_reason(override, reason)
+        limits.require_reason(override, reason)
         ledger = cls(path.resolve(), home=registry.registry_home(home), source_id=source_id, fingerprint=source_fingerprint)
         ledger._connect(override_reason=reason if override else None)
         return ledger
@@ -153,7 +144,7 @@ class LocalLedger:
     def disconnect(self) -> None:
         """End this use of the ledger. What it still had reserved is forfeited; in a forked child, nothing of the parent's is touched."""
         try:
-            if os.getpid() == self._worker.pid:
+            if self._database.is_usable:
                 self._sweep(lambda worker: worker.epoch == self._worker.epoch, "the process ended its use of the ledger")
         finally:
             self._database.close()
@@ -172,7 +163,7 @@ class LocalLedger:
         The decision and the charge are one transaction that holds the write lock from before the first read. The permit exists only after
         that transaction is on disk and the registry knows of it.
         """
-        _require_request(request)
+        limits.require_request(request)
         self._require_own_process()
         outcome: Permit | StoredAnswer | LapwingError
         with self._database.write() as connection:
@@ -196,7 +187,7 @@ class LocalLedger:
 
     def commit(self, permit: Permit, payload: bytes) -> None:
         """Store the answer and close the charge, durably, in one step; else ``charge-not-open``, and the answer must not be sent."""
-        if len(payload) > PAYLOAD_BYTES_MAX:
+        if len(payload) > limits.PAYLOAD_BYTES_MAX:
             raise LedgerError("answer-too-large", "the answer is too large to be stored", hint="ask for fewer groups")
         self._require_own_process()
         with self._database.write() as connection:
@@ -227,19 +218,19 @@ class LocalLedger:
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         """Newest entries first."""
-        if not 1 <= limit <= HISTORY_ENTRIES_MAX:
-            raise LedgerError("history-limit", f"a history is asked for with a limit between 1 and {HISTORY_ENTRIES_MAX}")
+        if not 1 <= limit <= limits.HISTORY_ENTRIES_MAX:
+            raise LedgerError("history-limit", f"a history is asked for with a limit between 1 and {limits.HISTORY_ENTRIES_MAX}")
         self._require_own_process()
         with self._database.read() as connection:
             return book.newest_entries(connection, limit)
 
     def set_budget(self, to: Budget, *, reason: str) -> None:
         """Change the budget: never above the ceiling, never below what is spent, and with the same account and deltas."""
-        _require_detail(reason)
+        limits.require_detail(reason)
         self._require_own_process()
         with self._database.write() as connection:
             state = book.read_state(connection)
-            _require_within(to, state.ceiling)
+            limits.require_within(to, state.ceiling)
             if not admits(to, spent=state.spent, cost=Cost.zero()):
                 raise CatalogueError("budget-below-spent", "the budget cannot be lowered below what is already spent")
             state = replace(state, budget=to)
@@ -248,11 +239,11 @@ class LocalLedger:
 
     def raise_ceiling(self, to: Budget, *, reason: str) -> None:
         """Change the promise itself: from now on it is that of the new ceiling. The budget stays as it is until it is set."""
-        _require_reason(True, reason)
+        limits.require_reason(True, reason)
         self._require_own_process()
         with self._database.write() as connection:
             state = book.read_state(connection)
-            _require_within(state.ceiling, to)
+            limits.require_within(state.ceiling, to)
             state = replace(state, ceiling=to)
             book.append(connection, state, kind=Kind.CEILING, detail=reason, evidence=book.budgets_digest(state))
         self._anchor()
@@ -267,7 +258,7 @@ class LocalLedger:
 
     def record(self, kind: Kind, detail: str) -> None:
         """Write an owner's act into the history."""
-        _require_detail(detail)
+        limits.require_detail(detail)
         if kind not in RECORDABLE:
             raise LedgerError("entry-kind", "entries of this kind are written by the ledger itself")
         self._require_own_process()
@@ -275,7 +266,7 @@ class LocalLedger:
             book.append(connection, book.read_state(connection), kind=kind, detail=detail)
 
     def _set_closed(self, closed: bool, reason: str) -> None:
-        _require_detail(reason)
+        limits.require_detail(reason)
         self._require_own_process()
         with self._database.write() as connection:
             state = replace(book.read_state(connection), closed=closed)
@@ -283,6 +274,146 @@ class LocalLedger:
         self._anchor()
 
     def _is_open(self, connection: sqlite3.Connection, permit: Permit) -> bool:
-        return book.is_open(
-            connection, charge_id=permit.charge_id, digest=permit.digest, cost=permit.cost, epoch=self._worker.epoch
-        )
+        return book.is_open(connection, charge_id=permit.charge_id, digest=permit.digest, cost=permit.cost, epoch=self._worker.epoch)
+
+    def _require_own_process(self) -> None:
+        """In a forked child: leave the parent's connections alone and open our own, as a worker of our own."""
+        if os.getpid() == self._worker.pid:
+            return
+        with PROCESS_GATE:  # two threads of the child must not both do it
+            if os.getpid() != self._worker.pid:
+                self._database.close()
+                self._registry.close()
+                self._connect(override_reason=None)
+
+    def _connect(self, *, override_reason: str | None) -> None:
+        self._worker = current_worker()
+        self._database = open_database(self._path, LEDGER_FORMAT)
+        try:
+            self._registry = registry.open_registry(self._home)
+            try:
+                self._check(override_reason)
+                self._sweep(is_dead, "the process that reserved it is gone")
+            except BaseException:
+                self._registry.close()
+                raise
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _check(self, override_reason: str | None) -> None:
+        """The ledger agrees with itself and with the registry, or the owner takes what does not agree upon himself."""
+        with self._database.read() as connection:
+            state = book.verified_state(connection)
+        if state.source_id != self._source_id:
+            raise LedgerError("ledger-source-mismatch", "the ledger belongs to another source", hint="open the ledger of this source")
+        with self._registry.write() as registered:
+            with self._database.read() as connection:
+                problems = self._disagreements(registered, connection)
+            if not problems:
+                return
+            if override_reason is None:
+                raise problems[0]
+            detail = f"{', '.join(problem.code for problem in problems)}: {override_reason}"
+            with self._database.write() as connection:
+                anchor = registry.find_anchor(registered, self._source_id)
+                state = book.append(connection, book.read_state(connection), kind=Kind.OVERRIDE, detail=detail)
+                if any(problem.code == "ledger-rolled-back" for problem in problems) and anchor is not None:
+                    state = _restored(connection, state, anchor)
+            anchor = registry.anchor_of(state, self._path)
+            registry.put_anchor(registered, anchor)
+            if self._fingerprint is not None:
+                registry.add_fingerprint(registered, self._source_id, self._fingerprint)
+            registry.add_act(registered, anchor, Kind.OVERRIDE, detail)
+
+    def _disagreements(self, registered: sqlite3.Connection, connection: sqlite3.Connection) -> list[LapwingError]:
+        """Everything in which this ledger is not the one the registry knows, in its newest state, for this data."""
+        hint = "if this is meant, the data owner can open it with an override and a reason"
+        anchor = registry.find_anchor(registered, self._source_id)
+        if anchor is None:
+            return [LedgerError("ledger-unregistered", "the registry of this user does not know the ledger of this source", hint=hint)]
+        problems: list[LapwingError] = []
+        if book.read_state(connection).ledger_id != anchor.ledger_id:
+            problems.append(LedgerError("ledger-superseded", "the source has another ledger by now", hint=hint))
+        else:
+            if anchor.ledger_path != str(self._path):
+                problems.append(LedgerError("ledger-moved", "the ledger is a copy, or was moved", hint=hint))
+            if book.head_at(connection, anchor.entries) != anchor.head:
+                problems.append(LedgerError("ledger-rolled-back", "the ledger lacks entries that were made in it", hint=hint))
+        if self._fingerprint is not None:
+            known = registry.sources_with(registered, self._fingerprint)
+            if self._source_id not in known:
+                problems.append(CatalogueError("source-changed", "the source was registered for other data", hint=hint))
+                if known:
+                    problems.append(CatalogueError("source-registered", "another source is registered for the same data", hint=hint))
+        return problems
+
+    def _anchor(self) -> None:
+        """Tell the registry how far the ledger has come; refuse to go on if it is no longer the one the registry knows."""
+        with self._registry.write() as registered, self._database.read() as connection:
+            state = book.read_state(connection)
+            anchor = registry.find_anchor(registered, self._source_id)
+            if anchor is None or anchor.ledger_id != state.ledger_id or anchor.ledger_path != str(self._path):
+                raise LedgerError("ledger-superseded", "the source has another ledger by now", hint="open that one")
+            if book.head_at(connection, anchor.entries) != anchor.head:
+                raise LedgerError(
+                    "ledger-rolled-back", "the ledger lacks entries that were made in it", hint="find out why, then open it again"
+                )
+            if state.entries > anchor.entries:
+                registry.put_anchor(registered, registry.anchor_of(state, self._path))
+
+    def _sweep(self, is_over: Callable[[Worker], bool], detail: str) -> None:
+        """Forfeit what workers that are over left reserved."""
+        with self._database.read() as connection:
+            if not any(is_over(charge.worker) for charge in book.open_charges(connection)):
+                return
+        with self._database.write() as connection:
+            state = book.read_state(connection)
+            for charge in book.open_charges(connection):
+                if is_over(charge.worker):
+                    state = book.settle(connection, state, charge.charge_id, payload=None, detail=detail)
+
+
+def _seen_before(connection: sqlite3.Connection, state: LedgerState, charge: book.Charge, digest: str) -> StoredAnswer | LapwingError:
+    """What a key that was used before gets. A refusal is returned, not raised, so that the forfeit of a dead process is kept."""
+    if charge.digest != digest:
+        return Refused("request-mismatch", "this request id was used for another request", hint="use a new request id")
+    forfeited = Refused("request-forfeited", "this request was charged and ended without an answer", hint="use a new request id")
+    match charge.state:
+        case State.COMMITTED:
+            return book.stored_answer(connection, charge.charge_id)
+        case State.FORFEITED:
+            return forfeited
+        case State.RESERVED:
+            if is_dead(charge.worker):
+                book.settle(connection, state, charge.charge_id, payload=None, detail="the process that reserved it is gone")
+                return forfeited
+            return Refused("request-in-progress", "this request is being answered", hint="ask again later")
+        case never:
+            assert_never(never)
+
+
+def _restored(connection: sqlite3.Connection, state: LedgerState, anchor: Anchor) -> LedgerState:
+    """Charge again what the file has lost, as one amount: the anchor remembers what was spent, under which budget, and whether closed.
+
+    The state the file is in was reached before the anchor, so nothing it spent is missing from the anchor's amount.
+    """
+    lost = Cost(loss=max(0, anchor.spent.loss - state.spent.loss), delta=max(0, anchor.spent.delta - state.spent.delta))
+    state = replace(state, budget=anchor.budget, ceiling=anchor.ceiling)
+    detail = "charges made after the restored state"
+    state = book.append(connection, state, kind=Kind.RESTORE, detail=detail, cost=lost, evidence=book.budgets_digest(state))
+    if anchor.closed and not state.closed:
+        state = book.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail="closed before the ledger was restored")
+    return state
+
+
+def _other_registrations(registered: sqlite3.Connection, source_id: str, fingerprint: str) -> list[str]:
+    """The ids under which this source has a ledger already."""
+    known = set(registry.sources_with(registered, fingerprint))
+    if registry.find_anchor(registered, source_id) is not None:
+        known.add(source_id)
+    return sorted(known)
+
+
+def _not_open() -> LedgerError:
+    return LedgerError("charge-not-open", "the charge is not open to this process; its answer must not be sent")

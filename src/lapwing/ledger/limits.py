@@ -1,0 +1,69 @@
+"""How large things in a ledger may be, and what an owner may ask of its budget.
+
+A value that passes here can be stored as it is; one that does not is refused before anything is written.
+"""
+
+from __future__ import annotations
+
+from lapwing.errors import CatalogueError, LedgerError, Refused
+from lapwing.kernel.accounting import Budget
+from lapwing.ledger.store import Request
+
+NAME_CHARACTERS_MAX = 500
+"""Longest analyst, request id, digest, source id or fingerprint."""
+DETAIL_CHARACTERS_MAX = 100_000
+"""Longest summary, reason or detail."""
+PAYLOAD_BYTES_MAX = 2**28
+"""Largest answer that can be stored."""
+HISTORY_ENTRIES_MAX = 100_000
+"""Longest history given at once."""
+VERSION_MAX = 2**62
+
+
+def require_within(budget: Budget, ceiling: Budget) -> None:
+    """``budget`` promises no less than ``ceiling`` does, in the same account.
+
+    The deltas are fixed for life: rho spent under one conversion means another epsilon under another.
+    """
+    if budget.account is not ceiling.account:
+        hint = "a change of account needs a new ledger"
+        raise CatalogueError("budget-account", "a ledger is charged in epsilon or in rho for its whole life", hint=hint)
+    if (budget.delta_conversion, budget.delta_keys) != (ceiling.delta_conversion, ceiling.delta_keys):
+        raise CatalogueError("budget-delta", "delta and its parts are fixed when the ledger is made")
+    if budget.epsilon > ceiling.epsilon or budget.loss_total > ceiling.loss_total or budget.delta_total > ceiling.delta_total:
+        raise CatalogueError("budget-above-ceiling", "the budget is above the ceiling that the promise was made for")
+
+
+def require_request(request: Request) -> None:
+    """The request costs something, and all of it can be stored."""
+    if request.cost.loss == 0:
+        raise Refused("zero-cost", "nothing may read the data without being charged")
+    for name in (request.analyst, request.request_id, request.digest):
+        require_name(name)
+    require_detail(request.summary)
+    if type(request.version) is not int or not 0 <= request.version <= VERSION_MAX:
+        raise Refused("request-invalid", "the version of a request is a whole number that is not negative")
+
+
+def require_name(text: str) -> None:
+    """A text that identifies something."""
+    if not text or len(text) > NAME_CHARACTERS_MAX or not _is_storable(text):
+        raise Refused("request-invalid", f"names in the ledger are plain text of 1 to {NAME_CHARACTERS_MAX} characters")
+
+
+def require_detail(text: str) -> None:
+    """A text that explains something; it may be empty."""
+    if len(text) > DETAIL_CHARACTERS_MAX or not _is_storable(text):
+        raise Refused("request-invalid", f"texts in the ledger are plain text of at most {DETAIL_CHARACTERS_MAX} characters")
+
+
+def require_reason(override: bool, reason: str) -> None:
+    """An override says why."""
+    require_detail(reason)
+    if override and not reason.strip():
+        raise LedgerError("override-reason", "an override is written down with its reason", hint="say why")
+
+
+def _is_storable(text: str) -> bool:
+    """SQLite ends a text at a zero character in places, and half a surrogate pair cannot be encoded at all."""
+    return all(c != "\0" and not "\ud800" <= c <= "\udfff" for c in text)
