@@ -1,0 +1,58 @@
+"""DuckDB's spelling. No DuckDB type or import here: only text."""
+
+from __future__ import annotations
+
+from lapwing.engines.render.dialect import Dialect, standard_text_literal
+from lapwing.kernel.expressions import Function
+from lapwing.kernel.functions import TRUNCATIONS
+
+
+def _date(days: int) -> str:
+    return f"(DATE '1970-01-01' + CAST({days} AS INTEGER))"
+
+
+def _timestamp(microseconds: int) -> str:
+    return f"make_timestamp(CAST({microseconds} AS BIGINT))"
+
+
+DUCKDB = Dialect(
+    name="duckdb",
+    integer="BIGINT",
+    wide_integer="HUGEINT",
+    double="DOUBLE",
+    boolean="BOOLEAN",
+    text="VARCHAR",
+    date="DATE",
+    timestamp="TIMESTAMP",
+    date_literal=_date,
+    timestamp_literal=_timestamp,
+    text_literal=standard_text_literal,
+    keyed_hash=lambda key, text: f"sha256({key} || '|' || {text})",
+    quotient=lambda a, b: f"({a} // {b})",
+    byte_length=lambda text: f"strlen({text})",
+    try_cast=lambda value, kind: f"TRY_CAST({value} AS {kind})",
+    is_finite=lambda value: f"isfinite({value})",
+    days=lambda value: f"CAST({value} - DATE '1970-01-01' AS BIGINT)",
+    microseconds=lambda value: f"epoch_us({value})",
+    parameter=lambda position: f"${position + 1}",
+    functions={
+        Function.STARTS_WITH: lambda value, prefix: f"starts_with({value}, {prefix})",
+        Function.INTEGER_DIVIDE: lambda a, b: f"({a} // nullif({b}, 0))",
+        Function.MODULO: lambda a, b: f"({a} % nullif({b}, 0))",
+        Function.FLOOR: lambda value: f"CAST(floor({value}) AS BIGINT)",
+        Function.CEILING: lambda value: f"CAST(ceil({value}) AS BIGINT)",
+        Function.TO_INTEGER: lambda value: f"CAST(round_even({value}, 0) AS BIGINT)",
+        Function.ROUND: lambda value, digits: f"round({value}, {digits})",
+        Function.SQRT: lambda value: f"sqrt({value})",
+        Function.LN: lambda value: f"ln({value})",
+        Function.EXP: lambda value: f"exp({value})",
+        Function.YEAR: lambda value: f"CAST(date_part('year', {value}) AS BIGINT)",
+        Function.QUARTER: lambda value: f"CAST(date_part('quarter', {value}) AS BIGINT)",
+        Function.MONTH: lambda value: f"CAST(date_part('month', {value}) AS BIGINT)",
+        Function.DAY: lambda value: f"CAST(date_part('day', {value}) AS BIGINT)",
+        Function.DAY_OF_WEEK: lambda value: f"CAST(date_part('dow', {value}) AS BIGINT)",
+        Function.HOUR: lambda value: f"CAST(date_part('hour', {value}) AS BIGINT)",
+        Function.MINUTE: lambda value: f"CAST(date_part('minute', {value}) AS BIGINT)",
+        **{function: (lambda value, unit=unit: f"date_trunc('{unit}', {value})") for function, unit in TRUNCATIONS.items()},
+    },
+)
