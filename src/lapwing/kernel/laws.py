@@ -160,15 +160,19 @@ def tail_upper(law: Law, t: int) -> Fraction:
             assert_never(never)
 
 
-@lru_cache(maxsize=4096)
 def tail_quantile(law: Law, probability: Fraction) -> int:
     """The least integer ``t`` with ``tail_upper(law, t) <= probability``, so that ``P[Z >= t] <= probability`` for certain.
 
     A float guess starts the search; only :func:`tail_upper` decides. Refuses a probability below ``PROBABILITY_MIN`` or at least 1.
     """
+    require_exact(probability)
     if not PROBABILITY_MIN <= probability < 1:
         raise Refused("probability-invalid", "a tail probability must be at least 2^-200 and below 1")
+    return _tail_quantile(law, Fraction(probability))
 
+
+@lru_cache(maxsize=4096)
+def _tail_quantile(law: Law, probability: Fraction) -> int:
     def enough(t: int) -> bool:
         return tail_upper(law, t) <= probability
 
@@ -197,6 +201,7 @@ def tail_quantile(law: Law, probability: Fraction) -> int:
 
 def half_width(law: Law, *, confidence: Fraction) -> int:
     """The least integer ``t`` for which we can show ``P[|Z| <= t] >= confidence``: half the width of an interval around a noisy value."""
+    require_exact(confidence)
     if not 0 < confidence < 1:
         raise Refused("confidence-invalid", "a confidence must be above 0 and below 1")
     # P[|Z| > t] = 2 P[Z >= t + 1]

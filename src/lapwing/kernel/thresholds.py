@@ -34,7 +34,6 @@ def threshold_delta(law: Law, *, groups_per_unit: int, threshold: int) -> Fracti
     return min(groups_per_unit * shown, 1 - exp_lower(groups_per_unit * ln_lower(1 - shown)))
 
 
-@lru_cache(maxsize=4096)
 def least_threshold(law: Law, *, groups_per_unit: int, delta: Fraction) -> int:
     """The least integer T with ``threshold_delta(law, groups_per_unit, T) <= delta``.
 
@@ -44,6 +43,12 @@ def least_threshold(law: Law, *, groups_per_unit: int, delta: Fraction) -> int:
     require_exact(delta)
     if not 0 < delta < 1:
         raise Refused("threshold-needs-delta", "keys that are not public need a delta above 0 and below 1")
+    return _least_threshold(law, groups_per_unit, Fraction(delta))
+
+
+@lru_cache(maxsize=4096)
+def _least_threshold(law: Law, groups_per_unit: int, delta: Fraction) -> int:
+    # Arguments are checked before this cache, to which 1, 1.0 and True are the same key.
     # The probability each key may have. It is at least delta / groups_per_unit, and only starts the search: threshold_delta decides.
     per_key = max(delta / groups_per_unit, 1 - exp_upper(ln_upper(1 - delta) / groups_per_unit))
     threshold = tail_quantile(law, per_key) + 1

@@ -1,0 +1,312 @@
+"""The noise laws: what they cost, what they buy, and their tails, against high-precision references."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lapwing.errors import LapwingError, Refused
+from lapwing.kernel import laws, tails
+from lapwing.kernel.accounting import Account
+from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law
+
+REFERENCE_DIGITS = 200
+
+
+def mp(x: Fraction) -> mpmath.mpf:
+    return mpmath.mpf(x.numerator) / x.denominator
+
+
+def exact(x: mpmath.mpf) -> Fraction:
+    sign, mantissa, exponent, _ = x._mpf_
+    return Fraction(-int(mantissa) if sign else int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def reference_weight(law: Law, z: int) -> mpmath.mpf:
+    """Unnormalised probability at z, from the definition of the law."""
+    match law:
+        case DiscreteLaplace():
+            return mpmath.exp(-abs(z) / mp(law.scale))
+        case DiscreteGaussian():
+            return mpmath.exp(-(mpmath.mpf(z) ** 2) / (2 * mp(law.scale) ** 2))
+
+
+def reference_reach(law: Law, digits: int = 150) -> int:
+    """Beyond this, all weight together is below 10^-digits."""
+    factor = digits * math.log(10) + 10
+    scale = float(law.scale)
+    return math.ceil(scale * (factor if isinstance(law, DiscreteLaplace) else math.sqrt(2 * factor))) + 2
+
+
+def reference_tail(law: Law, t: int) -> Fraction:
+    """P[Z >= t] by plain summation at 200 digits: for small scales only."""
+    with mpmath.workdps(REFERENCE_DIGITS):
+        reach = reference_reach(law) + abs(t)
+        weights = [reference_weight(law, z) for z in range(reach + 1)]
+        return exact(mpmath.fsum(weights[abs(z)] for z in range(t, reach + 1)) / (2 * mpmath.fsum(weights) - weights[0]))
+
+
+def laplace_reference_tail(scale: Fraction, t: int) -> Fraction:
+    with mpmath.workdps(REFERENCE_DIGITS):
+        alpha = mpmath.exp(-1 / mp(scale))
+        return exact(alpha**t / (1 + alpha) if t > 0 else 1 - alpha ** (1 - t) / (1 + alpha))
+
+
+SMALL_SCALES = [Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(5, 2), Fraction(float.fromhex("0x1.d9999999999999p2"))]
+
+
+@pytest.mark.parametrize("law", [make(scale) for make in (DiscreteLaplace, DiscreteGaussian) for scale in SMALL_SCALES], ids=str)
+def test_tails_equal_plain_summation_to_thirty_digits_and_are_never_below(law: Law) -> None:
+    for t in (-20, -3, -1, 0, 1, 2, 5, 17, 40):
+        real = reference_tail(law, t)
+        bound = laws.tail_upper(law, t)
+        # the reference itself leaves out 10^-150, which matters only where the tail is that small
+        if real > Fraction(1, 10**45):
+            assert real * (1 - Fraction(1, 10**100)) <= bound <= real * (1 + Fraction(1, 10**30))
+        else:
+            assert bound >= real
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.floats(2.0**-10, 2.0**56), st.integers(-(10**6), 10**6), st.integers(1, 200))
+def test_laplace_tail_equals_the_closed_form_to_thirty_digits(scale: float, t: int, spread: int) -> None:
+    law = DiscreteLaplace(Fraction(scale))
+    for where in (t, math.ceil(scale * spread), -math.ceil(scale * spread / 10)):
+        if where / scale > 60_000:
+            continue  # saturated: see test_numbers
+        real = laplace_reference_tail(law.scale, where)
+        bound = laws.tail_upper(law, where)
+        assert real * (1 - Fraction(1, 10**100)) <= bound <= real * (1 + Fraction(1, 10**30))
+
+
+def test_the_gaussian_tail_is_never_below_at_medium_scales() -> None:
+    """On both sides of the scale where summation ends: term by term at 200 digits."""
+    for scale, tolerance in ((Fraction(100), Fraction(1, 10**30)), (Fraction(128), Fraction(1, 10**30)), (Fraction(129), Fraction(1, 100))):
+        law = DiscreteGaussian(scale)
+        with mpmath.workdps(60):
+            weights = [reference_weight(law, z) for z in range(2200)]
+            total = 2 * mpmath.fsum(weights) - 1
+            for t in (1, 60, 129, 130, 300, 700, 1000):
+                real = exact(mpmath.fsum(weights[t:]) / total)
+                bound = laws.tail_upper(law, t)
+                assert real * (1 - Fraction(1, 10**30)) <= bound
+                assert bound <= real * (1 + tolerance)
+                # and the mirror: P[Z >= 1 - t] = 1 - P[Z >= t]
+                assert 1 - real - Fraction(1, 10**40) <= laws.tail_upper(law, 1 - t) <= (1 - real) * (1 + tolerance)
+
+
+@pytest.mark.parametrize("exponent", [8, 20, 40, 50, 56])
+def test_the_gaussian_tail_at_large_scales_lies_between_two_integrals(exponent: int) -> None:
+    scale = Fraction(2**exponent) - Fraction(2 ** max(0, exponent - 53))
+    law = DiscreteGaussian(scale)
+    for deviations in (Fraction(1, 3), Fraction(1), Fraction(2), Fraction(6), Fraction(12), Fraction(157, 10)):
+        t = math.ceil(scale * deviations)
+        with mpmath.workdps(80):
+
+            def normal_tail(x: Fraction) -> Fraction:
+                return exact(mpmath.erfc(mp(x) / mpmath.sqrt(2)) / 2)
+
+            bound = laws.tail_upper(law, t)
+            # the sum is at least the integral from t, and for t above sigma at most the one from t - 1/2 (the total is off by 10^-1000)
+            assert bound >= normal_tail(t / scale)
+            assert bound <= normal_tail((t - 1) / scale) * (1 + Fraction(1, 10**30))
+            if t - Fraction(1, 2) > scale:
+                assert bound <= normal_tail((t - Fraction(1, 2)) / scale) * (1 + Fraction(1, 10**30))
+
+
+@pytest.mark.parametrize(
+    "x", [Fraction(0), Fraction(1, 7), Fraction(1), Fraction(6), Fraction(31, 2), Fraction(16), Fraction(161, 10), Fraction(40)]
+)
+def test_the_normal_tail_is_enclosed(x: Fraction) -> None:
+    with mpmath.workdps(150):
+        real = exact(mpmath.erfc(mp(x) / mpmath.sqrt(2)) / 2)
+    low, high = tails.normal_tail_lower(x), tails.normal_tail_upper(x)
+    assert low <= real <= high
+    # one series below 16; above it only the first term of the asymptotic one, off by 1/x^2
+    assert high <= real * (1 + (Fraction(1, 10**30) if x <= 16 else 1 / x**2 + 3 / x**4))
+
+
+def test_pi_is_enclosed() -> None:
+    with mpmath.workdps(200):
+        assert tails.PI_LOWER < exact(+mpmath.pi) < tails.PI_UPPER
+
+
+def test_far_tails_stay_positive_bounds() -> None:
+    for law in (DiscreteLaplace(Fraction(1)), DiscreteGaussian(Fraction(1)), DiscreteGaussian(Fraction(1, 2**20))):
+        for t in (10**3, 10**6, 10**12):
+            assert 0 < laws.tail_upper(law, t) < Fraction(1, 10**190)
+            assert 1 - Fraction(1, 10**190) < laws.tail_upper(law, -t) <= 1
+
+
+SOME_LAWS = [make(scale) for make in (DiscreteLaplace, DiscreteGaussian) for scale in (Fraction(1, 2), Fraction(3))]
+
+
+@pytest.mark.parametrize("law", SOME_LAWS, ids=str)
+@pytest.mark.parametrize("shift", [1, 2, 5])
+def test_the_loss_covers_the_real_divergence(law: Law, shift: int) -> None:
+    """Between the law and the law shifted: the max-divergence (pure), and Renyi divergences of many orders (approximate)."""
+    with mpmath.workdps(40):
+        reach = reference_reach(law, 30) + shift
+        points = range(-reach, reach + 1)
+        weight = {z: reference_weight(law, z) for z in range(-reach - shift, reach + shift + 1)}
+        total = mpmath.fsum(weight.values())
+        if isinstance(law, DiscreteLaplace):
+            epsilon = mp(laws.loss(law, Account.PURE, l1=shift, l2_squared=shift**2))
+            worst = max(mpmath.log(weight[z] / weight[z - shift]) for z in points)
+            assert worst <= epsilon <= worst * (1 + mpmath.mpf(2) ** -39)
+        rho = mp(laws.loss(law, Account.APPROXIMATE, l1=shift, l2_squared=shift**2))
+        for order in (mpmath.mpf("1.01"), mpmath.mpf(2), mpmath.mpf(10)):
+            renyi = mpmath.log(mpmath.fsum(weight[z] ** order * weight[z - shift] ** (1 - order) for z in points) / total) / (order - 1)
+            assert renyi <= order * rho
+
+
+def test_a_loss_of_half_would_not_cover_the_divergence() -> None:
+    """The check above can fail: half the loss is caught."""
+    law, shift = DiscreteGaussian(Fraction(3)), 2
+    with mpmath.workdps(40):
+        points = range(-200, 201)
+        weight = {z: reference_weight(law, z) for z in range(-210, 211)}
+        renyi = mpmath.log(mpmath.fsum(weight[z] ** 2 / weight[z - shift] for z in points) / mpmath.fsum(weight.values()))
+        assert renyi > 2 * mp(laws.loss(law, Account.APPROXIMATE, l1=shift, l2_squared=shift**2) / 2)
+
+
+def test_the_loss_is_the_formula_with_its_margin() -> None:
+    margin = 1 + Fraction(1, 2**40)
+    scale = Fraction(7, 4)
+    assert laws.loss(DiscreteLaplace(scale), Account.PURE, l1=3, l2_squared=5) == margin * 3 / scale
+    assert laws.loss(DiscreteLaplace(scale), Account.APPROXIMATE, l1=3, l2_squared=5) == margin * Fraction(9, 2) / scale**2
+    assert laws.loss(DiscreteGaussian(scale), Account.APPROXIMATE, l1=3, l2_squared=5) == margin * Fraction(5, 2) / scale**2
+    assert laws.loss(DiscreteGaussian(scale), Account.APPROXIMATE, l1=0, l2_squared=0) == 0
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from([(Family.LAPLACE, Account.PURE), (Family.LAPLACE, Account.APPROXIMATE), (Family.GAUSSIAN, Account.APPROXIMATE)]),
+    st.fractions(min_value=Fraction(1, 10**12), max_value=10**6, max_denominator=10**12).filter(lambda x: x > 0),
+    st.integers(0, 10**6),
+    st.integers(0, 10**6),
+)
+def test_law_for_is_the_least_scale_that_the_loss_pays(kind: tuple[Family, Account], given_loss: Fraction, l1: int, l2: int) -> None:
+    family, account = kind
+    try:
+        law = laws.law_for(account, loss=given_loss, l1=l1, l2_squared=l2, family=family)
+    except Refused as refusal:
+        assert refusal.code == "scale-invalid"
+        largest = (DiscreteLaplace if family is Family.LAPLACE else DiscreteGaussian)(laws.SCALE_MAX)
+        assert laws.loss(largest, account, l1=l1, l2_squared=l2) > given_loss
+        return
+    assert isinstance(law, DiscreteLaplace if family is Family.LAPLACE else DiscreteGaussian)
+    assert laws.loss(law, account, l1=l1, l2_squared=l2) <= given_loss
+    if law.scale > laws.SCALE_MIN:
+        smaller = type(law)(Fraction(math.nextafter(float(law.scale), 0.0)))
+        assert laws.loss(smaller, account, l1=l1, l2_squared=l2) > given_loss
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [Fraction(1, 3), Fraction(1, 2**21), Fraction(2**56 + 16), Fraction(2**55 + 1), Fraction(0), Fraction(-1), Fraction(1, 10), 1.5, 1],
+)
+def test_a_scale_the_sampler_would_round_is_refused(scale: Any) -> None:
+    for make in (DiscreteLaplace, DiscreteGaussian):
+        with pytest.raises(Refused) as refusal:
+            make(scale)
+        assert refusal.value.code == "scale-invalid"
+
+
+def test_gaussian_needs_delta() -> None:
+    with pytest.raises(Refused) as refusal:
+        laws.loss(DiscreteGaussian(Fraction(1)), Account.PURE, l1=1, l2_squared=1)
+    assert refusal.value.code == "gaussian-needs-delta"
+    with pytest.raises(Refused) as refusal:
+        laws.law_for(Account.PURE, loss=Fraction(1), l1=1, l2_squared=1, family=Family.GAUSSIAN)
+    assert refusal.value.code == "gaussian-needs-delta"
+
+
+def test_what_no_law_can_be_found_for_is_refused() -> None:
+    for bad_loss, code in ((Fraction(0), "loss-invalid"), (Fraction(-1), "loss-invalid"), (Fraction(1, 10**40), "scale-invalid")):
+        with pytest.raises(Refused) as refusal:
+            laws.law_for(Account.APPROXIMATE, loss=bad_loss, l1=1, l2_squared=1, family=Family.GAUSSIAN)
+        assert refusal.value.code == code
+    a_float: Any = 0.5
+    with pytest.raises(LapwingError) as wrong:
+        laws.law_for(Account.PURE, loss=a_float, l1=1, l2_squared=1, family=Family.LAPLACE)
+    assert wrong.value.code == "number-invalid"
+    for l1, l2_squared in ((-1, 1), (1, -1), (1, a_float)):
+        with pytest.raises(LapwingError) as wrong:
+            laws.loss(DiscreteLaplace(Fraction(1)), Account.PURE, l1=l1, l2_squared=l2_squared)
+        assert wrong.value.code == "sensitivity-invalid"
+
+
+@pytest.mark.parametrize("law", [make(scale) for make in (DiscreteLaplace, DiscreteGaussian) for scale in SMALL_SCALES], ids=str)
+def test_the_half_width_is_the_least_that_covers(law: Law) -> None:
+    with mpmath.workdps(60):
+        weight = [reference_weight(law, z) for z in range(reference_reach(law, 40))]
+        inside = [2 * w - weight[0] for w in itertools.accumulate(weight)]  # weight of |Z| <= t
+        for confidence in (Fraction(1, 2), Fraction(9, 10), Fraction(95, 100), 1 - Fraction(1, 10**12)):
+            width = laws.half_width(law, confidence=confidence)
+            assert inside[width] / inside[-1] >= mp(confidence)
+            assert width == 0 or inside[width - 1] / inside[-1] < mp(confidence)
+
+
+@pytest.mark.parametrize("exponent", [10, 30, 50])
+def test_the_half_width_at_large_scales(exponent: int) -> None:
+    gaussian = laws.half_width(DiscreteGaussian(Fraction(2**exponent)), confidence=Fraction(95, 100))
+    laplace = laws.half_width(DiscreteLaplace(Fraction(2**exponent)), confidence=Fraction(95, 100))
+    with mpmath.workdps(40):
+        assert abs(gaussian + mpmath.mpf(1) / 2 - mpmath.sqrt(2) * mpmath.erfinv(mpmath.mpf(95) / 100) * 2**exponent) <= 1
+        assert abs(laplace + mpmath.mpf(1) / 2 - mpmath.log(20) * 2**exponent) <= 1
+
+
+def test_half_widths_and_tails_are_fast() -> None:
+    chosen = [
+        make(n * scale)
+        for make in (DiscreteLaplace, DiscreteGaussian)
+        for scale in (Fraction(1, 16), Fraction(11), Fraction(2**40 + 1))
+        for n in (1, 3, 9)
+    ]
+    start = time.perf_counter()
+    for law in chosen:
+        laws.half_width(law, confidence=Fraction(95, 100))
+    assert (time.perf_counter() - start) / len(chosen) < 0.05
+
+
+@pytest.mark.parametrize("confidence", [Fraction(0), Fraction(1), Fraction(-1), Fraction(2)])
+def test_what_is_no_confidence_is_refused(confidence: Fraction) -> None:
+    with pytest.raises(Refused) as refusal:
+        laws.half_width(DiscreteLaplace(Fraction(1)), confidence=confidence)
+    assert refusal.value.code == "confidence-invalid"
+
+
+def test_what_has_no_quantile_is_refused() -> None:
+    for probability in (Fraction(0), Fraction(1), Fraction(1, 2**201)):
+        with pytest.raises(Refused) as refusal:
+            laws.tail_quantile(DiscreteLaplace(Fraction(1)), probability)
+        assert refusal.value.code == "probability-invalid"
+    smallest = laws.tail_quantile(DiscreteGaussian(Fraction(2**40)), laws.PROBABILITY_MIN)
+    assert laws.tail_upper(DiscreteGaussian(Fraction(2**40)), smallest) <= laws.PROBABILITY_MIN
+
+
+@pytest.mark.parametrize("law", [make(scale) for make in (DiscreteLaplace, DiscreteGaussian) for scale in SMALL_SCALES], ids=str)
+def test_pmf_and_variance_match_the_definition(law: Law) -> None:
+    with mpmath.workdps(40):
+        points = range(-reference_reach(law, 30), reference_reach(law, 30) + 1)
+        weight = {z: reference_weight(law, z) for z in points}
+        total = mpmath.fsum(weight.values())
+        for z in (-7, -1, 0, 1, 2, 12):
+            assert math.isclose(laws.pmf(law, z), float(weight.get(z, mpmath.mpf(0)) / total), rel_tol=1e-12, abs_tol=1e-40)
+        assert math.isclose(laws.variance(law), float(mpmath.fsum(z * z * w for z, w in weight.items()) / total), rel_tol=1e-12)
+
+
+def test_variance_and_pmf_at_the_ends() -> None:
+    assert laws.variance(DiscreteLaplace(laws.SCALE_MIN)) == laws.variance(DiscreteGaussian(laws.SCALE_MIN)) == 0.0
+    assert math.isclose(laws.variance(DiscreteGaussian(Fraction(2**30))), 2.0**60, rel_tol=1e-12)
+    assert math.isclose(laws.variance(DiscreteLaplace(Fraction(2**30))), 2.0**61, rel_tol=1e-12)
+    assert math.isclose(laws.pmf(DiscreteGaussian(Fraction(2**30)), 0), 2.0**-30 / math.sqrt(2 * math.pi), rel_tol=1e-12)
