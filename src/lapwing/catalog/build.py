@@ -60,7 +60,7 @@ def build(report: Report, model: CatalogueModel, *, directory: FilePath | None, 
         report,
         written={name: table.unit for name, table in model.tables.items()},
         columns={name: {column.name: column for column in declared} for name, declared in columns.items()},
-        public_names=frozenset(model.public),
+        public_names=frozenset(model.public) - frozenset(model.tables),
         settings=settings,
     )
     tables = tuple(
@@ -107,7 +107,7 @@ def _budget(report: Report, model: BudgetModel) -> BudgetDecl:
     before = len(report.problems)
     ceiling = model.epsilon if model.ceiling is None else model.ceiling.epsilon
     if not 0 < model.epsilon <= EPSILON_MAX:
-        report.problem("catalogue-bad-budget", ("budget", "epsilon"), f"`epsilon` must be above 0 and at most {EPSILON_MAX}")
+        report.problem("catalogue-bad-budget", ("budget", "epsilon"), f"`epsilon` must be above 0 and at most {show(EPSILON_MAX)}")
     if not 0 <= model.delta < 1:
         report.problem("catalogue-bad-budget", ("budget", "delta"), "`delta` must be at least 0 and below 1", hint='such as "2^-40"')
     if ceiling < model.epsilon:
@@ -115,7 +115,7 @@ def _budget(report: Report, model: BudgetModel) -> BudgetDecl:
         hint = "the ceiling is the largest epsilon the budget may ever be raised to"
         report.problem("catalogue-bad-budget", ("budget", "ceiling"), message, hint=hint)
     if ceiling > EPSILON_MAX:
-        report.problem("catalogue-bad-budget", ("budget", "ceiling"), f"the ceiling must be at most {EPSILON_MAX}")
+        report.problem("catalogue-bad-budget", ("budget", "ceiling"), f"the ceiling must be at most {show(EPSILON_MAX)}")
     share = Fraction(1, 2) if model.delta_keys_share is None else model.delta_keys_share
     if not 0 <= share < 1:
         message = "`delta_keys_share` must be at least 0 and below 1"
@@ -133,7 +133,7 @@ def _budget(report: Report, model: BudgetModel) -> BudgetDecl:
 
 def _defaults(report: Report, model: DefaultsModel, budget: BudgetDecl) -> DefaultsDecl:
     epsilon = min(_EPSILON_DEFAULT, budget.epsilon) if model.epsilon is None else model.epsilon
-    if model.epsilon is not None and not 0 < epsilon <= budget.epsilon:
+    if model.epsilon is not None and budget.epsilon > 0 and not 0 < epsilon <= budget.epsilon:
         message = f"`epsilon` of one statement must be above 0 and at most the budget ({show(budget.epsilon)})"
         report.problem("catalogue-bad-value", ("defaults", "epsilon"), message)
     if not 0 < model.confidence < 1:
@@ -160,7 +160,7 @@ def _rows_max(report: Report, name: str, model: TableModel, *, settings: Setting
     if 1 <= model.rows_max <= _ROWS_MAX_MAX:
         return model.rows_max
     report.problem("catalogue-bad-value", ("tables", name, "rows_max"), "`rows_max` must be from 1 to 2^40")
-    return 1  # a bound of its own would only repeat the mistake in every column
+    return settings.rows_max_default
 
 
 def _table(
@@ -180,7 +180,7 @@ def _table(
             hint = "leave one of the two out"
             report.problem("catalogue-contradiction", at, "`one_row_per_unit` says 1, `rows_per_unit_max` says more", hint=hint)
         elif not 1 <= model.rows_per_unit_max <= rows_max:
-            report.problem("catalogue-bad-value", at, f"`rows_per_unit_max` must be from 1 to `rows_max` ({rows_max})")
+            report.problem("catalogue-bad-value", at, f"`rows_per_unit_max` must be from 1 to `rows_max` ({show(rows_max)})")
         cap = model.rows_per_unit_max
     return TableDecl(
         name=name,
@@ -278,7 +278,9 @@ def _warn_about_delta(report: Report, dataset: DataSetDecl, budget: BudgetDecl, 
     """Without a declared number of units, a table holds at most as many as it has rows."""
     units = dataset.units if dataset.units is not None else max(rows_max.values(), default=1)
     if units >= 1 and budget.delta >= Fraction(1, _DELTA_FACTOR * units):
-        known = f"{units} units" if dataset.units is not None else f"up to {units} units (no `units` declared, so the largest `rows_max`)"
+        known = f"{show(units)} units"
+        if dataset.units is None:
+            known = f"up to {known} (`units` is not declared, so the largest `rows_max` counts)"
         message = f"delta = {show(budget.delta)} is large for {known}"
         hint = f"stay below 1/({_DELTA_FACTOR} * units): at 1/units, publishing one unit's rows in full would be allowed"
         report.warn("delta-large", ("budget", "delta"), message, hint=hint)

@@ -66,7 +66,7 @@ def _dataset(old: Declaration, new: Declaration) -> list[Change]:
     before, after = old.dataset, new.dataset
     changes = []
     if before.id != after.id:
-        why = "the ledger is bound to the source id; the same rows under a new id keep the old ledger"
+        why = "the ledger is bound to the source id; the same rows under a new id have the same ledger"
         changes.append(_override("dataset.id", why))
     if before.engine.value != after.engine.value:
         changes.append(_override("dataset.engine", "another engine reads other sources; nothing shows that they hold the same rows"))
@@ -95,10 +95,11 @@ def _budget(old: BudgetDecl, new: BudgetDecl) -> list[Change]:
     # A ceiling that was only ever the budget itself falls with it; that is one change, reported above.
     follows = (old.ceiling_epsilon, new.ceiling_epsilon) == (old.epsilon, new.epsilon)
     if old.ceiling_epsilon > new.ceiling_epsilon and not follows:
-        changes.append(_keeps("budget.ceiling", "the owner gives up room to raise the budget"))
+        changes.append(_keeps("budget.ceiling", "the budget can be raised less far; the promise stays the one of the old ceiling"))
     if (old.delta, old.delta_keys_share) != (new.delta, new.delta_keys_share):
+        # Were they to move, the rho of one time and the delta for keys of another could add up to more than was promised at any time.
         where = "budget.delta" if old.delta != new.delta else "budget.delta_keys_share"
-        changes.append(_delta(where, old, new))
+        changes.append(_override(where, "delta and its two parts are fixed when the ledger is made"))
     return changes
 
 
@@ -107,15 +108,7 @@ def _epsilon(old: BudgetDecl, new: BudgetDecl) -> Change:
         return _override("budget.epsilon", "the budget rises above the old ceiling, for which the promise was made")
     if new.epsilon > old.epsilon:
         return _keeps("budget.epsilon", "the budget rises, and stays within the ceiling")
-    return _keeps("budget.epsilon", "the budget falls; what was spent stays spent, and if that is more, nothing more is answered")
-
-
-def _delta(where: str, old: BudgetDecl, new: BudgetDecl) -> Change:
-    """Both parts of delta are fixed at creation; only a change that raises neither keeps the sum of their largest values within delta."""
-    old_keys, new_keys = old.delta * old.delta_keys_share, new.delta * new.delta_keys_share
-    if new_keys <= old_keys and new.delta - new_keys <= old.delta - old_keys:
-        return _keeps(where, "neither part of delta rises")
-    return _override(where, "one part of delta rises: with what was spent under the old parts, the sum could pass the old delta")
+    return _keeps("budget.epsilon", "the budget falls; it cannot fall below what is spent, and nothing is given back")
 
 
 def _defaults(old: Declaration, new: Declaration) -> list[Change]:

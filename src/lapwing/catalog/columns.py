@@ -157,7 +157,7 @@ def _check_integers(report: Report, path: Path, model: IntegerModel, *, rows_max
         hint = 'bounds stay below 2^52; an identifier is { type = "key" }'
         report.problem("catalogue-bad-bounds", end, "the bound is too large", hint=hint)
     elif is_summed and magnitude * rows_max >= INTEGER_LIMIT:
-        message = f"a sum over {rows_max} rows of numbers up to {magnitude} could pass 2^62"
+        message = f"a sum over {show(rows_max)} rows of numbers up to {show(magnitude)} could pass 2^62"
         hint = 'declare a smaller `rows_max` or tighter bounds; an identifier is { type = "key" }'
         report.problem("catalogue-bad-bounds", end, message, hint=hint)
 
@@ -173,7 +173,8 @@ def _grid_bits(report: Report, path: Path, model: RealModel, *, rows_max: int, i
     fitting = (bits for bits in range(finest, -1, -1) if _fits(model, bits=bits, rows_max=rows_max, is_summed=is_summed))
     best = next(fitting, None)
     if best is None:
-        message = f"bounds of {show(model.min)} and {show(model.max)} are too wide for {rows_max} rows, even on a grid of whole numbers"
+        ends = f"{show(model.min)} and {show(model.max)}"
+        message = f"bounds of {ends} are too wide for {show(rows_max)} rows, even on a grid of whole numbers"
         hint = "declare a smaller `rows_max`, tighter bounds, or the column in a larger measure (thousands, millions)"
         report.problem("catalogue-bad-bounds", path, message, hint=hint, of_key=True)
         return 0
@@ -182,7 +183,7 @@ def _grid_bits(report: Report, path: Path, model: RealModel, *, rows_max: int, i
         report.problem("catalogue-bad-value", (*path, "grid_bits"), f"`grid_bits` must be from 0 to {GRID_BITS_MAX}")
         return best
     if not _fits(model, bits=bits, rows_max=rows_max, is_summed=is_summed):
-        message = f"a grid of 2^-{bits} is too fine for these bounds and {rows_max} rows"
+        message = f"a grid of 2^-{bits} is too fine for these bounds and {show(rows_max)} rows"
         report.problem("catalogue-bad-bounds", (*path, "grid_bits"), message, hint=f"the finest that fits by default is {best}")
         return best
     steps = grid_integer(model.max, 2**bits) - grid_integer(model.min, 2**bits)

@@ -55,7 +55,7 @@ def show(number: Fraction | int) -> str:
     """A number as an owner would write it: a whole number, a short decimal, a power of two, or else a fraction."""
     number = Fraction(number)
     if number.denominator == 1:
-        return str(number.numerator)
+        return str(number.numerator) if abs(number) < 100_000 else f"{number.numerator:_}"
     power = number.denominator.bit_length() - 1
     if number.numerator == 1 and number.denominator == 1 << power and power > 10:
         return f"2^-{power}"

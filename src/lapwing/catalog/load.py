@@ -49,7 +49,11 @@ def parse(text: str, name: str = FILE_NAME, *, settings: Settings | None = None)
 
 def _read(text: str, *, name: str, directory: Path | None, settings: Settings) -> Declaration:
     text = text.replace("\r\n", "\n")
-    if len(text.encode(errors="replace")) > settings.catalogue_bytes_max:
+    try:
+        length_bytes = len(text.encode())
+    except UnicodeEncodeError:
+        raise CatalogueError("catalogue-unreadable", f"{name}: the text cannot be written as UTF-8") from None
+    if length_bytes > settings.catalogue_bytes_max:
         raise CatalogueError("catalogue-limit", f"{name}: the file is longer than {settings.catalogue_bytes_max} bytes")
     try:
         document = tomllib.loads(text, parse_float=Decimal)
@@ -74,8 +78,10 @@ def _read(text: str, *, name: str, directory: Path | None, settings: Settings) -
 
 
 def _check_format(report: Report, written: object) -> None:
-    if type(written) is int and written != FORMAT:
-        hint = "a newer version of Lapwing may read it" if written > FORMAT else "start the file with format = 1"
+    if type(written) is not int:
+        report.problem("catalogue-format", ("format",), "`format` must be a whole number", hint=f"start the file with format = {FORMAT}")
+    elif written != FORMAT:
+        hint = "a newer version of Lapwing may read it" if written > FORMAT else f"start the file with format = {FORMAT}"
         report.problem("catalogue-format", ("format",), f"the file has format {written}; this version reads format {FORMAT}", hint=hint)
 
 

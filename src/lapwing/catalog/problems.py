@@ -77,8 +77,8 @@ def fail(problems: Sequence[Problem]) -> NoReturn:
 
 def _excerpt(text: str, span: Span) -> str:
     lines = text.split("\n")
-    if not text or span.line > len(lines):
-        return ""
+    if span.end == 0 or span.line > len(lines):
+        return ""  # nothing of the text is meant: the file as a whole lacks something
     line = "".join(char if char.isprintable() or char == "\t" else "?" for char in lines[span.line - 1])
     column = min(span.column - 1, len(line))
     length = max(1, min(span.end - span.start, len(line) - column))

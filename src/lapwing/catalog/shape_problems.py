@@ -84,7 +84,8 @@ def _report_one(report: Report, detail: ErrorDetails) -> None:
             _report_word(report, path, detail["input"], words)
         case kind if kind in _NEEDED:
             needed, hint = _NEEDED[kind]
-            report.problem("catalogue-wrong-type", path, f"`{key}` must be {needed}", hint=hint)
+            subject = f"item {key + 1} of `{parent[-1]}`" if isinstance(key, int) else f"`{key}`"
+            report.problem("catalogue-wrong-type", path, f"{subject} must be {needed}", hint=hint)
         case _:  # no other kind can come from the models as they are; refuse all the same
             report.problem("catalogue-wrong-type", path, f"`{key}` cannot be read")
 
@@ -104,6 +105,8 @@ def _missing_hint(path: Path) -> str:
     match path:
         case ("format",):
             return "start the file with format = 1"
+        case (str(section),):
+            return f"add a section [{section}]" if section != "tables" else "add a section [tables.<name>]"
         case ("tables", _, "unit"):
             return 'the column that says whose row it is, or a path "column -> table.column"'
         case ("tables" | "public", _, "columns"):

@@ -118,10 +118,12 @@ def _follow(report: Report, table: str, steps: Mapping[str, Hop | ColumnRef], *,
 
 def _check_one_type(report: Report, paths: Mapping[str, UnitPath], columns: Mapping[str, Columns]) -> None:
     first: ColumnRef | None = None
+    reported: set[ColumnRef] = set()
     for table, path in paths.items():
         first = first or path.end
         ends = [columns[end.table][end.column].domain for end in (first, path.end)]
-        if _is_text(ends[0]) != _is_text(ends[1]):
+        if _is_text(ends[0]) != _is_text(ends[1]) and path.end not in reported:
+            reported.add(path.end)
             message = f"units are told apart by `{path.end}` here and by `{first}` elsewhere, of different types"
             report.problem("catalogue-bad-unit", ("tables", table, "unit"), message, hint="all tables of a data set share one unit")
 
