@@ -47,7 +47,7 @@ CASES = [
     ("max = 480", "max = 240", "tables.visits.columns.minutes", PREPARE),
     ('["f", "m", "x"]', '["f", "m"]', "tables.patients.columns.sex", PREPARE),
     ('other = "elsewhere"', 'other = "west-5"', "tables.patients.columns.region", PREPARE),
-    ("grid_bits = 10", "grid_bits = 12", "tables.visits.columns.cost", PREPARE),
+    ("steps = 100", "steps = 1000", "tables.visits.columns.cost", PREPARE),
     ("rows_per_unit_max = 200", "rows_per_unit_max = 100", "tables.visits.rows_per_unit_max", PREPARE),
     ("one_row_per_unit = true", "one_row_per_unit = false", "tables.patients.one_row_per_unit", PREPARE),
     ("rows_max = 50_000_000", "rows_max = 60_000_000", "tables.visits.rows_max", PREPARE),

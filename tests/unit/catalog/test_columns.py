@@ -85,6 +85,10 @@ def test_integer_bounds_at_the_edge(column: str, rows: int, accepted: bool) -> N
         ("min = 0, max = 1, grid_bits = 40", 1, 2**40),
         ("min = 0, max = 1, grid_bits = 41", 1, "catalogue-bad-value"),
         ("min = 0, max = 1000, grid_bits = 0", 1, 1),
+        ("min = 0, max = 4503599627370495", 1, 1),
+        ("min = 0, max = 4503599627370496", 1, "catalogue-bad-bounds"),
+        ("min = 0, max = 4503599627370495.4", 1, 1),
+        ("min = 0, max = 4503599627370495.5", 1, "catalogue-bad-bounds"),
         ("min = 0, max = 0.000001", 1, 2**20),
     ],
 )

@@ -159,7 +159,7 @@ class TestWarnings:
         )
 
     def test_a_coarse_grid(self) -> None:
-        coarse = "income = { type = 'real', min = 0, max = 1, grid_bits = 2 }"
+        coarse = "income = { type = 'real', min = 0, max = 1, steps = 4 }"
         (warning,) = parse(CLINIC.replace('income = { type = "real", min = 0, max = 200_000 }', coarse)).warnings
         assert warning.code == "grid-coarse"
         assert "only 5 different values" in warning.message

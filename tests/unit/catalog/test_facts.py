@@ -15,7 +15,7 @@ from lapwing.kernel.neighbours import Neighbours
 from tests.unit.catalog.mistakes import CLINIC
 
 VALUES: PublicValues = {
-    "clinics": {"city": ["Ulm", "Aachen", None, "Ulm", "Öhringen"]},
+    "clinics": {"city": ["Ulm", "Aachen", None, "Ulm", "ulm", "Öhringen", "Zwolle"]},
     "diagnoses": {"code": ["J11", "J10", "C50"], "chapter": ["X", "II"]},
 }
 
@@ -45,7 +45,7 @@ def test_the_clinic() -> None:
 
 def test_values_of_public_tables_in_the_order_of_their_bytes() -> None:
     known = facts(parse(CLINIC), VALUES, version=1)
-    assert known.public_table("clinics").columns["city"] == TextDomain(("Aachen", "Ulm", "Öhringen"))
+    assert known.public_table("clinics").columns["city"] == TextDomain(("Aachen", "Ulm", "Zwolle", "ulm", "Öhringen"))
     assert known.public_table("clinics").columns["kind"] == TextDomain(("hospital", "practice"))
     assert known.table("visits").columns["code"] == TextDomain(("C50", "J10", "J11"))
 
