@@ -21,6 +21,8 @@ from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budge
 from lapwing.ledger.store import Entry, Kind, Request, State, StoredAnswer
 from lapwing.ledger.workers import Worker
 
+_CANONICAL = json.JSONEncoder(separators=(",", ":"))
+
 
 @dataclass(frozen=True, slots=True)
 class LedgerState:
@@ -62,9 +64,9 @@ def start(connection: sqlite3.Connection, state: LedgerState) -> LedgerState:
     return append(connection, state, kind=Kind.REGISTER, detail=f"registered {state.source_id}", evidence=budgets_digest(state))
 
 
-def first_head(ledger_id: str) -> str:
+def first_head(ledger_id: str, source_id: str) -> str:
     """What the first entry is chained to."""
-    return _digest(["lapwing ledger", ledger_id])
+    return _digest(["lapwing ledger", ledger_id, source_id])
 
 
 def read_state(connection: sqlite3.Connection) -> LedgerState:
@@ -231,7 +233,7 @@ def budgets_digest(state: LedgerState) -> str:
 def verified_state(connection: sqlite3.Connection) -> LedgerState:
     """The state row, after deriving all of it again from the entries; any difference is a damaged ledger. Linear in the entries."""
     state = read_state(connection)
-    head, count, spent, closed, budgets = first_head(state.ledger_id), 0, Cost.zero(), False, ""
+    head, count, spent, closed, budgets = first_head(state.ledger_id, state.source_id), 0, Cost.zero(), False, ""
     ends: dict[int, tuple[State, str]] = {}
     reserved: dict[int, str] = {}
     for *fields, chained in connection.execute("SELECT * FROM entry ORDER BY entry_id"):
@@ -326,7 +328,7 @@ def _chained(previous: str, fields: list[str | int | None]) -> str:
 
 
 def _digest(fields: list[str | int | None] | list[str]) -> str:
-    return hashlib.sha256(json.dumps(fields, separators=(",", ":")).encode("ascii")).hexdigest()
+    return hashlib.sha256(_CANONICAL.encode(fields).encode("ascii")).hexdigest()
 
 
 def _damaged() -> NoReturn:

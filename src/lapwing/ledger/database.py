@@ -235,7 +235,7 @@ def _require_sound(connection: sqlite3.Connection, form: Format) -> None:
     checked = connection.execute("PRAGMA integrity_check(1)").fetchall()
     found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
     if checked != [("ok",)] or set(found) != _expected_schema(form.schema):
-        raise LedgerError("ledger-damaged", f"the file of the {form.name} is damaged", hint="restore it, then open it with an override")
+        raise _damaged(form.name)
 
 
 @lru_cache(maxsize=4)
@@ -268,17 +268,24 @@ def _translated(name: str) -> Iterator[None]:
     """SQLite's errors as ours. Their own text stays in the chain of causes; it names tables and rules, never a row."""
     try:
         yield
+    except UnicodeDecodeError as error:
+        # SQLite quotes damaged schema text in its message, and the driver fails to read the message. The text itself is not kept.
+        raise _damaged(name) from UnicodeError(error.reason)
     except sqlite3.Error as error:
-        match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+        # The driver's own complaint, about text that is not UTF-8, comes without a code: such text was never written by us.
+        match getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF:
             case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
                 raise LedgerError("ledger-busy", f"the {name} is in use by another process for too long", hint="try again") from error
             case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-                hint = "restore it, then open it with an override"
-                raise LedgerError("ledger-damaged", f"the file of the {name} is damaged", hint=hint) from error
+                raise _damaged(name) from error
             case sqlite3.SQLITE_CONSTRAINT:
                 raise LedgerError("ledger-rule", f"a change that would break a rule of the {name} was not made") from error
             case _:
                 raise LedgerError("ledger-unreachable", f"the {name} cannot be read or written") from error
+
+
+def _damaged(name: str) -> LedgerError:
+    return LedgerError("ledger-damaged", f"the file of the {name} is damaged", hint="restore it, then open it with an override")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -83,7 +83,7 @@ class LocalLedger:
             spent=Cost.zero(),
             closed=False,
             entries=0,
-            head=book.first_head(ledger_id),
+            head=book.first_head(ledger_id, source_id),
         )
         books = registry.open_registry(home)
         try:

@@ -1,0 +1,186 @@
+"""Two processes race on one ledger and are killed at every step; an oracle then compares what clients saw with what was charged.
+
+The oracle trusts neither the ledger's code nor its state row: it reads the charges from the file and adds them up itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections import Counter, defaultdict
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lapwing.kernel.accounting import Budget
+from tests.ledger.support import ledger_path
+
+ROOT = Path(__file__).parents[2]
+SAFE = "reserve, read, commit, send"
+Point = tuple[int, str, int]
+"""Number of the request, phase, step."""
+
+
+@dataclass
+class Report:
+    """What happened in one race."""
+
+    violations: Counter[str] = field(default_factory=Counter)
+    kills: int = 0
+    points: set[Point] = field(default_factory=set)
+    """Steps at which a process killed itself."""
+    points_missed: set[Point] = field(default_factory=set)
+    kills_from_outside: int = 0
+    events: Counter[str] = field(default_factory=Counter)
+    codes: Counter[str] = field(default_factory=Counter)
+
+
+class Racer:
+    """One long-lived process that forks the children to be killed."""
+
+    def __init__(self, directory: Path, *, package: str, units: tuple[int, int], code: Path | None) -> None:
+        path = [str(ROOT / "src"), str(ROOT), *([str(code)] if code else [])]
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "error", str(ROOT / "tests" / "ledger" / "racer.py"), package, str(directory), *map(str, units)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+        )
+
+    def send(self, **command: object) -> dict[str, Any]:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print(json.dumps(command), file=self.process.stdin, flush=True)
+        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return answer
+
+    def close(self) -> None:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.close()
+        self.process.stdout.close()
+        assert self.process.wait() == 0
+
+
+class Keys:
+    """New keys and old ones, handed to both racers: often a key is asked for again, sometimes by both at once."""
+
+    def __init__(self, generator: random.Random) -> None:
+        self.generator = generator
+        self.recent: list[str] = []
+        self.numbers = itertools.count()
+
+    def take(self) -> str:
+        if self.recent and self.generator.random() < 0.35:
+            return self.generator.choice(self.recent[-8:])
+        number = next(self.numbers)
+        self.recent.append(f"k{number}" + "x" * (number % 6))
+        return self.recent[-1]
+
+
+def race(
+    directory: Path,
+    budget: Budget,
+    *,
+    units: tuple[int, int],
+    kills: int,
+    seed: int,
+    order: str = SAFE,
+    package: str = "lapwing.ledger",
+    code: Path | None = None,
+    outside_share: float = 0.2,
+    every_step: bool = False,
+) -> Report:
+    """Race until this many kills happened and, if ``every_step``, every step was hit; then let the oracle look.
+
+    ``outside_share`` of the kills come from outside at a random moment: those also land inside SQLite, between two writes to the disk.
+    """
+    report, generator, lock = Report(), random.Random(seed), threading.Lock()
+    keys = Keys(generator)
+    racers = [Racer(directory, package=package, units=units, code=code) for _ in range(2)]
+    try:
+        racers[0].send(keys=["rehearsal"], order=order)
+        rehearsed = next(event["steps"] for event in reversed(read_log(directory)) if event["event"] == "steps")
+        points: list[Point] = [(0, phase, step) for phase, count in rehearsed.items() for step in range(1, count + 1)]
+        points += [(1, phase, step) for phase in ("reserve", "commit") for step in range(1, rehearsed[phase] + 1)]
+
+        def drive(racer: Racer) -> None:
+            # The bound on the number of turns only matters when something is wrong and steps stop being reached.
+            for _ in range(2 * kills + 2 * len(points)):
+                with lock:
+                    missed = [point for point in points if point not in report.points]
+                    if report.kills >= kills and not (every_step and missed):
+                        return
+                    asked = [keys.take() for _ in range(3)]
+                    point = generator.choice(missed or points)
+                    pause = generator.uniform(0.0, 0.02) if generator.random() < outside_share else None
+                if pause is not None:
+                    ended = racer.send(keys=asked, order=order, kill_after_seconds=pause)
+                else:
+                    ended = racer.send(keys=asked, order=order, kill=point)
+                with lock:
+                    report.kills += ended["killed"]
+                    if ended["killed"] and pause is None:
+                        report.points.add(point)
+                    elif ended["killed"]:
+                        report.kills_from_outside += 1
+
+        threads = [threading.Thread(target=drive, args=[racer]) for racer in racers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        report.points_missed = set(points) - report.points
+        # One last process, which dies of nothing, so that all that the dead left behind is settled.
+        racers[0].send(keys=[], order=order)
+    finally:
+        for racer in racers:
+            racer.close()
+    examine(directory, budget, report)
+    return report
+
+
+def read_log(directory: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (directory / "log").read_text().splitlines()]
+
+
+def examine(directory: Path, budget: Budget, report: Report) -> None:
+    """The oracle: overspent, uncharged, double, unsettled; each violation counted by name."""
+    with closing(sqlite3.connect(ledger_path(directory))) as connection:
+        rows = connection.execute("SELECT charge_id, request_id, loss, delta, state, payload FROM charge").fetchall()
+        stored = connection.execute("SELECT loss_spent, delta_spent FROM ledger").fetchone()
+    charges = defaultdict(list)
+    for charge_id, key, _, _, state, payload in rows:
+        charges[key].append((charge_id, state, payload))
+    spent_loss, spent_delta = sum(int(row[2]) for row in rows), sum(int(row[3]) for row in rows)
+    if spent_loss > budget.loss_total or spent_delta > budget.delta_total:
+        report.violations["overspent"] += 1
+    if (spent_loss, spent_delta) != (int(stored[0]), int(stored[1])):
+        report.violations["spent does not add up"] += 1
+    answers, permits = defaultdict(set), defaultdict(set)
+    for event in read_log(directory):
+        report.events[event["event"]] += 1
+        key = event.get("key", "")
+        match event["event"]:
+            case "read":
+                if not charges[key]:
+                    report.violations["read without a charge"] += 1
+            case "answer":
+                answers[key].add(event["payload"])
+                if not any(state == "committed" and payload.hex() == event["payload"] for _, state, payload in charges[key]):
+                    report.violations["answer that is not stored"] += 1
+            case "permit":
+                permits[key].add(event["charge_id"])
+            case "refused" | "stopped":
+                report.codes[event["code"]] += 1
+    report.violations["one key, two answers"] += sum(len(payloads) > 1 for payloads in answers.values())
+    report.violations["one key, two charges"] += sum(len(found) > 1 for found in charges.values())
+    report.violations["one key, two permits"] += sum(len(found) > 1 for found in permits.values())
+    report.violations["left reserved"] += sum(state == "reserved" for found in charges.values() for _, state, _ in found)
+    report.violations = +report.violations

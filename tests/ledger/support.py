@@ -1,0 +1,89 @@
+"""What the ledger tests share: budgets small enough to run out, requests, and a ledger in a temporary directory."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
+
+import lapwing.ledger.local
+from lapwing.kernel.accounting import LOSS_UNITS, Budget, Cost, budget_for
+from lapwing.ledger.local import LocalLedger
+from lapwing.ledger.store import Request
+
+SOURCE = "clinic"
+FINGERPRINT = "files of the clinic"
+
+
+def pure_budget(units: int) -> Budget:
+    """A budget of exactly this many ledger units of epsilon."""
+    return budget_for(epsilon=Fraction(units, LOSS_UNITS), delta=Fraction(0))
+
+
+def approximate_budget(epsilon: int | Fraction = 1, delta: Fraction = Fraction(1, 2**40)) -> Budget:
+    return budget_for(epsilon=Fraction(epsilon), delta=delta)
+
+
+def request(key: str, *, loss: int = 1, delta: int = 0, digest: str | None = None, analyst: str = "ana", version: int = 1) -> Request:
+    return Request(
+        analyst=analyst,
+        request_id=key,
+        digest=f"plan of {key}" if digest is None else digest,
+        cost=Cost(loss=loss, delta=delta),
+        version=version,
+        summary=f"SELECT '{key}'",
+    )
+
+
+def new_ledger(
+    directory: Path,
+    *,
+    budget: Budget | None = None,
+    ceiling: Budget | None = None,
+    module: ModuleType = lapwing.ledger.local,
+) -> LocalLedger:
+    """A ledger and a registry of its own, in one directory; from a changed copy of the package if ``module`` says so."""
+    budget = pure_budget(10) if budget is None else budget
+    ledger: LocalLedger = module.LocalLedger.create(
+        ledger_path(directory),
+        source_id=SOURCE,
+        source_fingerprint=FINGERPRINT,
+        budget=budget,
+        ceiling=budget if ceiling is None else ceiling,
+        home=directory / "home",
+    )
+    return ledger
+
+
+def open_ledger(directory: Path, *, override: bool = False, reason: str = "", module: ModuleType = lapwing.ledger.local) -> LocalLedger:
+    ledger: LocalLedger = module.LocalLedger.open(
+        ledger_path(directory),
+        source_id=SOURCE,
+        source_fingerprint=FINGERPRINT,
+        home=directory / "home",
+        override=override,
+        reason=reason,
+    )
+    return ledger
+
+
+def ledger_path(directory: Path) -> Path:
+    return directory / "ledger.sqlite"
+
+
+def execute(path: Path, *statements: str) -> None:
+    """Change a file behind the ledger's back."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def declare_dead(path: Path, charge_id: int) -> bool:
+    """Make the process that reserved this charge look gone: a process with its number and another start time is not it."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        changed = connection.execute(
+            "UPDATE worker SET started = 'long ago' WHERE worker_id = (SELECT worker_id FROM charge WHERE charge_id = ?)", [charge_id]
+        )
+        return changed.rowcount == 1
