@@ -142,11 +142,11 @@ def _scale_at_least(bound: Fraction) -> Fraction:
 
 
 def _scale_root_at_least(square_bound: Fraction) -> Fraction:
-    """The least scale whose square is at least ``square_bound``."""
-    scale = _scale_at_least(sqrt_upper(square_bound))
-    below = Fraction(math.nextafter(float(scale), 0.0))
-    # sqrt_upper is a hair above the root, so the float below may already do
-    return below if below >= SCALE_MIN and below**2 >= square_bound else scale
+    """The least scale whose square is at least ``square_bound``.
+
+    ``sqrt_upper`` is exact when the root is a float, and otherwise above it by less than 2^-400 of it, so no float lies between.
+    """
+    return _scale_at_least(sqrt_upper(square_bound))
 
 
 def tail_upper(law: Law, t: int) -> Fraction:
