@@ -40,8 +40,8 @@ from lapwing.kernel.domains import (
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 """Names of tables and columns. A leading underscore is kept for the columns that preparation adds."""
 
-GRID_BITS_MAX = 40
-"""Finest grid that can be asked for."""
+STEPS_DIGITS_MAX = 12
+"""Finest grid that can be asked for: 10 to this power steps per 1."""
 
 _REFERENCE = re.compile(r"\s*([^\s.]+)\s*\.\s*([^\s.]+)\s*")
 _SOURCE_NAME_CHARACTERS_MAX = 255
@@ -124,7 +124,7 @@ def _domain(report: Report, path: Path, model: AnyColumnModel, *, rows_max: int,
         case RealModel():
             steps = 1
             if _in_order(report, path, model.min, model.max):
-                steps = 2 ** _grid_bits(report, path, model, rows_max=rows_max, is_summed=is_summed, settings=settings)
+                steps = _steps(report, path, model, rows_max=rows_max, is_summed=is_summed, settings=settings)
             return RealDomain(model.min, model.max, model.null, steps)
         case TextModel():
             return TextDomain(_values(report, path, model, settings=settings), model.null)
@@ -162,35 +162,38 @@ def _check_integers(report: Report, path: Path, model: IntegerModel, *, rows_max
         report.problem("catalogue-bad-bounds", end, message, hint=hint)
 
 
-def _fits(model: RealModel, *, bits: int, rows_max: int, is_summed: bool) -> bool:
+def _fits(model: RealModel, *, steps: int, rows_max: int, is_summed: bool) -> bool:
     """Whether grid integers, and their sums, stay where integer and double arithmetic are exact."""
-    magnitude = max(abs(grid_integer(end, 2**bits)) for end in (model.min, model.max))
+    magnitude = max(abs(grid_integer(end, steps)) for end in (model.min, model.max))
     return magnitude < DOUBLE_EXACT_LIMIT and (not is_summed or magnitude * rows_max < INTEGER_LIMIT)
 
 
-def _grid_bits(report: Report, path: Path, model: RealModel, *, rows_max: int, is_summed: bool, settings: Settings) -> int:
-    finest = min(settings.grid_bits_default_max, GRID_BITS_MAX)
-    fitting = (bits for bits in range(finest, -1, -1) if _fits(model, bits=bits, rows_max=rows_max, is_summed=is_summed))
-    best = next(fitting, None)
+def _steps(report: Report, path: Path, model: RealModel, *, rows_max: int, is_summed: bool, settings: Settings) -> int:
+    """Steps of the grid per 1: as declared, or the finest power of ten that fits, because most measured numbers are decimals."""
+    finest = 0
+    while finest < STEPS_DIGITS_MAX and 10 ** (finest + 1) <= settings.steps_default_max:
+        finest += 1
+    powers = (int(10**digits) for digits in range(finest, -1, -1))
+    best = next((steps for steps in powers if _fits(model, steps=steps, rows_max=rows_max, is_summed=is_summed)), None)
     if best is None:
         ends = f"{show(model.min)} and {show(model.max)}"
         message = f"bounds of {ends} are too wide for {show(rows_max)} rows, even on a grid of whole numbers"
         hint = "declare a smaller `rows_max`, tighter bounds, or the column in a larger measure (thousands, millions)"
         report.problem("catalogue-bad-bounds", path, message, hint=hint, of_key=True)
-        return 0
-    bits = best if model.grid_bits is None else model.grid_bits
-    if not 0 <= bits <= GRID_BITS_MAX:
-        report.problem("catalogue-bad-value", (*path, "grid_bits"), f"`grid_bits` must be from 0 to {GRID_BITS_MAX}")
+        return 1
+    steps = best if model.steps is None else model.steps
+    if not 1 <= steps <= 10**STEPS_DIGITS_MAX:
+        report.problem("catalogue-bad-value", (*path, "steps"), f"`steps` must be from 1 to 10^{STEPS_DIGITS_MAX}")
         return best
-    if not _fits(model, bits=bits, rows_max=rows_max, is_summed=is_summed):
-        message = f"a grid of 2^-{bits} is too fine for these bounds and {show(rows_max)} rows"
-        report.problem("catalogue-bad-bounds", (*path, "grid_bits"), message, hint=f"the finest that fits by default is {best}")
+    if not _fits(model, steps=steps, rows_max=rows_max, is_summed=is_summed):
+        message = f"{show(steps)} steps per 1 are too fine a grid for these bounds and {show(rows_max)} rows"
+        report.problem("catalogue-bad-bounds", (*path, "steps"), message, hint=f"the finest that fits by default is {show(best)}")
         return best
-    steps = grid_integer(model.max, 2**bits) - grid_integer(model.min, 2**bits)
-    if steps < _COARSE_STEPS and model.min < model.max:
-        message = f"only {steps + 1} different values between `min` and `max` lie on the grid of 2^-{bits}"
-        report.warn("grid-coarse", path, message, hint="raise `grid_bits`, or declare the column in a smaller measure")
-    return bits
+    distinct = grid_integer(model.max, steps) - grid_integer(model.min, steps) + 1
+    if distinct <= _COARSE_STEPS and model.min < model.max:
+        message = f"only {distinct} different values between `min` and `max` lie on the grid of {show(steps)} step(s) per 1"
+        report.warn("grid-coarse", path, message, hint="raise `steps`, or declare the column in a smaller measure")
+    return steps
 
 
 def _values(report: Report, path: Path, model: TextModel, *, settings: Settings) -> tuple[str, ...] | None:

@@ -120,7 +120,7 @@ class RealModel(ColumnModel):
     type: Literal["real"]
     min: Exact
     max: Exact
-    grid_bits: int | None = None
+    steps: int | None = None
 
 
 class TextModel(ColumnModel):

@@ -42,8 +42,8 @@ class Settings:
     """Rows per unit kept at preparation when a table does not say."""
     rows_max_default: int = 10**9
     """Rows a table may have when it does not say."""
-    grid_bits_default_max: int = 20
-    """Finest grid (steps of 2^-bits) chosen for a real column that does not say."""
+    steps_default_max: int = 10**6
+    """Finest grid (steps per 1, a power of ten) chosen for a real column that does not say."""
     catalogue_bytes_max: int = 4 * 2**20
     """Size of a catalogue file."""
     catalogue_tables_max: int = 200

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lapwing.catalog import parse
-from lapwing.catalog.columns import GRID_BITS_MAX, IDENTIFIER
+from lapwing.catalog.columns import IDENTIFIER, STEPS_DIGITS_MAX
 from lapwing.errors import CatalogueError
 from lapwing.kernel.domains import IntegerDomain, RealDomain
 
@@ -36,24 +36,24 @@ def domain(column: str, *, rows: int = 10**9) -> IntegerDomain | RealDomain | st
     return declared
 
 
-def independent_fit(low: Fraction, high: Fraction, *, bits: int, rows: int) -> bool:
+def independent_fit(low: Fraction, high: Fraction, *, steps: int, rows: int) -> bool:
     """The rule, computed another way: round half up by integer arithmetic on numerator and denominator."""
-    points = [(2 * end.numerator * 2**bits + end.denominator) // (2 * end.denominator) for end in (low, high)]
+    points = [(2 * end.numerator * steps + end.denominator) // (2 * end.denominator) for end in (low, high)]
     return all(-(2**52) < point < 2**52 and -(2**62) < point * rows < 2**62 for point in points)
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(-(10**18), 10**18), st.integers(0, 10**18), st.integers(0, 6), st.integers(0, 11))
-def test_the_grid_chosen_is_the_finest_that_fits(low: int, width: int, places: int, rows_exponent: int) -> None:
+def test_the_grid_chosen_is_the_finest_power_of_ten_that_fits(low: int, width: int, places: int, rows_exponent: int) -> None:
     rows = 10**rows_exponent
     ends = [Fraction(low, 10**places), Fraction(low + width, 10**places)]
     written = [f'"{end.numerator * 10**places // end.denominator}e-{places}"' for end in ends]
     outcome = domain(f"{{ type = 'real', min = {written[0]}, max = {written[1]} }}", rows=rows)
-    fitting = [bits for bits in range(21) if independent_fit(*ends, bits=bits, rows=rows)]
+    fitting = [10**digits for digits in range(7) if independent_fit(*ends, steps=10**digits, rows=rows)]
     if not fitting:
         assert outcome == "catalogue-bad-bounds"
     else:
-        assert outcome == RealDomain(ends[0], ends[1], True, 2 ** max(fitting))
+        assert outcome == RealDomain(ends[0], ends[1], True, max(fitting))
 
 
 @pytest.mark.parametrize(
@@ -80,16 +80,18 @@ def test_integer_bounds_at_the_edge(column: str, rows: int, accepted: bool) -> N
 @pytest.mark.parametrize(
     ("column", "rows", "outcome"),
     [
-        ("min = 0, max = 1, grid_bits = 32", 2**29, 2**32),
-        ("min = 0, max = 1, grid_bits = 33", 2**29, "catalogue-bad-bounds"),
-        ("min = 0, max = 1, grid_bits = 40", 1, 2**40),
-        ("min = 0, max = 1, grid_bits = 41", 1, "catalogue-bad-value"),
-        ("min = 0, max = 1000, grid_bits = 0", 1, 1),
+        ("min = 0, max = 1, steps = 8589934591", 2**29, 2**33 - 1),
+        ("min = 0, max = 1, steps = 8589934592", 2**29, "catalogue-bad-bounds"),
+        ("min = 0, max = 1, steps = 1_000_000_000_000", 1, 10**12),
+        ("min = 0, max = 1, steps = 1_000_000_000_001", 1, "catalogue-bad-value"),
+        ("min = 0, max = 1000, steps = 0", 1, "catalogue-bad-value"),
+        ("min = 0, max = 1000, steps = 1", 1, 1),
+        ("min = 0, max = 1000, steps = 3", 1, 3),
         ("min = 0, max = 4503599627370495", 1, 1),
         ("min = 0, max = 4503599627370496", 1, "catalogue-bad-bounds"),
         ("min = 0, max = 4503599627370495.4", 1, 1),
         ("min = 0, max = 4503599627370495.5", 1, "catalogue-bad-bounds"),
-        ("min = 0, max = 0.000001", 1, 2**20),
+        ("min = 0, max = 0.000001", 1, 10**6),
     ],
 )
 def test_declared_grids_at_the_edge(column: str, rows: int, outcome: int | str) -> None:
@@ -97,10 +99,9 @@ def test_declared_grids_at_the_edge(column: str, rows: int, outcome: int | str) 
     assert (found.steps if isinstance(found, RealDomain) else found) == outcome
 
 
-def test_the_finest_grid_that_can_be_asked_for_is_documented_in_the_code() -> None:
-    assert domain(f"{{ type = 'real', min = 0, max = 1, grid_bits = {GRID_BITS_MAX} }}", rows=1) == RealDomain(
-        Fraction(0), Fraction(1), True, 2**GRID_BITS_MAX
-    )
+def test_the_finest_grid_that_can_be_asked_for() -> None:
+    finest = 10**STEPS_DIGITS_MAX
+    assert domain(f"{{ type = 'real', min = 0, max = 1, steps = {finest} }}", rows=1) == RealDomain(Fraction(0), Fraction(1), True, finest)
 
 
 @pytest.mark.parametrize("name", ["a", "a_b", "x9", "a" * 63])
