@@ -101,15 +101,19 @@ def certify(plan: Plan, facts: Facts) -> Certified:
     if not plan.queries:
         raise Refused("plan-empty", "a statement must ask for something")
     queries = tuple(_certify_query(query, facts) for query in plan.queries)
+    identity = digest((plan, facts.source_id, facts.version))
+    return Certified(plan, facts, queries, total_cost(queries), identity, _SEAL)
+
+
+def total_cost(queries: tuple[CertifiedQuery, ...]) -> Cost:
+    """Losses and deltas of all vectors and key thresholds add; each total is rounded up once."""
     total, delta = Fraction(0), Fraction(0)
     for certified in queries:
         total += sum((vector.loss for vector in certified.vectors), Fraction(0))
         if certified.keys is not None and isinstance(certified.query.groups, DiscoveredGroups):
             total += certified.keys.loss
             delta += certified.query.groups.delta
-    cost = Cost(loss=charge_loss(total), delta=charge_delta(delta))
-    identity = digest((plan, facts.source_id, facts.version))
-    return Certified(plan, facts, queries, cost, identity, _SEAL)
+    return Cost(loss=charge_loss(total), delta=charge_delta(delta))
 
 
 def _certify_query(query: Query, facts: Facts) -> CertifiedQuery:

@@ -1,0 +1,132 @@
+"""The sensitivity oracle: exact differences on the real engine against what the kernel claims.
+
+For a plan and two neighbouring data sets, both prepared from their sources, the oracle runs the certified SQL on both, takes the exact
+difference of every vector and compares its norms with the certificate. It draws no noise and is deterministic: a breach is a proof that
+a rule, the preparation, the renderer or the certifier is wrong. It also checks what must not differ at all: facts, SQL, groups, cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lapwing.engines.base import Snapshot
+from lapwing.kernel import laws, thresholds
+from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS
+from lapwing.kernel.certify import Certified, CertifiedQuery, certify
+from lapwing.kernel.exact import Exact, ExactTable
+from lapwing.kernel.expressions import Value
+from lapwing.kernel.ir import DiscoveredGroups, KnownGroups, Plan
+from lapwing.kernel.release import dense_vectors
+from lapwing.kernel.sensitivity import Sensitivity
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A claim of the certificate that a pair of neighbours refutes. Test data only: it shows exact figures."""
+
+    what: str
+    claimed: object
+    measured: object
+
+    def __str__(self) -> str:
+        return f"{self.what}: claimed {self.claimed}, measured {self.measured}"
+
+
+def gap(left: Sequence[int], right: Sequence[int]) -> Sensitivity:
+    """Exact norms of the difference of two vectors."""
+    differences = [abs(a - b) for a, b in zip(left, right, strict=True)]
+    return Sensitivity(l1=sum(differences), l2_squared=sum(d * d for d in differences), linf=max(differences, default=0))
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A certified plan with its exact result on one data set."""
+
+    certified: Certified
+    exact: Exact
+
+
+def measure(plan: Plan, snapshot: Snapshot) -> Measured:
+    """Certify for the snapshot's own facts, and run."""
+    certified = certify(plan, snapshot.facts)
+    return Measured(certified, snapshot.run(certified))
+
+
+def compare(left: Measured, right: Measured) -> list[Breach]:
+    """All breaches of a plan's certificate on one pair of neighbours. What is public must not differ at all."""
+    a, b = left.certified, right.certified
+    if (a.facts, a.cost, a.digest) != (b.facts, b.cost, b.digest):
+        return [Breach("facts, cost or digest", "equal on neighbours", "different")]
+    return compare_exact(a, left.exact, right.exact)
+
+
+def compare_exact(certified: Certified, left: Exact, right: Exact) -> list[Breach]:
+    """All breaches, given both exact results."""
+    breaches: list[Breach] = []
+    loss, delta = Fraction(0), Fraction(0)
+    for index, query in enumerate(certified.queries):
+        found, query_loss, query_delta = _compare_query(query, certified, left._tables[index], right._tables[index])
+        breaches += [Breach(f"query {index}, {breach.what}", breach.claimed, breach.measured) for breach in found]
+        loss, delta = loss + query_loss, delta + query_delta
+    if loss * LOSS_UNITS > certified.cost.loss:
+        breaches.append(Breach("loss of the statement", certified.cost.loss, loss * LOSS_UNITS))
+    if delta * DELTA_UNITS > certified.cost.delta:
+        breaches.append(Breach("delta of the statement", certified.cost.delta, delta * DELTA_UNITS))
+    return breaches
+
+
+def _compare_query(
+    query: CertifiedQuery, certified: Certified, left: ExactTable, right: ExactTable
+) -> tuple[list[Breach], Fraction, Fraction]:
+    breaches: list[Breach] = []
+    delta = Fraction(0)
+    groups = query.query.groups
+    if isinstance(groups, KnownGroups):
+        sides = dense_vectors(groups.groups, left), dense_vectors(groups.groups, right)
+        if any(len(vector) != len(groups.groups) for side in sides for vector in side):
+            return [Breach("number of cells shown", len(groups.groups), "depends on the data")], Fraction(0), Fraction(0)
+        pairs = list(zip(*sides, strict=True))
+    else:
+        union = list(dict.fromkeys([*left._groups, *right._groups]))
+        pairs = [(_aligned(left, a, union), _aligned(right, b, union)) for a, b in zip(left._vectors, right._vectors, strict=True)]
+        breaches, delta = _compare_keys(query, groups, left, right, union)
+    loss = Fraction(0)
+    for vector, (a, b) in zip(query.vectors, pairs, strict=True):
+        measured = gap(a, b)
+        breaches += _exceeding(f"vector {vector.vector.name!r}", vector.sensitivity, measured)
+        loss += laws.loss(vector.vector.law, certified.facts.account, l1=measured.l1, l2_squared=measured.l2_squared)
+    return breaches, loss, delta
+
+
+def _exceeding(what: str, claimed: Sensitivity, measured: Sensitivity) -> list[Breach]:
+    names = ("l1", "l2_squared", "linf")
+    return [Breach(f"{what}, {n}", getattr(claimed, n), getattr(measured, n)) for n in names if getattr(measured, n) > getattr(claimed, n)]
+
+
+def _aligned(table: ExactTable, vector: Sequence[int], union: Sequence[tuple[Value, ...]]) -> list[int]:
+    found = dict(zip(table._groups, vector, strict=True))
+    return [found.get(group, 0) for group in union]
+
+
+def _compare_keys(
+    query: CertifiedQuery, groups: DiscoveredGroups, left: ExactTable, right: ExactTable, union: list[tuple[Value, ...]]
+) -> tuple[list[Breach], Fraction]:
+    """Discovered groups: the key counts obey their own bound, and keys held by one side alone are few and hold one unit each."""
+    assert query.keys is not None and left._units is not None and right._units is not None
+    measured = gap(_aligned(left, left._units, union), _aligned(right, right._units, union))
+    breaches = _exceeding("units per group", query.keys.sensitivity, measured)
+    worst = Fraction(0)
+    for table, other in ((left, right), (right, left)):
+        assert table._units is not None
+        alone = [units for group, units in zip(table._groups, table._units, strict=True) if group not in set(other._groups)]
+        if len(alone) > query.keys.groups_per_unit:
+            breaches.append(Breach("groups of one side alone", query.keys.groups_per_unit, len(alone)))
+        if any(units > 1 for units in alone):
+            breaches.append(Breach("units of a group of one side alone", 1, max(alone)))
+    # The chance that a unit alone makes one of its keys appear, from the noise law, against what the statement pays for it.
+    worst = thresholds.threshold_delta(groups.law, groups_per_unit=query.keys.groups_per_unit, threshold=query.keys.threshold)
+    if worst > groups.delta:
+        breaches.append(Breach("delta of the key threshold", float(groups.delta), float(worst)))
+    return breaches, worst

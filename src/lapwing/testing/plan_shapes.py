@@ -1,0 +1,375 @@
+"""One plan of every shape the kernel certifies, over the tables of ``worlds``.
+
+Scales do not matter to the oracle (it compares exact integers with claimed bounds), so one public scale serves all vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import TypeAlias
+
+from lapwing.kernel.accounting import Account
+from lapwing.kernel.domains import Kind
+from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal, Value, call, not_null
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import (
+    Bounding,
+    Cap,
+    Clipped,
+    DiscoveredGroups,
+    DistinctCount,
+    Filter,
+    Follow,
+    GridSum,
+    Grouped,
+    JoinKind,
+    KnownGroups,
+    Measure,
+    PerUnit,
+    Plan,
+    Project,
+    PublicJoin,
+    Query,
+    Ranked,
+    Relation,
+    RowCount,
+    Scan,
+    SemiJoin,
+    Union,
+    UnitAggregate,
+    UnitAggregateKind,
+    UnitCount,
+    UnitJoin,
+    Vector,
+    Weighted,
+)
+from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
+
+Shape: TypeAlias = Callable[[Facts], Plan]
+NOTHING: tuple[tuple[str, Expression], ...] = ()
+ONE_GROUP = KnownGroups(((),))
+CLINICS = KnownGroups(tuple((i,) for i in (0, 1, 2, 3, None)))
+BITS = 10
+ONE = 2**BITS
+
+
+def number(value: Fraction | int, kind: Kind = Kind.INTEGER) -> Literal:
+    """A numeric constant."""
+    return Literal(value, kind)
+
+
+def law_of(facts: Facts) -> Law:
+    """A law the account allows."""
+    return DiscreteLaplace(Fraction(8)) if facts.account is Account.PURE else DiscreteGaussian(Fraction(8))
+
+
+def _vectors(facts: Facts, *measures: tuple[str, Measure] | tuple[str, Measure, Cap | Follow]) -> tuple[Vector, ...]:
+    law = law_of(facts)
+    return tuple(Vector(item[0], item[1], law, item[2] if len(item) == 3 else None) for item in measures)
+
+
+def grid_sum(column: str, lower: int | Fraction, upper: int | Fraction, steps: int, *, centred: bool = False) -> GridSum:
+    """Sum of a column; ``centred`` subtracts the middle of its range, as AVG does."""
+    offset = (int(lower * steps) + int(upper * steps)) // 2 if centred else 0
+    return GridSum(Column(column), Fraction(lower), Fraction(upper), steps, offset)
+
+
+COST = grid_sum("cost", 0, 500, 100)
+CHANGE = grid_sum("change", -100, 100, 2)
+LATE = grid_sum("late", 50, 100, 1)
+EDGE_SUM = GridSum(call(Function.DIVIDE, Column("cost"), number(Fraction(1000), Kind.REAL)), Fraction(0), Fraction(0.49999999999999994), 1)
+"""Values up to 0.5 clamped below 1/2: on whole numbers every one of them is 0, unless a float map rounds up."""
+
+
+def _query(
+    facts: Facts,
+    source: Relation,
+    bounding: Bounding,
+    *measures: tuple[str, Measure] | tuple[str, Measure, Cap | Follow],
+    by_clinic: bool = False,
+) -> Query:
+    keys = (("clinic", Column("clinic")),) if by_clinic else NOTHING
+    return Query(source, keys, CLINICS if by_clinic else ONE_GROUP, bounding, _vectors(facts, *measures))
+
+
+def _discovered(
+    facts: Facts, source: Relation, key: str, bounding: Bounding, *measures: tuple[str, Measure] | tuple[str, Measure, Cap]
+) -> Query:
+    groups = DiscoveredGroups(law_of(facts), Fraction(1, 10**9), 1_000)
+    return Query(source, ((key, Column(key)),), groups, bounding, _vectors(facts, *measures))
+
+
+def _july() -> Expression:
+    return call(Function.EQUAL, call(Function.MONTH, Column("day")), number(7))
+
+
+def _visits(k: int = 3) -> Scan:
+    return Scan("visits", k)
+
+
+def _basic() -> Mapping[str, Shape]:
+    all_measures = (("n", RowCount()), ("s", COST), ("c", CHANGE), ("l", LATE), ("e", EDGE_SUM), ("u", UnitCount()))
+    return {
+        "ranked, one group": lambda f: Plan((_query(f, _visits(), Ranked(), *all_measures),)),
+        "ranked, by clinic": lambda f: Plan((_query(f, _visits(), Ranked(), *all_measures, by_clinic=True),)),
+        "ranked, conditions": lambda f: Plan(
+            (
+                _query(
+                    f,
+                    _visits(),
+                    Ranked(),
+                    ("n", RowCount(Column("flag"))),
+                    ("m", RowCount(not_null(Column("cost")))),
+                    ("u", UnitCount(Column("flag"))),
+                    by_clinic=True,
+                ),
+            )
+        ),
+        "ranked, narrowed bounds": lambda f: Plan(
+            (_query(f, _visits(), Ranked(), ("s", grid_sum("cost", 0, 20, 100)), ("c", grid_sum("change", -5, 5, 2)), by_clinic=True),)
+        ),
+        "ranked, centred sum": lambda f: Plan(
+            (
+                _query(
+                    f,
+                    _visits(),
+                    Ranked(),
+                    ("n", RowCount(not_null(Column("cost")))),
+                    ("s", grid_sum("cost", 0, 500, 100, centred=True)),
+                    ("l", grid_sum("late", 50, 100, 1, centred=True)),
+                    ("c", grid_sum("change", -100, 100, 2, centred=True)),
+                ),
+            )
+        ),
+        "ranked, distinct values": lambda f: Plan(
+            (_query(f, _visits(), Ranked(), ("d", DistinctCount(Column("visit_id"))), ("m", DistinctCount(Column("day"))), by_clinic=True),)
+        ),
+        "one row per unit": lambda f: Plan(
+            (
+                Query(
+                    Scan("people", 1),
+                    (("sex", Column("sex")),),
+                    KnownGroups((("f",), ("m",), (None,))),
+                    Ranked(),
+                    _vectors(f, ("n", RowCount()), ("s", grid_sum("score", -100, 50, 4)), ("a", grid_sum("age", 18, 90, 1))),
+                ),
+            )
+        ),
+        "weighted": lambda f: Plan(
+            (_query(f, _visits(12), Weighted(3, BITS), ("n", RowCount()), ("s", COST), ("c", CHANGE), ("l", LATE), by_clinic=True),)
+        ),
+        "weighted, filtered": lambda f: Plan(
+            (_query(f, Filter(_visits(12), _july()), Weighted(2, BITS), ("n", RowCount(Column("flag"))), ("s", COST)),)
+        ),
+        "clipped": lambda f: Plan(
+            (
+                _query(
+                    f,
+                    _visits(12),
+                    Clipped(BITS),
+                    ("n", RowCount(), Cap(3 * ONE)),
+                    ("s", COST, Cap(70_001 * ONE)),
+                    ("c", CHANGE, Cap(411 * ONE + 7)),
+                    ("u", UnitCount()),
+                    by_clinic=True,
+                ),
+            )
+        ),
+        "clipped, one group": lambda f: Plan(
+            (_query(f, _visits(12), Clipped(BITS), ("n", RowCount(), Cap(2 * ONE)), ("c", CHANGE, Cap(ONE))),)
+        ),
+        "clipped mean": lambda f: Plan(
+            (
+                _query(
+                    f,
+                    _visits(12),
+                    Clipped(BITS),
+                    ("n", RowCount(not_null(Column("cost"))), Cap(2 * ONE + 3)),
+                    ("s", grid_sum("cost", 0, 500, 100, centred=True), Follow("n")),
+                    by_clinic=True,
+                ),
+            )
+        ),
+        "clipped mean of all rows": lambda f: Plan(
+            (_query(f, _visits(12), Clipped(BITS), ("n", RowCount(), Cap(2 * ONE)), ("s", CHANGE, Follow("n")), by_clinic=True),)
+        ),
+        "grouped": lambda f: Plan(
+            (
+                _query(
+                    f,
+                    _visits(12),
+                    Grouped(2),
+                    ("n", RowCount(), Cap(3)),
+                    ("s", COST, Cap(60_000)),
+                    ("c", CHANGE, Cap(333)),
+                    ("u", UnitCount()),
+                    ("w", UnitCount(Column("flag"))),
+                    by_clinic=True,
+                ),
+            )
+        ),
+        "grouped, one group": lambda f: Plan((_query(f, _visits(12), Grouped(1), ("n", RowCount(), Cap(4)), ("c", CHANGE, Cap(250))),)),
+    }
+
+
+def _relations() -> Mapping[str, Shape]:
+    joined = UnitJoin(_visits(3), Scan("drugs", 4), (("visit_id", "visit_id"),), (("drug", "drug"), ("dose", "dose")))
+    left = UnitJoin(Scan("people", 1), _visits(3), (), (("clinic", "clinic"), ("cost", "cost")), JoinKind.LEFT)
+    public = PublicJoin(_visits(), "clinics", Column("clinic"), (("city", "city"),))
+    outer = PublicJoin(_visits(), "clinics", Column("clinic"), (("city", "city"),), JoinKind.LEFT)
+    both = Union((Project(_visits(2), (("clinic", Column("clinic")), ("cost", Column("cost")))),) * 2)
+    totals = PerUnit(
+        _visits(4),
+        (
+            ("n", UnitAggregate(UnitAggregateKind.COUNT, None)),
+            ("t", UnitAggregate(UnitAggregateKind.SUM, Column("cost"))),
+            ("c", UnitAggregate(UnitAggregateKind.SUM, Column("change"))),
+            ("last", UnitAggregate(UnitAggregateKind.MAX, Column("day"))),
+            ("any", UnitAggregate(UnitAggregateKind.ANY, Column("flag"))),
+        ),
+    )
+    bins = Case(((call(Function.LESS, Column("cost"), number(Fraction(100), Kind.REAL)), number(0)),), number(1))
+    binned = Project(_visits(), (("clinic", bins), ("cost", call(Function.MULTIPLY, Column("cost"), Column("cost")))))
+    return {
+        "filter": lambda f: Plan((_query(f, Filter(_visits(), _july()), Ranked(), ("n", RowCount()), ("s", COST), by_clinic=True),)),
+        "project": lambda f: Plan(
+            (
+                Query(
+                    binned,
+                    (("clinic", Column("clinic")),),
+                    KnownGroups(((0,), (1,))),
+                    Ranked(),
+                    _vectors(f, ("s", grid_sum("cost", 0, 1000, 4))),
+                ),
+            )
+        ),
+        "public join": lambda f: Plan(
+            (
+                Query(
+                    public,
+                    (("city", Column("city")),),
+                    KnownGroups((("a",), ("b",))),
+                    Ranked(),
+                    _vectors(f, ("n", RowCount()), ("s", COST)),
+                ),
+            )
+        ),
+        "public left join, weighted": lambda f: Plan(
+            (
+                Query(
+                    outer,
+                    (("city", Column("city")),),
+                    KnownGroups((("a",), ("b",), (None,))),
+                    Weighted(2, BITS),
+                    _vectors(f, ("n", RowCount())),
+                ),
+            )
+        ),
+        "join along a key": lambda f: Plan(
+            (_query(f, joined, Ranked(), ("n", RowCount()), ("s", COST), ("u", UnitCount()), by_clinic=True),)
+        ),
+        "join, clipped": lambda f: Plan((_query(f, joined, Clipped(BITS), ("n", RowCount(), Cap(3 * ONE)), by_clinic=True),)),
+        "left join on the unit": lambda f: Plan((_query(f, left, Ranked(), ("n", RowCount()), ("s", COST), by_clinic=True),)),
+        "self join on the unit": lambda f: Plan(
+            (_query(f, UnitJoin(_visits(3), _visits(2), (), ()), Ranked(), ("n", RowCount()), by_clinic=True),)
+        ),
+        "grandchild": lambda f: Plan((_query(f, Scan("drugs", 5), Ranked(), ("n", RowCount()), ("s", grid_sum("dose", 0, 10, 2))),)),
+        "semi-join": lambda f: Plan(
+            (
+                _query(
+                    f,
+                    SemiJoin(_visits(), Filter(Scan("people", 1), call(Function.EQUAL, Column("sex"), Literal("f", Kind.TEXT)))),
+                    Ranked(),
+                    ("n", RowCount()),
+                    by_clinic=True,
+                ),
+            )
+        ),
+        "anti-join": lambda f: Plan(
+            (
+                _query(
+                    f,
+                    SemiJoin(Scan("people", 1), Scan("drugs", 20), negated=True),
+                    Ranked(),
+                    ("n", RowCount()),
+                    ("a", grid_sum("age", 18, 90, 1)),
+                ),
+            )
+        ),
+        "semi-join on a key": lambda f: Plan(
+            (_query(f, SemiJoin(_visits(), Scan("drugs", 20), (("visit_id", "visit_id"),)), Ranked(), ("n", RowCount()), by_clinic=True),)
+        ),
+        "union": lambda f: Plan((_query(f, both, Ranked(), ("n", RowCount()), ("s", COST), by_clinic=True),)),
+        "per unit": lambda f: Plan(
+            (
+                _query(
+                    f,
+                    totals,
+                    Ranked(),
+                    ("n", grid_sum("n", 0, 4, 1)),
+                    ("t", grid_sum("t", 0, 2000, 100)),
+                    ("c", grid_sum("c", -400, 400, 2)),
+                    ("a", RowCount(Column("any"))),
+                ),
+            )
+        ),
+        "per unit, joined": lambda f: Plan(
+            (
+                Query(
+                    UnitJoin(Scan("people", 1), totals, (), (("t", "t"),)),
+                    (("sex", Column("sex")),),
+                    KnownGroups((("f",), ("m",))),
+                    Ranked(),
+                    _vectors(f, ("t", grid_sum("t", 0, 1000, 100))),
+                ),
+            )
+        ),
+        "disjoint branches as one vector": lambda f: Plan(
+            (
+                Query(
+                    _visits(),
+                    (("half", Case(((call(Function.LESS, Column("day"), Literal(19905, Kind.DATE)), number(0)),), number(1))),),
+                    KnownGroups(((0,), (1,))),
+                    Ranked(),
+                    _vectors(f, ("n", RowCount())),
+                ),
+            )
+        ),
+        "two queries": lambda f: Plan(
+            (
+                _query(f, Filter(_visits(), _july()), Ranked(), ("n", RowCount())),
+                _query(f, _visits(), Ranked(), ("n", RowCount()), by_clinic=True),
+            )
+        ),
+    }
+
+
+def _discovering() -> Mapping[str, Shape]:
+    return {
+        "discovered, ranked": lambda f: Plan(
+            (_discovered(f, Scan("drugs", 4), "drug", Ranked(), ("n", RowCount()), ("s", grid_sum("dose", 0, 10, 2)), ("u", UnitCount())),)
+        ),
+        "discovered, grouped": lambda f: Plan((_discovered(f, Scan("drugs", 20), "drug", Grouped(2), ("n", RowCount(), Cap(3))),)),
+        "discovered days, grouped": lambda f: Plan(
+            (_discovered(f, _visits(12), "day", Grouped(1), ("n", RowCount(), Cap(2)), ("u", UnitCount())),)
+        ),
+        "discovered twice": lambda f: Plan(
+            (
+                _discovered(f, Scan("drugs", 4), "drug", Ranked(), ("n", RowCount())),
+                _discovered(f, _visits(3), "day", Ranked(), ("n", RowCount())),
+            )
+        ),
+        "discovered, no measure": lambda f: Plan((_discovered(f, Scan("drugs", 4), "drug", Grouped(2)),)),
+    }
+
+
+def shapes(account: Account) -> dict[str, Shape]:
+    """Every shape that can be certified for this kind of account."""
+    found = {**_basic(), **_relations()}
+    return {**found, **_discovering()} if account is Account.APPROXIMATE else found
+
+
+def known_values(plan: Plan) -> list[tuple[Value, ...]]:
+    """All known groups of a plan, for looking at."""
+    return [group for query in plan.queries if isinstance(query.groups, KnownGroups) for group in query.groups.groups]

@@ -1,0 +1,39 @@
+"""Every deliberate bug makes the oracle fail. A mutant that survives means the oracle is blind to that mistake."""
+
+from __future__ import annotations
+
+import pytest
+
+from lapwing.kernel.accounting import Account
+from lapwing.testing import oracle
+from lapwing.testing.plan_shapes import shapes
+from lapwing.testing.runs import run_oracle
+from tests.properties.mutants import BY_NAME, MUTANTS, Mutant
+
+
+def _apply(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    for target, name, replacement in mutant.patches:
+        monkeypatch.setattr(target, name, replacement)
+        if name == "dense_vectors":  # the oracle looks at what release would show
+            monkeypatch.setattr(oracle, name, replacement)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_the_oracle_sees_the_bug(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant = BY_NAME[name]
+    only = {key: shape for key, shape in shapes(mutant.account).items() if not mutant.shapes or key in mutant.shapes}
+    _apply(mutant, monkeypatch)
+    outcome = run_oracle(relation=mutant.relation, account=mutant.account, worlds=8, seed=5, only=only, stop_at_first=True)
+    assert outcome.breaches, f"the oracle did not see: {name} (after {outcome.pairs} pairs)"
+
+
+def test_there_are_at_least_twenty_five() -> None:
+    assert len(MUTANTS) >= 25
+
+
+@pytest.mark.parametrize("relation", ["unbounded", "bounded"])
+@pytest.mark.parametrize("account", list(Account))
+def test_without_a_bug_the_same_worlds_are_clean(relation: str, account: Account) -> None:
+    outcome = run_oracle(relation=relation, account=account, worlds=2, seed=5)
+    assert outcome.breaches == []
+    assert outcome.faults == []
