@@ -151,7 +151,7 @@ def spendable(declaration: Declaration) -> tuple[int, int]:
     return ceiling.loss_total, ceiling.delta_total
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(budgets, budgets)
 def test_a_budget_that_keeps_can_never_spend_more_than_was_promised(old: BudgetDecl, new: BudgetDecl) -> None:
     """Whatever follows, without an override neither total can pass what the old ceiling allowed; and an override is needed otherwise."""
@@ -183,7 +183,7 @@ def edited(pairs: list[tuple[str, str]]) -> Declaration | None:
         return None
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(edits, edits)
 def test_another_fingerprint_is_never_silent(first: list[tuple[str, str]], second: list[tuple[str, str]]) -> None:
     old, new = edited(first), edited(second)

@@ -42,7 +42,7 @@ def independent_fit(low: Fraction, high: Fraction, *, steps: int, rows: int) -> 
     return all(-(2**52) < point < 2**52 and -(2**62) < point * rows < 2**62 for point in points)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(-(10**18), 10**18), st.integers(0, 10**18), st.integers(0, 6), st.integers(0, 11))
 def test_the_grid_chosen_is_the_finest_power_of_ten_that_fits(low: int, width: int, places: int, rows_exponent: int) -> None:
     rows = 10**rows_exponent

@@ -53,7 +53,7 @@ def test_errors_name_the_file() -> None:
         parse(CLINIC.replace("format = 1", "format = 7"), "mine.toml")
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_a_damaged_catalogue_is_refused_or_read(data: st.DataObject) -> None:
     """Cut, double or overwrite any piece: the outcome is a declaration or a CatalogueError that points into the text."""

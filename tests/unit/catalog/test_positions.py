@@ -146,7 +146,7 @@ def check(text: str, document: dict[str, object]) -> int:
     return read_again
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(document_text())
 def test_every_path_has_the_place_of_its_value(text: str) -> None:
     document = read(text)
@@ -169,7 +169,7 @@ def test_the_generator_makes_toml_most_of_the_time() -> None:
     """Guards the test above against passing because nothing was ever checked."""
     outcomes = []
 
-    @settings(max_examples=100, deadline=None, database=None)
+    @settings(max_examples=60, deadline=None, database=None)
     @given(document_text())
     def collect(text: str) -> None:
         document = read(text)
