@@ -37,7 +37,7 @@ lint:
 	$(PY) -m ruff format --check .
 
 types:
-	$(PY) -m mypy src tests docs/conf.py
+	$(PY) -m mypy src tests docs/conf.py $(wildcard benchmarks)
 
 contracts:
 	$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
@@ -54,11 +54,9 @@ wheel:
 test:
 	$(PY) -m pytest -q -n $(WORKERS)
 
-# Each script prints its own figures; there is no threshold to fail.
+# Prints figures; there is no threshold to fail. BENCH passes arguments, such as BENCH="--rows 1_000_000".
 bench:
-	@set -e; found=0; for script in bench/*.py; do \
-		[ -e "$$script" ] || continue; found=1; echo "== $$script"; $(PY) "$$script"; \
-	done; [ $$found -eq 1 ] || echo "there are no benchmarks in bench/ yet"
+	$(PY) -m benchmarks.bounding_plans $(BENCH)
 
 # test comes last, so that the output ends with pytest's own summary.
 check: lint types contracts docs wheel test

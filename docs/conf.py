@@ -47,14 +47,13 @@ html_title = f"Lapwing {release}"
 html_show_sourcelink = False
 
 
-def _escape_bars(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """Let docstrings write |x| for a size: outside literals a bar is only a bar, never a substitution."""
-    text = "\n".join(lines)
-    pieces = re.split(r"(``.*?``)", text, flags=re.DOTALL)
-    pieces[::2] = [piece.replace("|", r"\|") for piece in pieces[::2]]
+def _escape_signs(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Let docstrings write mathematics: outside literals a bar is only a bar (|x|), and a star by itself is only a star (+, -, *, /)."""
+    pieces = re.split(r"(``.*?``)", "\n".join(lines), flags=re.DOTALL)
+    pieces[::2] = [re.sub(r"(?<=\s)\*(?=[^\w\s*`\"'(])|\|", r"\\\g<0>", piece) for piece in pieces[::2]]
     lines[:] = "".join(pieces).split("\n")
 
 
 def setup(app: Sphinx) -> None:
     """Called by Sphinx when it starts."""
-    app.connect("autodoc-process-docstring", _escape_bars)
+    app.connect("autodoc-process-docstring", _escape_signs)
