@@ -134,6 +134,15 @@ def test_the_normal_tail_is_enclosed(x: Fraction) -> None:
     assert high <= real * (1 + (Fraction(1, 10**30) if x <= 16 else 1 / x**2 + 3 / x**4))
 
 
+@pytest.mark.parametrize("x", [Fraction(0), Fraction(1, 2**400), Fraction(1, 8), Fraction(1), Fraction(25, 4), Fraction(16)])
+def test_the_series_of_the_normal_tail_is_enclosed(x: Fraction) -> None:
+    low, high = tails._central_series(x)
+    with mpmath.workdps(300):
+        real = exact(mpmath.erf(mp(x) / mpmath.sqrt(2)) * mpmath.exp(mp(x) ** 2 / 2) * mpmath.sqrt(mpmath.pi / 2)) if x else Fraction(0)
+    # fixed point at 2^-400, a few hundred terms, their errors multiplied by up to exp(x^2 / 2)
+    assert low <= real <= high <= low + Fraction(2**210, 2**400)
+
+
 def test_pi_is_enclosed() -> None:
     with mpmath.workdps(200):
         assert tails.PI_LOWER < exact(+mpmath.pi) < tails.PI_UPPER
