@@ -12,8 +12,8 @@ import json
 import os
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -134,15 +134,33 @@ class DuckDBSnapshot:
     """One prepared version, opened read-only and locked down."""
 
     def __init__(self, path: Path, *, ranking_key: bytes, settings: Settings | None = None) -> None:
-        self._settings = settings or Settings()
-        self._connection = _locked_connection(path, self._settings)
-        self._salt = group_salt(ranking_key)
-        self._lock = threading.Lock()
+        settings = settings or Settings()
+        connection = _locked_connection(path, settings)
         try:
-            self._facts = _stored_facts(self._connection, self._settings)
+            facts = _stored_facts(connection, settings)
         except BaseException:
-            self._connection.close()
+            connection.close()
             raise
+        self._start(connection, facts, ranking_key, settings)
+
+    def _start(self, connection: duckdb.DuckDBPyConnection, facts: Facts, ranking_key: bytes, settings: Settings) -> None:
+        self._connection = connection
+        self._facts = facts
+        self._salt = group_salt(ranking_key)
+        self._settings = settings
+        self._lock = threading.Lock()
+
+    @classmethod
+    def in_memory(cls, declaration: Declaration, *, version: int, ranking_key: bytes, settings: Settings | None = None) -> DuckDBSnapshot:
+        """Prepare into memory and open at once: for tests and small data; nothing is written to disk."""
+        settings = settings or Settings()
+        connection = duckdb.connect(config={"threads": "1"})
+        connection.execute("SET TimeZone = 'UTC'")
+        facts = write_tables(connection, declaration, version=version, ranking_key=ranking_key, settings=settings)
+        _lock_down(connection)
+        snapshot = cls.__new__(cls)
+        snapshot._start(connection, facts, ranking_key, settings)
+        return snapshot
 
     @property
     def facts(self) -> Facts:
@@ -189,25 +207,46 @@ def _locked_connection(path: Path, settings: Settings) -> duckdb.DuckDBPyConnect
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "python_enable_replacements": "false",
-        "TimeZone": "UTC",
     }
     try:
         connection = duckdb.connect(str(path), read_only=True, config=dict(config))
     except duckdb.Error as error:
         raise PreparationError("snapshot-unreadable", "the snapshot cannot be opened", hint="prepare the data set again") from error
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
+    # Two connections of one process to one file share a database, and so a configuration that is already locked.
+    locked = connection.execute("SELECT current_setting('lock_configuration')").fetchone()
+    if locked is None or not locked[0]:
+        connection.execute("SET TimeZone = 'UTC'")
+        _lock_down(connection)
     return connection
 
 
-def _stored_facts(connection: duckdb.DuckDBPyConnection, settings: Settings) -> Facts:
+def _lock_down(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _stored_meta(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     try:
         row = connection.execute(f"SELECT body FROM {META}").fetchone()
     except duckdb.Error as error:
         raise PreparationError("snapshot-unreadable", "the file is not a snapshot", hint="prepare the data set again") from error
-    meta = json.loads(row[0]) if row is not None else {}
+    meta: dict[str, Any] = json.loads(row[0]) if row is not None else {}
     if meta.get("format") != SNAPSHOT_FORMAT:
         raise PreparationError("snapshot-format", "the snapshot has another format version", hint="prepare the data set again")
-    declaration = replace(parse(meta["text"], settings=settings), directory=None)
+    return meta
+
+
+def stored_text(path: Path, settings: Settings) -> str:
+    """The catalogue text a version was prepared with."""
+    connection = _locked_connection(path, settings)
+    try:
+        return str(_stored_meta(connection)["text"])
+    finally:
+        connection.close()
+
+
+def _stored_facts(connection: duckdb.DuckDBPyConnection, settings: Settings) -> Facts:
+    meta = _stored_meta(connection)
+    declaration = parse(meta["text"], settings=settings)
     values = {public.name: _public_values(connection, public, settings) for public in declaration.public_tables}
     return declared_facts(declaration, values, version=int(meta["version"]), settings=settings)

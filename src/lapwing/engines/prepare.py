@@ -1,7 +1,7 @@
 """Preparation as SQL text: sanitise, grid, find the unit, rank, cap.
 
 **Preparation lemma** (docs/proofs/preparation.md): prepare(D without u) = prepare(D) minus the rows of u, row for row, ranks included.
-Every step below is either row by row or within one unit, which is why it holds: a value is cleaned from its own row, a unit is reached through
+Every step below is row by row or within one unit, which is why it holds: a value is cleaned from its own row, a unit is reached through
 keys whose links are pairs (key, unit), a rank is a position among the rows of one unit ordered by a keyed hash of the row's own bytes.
 """
 
@@ -127,7 +127,9 @@ def public_table(declared: PublicDecl, source: SourceTable, facts_columns: Mappi
     key = f"c.{quoted(declared.key)}"
     listed = ", ".join(f"c.{quoted(name)}" for name in facts_columns)
     order = row_bytes(facts_columns, "c", dialect)
-    numbered = f"SELECT {listed}, ROW_NUMBER() OVER (PARTITION BY {key} ORDER BY {order}) AS _n FROM ({clean}) c WHERE {key} IS NOT NULL"
+    required = [f"c.{quoted(name)} IS NOT NULL" for name, domain in facts_columns.items() if not domain.nullable]
+    condition = " AND ".join([f"{key} IS NOT NULL", *required])
+    numbered = f"SELECT {listed}, ROW_NUMBER() OVER (PARTITION BY {key} ORDER BY {order}) AS _n FROM ({clean}) c WHERE {condition}"
     return f"SELECT {', '.join(quoted(name) for name in facts_columns)} FROM ({numbered}) n WHERE n._n = 1"
 
 
@@ -163,8 +165,18 @@ def private_table(declared: TableDecl, declaration: Declaration, sources: Mappin
     window = f"PARTITION BY c.{UNIT}"
     ranked = f"SELECT c.{UNIT}, {rank_of(window)} AS _r, COUNT(*) OVER ({window}) AS _c, {listed} FROM ({hashed}) c"
     cap = declared.rows_per_unit_max
-    small = f"CAST(c._r AS INTEGER) AS {RANK}, CAST(least(c._c, {cap}) AS INTEGER) AS {ROWS}"
-    return f"SELECT c.{UNIT}, {small}, {listed} FROM ({ranked}) c WHERE c._r <= {cap} ORDER BY {RANK}, {UNIT}"
+    small = f"CAST(c._r AS INTEGER) AS {RANK}, CAST({rows_of_unit(cap)} AS INTEGER) AS {ROWS}"
+    return f"SELECT c.{UNIT}, {small}, {listed} FROM ({ranked}) c WHERE {cap_predicate(cap)} ORDER BY {RANK}, {UNIT}"
+
+
+def cap_predicate(cap: int) -> str:
+    """Rows that are written; for a table with one row per unit this is what makes it so."""
+    return f"c._r <= {cap}"
+
+
+def rows_of_unit(cap: int) -> str:
+    """How many rows of its unit are written."""
+    return f"least(c._c, {cap})"
 
 
 def ranking_text(columns: Mapping[str, Domain], dialect: Dialect) -> str:

@@ -1,4 +1,7 @@
-"""Error bars: from the exact noise law and the rounding to the grid. Post-processing only; nothing here touches privacy."""
+"""Error bars: from the noise law and the rounding to the grid. Post-processing only; nothing here touches privacy.
+
+Proof of coverage: docs/proofs/error-bars.md.
+"""
 
 from __future__ import annotations
 
@@ -19,34 +22,34 @@ class Interval:
     hi: float
 
 
-def combined_half_width(sum_law: Law, count_law: Law, *, slope: float, confidence: float) -> float:
-    """Half-width that the noise of sum - slope * count stays within, with the given probability (continuous approximation)."""
+def chance_beyond(residual: float, sum_law: Law, count_law: Law, *, slope: float) -> float:
+    """Chance that the noise of sum - slope * count is larger than ``residual`` in size (continuous laws of the same scales).
+
+    For one Laplace and one Gaussian this is an upper bound (the two may share the residual as they like), so intervals only widen.
+    """
     a, b = float(sum_law.scale), abs(slope) * float(count_law.scale)
     match sum_law, count_law:
         case DiscreteGaussian(), DiscreteGaussian():
-            return NormalDist().inv_cdf((1 + confidence) / 2) * math.hypot(a, b)
+            return _gaussian_beyond(residual, math.hypot(a, b))
         case DiscreteLaplace(), DiscreteLaplace():
-            return _two_laplace_half_width(a, b, 1 - confidence)
+            return _two_laplace_beyond(residual, a, b)
         case _:
-            parts = [combined_half_width(law, law, slope=0.0, confidence=(1 + confidence) / 2) for law in (sum_law, count_law)]
-            return parts[0] + abs(slope) * parts[1]
+            gaussian, laplace = (a, b) if isinstance(sum_law, DiscreteGaussian) else (b, a)
+            share = residual * gaussian / (gaussian + laplace)
+            return min(1.0, _gaussian_beyond(share, gaussian) + math.exp(-(residual - share) / laplace))
 
 
-def _two_laplace_half_width(a: float, b: float, miss: float) -> float:
-    """Least t with P(|A + B| > t) <= miss for independent Laplace variables of scales a and b."""
+def _gaussian_beyond(residual: float, deviation: float) -> float:
+    return math.erfc(residual / deviation / math.sqrt(2))
+
+
+def _two_laplace_beyond(residual: float, a: float, b: float) -> float:
+    """P(|A + B| > t) = (a^2 exp(-t/a) - b^2 exp(-t/b)) / (a^2 - b^2) for independent Laplace variables of scales a and b."""
     if min(a, b) < 1e-9 * max(a, b):
-        return -max(a, b) * math.log(miss)
+        return math.exp(-residual / max(a, b))
     if abs(a - b) < 1e-6 * max(a, b):
         b = a * (1 + 1e-6)
-
-    def outside(t: float) -> float:
-        return (a * a * math.exp(-t / a) - b * b * math.exp(-t / b)) / (a * a - b * b)
-
-    low, high = 0.0, 4 * max(a, b) * (1 - math.log(miss))
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (low, middle) if outside(middle) <= miss else (middle, high)
-    return high
+    return (a * a * math.exp(-residual / a) - b * b * math.exp(-residual / b)) / (a * a - b * b)
 
 
 def ratio_interval(
@@ -60,7 +63,7 @@ def ratio_interval(
     estimate = min(max(total / count, lo), hi) if count > 0 else (lo + hi) / 2
 
     def explained(t: float) -> bool:
-        return abs(total - t * count) <= combined_half_width(sum_law, count_law, slope=t, confidence=confidence)
+        return chance_beyond(abs(total - t * count), sum_law, count_law, slope=t) >= 1 - confidence
 
     return estimate, Interval(_edge(explained, estimate, lo), _edge(explained, estimate, hi))
 
@@ -69,10 +72,15 @@ def _edge(explained: Callable[[float], bool], inside: float, end: float) -> floa
     """Bisect from a ratio that is explained towards an end; the set is taken as an interval around the estimate."""
     if explained(end) or not explained(inside):
         return end
-    for _ in range(60):
+    for _ in range(50):
         middle = (inside + end) / 2
         inside, end = (middle, end) if explained(middle) else (inside, middle)
     return end
+
+
+def normal_quantile(confidence: float) -> float:
+    """z with P(|N| <= z) = confidence."""
+    return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def widened(value: int, half_width: int, *, step: Fraction, rounding: Fraction, rows_upper: int) -> Interval:

@@ -7,6 +7,7 @@ Noise is drawn here and nowhere else, once per cell, after the charge is durable
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,7 +26,7 @@ from lapwing.kernel.sensitivity import Sensitivity
 UNITS_COLUMN = "_units"
 """Name of the noisy number of units that decided which discovered groups are shown."""
 
-_taken: set[tuple[int, str]] = set()
+_taken: weakref.WeakSet[Permit] = weakref.WeakSet()
 _taken_lock = threading.Lock()
 
 
@@ -78,9 +79,9 @@ def _take(certified: Certified, permit: Permit) -> None:
     if permit.cost.loss < certified.cost.loss or permit.cost.delta < certified.cost.delta:
         raise LapwingError("permit-mismatch", "the permit does not cover the cost of the plan")
     with _taken_lock:
-        if (permit.charge_id, permit.digest) in _taken:
+        if permit in _taken:
             raise LapwingError("permit-used", "the permit was used before")
-        _taken.add((permit.charge_id, permit.digest))
+        _taken.add(permit)
 
 
 def _release_query(certified: CertifiedQuery, facts: Facts, table: ExactTable) -> NoisyTable:

@@ -1,0 +1,211 @@
+"""The use-cases, and the only module that knows all the parts: open, prepare, preview, answer.
+
+The order of an answer is fixed: certify (public facts only) -> reserve (durable) -> run -> noise -> commit (durable) -> return. A fault
+after the reservation forfeits the charge; a fault of the engine is an incident and closes the data set.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from lapwing.catalog import Declaration, Settings, load, parse
+from lapwing.catalog.changes import Change, Verdict, classify
+from lapwing.encoding import decode, encode
+from lapwing.engines.base import Progress, Snapshot, silent
+from lapwing.engines.duckdb import DuckDBSnapshot, prepare_snapshot, stored_text
+from lapwing.engines.versions import VersionStore
+from lapwing.errors import Incident, PreparationError
+from lapwing.kernel.certify import Certified, certify
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import Plan
+from lapwing.kernel.release import Released, release
+from lapwing.ledger.local import LocalLedger
+from lapwing.ledger.store import Balance, Entry, Kind, Request, StoredAnswer
+
+CATALOGUE_FILE = "lapwing.toml"
+
+
+class Curator:
+    """An opened data set: its declaration, its newest prepared version and its ledger."""
+
+    def __init__(self, catalogue: str | Path, *, settings: Settings | None = None, home: Path | None = None) -> None:
+        path = Path(catalogue)
+        self.path = path / CATALOGUE_FILE if path.is_dir() else path
+        self.settings = settings or Settings()
+        self.declaration: Declaration = load(self.path, settings=self.settings)
+        self.store = VersionStore(self.path.resolve().parent)
+        self._home = home
+        self._ledger: LocalLedger | None = None
+        self._snapshot: Snapshot | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give up files and connections."""
+        if self._snapshot is not None:
+            self._snapshot.close()
+            self._snapshot = None
+        if self._ledger is not None:
+            self._ledger.disconnect()
+            self._ledger = None
+
+    # -- the owner's acts ---------------------------------------------------------------------------------------------------------
+
+    def prepare(self, *, progress: Progress = silent, override: str = "") -> int:
+        """Write a new version from the sources and open it. The first time this also registers the source and makes its ledger.
+
+        A changed declaration keeps the ledger, always. What needs the owner's override (another unit, other sources, ...) is refused unless
+        ``override`` gives the reason, which becomes an entry.
+        """
+        overridden = self._changes_to_override(override)
+        ledger = self._open_ledger(override=override)
+        for change in overridden:
+            ledger.record(Kind.OVERRIDE, f"{change.where}: {override}")
+        self._apply_budget(ledger)
+        version, key = self.store.next_version(), self.store.ranking_key()
+        self.store.remember(version)
+        text = self.path.read_text(encoding="utf-8")
+        target = self.store.path(version)
+        prepare_snapshot(self.declaration, text, target, version=version, ranking_key=key, settings=self.settings, progress=progress)
+        ledger.record(Kind.VERSION, f"version {version} prepared")
+        if self._snapshot is not None:
+            self._snapshot.close()
+        self._snapshot = None
+        return version
+
+    def retire(self, version: int) -> None:
+        """Delete a version's rows; its charges stay."""
+        if self._snapshot is not None and self._snapshot.facts.version == version:
+            self._snapshot.close()
+            self._snapshot = None
+        self.store.retire(version)
+        self.ledger.record(Kind.VERSION, f"version {version} retired")
+
+    def reopen(self, reason: str) -> None:
+        """Open the data set to analysts again after an incident."""
+        self.ledger.reopen(reason)
+
+    def _changes_to_override(self, override: str) -> list[Change]:
+        """Changes since the last version that only the owner's reason lets through."""
+        if not self.store.versions():
+            return []
+        before = self._prepared_declaration()
+        blocking = [change for change in classify(before, self.declaration) if change.verdict is Verdict.NEEDS_OVERRIDE]
+        if blocking and not override:
+            listed = "; ".join(f"{change.where}: {change.why}" for change in blocking)
+            raise PreparationError(
+                "override-needed", f"the declaration changed in what it protects: {listed}", hint="give a reason to override"
+            )
+        return blocking
+
+    def _prepared_declaration(self) -> Declaration:
+        text = stored_text(self.store.path(self.store.latest()), self.settings)
+        return replace(parse(text, self.path.name, settings=self.settings), directory=self.path.resolve().parent)
+
+    def _apply_budget(self, ledger: LocalLedger) -> None:
+        budget = self.declaration.budget()
+        if ledger.balance().budget != budget:
+            ledger.set_budget(budget, reason="declared in the catalogue")
+
+    # -- reading ------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> LocalLedger:
+        """The ledger of the source."""
+        return self._open_ledger()
+
+    def _open_ledger(self, *, override: str = "") -> LocalLedger:
+        if self._ledger is None:
+            path, source_id = self.store.ledger_path, self.declaration.dataset.id
+            if path.exists():
+                self._ledger = LocalLedger.open(
+                    path,
+                    source_id=source_id,
+                    source_fingerprint=self.declaration.fingerprint(),
+                    home=self._home,
+                    override=bool(override),
+                    reason=override,
+                )
+            else:
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._ledger = LocalLedger.create(
+                    path,
+                    source_id=source_id,
+                    source_fingerprint=self.declaration.fingerprint(),
+                    budget=self.declaration.budget(),
+                    ceiling=self.declaration.ceiling(),
+                    home=self._home,
+                    override=bool(override),
+                    reason=override,
+                )
+        return self._ledger
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest prepared version."""
+        if self._snapshot is None:
+            version = self.store.latest()
+            self._require_current()
+            self._snapshot = DuckDBSnapshot(self.store.path(version), ranking_key=self.store.ranking_key(), settings=self.settings)
+        return self._snapshot
+
+    def _require_current(self) -> None:
+        outdated = [c for c in classify(self._prepared_declaration(), self.declaration) if c.verdict is not Verdict.KEEPS]
+        if outdated:
+            listed = ", ".join(change.where for change in outdated)
+            raise PreparationError("snapshot-outdated", f"the catalogue changed since the last version: {listed}", hint="run prepare")
+
+    @property
+    def facts(self) -> Facts:
+        """Public facts of the newest version."""
+        return self.snapshot.facts
+
+    def balance(self) -> Balance:
+        """Budget and what is spent of it."""
+        return self.ledger.balance()
+
+    def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
+        """Newest entries of the ledger first."""
+        return self.ledger.history(limit=limit)
+
+    # -- asking -------------------------------------------------------------------------------------------------------------------
+
+    def preview(self, plan: Plan) -> Certified:
+        """Certify without touching data or budget."""
+        return certify(plan, self.facts)
+
+    def answer(self, plan: Plan, *, summary: str, analyst: str = "local", request_id: str | None = None) -> tuple[Released, bool]:
+        """The release of a plan, and whether it was free because the very same plan was answered before."""
+        certified = self.preview(plan)
+        stored = self.ledger.find(certified.digest)
+        if stored is not None:
+            return decode(stored.payload), True
+        request = Request(
+            analyst=analyst,
+            request_id=request_id or secrets.token_hex(16),
+            digest=certified.digest,
+            cost=certified.cost,
+            version=certified.facts.version,
+            summary=summary,
+        )
+        permit = self.ledger.reserve(request)
+        if isinstance(permit, StoredAnswer):
+            return decode(permit.payload), True
+        try:
+            released = release(certified, permit, self.snapshot.run(certified))
+            self.ledger.commit(permit, encode(released))
+        except Incident:
+            self.ledger.forfeit(permit, incident=True)
+            raise
+        except BaseException:
+            self.ledger.forfeit(permit, incident=False)
+            raise
+        return released, False

@@ -1,0 +1,75 @@
+"""Released tables as bytes, for the ledger: the stored answer is returned bit for bit, so its form is fixed and exact.
+
+JSON, one object per table. Integers are written as integers, fractions as "p/q" inside {"f": ...}; noise laws by name and scale.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+from lapwing.errors import LedgerError
+from lapwing.kernel.expressions import Value
+from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
+from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
+
+FORMAT = 1
+
+
+def encode(released: Released) -> bytes:
+    """Exact bytes of a release."""
+    body = {"format": FORMAT, "digest": released.digest, "tables": [_table(table) for table in released.tables]}
+    return json.dumps(body, ensure_ascii=True, separators=(",", ":")).encode()
+
+
+def decode(payload: bytes) -> Released:
+    """The release that ``encode`` wrote."""
+    body = json.loads(payload)
+    if body.get("format") != FORMAT:
+        raise LedgerError("answer-format", "the stored answer has another format version")
+    return Released(body["digest"], tuple(_read_table(table) for table in body["tables"]))
+
+
+def _table(table: NoisyTable) -> dict[str, Any]:
+    return {
+        "keys": list(table.keys),
+        "groups": [[_value(value) for value in group] for group in table.groups],
+        "columns": [
+            {
+                "name": column.name,
+                "values": list(column.values),
+                "law": [type(column.law).__name__, str(column.law.scale)],
+                "step": str(column.step),
+                "rounding": str(column.rounding),
+            }
+            for column in table.columns
+        ],
+        "threshold": table.threshold,
+        "rows_max": table.rows_max,
+    }
+
+
+def _read_table(body: dict[str, Any]) -> NoisyTable:
+    columns = tuple(
+        NoisyColumn(item["name"], tuple(item["values"]), _law(*item["law"]), Fraction(item["step"]), Fraction(item["rounding"]))
+        for item in body["columns"]
+    )
+    groups = tuple(tuple(_read_value(value) for value in group) for group in body["groups"])
+    return NoisyTable(tuple(body["keys"]), groups, columns, body["threshold"], body["rows_max"])
+
+
+def _value(value: Value) -> object:
+    return {"f": str(value)} if isinstance(value, Fraction) else value
+
+
+def _read_value(value: Any) -> Value:
+    if isinstance(value, dict):
+        return Fraction(value["f"])
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    raise LedgerError("answer-format", "the stored answer cannot be read")
+
+
+def _law(name: str, scale: str) -> Law:
+    return DiscreteGaussian(Fraction(scale)) if name == DiscreteGaussian.__name__ else DiscreteLaplace(Fraction(scale))

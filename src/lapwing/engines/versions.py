@@ -1,0 +1,85 @@
+"""Where the prepared versions of a data set live: one directory beside the catalogue.
+
+    .lapwing/ranking.key      the secret that orders rows within a unit; readable by the owner only; made once, kept over all versions
+    .lapwing/v000001.duckdb   one file per version; written whole or not at all
+    .lapwing/ledger.sqlite    the ledger (see lapwing.ledger)
+
+The ranking key decides which rows of a unit survive the cap. Its secrecy stops somebody from writing rows that are sure to survive; the
+guarantee does not rest on it. Losing it is no breach: the next version then orders rows anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from pathlib import Path
+
+from lapwing.errors import PreparationError
+
+STATE_DIRECTORY = ".lapwing"
+_VERSION_FILE = re.compile(r"v(\d{6})\.duckdb")
+
+
+class VersionStore:
+    """The versions of one data set on disk."""
+
+    def __init__(self, catalogue_directory: Path) -> None:
+        self.directory = catalogue_directory / STATE_DIRECTORY
+
+    @property
+    def ledger_path(self) -> Path:
+        """Where the local ledger is."""
+        return self.directory / "ledger.sqlite"
+
+    def ranking_key(self) -> bytes:
+        """The ranking key; made from operating-system randomness the first time."""
+        path = self.directory / "ranking.key"
+        if not path.exists():
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as handle:
+                handle.write(secrets.token_bytes(32))
+                handle.flush()
+                os.fsync(handle.fileno())
+        key = path.read_bytes()
+        if len(key) != 32:
+            raise PreparationError("ranking-key", "the ranking key is damaged", hint="restore it, or delete it and prepare a new version")
+        return key
+
+    def versions(self) -> tuple[int, ...]:
+        """Numbers of the versions that exist, oldest first."""
+        if not self.directory.exists():
+            return ()
+        matches = (_VERSION_FILE.fullmatch(path.name) for path in self.directory.iterdir())
+        return tuple(sorted(int(match.group(1)) for match in matches if match))
+
+    def path(self, version: int) -> Path:
+        """The file of a version."""
+        return self.directory / f"v{version:06d}.duckdb"
+
+    def latest(self) -> int:
+        """The newest version, or an error that says to prepare one."""
+        found = self.versions()
+        if not found:
+            raise PreparationError("not-prepared", "the data set has no prepared version", hint="run prepare first")
+        return found[-1]
+
+    def next_version(self) -> int:
+        """A number no version ever had: a counter, kept even when versions are retired."""
+        counter = self.directory / "versions"
+        used = int(counter.read_text()) if counter.exists() else 0
+        return max((used, *self.versions())) + 1
+
+    def remember(self, version: int) -> None:
+        """Note that a version number is used."""
+        counter = self.directory / "versions"
+        partial = counter.with_suffix(".partial")
+        partial.write_text(f"{version}\n")
+        os.replace(partial, counter)
+
+    def retire(self, version: int) -> None:
+        """Delete the rows of a version. Its charges stay in the ledger, and its number is not used again."""
+        if version not in self.versions():
+            raise PreparationError("no-such-version", f"there is no version {version}")
+        self.path(version).unlink()
