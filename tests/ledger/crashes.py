@@ -38,6 +38,8 @@ class Report:
     """Steps at which a process killed itself."""
     points_missed: set[Point] = field(default_factory=set)
     kills_from_outside: int = 0
+    journals_left: int = 0
+    """Kills after which the next process had a half-made transaction to undo (or the other one was in the middle of its own)."""
     events: Counter[str] = field(default_factory=Counter)
     codes: Counter[str] = field(default_factory=Counter)
 
@@ -126,6 +128,7 @@ def race(
                     ended = racer.send(keys=asked, order=order, kill=point)
                 with lock:
                     report.kills += ended["killed"]
+                    report.journals_left += ended["killed"] and ended["journal"]
                     if ended["killed"] and pause is None:
                         report.points.add(point)
                     elif ended["killed"]:
@@ -142,6 +145,26 @@ def race(
     finally:
         for racer in racers:
             racer.close()
+    examine(directory, budget, report)
+    return report
+
+
+def stampede(
+    directory: Path,
+    budget: Budget,
+    *,
+    units: tuple[int, int],
+    crowd: list[list[str]],
+    package: str = "lapwing.ledger",
+    code: Path | None = None,
+) -> Report:
+    """As many processes as there are lists of keys, all at once; then the oracle looks."""
+    report = Report()
+    racer = Racer(directory, package=package, units=units, code=code)
+    try:
+        racer.send(crowd=crowd, order=SAFE)
+    finally:
+        racer.close()
     examine(directory, budget, report)
     return report
 

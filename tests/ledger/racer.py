@@ -1,7 +1,8 @@
 """A process that asks a ledger, and is killed while it does. Run as a script by ``tests.ledger.crashes``.
 
 ``python racer.py PACKAGE DIRECTORY LOSS_UNIT DELTA_UNIT`` reads one JSON command a line, forks a child that carries it out, and answers how
-the child ended. The child kills itself with SIGKILL at the step it was told, or the parent kills it after so many milliseconds.
+the child ended. The child kills itself with SIGKILL at the step it was told, or the parent kills it after so many seconds. A command with
+``crowd`` forks a child for each list of keys in it, and lets all of them loose at once when each has opened the ledger.
 
 A *step* is a mark in this file or the start of an SQL statement (SQLite's own trace), counted within each phase of each request, so every
 gap between two statements can be hit. What the child does is appended to a log with one system call an event; a killed process cannot
@@ -17,6 +18,7 @@ import signal
 import sqlite3
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -34,6 +36,10 @@ def main() -> None:
         importlib.import_module(f"{package}.{name}")
     for line in sys.stdin:
         command = json.loads(line)
+        if "crowd" in command:
+            release_crowd(command, lambda one: Child(package, directory, loss_unit, delta_unit, one))
+            print("{}", flush=True)
+            continue
         pid = os.fork()
         if pid == 0:
             Child(package, directory, loss_unit, delta_unit, command).run()
@@ -41,8 +47,28 @@ def main() -> None:
             time.sleep(command["kill_after_seconds"])
             os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
-        ended = {"killed": os.WIFSIGNALED(status), "exit": os.WEXITSTATUS(status) if os.WIFEXITED(status) else None}
+        ended = {"killed": os.WIFSIGNALED(status), "journal": Path(f"{ledger_path(directory)}-journal").exists()}
         print(json.dumps(ended), flush=True)
+
+
+def release_crowd(command: Command, make: Callable[[Command], Child]) -> None:
+    ready_read, ready_write = os.pipe()
+    start_read, start_write = os.pipe()
+    pids = []
+    for keys in command["crowd"]:
+        pid = os.fork()
+        if pid == 0:
+            os.close(start_write)
+            make({"keys": keys, "order": command["order"], "ready": ready_write, "start": start_read}).run()
+        pids.append(pid)
+    os.close(start_read)
+    for _ in pids:
+        os.read(ready_read, 1)
+    os.close(start_write)  # the end of the pipe is the starting shot
+    os.close(ready_read)
+    os.close(ready_write)
+    for pid in pids:
+        os.waitpid(pid, 0)
 
 
 class Child:
@@ -92,6 +118,9 @@ class Child:
         ledger = self.local.LocalLedger.open(
             ledger_path(self.directory), source_id=SOURCE, source_fingerprint=FINGERPRINT, home=self.directory / "home"
         )
+        if "start" in self.command:
+            os.write(self.command["ready"], b"r")
+            os.read(self.command["start"], 1)
         for number, key in enumerate(self.command["keys"]):
             self.ask(ledger, number, key)
         self.enter(0, "disconnect")

@@ -25,6 +25,7 @@ def test_kill_at_every_step(tmp_path: Path) -> None:
     assert report.violations == Counter()
     assert report.kills >= 300 and report.kills_from_outside >= 20
     assert report.points_missed == set()
+    assert report.journals_left >= 20
     assert {phase for _, phase, _ in report.points} == {"open", "reserve", "run", "commit", "send", "disconnect"}
     assert set(report.codes) <= PROTOCOL_CODES - {"budget-exceeded"}
     assert report.events["answer"] >= 50

@@ -264,6 +264,7 @@ class LocalLedger:
         self._require_own_process()
         with self._database.write() as connection:
             book.append(connection, book.read_state(connection), kind=kind, detail=detail)
+        self._anchor()
 
     def _set_closed(self, closed: bool, reason: str) -> None:
         limits.require_detail(reason)
@@ -287,7 +288,6 @@ class LocalLedger:
                 self._connect(override_reason=None)
 
     def _connect(self, *, override_reason: str | None) -> None:
-        self._worker = current_worker()
         self._database = open_database(self._path, LEDGER_FORMAT)
         try:
             self._registry = registry.open_registry(self._home)
@@ -300,6 +300,7 @@ class LocalLedger:
         except BaseException:
             self._database.close()
             raise
+        self._worker = current_worker()  # last: until then, whoever uses this object in a new process connects again
 
     def _check(self, override_reason: str | None) -> None:
         """The ledger agrees with itself and with the registry, or the owner takes what does not agree upon himself."""
@@ -307,18 +308,21 @@ class LocalLedger:
             state = book.verified_state(connection)
         if state.source_id != self._source_id:
             raise LedgerError("ledger-source-mismatch", "the ledger belongs to another source", hint="open the ledger of this source")
+        # The registry is read first: the ledger may go on meanwhile, and being ahead of its anchor is no disagreement.
+        with self._registry.read() as registered, self._database.read() as connection:
+            problems = self._disagreements(registered, connection)
+        if problems and override_reason is None:
+            raise problems[0]
+        if problems:
+            self._override(f"{', '.join(problem.code for problem in problems)}: {override_reason}")
+
+    def _override(self, detail: str) -> None:
+        """The owner's act, written into the ledger and then into the registry; after a crash between the two it is to be repeated."""
         with self._registry.write() as registered:
-            with self._database.read() as connection:
-                problems = self._disagreements(registered, connection)
-            if not problems:
-                return
-            if override_reason is None:
-                raise problems[0]
-            detail = f"{', '.join(problem.code for problem in problems)}: {override_reason}"
+            anchor = registry.find_anchor(registered, self._source_id)
             with self._database.write() as connection:
-                anchor = registry.find_anchor(registered, self._source_id)
                 state = book.append(connection, book.read_state(connection), kind=Kind.OVERRIDE, detail=detail)
-                if any(problem.code == "ledger-rolled-back" for problem in problems) and anchor is not None:
+                if anchor is not None and anchor.ledger_id == state.ledger_id and book.head_at(connection, anchor.entries) != anchor.head:
                     state = _restored(connection, state, anchor)
             anchor = registry.anchor_of(state, self._path)
             registry.put_anchor(registered, anchor)

@@ -1,0 +1,20 @@
+"""The ledger against a pure model, over random histories of several processes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.ledger.machine import LedgerMachine, random_walk
+
+
+@pytest.mark.slow
+def test_the_ledger_agrees_with_the_model() -> None:
+    run_state_machine_as_test(LedgerMachine, settings=settings(max_examples=50, stateful_step_count=40, deadline=None, database=None))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_the_ledger_agrees_with_the_model_on_long_walks(seed: int) -> None:
+    random_walk(seed, steps=200)
