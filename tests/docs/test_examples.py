@@ -24,8 +24,10 @@ def _pages() -> list[Path]:
 
 @pytest.mark.parametrize("page", _pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The examples of one page run in order, in one namespace and in an empty directory."""
-    monkeypatch.chdir(tmp_path)
+    """The examples of one page run in order, in one namespace, in an empty directory and with a registry of their own."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("LAPWING_HOME", str(tmp_path / "home"))
     examples = list(_document(page).examples())
     assert len(examples) >= page.read_text(encoding="utf-8").count("```python")
     for example in examples:
