@@ -1,5 +1,7 @@
 """Two processes race on one ledger and are killed at every step; an oracle then compares what clients saw with what was charged.
 
+``python -m tests.ledger.crashes KILLS DIRECTORY`` runs a long campaign.
+
 The oracle trusts neither the ledger's code nor its state row: it reads the charges from the file and adds them up itself.
 """
 
@@ -20,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from lapwing.kernel.accounting import Budget
-from tests.ledger.support import ledger_path
+from tests.ledger.support import approximate_budget, ledger_path, new_ledger
 
 ROOT = Path(__file__).parents[2]
 SAFE = "reserve, read, commit, send"
@@ -120,7 +122,7 @@ def race(
                     if report.kills >= kills and not (every_step and missed):
                         return
                     asked = [keys.take() for _ in range(3)]
-                    point = generator.choice(missed or points)
+                    point = generator.choice(missed if every_step and missed else points)
                     pause = generator.uniform(0.0, 0.02) if generator.random() < outside_share else None
                 if pause is not None:
                     ended = racer.send(keys=asked, order=order, kill_after_seconds=pause)
@@ -207,3 +209,25 @@ def examine(directory: Path, budget: Budget, report: Report) -> None:
     report.violations["one key, two permits"] += sum(len(found) > 1 for found in permits.values())
     report.violations["left reserved"] += sum(state == "reserved" for found in charges.values() for _, state, _ in found)
     report.violations = +report.violations
+
+
+def campaign(kills: int, directory: Path) -> None:
+    """Races of 200 kills, each on a new ledger with another seed and another budget, until there were this many kills; prints the sums."""
+    totals, violations = Counter[str](), Counter[str]()
+    for seed in itertools.count(1000):
+        place = directory / str(seed)
+        place.mkdir()
+        budget = approximate_budget()
+        units = (budget.loss_total // (30 * 4 ** (seed % 4)), budget.delta_total // (10 * 4 ** (seed % 3)))
+        new_ledger(place, budget=budget).disconnect()
+        report = race(place, budget, units=units, kills=200, seed=seed, outside_share=0.1 * (seed % 8))
+        totals.update(report.events)
+        totals.update({"kills": report.kills, "from outside": report.kills_from_outside, "journals left": report.journals_left})
+        violations.update(report.violations)
+        print(dict(totals), dict(violations), flush=True)
+        if totals["kills"] >= kills:
+            return
+
+
+if __name__ == "__main__":
+    campaign(int(sys.argv[1]), Path(sys.argv[2]))

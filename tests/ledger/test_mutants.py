@@ -106,7 +106,7 @@ def test_the_stampede_sees_a_decision_on_a_stale_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mutant", mutants.STOPPED_BY_THE_FILE, ids=lambda mutant: mutant.name)
 def test_the_file_stops_a_mistake_of_the_code_alone(mutant: Mutant, tmp_path: Path) -> None:
     """What is left reserved because it can be neither refunded nor settled is spent all the same."""
-    report = mutant_race(mutant, tmp_path, kills=30)
+    report = mutant_race(mutant, tmp_path, kills=20)
     assert set(report.violations) <= {"left reserved"}
     assert report.events["permit"] > 0
 
