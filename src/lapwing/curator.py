@@ -6,8 +6,10 @@ after the reservation forfeits the charge; a fault of the engine is an incident 
 
 from __future__ import annotations
 
+import math
 import secrets
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,13 +20,16 @@ from lapwing.encoding import decode, encode
 from lapwing.engines.base import Progress, Snapshot, silent
 from lapwing.engines.duckdb import DuckDBSnapshot, prepare_snapshot, stored_text
 from lapwing.engines.versions import VersionStore
-from lapwing.errors import Incident, PreparationError
+from lapwing.errors import BudgetRefused, Incident, PreparationError
+from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
+from lapwing.kernel.laws import variance
 from lapwing.kernel.release import Released, release
 from lapwing.ledger.local import LocalLedger
 from lapwing.ledger.store import Balance, Entry, Kind, Request, StoredAnswer
+from lapwing.planning.contributions import Contributions, fitted, histogram_plan
 
 CATALOGUE_FILE = "lapwing.toml"
 
@@ -79,7 +84,32 @@ class Curator:
         if self._snapshot is not None:
             self._snapshot.close()
         self._snapshot = None
+        self._buy_statistics()
         return version
+
+    def _buy_statistics(self) -> None:
+        """Buy the histogram of rows per unit of every table that has none yet. What was bought is public and serves all later versions."""
+        known = self.store.statistics()
+        wanted = [table for table in self.facts.tables if self.facts.table(table).rows_per_unit_max > 1 and table not in known]
+        budget, share = self.declaration.budget(), self.declaration.declared_budget.statistics_share
+        if not wanted or not share:
+            return
+        loss = Fraction(int(budget.loss_total * share / len(wanted)), LOSS_UNITS)
+        for table in wanted:
+            plan = histogram_plan(table, self.facts, loss=loss)
+            try:
+                released, _ = self.answer(plan, summary=f"statistics: rows per unit of {table}", analyst="owner")
+            except BudgetRefused:
+                continue
+            column = released.tables[0].columns[0]
+            edges = [group[0] for group in released.tables[0].groups]
+            known[table] = {"edges": edges, "noisy": list(column.values), "deviation": math.sqrt(variance(column.law))}
+            self.store.save_statistics(known)
+
+    def contributions(self) -> dict[str, Contributions]:
+        """What was bought about rows per unit, by table."""
+        known = self.store.statistics()
+        return {table: fitted(item["edges"], item["noisy"], item["deviation"]) for table, item in known.items()}
 
     def retire(self, version: int) -> None:
         """Delete a version's rows; its charges stay."""
@@ -185,6 +215,7 @@ class Curator:
     def answer(self, plan: Plan, *, summary: str, analyst: str = "local", request_id: str | None = None) -> tuple[Released, bool]:
         """The release of a plan, and whether it was free because the very same plan was answered before."""
         certified = self.preview(plan)
+        self.snapshot.check(certified)
         stored = self.ledger.find(certified.digest)
         if stored is not None:
             return decode(stored.payload), True

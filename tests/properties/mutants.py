@@ -185,7 +185,10 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("one chosen owner of shared children", ((prepare, "_links", _one_owner),)),
     Mutant("private join without the unit", ((relations, "unit_equality", lambda left, right: "TRUE"),)),
     Mutant("one row per unit not enforced", ((prepare, "cap_predicate", lambda cap: "TRUE"), (prepare, "rank_of", lambda w: "1"))),
-    Mutant("units merged by clamping", ((prepare, "unit_value", lambda raw, domain, d: f"least({_UNIT_VALUE(raw, domain, d)}, 3)"),)),
+    Mutant(
+        "units merged by clamping",
+        ((prepare, "unit_value", lambda raw, kind, domain, d: f"least({_UNIT_VALUE(raw, kind, domain, d)}, 3)"),),
+    ),
     Mutant("known keys dropped when empty", ((release, "dense_vectors", _only_groups_with_rows),)),
     Mutant("threshold off by one", ((certify, "least_threshold", _threshold_one_lower),)),
     Mutant("threshold for one group of several", ((certify, "least_threshold", _threshold_for_one_group),)),

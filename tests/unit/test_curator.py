@@ -23,7 +23,13 @@ from lapwing.testing.worlds import declare, random_world
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     declare(random_world(random.Random(4)), tmp_path / "data", neighbours="unbounded", delta='"2^-30"')
+    _set(tmp_path / "data", "[tables.people]", "statistics_share = 0\n[tables.people]")
     return tmp_path / "data"
+
+
+def _set(directory: Path, old: str, new: str) -> None:
+    catalogue = directory / "lapwing.toml"
+    catalogue.write_text(catalogue.read_text().replace(old, new, 1))
 
 
 def _open(directory: Path) -> Curator:
@@ -144,3 +150,15 @@ def test_a_failed_preparation_leaves_the_old_version(directory: Path) -> None:
         assert curator.store.versions() == (1,)
         assert not list((directory / ".lapwing").glob("*.partial"))
         curator.answer(_plan(curator), summary="still answers")
+
+
+def test_statistics_are_bought_once_and_serve_later_versions(directory: Path) -> None:
+    _set(directory, "statistics_share = 0", "statistics_share = 0.1")
+    with _open(directory) as curator:
+        curator.prepare()
+        balance = curator.balance()
+        assert 0.09 < balance.spent.loss / balance.budget.loss_total <= 0.1
+        assert set(curator.contributions()) == {"visits", "drugs"}, "one row per unit needs no histogram"
+        curator.prepare()
+        assert curator.balance().spent == balance.spent
+        assert sum(entry.kind == "reserve" for entry in curator.history()) == 2

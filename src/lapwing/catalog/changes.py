@@ -100,6 +100,8 @@ def _budget(old: BudgetDecl, new: BudgetDecl) -> list[Change]:
         # Were they to move, the rho of one time and the delta for keys of another could add up to more than was promised at any time.
         where = "budget.delta" if old.delta != new.delta else "budget.delta_keys_share"
         changes.append(_override(where, "delta and its two parts are fixed when the ledger is made"))
+    if old.statistics_share != new.statistics_share:
+        changes.append(_keeps("budget.statistics_share", "it is read when statistics are next bought"))
     return changes
 
 

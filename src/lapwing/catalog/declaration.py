@@ -126,6 +126,8 @@ class BudgetDecl:
     epsilon: Fraction
     delta: Fraction
     delta_keys_share: Fraction
+    statistics_share: Fraction
+    """Part of the loss that preparation spends once on histograms of rows per unit, from which bounds are chosen."""
     ceiling_epsilon: Fraction
 
     @property

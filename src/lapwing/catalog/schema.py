@@ -76,6 +76,7 @@ class BudgetModel(Model):
     delta: Exact = Fraction(1, 2**40)
     ceiling: CeilingModel | None = None
     delta_keys_share: Exact | None = None
+    statistics_share: Exact | None = None
 
 
 class DefaultsModel(Model):

@@ -19,7 +19,7 @@ def exact_table(result: pa.Table, query: RenderedQuery) -> ExactTable:
     keys = len(query.key_domains)
     if result.num_columns != keys + query.vectors + int(query.discovered):
         raise TypeError("unexpected number of columns")
-    decoded = [_keys(result.column(i), domain) for i, domain in enumerate(query.key_domains)]
+    decoded = [key_values(result.column(i), domain) for i, domain in enumerate(query.key_domains)]
     groups: Sequence[tuple[Value, ...]] = list(zip(*decoded, strict=True)) if decoded else [()] * result.num_rows
     vectors = [_integers(result.column(keys + i)) for i in range(query.vectors)]
     units = _integers(result.column(keys + query.vectors)) if query.discovered else None
@@ -34,7 +34,8 @@ def _integers(column: pa.ChunkedArray) -> list[int]:
     return integers
 
 
-def _keys(column: pa.ChunkedArray, domain: Domain) -> list[Value]:
+def key_values(column: pa.ChunkedArray, domain: Domain) -> list[Value]:
+    """Key values of a result column."""
     convert = _converter(domain)
     match domain:
         case DateDomain():

@@ -25,6 +25,10 @@ class Snapshot(Protocol):
         """The public facts of this version."""
         ...
 
+    def check(self, certified: Certified) -> None:
+        """Refuse, before anything is charged, what this snapshot cannot run."""
+        ...
+
     def run(self, certified: Certified) -> Exact:
         """Run a certified plan. Raises Incident, and nothing else, on any fault of the engine."""
         ...

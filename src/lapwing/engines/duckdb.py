@@ -22,9 +22,10 @@ from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.arrow import exact_table
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table
-from lapwing.engines.render.dialect import quoted, standard_text_literal
+from lapwing.engines.render.dialect import quoted
 from lapwing.engines.render.duckdb import DUCKDB
 from lapwing.engines.render.queries import RenderedQuery, render_plan
+from lapwing.engines.sources import source_reader
 from lapwing.errors import Incident, PreparationError
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.domains import TextDomain
@@ -106,10 +107,7 @@ def write_tables(
 
 
 def _source(connection: duckdb.DuckDBPyConnection, declaration: Declaration, table: TableDecl | PublicDecl) -> SourceTable:
-    path = standard_text_literal(declaration.source_path(table))
-    reader = (
-        f"read_csv({path}, all_varchar = true, header = true)" if table.source.endswith((".csv", ".csv.gz")) else f"read_parquet({path})"
-    )
+    reader = source_reader(declaration.source_path(table))
     described = connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()
     return SourceTable(reader, {str(row[0]): str(row[1]).split("(")[0] for row in described})
 
@@ -125,8 +123,7 @@ def _public_values(connection: duckdb.DuckDBPyConnection, public: PublicDecl, se
 
 
 def _check_rows_max(connection: duckdb.DuckDBPyConnection, table: TableDecl) -> None:
-    found = connection.execute(f"SELECT COUNT(*) FROM {quoted(table.name)}").fetchone()
-    if found is None or found[0] > table.rows_max:
+    if connection.execute(f"SELECT COUNT(*) FROM {quoted(table.name)}").fetchall()[0][0] > table.rows_max:
         raise PreparationError("rows-max", f"table {table.name!r} has more rows than its declared rows_max", hint="raise rows_max")
 
 
@@ -167,10 +164,15 @@ class DuckDBSnapshot:
         """The public facts of this version, from the declaration stored in it."""
         return self._facts
 
-    def run(self, certified: Certified) -> Exact:
-        """Run every query of the plan; any fault of the engine becomes the one opaque Incident."""
+    def check(self, certified: Certified) -> None:
+        """Refuse what cannot be run, before anything is charged: a plan of another version, or one that cannot be rendered."""
         if certified.facts != self._facts:
             raise PreparationError("version-mismatch", "the plan was certified for another version")
+        render_plan(certified, DUCKDB)
+
+    def run(self, certified: Certified) -> Exact:
+        """Run every query of the plan; any fault of the engine becomes the one opaque Incident."""
+        self.check(certified)
         rendered = render_plan(certified, DUCKDB)
         timer = threading.Timer(self._settings.query_timeout_seconds, self._connection.interrupt)
         failed = False
@@ -185,7 +187,7 @@ class DuckDBSnapshot:
                 timer.cancel()
         if failed:
             raise Incident()
-        return Exact(tables)
+        return Exact(tables, digest=certified.digest)
 
     def _table(self, query: RenderedQuery) -> ExactTable:
         parameters = [self._salt] if query.salted else []
@@ -213,8 +215,7 @@ def _locked_connection(path: Path, settings: Settings) -> duckdb.DuckDBPyConnect
     except duckdb.Error as error:
         raise PreparationError("snapshot-unreadable", "the snapshot cannot be opened", hint="prepare the data set again") from error
     # Two connections of one process to one file share a database, and so a configuration that is already locked.
-    locked = connection.execute("SELECT current_setting('lock_configuration')").fetchone()
-    if locked is None or not locked[0]:
+    if not connection.execute("SELECT current_setting('lock_configuration')").fetchall()[0][0]:
         connection.execute("SET TimeZone = 'UTC'")
         _lock_down(connection)
     return connection
@@ -227,10 +228,10 @@ def _lock_down(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _stored_meta(connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     try:
-        row = connection.execute(f"SELECT body FROM {META}").fetchone()
+        rows = connection.execute(f"SELECT body FROM {META}").fetchall()
     except duckdb.Error as error:
         raise PreparationError("snapshot-unreadable", "the file is not a snapshot", hint="prepare the data set again") from error
-    meta: dict[str, Any] = json.loads(row[0]) if row is not None else {}
+    meta: dict[str, Any] = json.loads(rows[0][0]) if rows else {}
     if meta.get("format") != SNAPSHOT_FORMAT:
         raise PreparationError("snapshot-format", "the snapshot has another format version", hint="prepare the data set again")
     return meta

@@ -46,6 +46,9 @@ _INTEGER_TYPES = frozenset(
 )
 
 
+_FRACTIONAL_TYPES = frozenset(("FLOAT", "DOUBLE", "DECIMAL"))
+
+
 def sanitised(raw: str, source_type: str, domain: Domain, *, other: str | None, dialect: Dialect) -> str:
     """SQL of one clean value: inside ``domain`` or NULL, whatever the source holds, and never an error."""
     match domain:
@@ -91,13 +94,19 @@ def _between(value: str, lo: str, hi: str) -> str:
     return f"(CASE WHEN {value} BETWEEN {lo} AND {hi} THEN {value} END)"
 
 
-def unit_value(raw: str, domain: Domain, dialect: Dialect) -> str:
-    """SQL of a unit or link key. Bounds do not apply: clamping would merge two units into one."""
+def unit_value(raw: str, source_type: str, domain: Domain, dialect: Dialect) -> str:
+    """SQL of a unit or link key. Two different source values never become one: bounds do not apply, and a value that does not come back
+    from the conversion unchanged (1.4, '01') is NULL, so its row has no unit and is left out.
+    """
     match domain:
         case KeyDomain(text=True) | TextDomain():
             return dialect.try_cast(raw, dialect.text)
         case _:
-            return dialect.try_cast(raw, dialect.integer)
+            value = dialect.try_cast(raw, dialect.integer)
+            if source_type in _INTEGER_TYPES:
+                return value
+            back, given = (value, raw) if source_type in _FRACTIONAL_TYPES else (f"CAST({item} AS {dialect.text})" for item in (value, raw))
+            return f"(CASE WHEN {back} = {given} THEN {value} END)"
 
 
 def row_bytes(columns: Mapping[str, Domain], alias: str, dialect: Dialect) -> str:
@@ -220,4 +229,4 @@ def _links(column: str, path: UnitPath, declaration: Declaration, sources: Mappi
 
 def _link_key(declared: TableDecl, column: str, source: SourceTable, dialect: Dialect) -> str:
     found = declared.column(column)
-    return unit_value(_raw(found, source)[0], found.domain, dialect)
+    return unit_value(*_raw(found, source), found.domain, dialect)

@@ -2,6 +2,7 @@
 
     .lapwing/ranking.key      the secret that orders rows within a unit; readable by the owner only; made once, kept over all versions
     .lapwing/v000001.duckdb   one file per version; written whole or not at all
+    .lapwing/statistics.json  noisy statistics bought at preparation (released values)
     .lapwing/ledger.sqlite    the ledger (see lapwing.ledger)
 
 The ranking key decides which rows of a unit survive the cap. Its secrecy stops somebody from writing rows that are sure to survive; the
@@ -10,10 +11,12 @@ guarantee does not rest on it. Losing it is no breach: the next version then ord
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
 from pathlib import Path
+from typing import Any
 
 from lapwing.errors import PreparationError
 
@@ -77,6 +80,19 @@ class VersionStore:
         partial = counter.with_suffix(".partial")
         partial.write_text(f"{version}\n")
         os.replace(partial, counter)
+
+    def statistics(self) -> dict[str, Any]:
+        """Noisy statistics bought so far, by table: released values, so public."""
+        path = self.directory / "statistics.json"
+        found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        return found
+
+    def save_statistics(self, statistics: dict[str, Any]) -> None:
+        """Keep bought statistics for later versions."""
+        path = self.directory / "statistics.json"
+        partial = path.with_suffix(".partial")
+        partial.write_text(json.dumps(statistics, indent=1))
+        os.replace(partial, path)
 
     def retire(self, version: int) -> None:
         """Delete the rows of a version. Its charges stay in the ledger, and its number is not used again."""

@@ -42,6 +42,8 @@ from lapwing.kernel.thresholds import least_threshold
 _SEAL = object()
 SQUARE_LIMIT = 2**126
 """Sums of squares in clipping stay below this, inside 128-bit integers."""
+BITS_MAX = 40
+"""Finest grid of weights and clipped cells."""
 CELLS_MAX = 10_000_000
 """Most known groups a query may list."""
 
@@ -124,6 +126,8 @@ def _certify_query(query: Query, facts: Facts) -> CertifiedQuery:
     names = [vector.name for vector in query.vectors] + [name for name, _ in query.keys]
     if len(set(names)) != len(names):
         raise Refused("column-name", "two output columns have the same name")
+    if isinstance(query.bounding, Weighted | Clipped) and not 0 <= query.bounding.bits <= BITS_MAX:
+        raise Refused("bound-missing", f"a finer grid has from 0 to {BITS_MAX} bits")
     per_unit = groups_per_unit(query, shape, cells)
     vectors = tuple(_certify_vector(vector, query, shape, facts, cells, per_unit) for vector in query.vectors)
     return CertifiedQuery(query, shape, per_unit, vectors, _certify_keys(query, facts, per_unit))
@@ -136,6 +140,9 @@ def _check_groups(query: Query, shape: Shape) -> int | None:
         if kind_of(domain) is Kind.KEY:
             hint = "aggregate per unit inside a subquery"
             raise Refused("groups-by-unit", f"grouping by the identifier {name!r} would publish it", hint=hint)
+        if isinstance(domain, RealDomain) and domain.steps is None and isinstance(query.bounding, Grouped):
+            # 0.0 and -0.0 are one group but two texts: which of a unit's groups are kept would depend on the engine's threads.
+            raise Refused("groups-by-real", f"a unit's groups cannot be chosen by the computed real number {name!r}")
         if isinstance(domain, RealDomain) and isinstance(query.groups, DiscoveredGroups):
             hint = "bin it, for example with FLOOR"
             raise Refused("groups-by-real", f"grouping by the real number {name!r} needs known groups", hint=hint)
@@ -186,6 +193,8 @@ def _certify_vector(vector: Vector, query: Query, shape: Shape, facts: Facts, ce
     if isinstance(vector.measure, UnitCount | DistinctCount):
         bits = 0
     bound = _bound(vector, row, query, shape, facts, per_unit).within(cells)
+    if bound.l1 >= INTEGER_LIMIT:
+        raise Refused("range-too-wide", f"one unit could move the column {vector.name!r} by more than 62 bits hold")
     _check_overflow(vector, row, bits, query, shape)
     return CertifiedVector(vector, bound, _loss(vector.law, facts, bound), step / 2**bits, rounding)
 
@@ -239,15 +248,15 @@ def _bound(vector: Vector, row: RowRange, query: Query, shape: Shape, facts: Fac
         case Ranked(), None:
             return bounds_table.rows_weighing(neighbours, weight=rows, row=row)
         case Weighted(weight_rows, bits), None:
-            if not shape.weighable or weight_rows < 1 or not 0 <= bits <= 40 or isinstance(query.groups, DiscoveredGroups):
+            if not shape.weighable or weight_rows < 1 or isinstance(query.groups, DiscoveredGroups):
                 raise Refused("weights-unsound", "row weights need known groups and rows of one prepared table, without joins that fan out")
             return bounds_table.rows_weighing(neighbours, weight=weight_rows << bits, row=row)
-        case Clipped(bits), (Cap() | Follow()):
-            if not isinstance(query.groups, KnownGroups) or not 0 <= bits <= 40:
+        case Clipped(), (Cap() | Follow()):
+            if not isinstance(query.groups, KnownGroups):
                 raise Refused("clipped-known-groups", "clipping needs known groups: discovered ones would cost delta many times over")
             norm, cells = _norm(vector, row, query), len(query.groups.groups)
             return bounds_table.clipped(neighbours, norm=norm, cells=cells, non_negative=row.non_negative)
-        case Grouped(groups), Cap(limit) if limit >= 1 and groups >= 1:
+        case Grouped(groups), Cap(limit) if 1 <= limit < INTEGER_LIMIT and groups >= 1:
             return bounds_table.grouped(neighbours, groups=per_unit, cell=limit, non_negative=row.non_negative)
         case _:
             raise Refused("bound-missing", "the bound of an output column does not fit the bounding plan")
@@ -261,7 +270,7 @@ def _no_bound(vector: Vector) -> None:
 def _norm(vector: Vector, row: RowRange, query: Query) -> int:
     """Largest norm of a unit's clipped vector; a sum that follows a count has at most the count's norm times the largest row value."""
     match vector.bound:
-        case Cap(limit) if limit >= 1:
+        case Cap(limit) if 1 <= limit < INTEGER_LIMIT:
             return limit
         case Follow(name):
             leader = next((v for v in query.vectors if v.name == name), None)

@@ -2,7 +2,7 @@
 
 A domain is a promise made by preparation (for columns) or by the propagation rules in ``functions`` (for expressions): every value is
 inside it, for any data. Bounds are exact. Real numbers live on a public grid: a stored real column holds integers k that stand for
-k / ``steps``, so its sums are integer sums.
+k / ``steps``, so its sums are integer sums. A computed real is a double, and its domain holds the double that the engine computes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ INTEGER_LIMIT = 2**62
 
 DOUBLE_EXACT_LIMIT = 2**52
 """Grid integers stay below this, where doubles still resolve halves."""
+
+REAL_LIMIT = Fraction(2**300)
+"""Reals above this are refused, so that no double can overflow."""
 
 
 class Kind(Enum):
@@ -51,7 +54,10 @@ class IntegerDomain:
 
 @dataclass(frozen=True, slots=True)
 class RealDomain:
-    """Real numbers from ``lo`` to ``hi``; ``steps`` per 1 when they are stored on a grid, None for a computed expression."""
+    """Real numbers from ``lo`` to ``hi``; ``steps`` per 1 when they are stored on a grid, None for a computed expression.
+
+    A declared end need not lie on the grid; the values then end at the grid point nearest to it (see ``bounds``).
+    """
 
     lo: Fraction
     hi: Fraction
@@ -128,14 +134,31 @@ def is_numeric(domain: Domain) -> bool:
 
 
 def bounds(domain: Domain) -> tuple[Fraction, Fraction]:
-    """Ends of a numeric domain."""
+    """Least and greatest value of a numeric domain. On a grid these are grid points: 0.9 on a grid of whole numbers is stored as 1."""
     match domain:
         case IntegerDomain(lo, hi):
             return Fraction(lo), Fraction(hi)
+        case RealDomain(lo, hi, steps=int(steps)):
+            return Fraction(grid_integer(lo, steps), steps), Fraction(grid_integer(hi, steps), steps)
         case RealDomain(lo, hi):
             return lo, hi
         case _:
             raise Refused("type-mismatch", f"a number is needed here, not a {kind_of(domain).value}")
+
+
+def nearest_double(value: Fraction) -> Fraction:
+    """The double nearest to a value of at most ``REAL_LIMIT``, halves to even: what IEEE arithmetic makes of an exact result.
+
+    Monotone: so it maps the ends of an interval to the ends of an interval that holds every rounded value.
+    """
+    return Fraction(value.numerator / value.denominator)  # the division of two Python integers is correctly rounded
+
+
+def double_bounds(domain: Domain) -> tuple[Fraction, Fraction]:
+    """Ends of a numeric domain whose values are read as doubles, as the renderer reads them: k / steps is two rounded steps."""
+    lo, hi = bounds(domain)
+    steps = (domain.steps if isinstance(domain, RealDomain) else None) or 1
+    return nearest_double(nearest_double(lo * steps) / steps), nearest_double(nearest_double(hi * steps) / steps)
 
 
 def union(left: Domain, right: Domain) -> Domain:
@@ -156,9 +179,9 @@ def union(left: Domain, right: Domain) -> Domain:
         case KeyDomain(text=a), KeyDomain(text=b) if a == b:
             return KeyDomain(nullable, a)
         case ((IntegerDomain() | RealDomain()), (IntegerDomain() | RealDomain())):
-            (a_lo, a_hi), (b_lo, b_hi) = bounds(left), bounds(right)
             steps = left.steps if isinstance(left, RealDomain) and isinstance(right, RealDomain) and left.steps == right.steps else None
-            return RealDomain(min(a_lo, b_lo), max(a_hi, b_hi), nullable, steps)
+            ends = [bounds(side) if steps else double_bounds(side) for side in (left, right)]
+            return RealDomain(min(lo for lo, _ in ends), max(hi for _, hi in ends), nullable, steps)
         case _:
             raise Refused("type-mismatch", f"{kind_of(left).value} and {kind_of(right).value} cannot be mixed")
 

@@ -12,13 +12,15 @@ class Exact:
     """Exact integers of all queries of a plan: secret until noise is added.
 
     ``tables`` holds, per query, the groups the engine found, one list of integers per vector, and the number of units of each group (only
-    for discovered groups). The text form is constant and pickling is refused, so a log line or a crash report cannot carry a value.
+    for discovered groups); ``digest`` names the plan they belong to. The text form is constant and pickling is refused, so a log line or
+    a crash report cannot carry a value.
     """
 
-    __slots__ = ("_tables",)
+    __slots__ = ("_digest", "_tables")
 
-    def __init__(self, tables: Sequence[ExactTable]) -> None:
+    def __init__(self, tables: Sequence[ExactTable], *, digest: str) -> None:
         self._tables = tuple(tables)
+        self._digest = digest
 
     def __repr__(self) -> str:
         return "<Exact: redacted>"

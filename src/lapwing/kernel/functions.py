@@ -1,59 +1,58 @@
 """One domain rule per scalar function: which argument kinds it takes and what interval its result lies in.
 
-Guarantee of every rule: if each argument lies in its domain, the exact result lies in the returned domain, and integer results stay
-below ``INTEGER_LIMIT`` (else the expression is refused). Doubles may leave the interval by rounding: a sum clamps again as an integer.
-A result outside a function's mathematical domain (x/0, ln of 0) is NULL. Proof: docs/proofs/intervals.md.
+Guarantee of every rule: if each argument lies in its domain, then the value *the engine computes* lies in the returned domain, and integer
+results stay below ``INTEGER_LIMIT`` (else the expression is refused). For integers and dates that is the exact result. For reals it is the
+double: +, -, *, / and square roots are the exact result rounded to the nearest double, and rounding is monotone, so rounding the ends of
+the exact interval gives an interval that holds every rounded result. ``LN`` and ``EXP`` get a margin (``LIBRARY_ERROR``) instead.
+
+That the ends hold for doubles carries weight: FLOOR, SIGN and comparisons with the smallest divisor turn a last-bit excess into a whole
+integer or a NULL. A result outside a function's mathematical domain (x/0, ln of 0) is NULL. Proof: docs/proofs/intervals.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import TypeAlias
 
 from lapwing.errors import Refused
-from lapwing.kernel import calendar
+from lapwing.kernel.date_functions import DATE_PARTS, TRUNCATIONS, date_part, truncate
 from lapwing.kernel.domains import (
     DOUBLE_EXACT_LIMIT,
     INTEGER_LIMIT,
+    REAL_LIMIT,
     BooleanDomain,
-    DateDomain,
     Domain,
     IntegerDomain,
     Kind,
     RealDomain,
     TextDomain,
-    TimestampDomain,
     bounds,
+    double_bounds,
     grid_integer,
     is_numeric,
     kind_of,
+    nearest_double,
     union,
     with_null,
 )
 from lapwing.kernel.expressions import Expression, Function, Literal
 from lapwing.kernel.numbers import exp_upper, ln_lower, ln_upper, sqrt_upper
+from lapwing.kernel.rules import Rule, all_integer, any_null, require_count, wrong_kinds
 
-REAL_LIMIT = Fraction(2**300)
-"""Reals above this are refused, so that no double can overflow."""
 SMALLEST_DIVISOR = Fraction(1, 2**30)
 """A computed divisor smaller than this counts as zero: the quotient is NULL."""
 EXP_LIMIT = 200
 """exp takes arguments in [-EXP_LIMIT, EXP_LIMIT]; smaller ones count as -EXP_LIMIT, larger ones are refused by their interval."""
 LN_SMALLEST = -745
 """ln of the smallest positive double, rounded down."""
-
-Rule: TypeAlias = Callable[[tuple[Domain, ...], tuple[Expression, ...]], Domain]
+LIBRARY_ERROR = Fraction(1, 2**40)
+"""Most by which an engine's ``ln`` or ``exp`` may be wrong, relative to 1 + the result; real ones do 2^10 better."""
+STEPS_MAX = 10**12
+"""Finest grid an expression can be put on: its steps per 1 are an exact double, and one step is far from the smallest double."""
 
 
 def result_domain(function: Function, domains: tuple[Domain, ...], arguments: tuple[Expression, ...]) -> Domain:
     """Domain of ``function`` applied to arguments with these domains, or refuse."""
     return RULES[function](domains, arguments)
-
-
-def _wrong(function: str, domains: tuple[Domain, ...]) -> Refused:
-    given = ", ".join(kind_of(domain).value for domain in domains)
-    return Refused("type-mismatch", f"{function} cannot take ({given})")
 
 
 def _number(lo: Fraction, hi: Fraction, *, integer: bool, nullable: bool) -> Domain:
@@ -63,20 +62,12 @@ def _number(lo: Fraction, hi: Fraction, *, integer: bool, nullable: bool) -> Dom
         return IntegerDomain(int(lo), int(hi), nullable)
     if max(abs(lo), abs(hi)) > REAL_LIMIT:
         raise Refused("range-too-wide", "a real expression could become too large", hint="narrow it with LEAST and GREATEST")
-    return RealDomain(lo, hi, nullable)
+    return RealDomain(nearest_double(lo), nearest_double(hi), nullable)
 
 
-def _any_null(domains: tuple[Domain, ...]) -> bool:
-    return any(domain.nullable for domain in domains)
-
-
-def _all_integer(domains: tuple[Domain, ...]) -> bool:
-    return all(isinstance(domain, IntegerDomain) for domain in domains)
-
-
-def _count(function: Function, domains: tuple[Domain, ...], count: int) -> None:
-    if len(domains) != count:
-        raise Refused("wrong-arguments", f"{function.value} takes {count} argument(s), not {len(domains)}")
+def _ends(domains: tuple[Domain, ...]) -> list[tuple[Fraction, Fraction]]:
+    """Ends of the numbers the engine computes with: integers among integers, else doubles."""
+    return [bounds(domain) if all_integer(domains) else double_bounds(domain) for domain in domains]
 
 
 def _logical(function: Function, least: int) -> Rule:
@@ -84,8 +75,8 @@ def _logical(function: Function, least: int) -> Rule:
         if len(domains) < least or (function is Function.NOT and len(domains) != 1):
             raise Refused("wrong-arguments", f"{function.value} takes at least {least} condition(s)")
         if not all(isinstance(domain, BooleanDomain) for domain in domains):
-            raise _wrong(function.value, domains)
-        return BooleanDomain(_any_null(domains))
+            raise wrong_kinds(function.value, domains)
+        return BooleanDomain(any_null(domains))
 
     return rule
 
@@ -98,10 +89,10 @@ def _comparable(left: Domain, right: Domain) -> bool:
 
 def _comparison(function: Function) -> Rule:
     def rule(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Domain:
-        _count(function, domains, 2)
+        require_count(function, domains, 2)
         if not _comparable(*domains):
-            raise _wrong(function.value, domains)
-        return BooleanDomain(_any_null(domains))
+            raise wrong_kinds(function.value, domains)
+        return BooleanDomain(any_null(domains))
 
     return rule
 
@@ -110,26 +101,26 @@ def _in(domains: tuple[Domain, ...], arguments: tuple[Expression, ...]) -> Domai
     if len(domains) < 2 or not all(isinstance(option, Literal) and option.value is not None for option in arguments[1:]):
         raise Refused("wrong-arguments", "IN takes a value and a list of constants")
     if not all(_comparable(domains[0], option) for option in domains[1:]):
-        raise _wrong("in", domains)
+        raise wrong_kinds("in", domains)
     return BooleanDomain(domains[0].nullable)
 
 
 def _is_null(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Domain:
-    _count(Function.IS_NULL, domains, 1)
+    require_count(Function.IS_NULL, domains, 1)
     return BooleanDomain(nullable=False)
 
 
 def _starts_with(domains: tuple[Domain, ...], arguments: tuple[Expression, ...]) -> Domain:
-    _count(Function.STARTS_WITH, domains, 2)
+    require_count(Function.STARTS_WITH, domains, 2)
     if not all(isinstance(domain, TextDomain) for domain in domains) or not isinstance(arguments[1], Literal):
-        raise _wrong("starts_with", domains)
-    return BooleanDomain(domains[0].nullable)
+        raise wrong_kinds("starts_with", domains)
+    return BooleanDomain(any_null(domains))
 
 
 def _arithmetic(function: Function) -> Rule:
     def rule(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Domain:
-        _count(function, domains, 2)
-        (a, b), (c, d) = bounds(domains[0]), bounds(domains[1])
+        require_count(function, domains, 2)
+        (a, b), (c, d) = _ends(domains)
         match function:
             case Function.ADD:
                 lo, hi = a + c, b + d
@@ -138,7 +129,7 @@ def _arithmetic(function: Function) -> Rule:
             case _:
                 corners = (a * c, a * d, b * c, b * d)
                 lo, hi = min(corners), max(corners)
-        return _number(lo, hi, integer=_all_integer(domains), nullable=_any_null(domains))
+        return _number(lo, hi, integer=all_integer(domains), nullable=any_null(domains))
 
     return rule
 
@@ -155,45 +146,46 @@ def smallest_divisor(domain: Domain) -> Fraction:
 
 
 def _divide(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Domain:
-    _count(Function.DIVIDE, domains, 2)
-    (a, b), (c, d) = bounds(domains[0]), bounds(domains[1])
-    least = smallest_divisor(domains[1])
+    require_count(Function.DIVIDE, domains, 2)
+    (a, b), (c, d) = double_bounds(domains[0]), double_bounds(domains[1])
+    least = nearest_double(smallest_divisor(domains[1]))
     divisors = [y for y in (c, d, least, -least) if c <= y <= d and abs(y) >= least]
     corners = [x / y for x in (a, b) for y in divisors] or [Fraction(0)]
     # With both signs of divisor possible the extremes are at +-least; with a of one sign and c >= 0 the corners already bound it.
-    nullable = _any_null(domains) or (c < least and d > -least)
+    nullable = any_null(domains) or (c < least and d > -least)
     return _number(min(corners), max(corners), integer=False, nullable=nullable)
 
 
 def _integer_divide(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Domain:
-    _count(Function.INTEGER_DIVIDE, domains, 2)
-    if not _all_integer(domains):
-        raise _wrong("integer division", domains)
+    require_count(Function.INTEGER_DIVIDE, domains, 2)
+    if not all_integer(domains):
+        raise wrong_kinds("integer division", domains)
     (a, b), (c, d) = bounds(domains[0]), bounds(domains[1])
     largest = max(abs(a), abs(b))
     lo = Fraction(0) if a >= 0 and c >= 0 else -largest
     if c > 0:
         largest = Fraction(int(largest) // int(c))
         lo = max(lo, -largest)
-    return _number(lo, largest, integer=True, nullable=_any_null(domains) or c <= 0 <= d)
+    return _number(lo, largest, integer=True, nullable=any_null(domains) or c <= 0 <= d)
 
 
 def _modulo(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Domain:
-    _count(Function.MODULO, domains, 2)
-    if not _all_integer(domains):
-        raise _wrong("mod", domains)
+    require_count(Function.MODULO, domains, 2)
+    if not all_integer(domains):
+        raise wrong_kinds("mod", domains)
     (a, b), (c, d) = bounds(domains[0]), bounds(domains[1])
     largest = max(max(abs(c), abs(d)) - 1, Fraction(0))
     lo = Fraction(0) if a >= 0 else -min(largest, abs(a))
     hi = Fraction(0) if b <= 0 else min(largest, b)
-    return _number(lo, hi, integer=True, nullable=_any_null(domains) or c <= 0 <= d)
+    return _number(lo, hi, integer=True, nullable=any_null(domains) or c <= 0 <= d)
 
 
 def _unary(function: Function) -> Rule:
     def rule(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Domain:
-        _count(function, domains, 1)
-        a, b = bounds(domains[0])
-        nullable, integer = domains[0].nullable, _all_integer(domains)
+        require_count(function, domains, 1)
+        in_doubles = function in (Function.SQRT, Function.LN, Function.EXP, Function.TO_REAL)
+        a, b = double_bounds(domains[0]) if in_doubles else _ends(domains)[0]
+        nullable, integer = domains[0].nullable, all_integer(domains)
         match function:
             case Function.NEGATE:
                 lo, hi = -b, -a
@@ -212,11 +204,12 @@ def _unary(function: Function) -> Rule:
             case Function.LN:
                 lo = Fraction(LN_SMALLEST) if a <= 0 else ln_lower(a)
                 hi = Fraction(LN_SMALLEST) if b <= 0 else max(ln_upper(b), lo)
+                lo, hi = lo - LIBRARY_ERROR * (abs(lo) + 1), hi + LIBRARY_ERROR * (abs(hi) + 1)
                 integer, nullable = False, nullable or a <= 0
             case Function.EXP:
                 if b > EXP_LIMIT:
                     raise Refused("range-too-wide", f"EXP is only taken of values up to {EXP_LIMIT}", hint="narrow it with LEAST")
-                lo, hi, integer = Fraction(0), exp_upper(max(b, Fraction(-EXP_LIMIT))), False
+                lo, hi, integer = Fraction(0), exp_upper(max(b, Fraction(-EXP_LIMIT))) * (1 + LIBRARY_ERROR), False
             case _:
                 lo, hi, integer = a, b, False
         return _number(lo, hi, integer=integer, nullable=nullable)
@@ -225,13 +218,28 @@ def _unary(function: Function) -> Rule:
 
 
 def _round(domains: tuple[Domain, ...], arguments: tuple[Expression, ...]) -> Domain:
-    _count(Function.ROUND, domains, 2)
-    digits = arguments[1]
-    if not isinstance(digits, Literal) or not isinstance(digits.value, int) or not 0 <= digits.value <= 9:
+    require_count(Function.ROUND, domains, 2)
+    digits = _constant(domains[1], arguments[1])
+    if digits is None or not 0 <= digits <= 9:
         raise Refused("wrong-arguments", "ROUND takes a number of digits from 0 to 9")
-    a, b = bounds(domains[0])
-    step = Fraction(1, 10**digits.value)
-    return _number(a // step * step, -(-b // step) * step, integer=_all_integer(domains[:1]), nullable=domains[0].nullable)
+    if all_integer(domains[:1]):
+        return domains[0]
+    lo, hi = (_rounded(end, 10**digits) for end in double_bounds(domains[0]))
+    return _number(lo, hi, integer=False, nullable=domains[0].nullable)
+
+
+def _rounded(end: Fraction, scale: int) -> Fraction:
+    """round(x * scale) / scale as doubles give it, halves away from zero: three monotone steps."""
+    scaled = nearest_double(end * scale)
+    whole = (abs(scaled) + Fraction(1, 2)) // 1
+    return nearest_double(Fraction(whole if scaled >= 0 else -whole)) / scale
+
+
+def _constant(domain: Domain, argument: Expression) -> int | None:
+    """The value of an integer constant of the statement, or None for anything else."""
+    if isinstance(domain, IntegerDomain) and isinstance(argument, Literal) and isinstance(argument.value, int):
+        return argument.value
+    return None
 
 
 def _extreme(function: Function) -> Rule:
@@ -239,23 +247,23 @@ def _extreme(function: Function) -> Rule:
         if len(domains) < 2:
             raise Refused("wrong-arguments", f"{function.value} takes at least 2 arguments")
         if not all(is_numeric(domain) for domain in domains):
-            raise _wrong(function.value, domains)
-        ends = [bounds(domain) for domain in domains]
-        always = [bounds(domain) for domain in domains if not domain.nullable]
+            raise wrong_kinds(function.value, domains)
+        ends = _ends(domains)
+        always = [end for end, domain in zip(ends, domains, strict=True) if not domain.nullable]
         lo, hi = min(lo for lo, _ in ends), max(hi for _, hi in ends)
         if always and function is Function.LEAST:
             hi = min(end for _, end in always)
         if always and function is Function.GREATEST:
             lo = max(end for end, _ in always)
-        return _number(lo, hi, integer=_all_integer(domains), nullable=not always)
+        return _number(lo, hi, integer=all_integer(domains), nullable=not always)
 
     return rule
 
 
 def _null_if(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Domain:
-    _count(Function.NULL_IF, domains, 2)
+    require_count(Function.NULL_IF, domains, 2)
     if not _comparable(*domains):
-        raise _wrong("nullif", domains)
+        raise wrong_kinds("nullif", domains)
     return with_null(domains[0], nullable=True)
 
 
@@ -269,65 +277,16 @@ def _coalesce(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Domain:
 
 
 def _to_grid(domains: tuple[Domain, ...], arguments: tuple[Expression, ...]) -> Domain:
-    _count(Function.TO_GRID, domains, 2)
-    steps = arguments[1]
-    if not isinstance(steps, Literal) or not isinstance(steps.value, int) or steps.value < 1:
-        raise Refused("wrong-arguments", "a grid has a positive whole number of steps per 1")
-    lo, hi = (grid_integer(end, steps.value) for end in bounds(domains[0]))
+    require_count(Function.TO_GRID, domains, 2)
+    steps = _constant(domains[1], arguments[1])
+    if steps is None or not 1 <= steps <= STEPS_MAX:
+        raise Refused("wrong-arguments", f"a grid has a whole number of steps per 1, from 1 to {STEPS_MAX}")
+    if isinstance(domains[0], RealDomain) and domains[0].steps == steps:
+        return domains[0]
+    lo, hi = (grid_integer(end, steps) for end in double_bounds(domains[0]))
     if max(abs(lo), abs(hi)) >= DOUBLE_EXACT_LIMIT:
         raise Refused("range-too-wide", "the grid is too fine for so wide a range", hint="narrow it with LEAST and GREATEST")
-    return RealDomain(Fraction(lo, steps.value), Fraction(hi, steps.value), domains[0].nullable, steps.value)
-
-
-_DATE_PARTS: dict[Function, tuple[int, int]] = {
-    Function.QUARTER: (1, 4),
-    Function.MONTH: (1, 12),
-    Function.DAY: (1, 31),
-    Function.DAY_OF_WEEK: (0, 6),
-    Function.HOUR: (0, 23),
-    Function.MINUTE: (0, 59),
-}
-TRUNCATIONS: dict[Function, str] = {
-    Function.TRUNCATE_YEAR: "year",
-    Function.TRUNCATE_QUARTER: "quarter",
-    Function.TRUNCATE_MONTH: "month",
-    Function.TRUNCATE_WEEK: "week",
-    Function.TRUNCATE_DAY: "day",
-}
-
-
-def _days(domain: Domain) -> tuple[int, int]:
-    match domain:
-        case DateDomain(lo, hi):
-            return lo, hi
-        case TimestampDomain(lo, hi):
-            return lo // calendar.DAY_MICROSECONDS, hi // calendar.DAY_MICROSECONDS
-        case _:
-            raise _wrong("a date function", (domain,))
-
-
-def _date_part(function: Function) -> Rule:
-    def rule(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Domain:
-        _count(function, domains, 1)
-        lo, hi = _days(domains[0])
-        if function in (Function.HOUR, Function.MINUTE) and not isinstance(domains[0], TimestampDomain):
-            raise _wrong(function.value, domains)
-        if function is Function.YEAR:
-            return IntegerDomain(calendar.to_date(lo).year, calendar.to_date(hi).year, domains[0].nullable)
-        return IntegerDomain(*_DATE_PARTS[function], domains[0].nullable)
-
-    return rule
-
-
-def _truncate(function: Function) -> Rule:
-    def rule(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Domain:
-        _count(function, domains, 1)
-        lo, hi = (calendar.truncate_days(day, TRUNCATIONS[function]) for day in _days(domains[0]))
-        if isinstance(domains[0], DateDomain):
-            return DateDomain(lo, hi, domains[0].nullable)
-        return TimestampDomain(lo * calendar.DAY_MICROSECONDS, hi * calendar.DAY_MICROSECONDS, domains[0].nullable)
-
-    return rule
+    return RealDomain(Fraction(lo, steps), Fraction(hi, steps), domains[0].nullable, steps)
 
 
 RULES: dict[Function, Rule] = {
@@ -351,7 +310,7 @@ RULES: dict[Function, Rule] = {
     Function.GREATEST: _extreme(Function.GREATEST),
     Function.NULL_IF: _null_if,
     Function.COALESCE: _coalesce,
-    Function.YEAR: _date_part(Function.YEAR),
-    **{f: _date_part(f) for f in _DATE_PARTS},
-    **{f: _truncate(f) for f in TRUNCATIONS},
+    Function.YEAR: date_part(Function.YEAR),
+    **{f: date_part(f) for f in DATE_PARTS},
+    **{f: truncate(f) for f in TRUNCATIONS},
 }

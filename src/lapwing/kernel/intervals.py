@@ -25,18 +25,19 @@ class Interval:
 def chance_beyond(residual: float, sum_law: Law, count_law: Law, *, slope: float) -> float:
     """Chance that the noise of sum - slope * count is larger than ``residual`` in size (continuous laws of the same scales).
 
-    For one Laplace and one Gaussian this is an upper bound (the two may share the residual as they like), so intervals only widen.
+    The noise is on whole numbers: half a step of each part is taken off the residual first, so intervals hold at small scales too. For one
+    Laplace and one Gaussian this is an upper bound (the two may share the residual as they like), so intervals only widen.
     """
     a, b = float(sum_law.scale), abs(slope) * float(count_law.scale)
+    residual = max(residual - (1 + abs(slope)) / 2, 0.0)
     match sum_law, count_law:
         case DiscreteGaussian(), DiscreteGaussian():
             return _gaussian_beyond(residual, math.hypot(a, b))
         case DiscreteLaplace(), DiscreteLaplace():
             return _two_laplace_beyond(residual, a, b)
         case _:
-            gaussian, laplace = (a, b) if isinstance(sum_law, DiscreteGaussian) else (b, a)
-            share = residual * gaussian / (gaussian + laplace)
-            return min(1.0, _gaussian_beyond(share, gaussian) + math.exp(-(residual - share) / laplace))
+            shared = residual / (a + b)  # in scales of each part
+            return min(1.0, math.erfc(shared / math.sqrt(2)) + math.exp(-shared))
 
 
 def _gaussian_beyond(residual: float, deviation: float) -> float:

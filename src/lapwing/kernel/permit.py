@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from lapwing.kernel.accounting import Cost
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+@dataclass(frozen=True, slots=True)
 class Permit:
     """A durable reservation of ``cost`` for the plan with this ``digest``."""
 

@@ -7,13 +7,12 @@ Noise is drawn here and nowhere else, once per cell, after the charge is durable
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.errors import LapwingError
-from lapwing.kernel.certify import Certified, CertifiedQuery, CertifiedVector
+from lapwing.kernel.certify import Certified, CertifiedQuery, CertifiedVector, certify
 from lapwing.kernel.exact import Exact, ExactTable
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
@@ -26,7 +25,8 @@ from lapwing.kernel.sensitivity import Sensitivity
 UNITS_COLUMN = "_units"
 """Name of the noisy number of units that decided which discovered groups are shown."""
 
-_taken: weakref.WeakSet[Permit] = weakref.WeakSet()
+_taken: set[str] = set()
+"""Nonces of all permits used by this process; kept for its life, so that no copy of a permit can be used again."""
 _taken_lock = threading.Lock()
 
 
@@ -66,9 +66,11 @@ class Released:
 
 def release(certified: Certified, permit: Permit, exact: Exact) -> Released:
     """Draw noise for every cell. Refuses a permit that is for another plan, for less than the cost, or already used."""
-    _take(certified, permit)
-    if len(exact._tables) != len(certified.queries):
+    if certify(certified.plan, certified.facts) != certified:
+        raise LapwingError("permit-mismatch", "the certificate is not the one of its plan")
+    if exact._digest != certified.digest or len(exact._tables) != len(certified.queries):
         raise LapwingError("engine-result", "the engine's result does not fit the plan")
+    _take(certified, permit)
     tables = tuple(_release_query(query, certified.facts, table) for query, table in zip(certified.queries, exact._tables, strict=True))
     return Released(certified.digest, tables)
 
@@ -79,9 +81,9 @@ def _take(certified: Certified, permit: Permit) -> None:
     if permit.cost.loss < certified.cost.loss or permit.cost.delta < certified.cost.delta:
         raise LapwingError("permit-mismatch", "the permit does not cover the cost of the plan")
     with _taken_lock:
-        if permit in _taken:
+        if permit.nonce in _taken:
             raise LapwingError("permit-used", "the permit was used before")
-        _taken.add(permit)
+        _taken.add(permit.nonce)
 
 
 def _release_query(certified: CertifiedQuery, facts: Facts, table: ExactTable) -> NoisyTable:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from lapwing.errors import Refused
+from lapwing.kernel import calendar
 from lapwing.kernel.domains import (
+    REAL_LIMIT,
     BooleanDomain,
     DateDomain,
     Domain,
@@ -26,6 +28,7 @@ from lapwing.kernel.domains import (
     bounds,
     is_numeric,
     kind_of,
+    nearest_double,
     union,
     with_null,
 )
@@ -70,6 +73,8 @@ def domain_of(expression: Expression, columns: Mapping[str, Domain]) -> Domain:
         case Call(function, arguments):
             return result_domain(function, tuple(domain_of(argument, columns) for argument in arguments), arguments)
         case Case(branches, otherwise):
+            if not branches:
+                raise Refused("wrong-arguments", "CASE needs at least one WHEN")
             result = domain_of(otherwise, columns)
             for condition, value in branches:
                 _require_boolean(domain_of(condition, columns), "a CASE condition")
@@ -85,20 +90,40 @@ def _literal_domain(literal: Literal) -> Domain:
         case Kind.BOOLEAN, (bool() | None):
             return BooleanDomain(null)
         case Kind.TEXT, (str() | None):
-            if value is not None and "\x00" in value:
-                raise Refused("text-invalid", "text may not contain the character with code 0")
+            if value is not None:
+                _require_valid_text(value)
             return TextDomain(() if value is None else (value,), null)
         case Kind.REAL, (int() | Fraction() | None) if not isinstance(value, bool):
             number = Fraction(value or 0)
-            return RealDomain(number, number, null)
+            if abs(number) > REAL_LIMIT:
+                raise Refused("range-too-wide", "a real constant is too large")
+            return RealDomain(nearest_double(number), nearest_double(number), null)
         case Kind.INTEGER, (int() | None) if not isinstance(value, bool):
             return result_bounds_checked(IntegerDomain(value or 0, value or 0, null))
         case Kind.DATE, (int() | None) if not isinstance(value, bool):
-            return DateDomain(value or 0, value or 0, null)
+            return _within_calendar(DateDomain(value or 0, value or 0, null), day_length=1)
         case Kind.TIMESTAMP, (int() | None) if not isinstance(value, bool):
-            return TimestampDomain(value or 0, value or 0, null)
+            return _within_calendar(TimestampDomain(value or 0, value or 0, null), day_length=calendar.DAY_MICROSECONDS)
         case _:
             raise Refused("type-mismatch", f"a constant does not fit the type {literal.kind.value}")
+
+
+def _require_valid_text(value: str) -> None:
+    """Refuse what no engine can be sent: it would fail after the charge."""
+    if "\x00" in value:
+        raise Refused("text-invalid", "text may not contain the character with code 0")
+    if any(0xD800 <= ord(character) <= 0xDFFF for character in value):
+        raise Refused("text-invalid", "text may not contain half of a surrogate pair")
+
+
+_Dated = TypeVar("_Dated", DateDomain, TimestampDomain)
+
+
+def _within_calendar(domain: _Dated, *, day_length: int) -> _Dated:
+    """Refuse date constants outside the years 1 to 9999, which engines and Python share."""
+    if not calendar.DAYS_MIN <= domain.lo // day_length <= calendar.DAYS_MAX:
+        raise Refused("range-too-wide", "a date constant lies outside the years 1 to 9999")
+    return domain
 
 
 def result_bounds_checked(domain: IntegerDomain) -> IntegerDomain:
@@ -158,7 +183,8 @@ def _named(columns: Iterable[tuple[str, Domain]]) -> Mapping[str, Domain]:
 def _public_join(join: PublicJoin, facts: Facts) -> Shape:
     shape, public = shape_of(join.source, facts), facts.public_table(join.table)
     key, on = public.columns[public.key], domain_of(join.on, shape.columns)
-    if kind_of(key) is not kind_of(on) or isinstance(key, RealDomain):
+    texts = isinstance(key, KeyDomain) and isinstance(on, KeyDomain) and key.text != on.text
+    if kind_of(key) is not kind_of(on) or isinstance(key, RealDomain) or texts:
         raise Refused("type-mismatch", f"the key of {join.table!r} is a {kind_of(key).value}, not a {kind_of(on).value}")
     added = []
     for name, column in join.columns:

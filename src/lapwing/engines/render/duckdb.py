@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lapwing.engines.render.dialect import Dialect, standard_text_literal
+from lapwing.kernel.date_functions import TRUNCATIONS
 from lapwing.kernel.expressions import Function
-from lapwing.kernel.functions import TRUNCATIONS
 
 
 def _date(days: int) -> str:

@@ -6,6 +6,7 @@ a certified expression cannot raise on any row (fuzzed in tests/engines).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,7 +14,7 @@ from typing import assert_never
 
 from lapwing.engines.render.dialect import Dialect, quoted
 from lapwing.errors import Refused
-from lapwing.kernel.domains import Domain, IntegerDomain, KeyDomain, Kind, RealDomain, grid_integer, is_numeric
+from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, KeyDomain, Kind, RealDomain, grid_integer, is_numeric
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal
 from lapwing.kernel.functions import EXP_LIMIT, smallest_divisor
 from lapwing.kernel.stability import domain_of
@@ -169,7 +170,9 @@ def _numeric_or_own(function: Function, arguments: tuple[Expression, ...], whole
                 return render_expression(arguments[0], scope)
             return emit[function](as_double(arguments[0], scope), digits.value)
         case Function.EXP:
-            return emit[function](f"greatest({as_double(arguments[0], scope)}, {-EXP_LIMIT}.0)")
+            # a CASE, because greatest would turn NULL into the limit
+            value = as_double(arguments[0], scope)
+            return emit[function](f"(CASE WHEN {value} < {-EXP_LIMIT}.0 THEN {-EXP_LIMIT}.0 ELSE {value} END)")
         case Function.SQRT | Function.LN:
             value = as_double(arguments[0], scope)
             sign = ">=" if function is Function.SQRT else ">"
@@ -179,6 +182,9 @@ def _numeric_or_own(function: Function, arguments: tuple[Expression, ...], whole
             return f"(CASE WHEN {value} > 0 THEN CAST(1 AS {dialect.integer}) WHEN {value} < 0 THEN -1 WHEN {value} = 0 THEN 0 END)"
         case Function.FLOOR | Function.CEILING | Function.TO_INTEGER:
             return emit[function](as_double(arguments[0], scope))
+        case _ if isinstance(domain, DateDomain):
+            # engines truncate a date to a timestamp: back to what the domain says
+            return f"CAST({emit[function](render_expression(arguments[0], scope))} AS {dialect.date})"
         case _:
             return emit[function](*(render_expression(argument, scope) for argument in arguments))
 
@@ -214,24 +220,43 @@ def clamped(integer: str, *, lo: int, hi: int) -> str:
     return f"least(greatest({integer}, {lo}), {hi})"
 
 
-def _grid_constant(left: Expression, right: Expression, scope: Scope) -> tuple[str, int] | None:
-    """A grid column against a constant is compared as integers, so that ``cost <= 12.34`` holds for a stored 12.34."""
-    domain = domain_of(left, scope.columns)
-    if isinstance(left, Column) and isinstance(domain, RealDomain) and domain.steps is not None and isinstance(right, Literal):
-        if isinstance(right.value, int | Fraction):
-            constant = grid_integer(Fraction(right.value), domain.steps)
-            if abs(constant) < 2**62:
-                return render_expression(left, scope), constant
+def _grid_scaled(subject: Expression, constant: Expression, scope: Scope) -> Fraction | None:
+    """A constant in grid steps of the column it is compared with, or None where that does not apply."""
+    domain = domain_of(subject, scope.columns)
+    if isinstance(subject, Column) and isinstance(domain, RealDomain) and domain.steps is not None and isinstance(constant, Literal):
+        if isinstance(constant.value, int | Fraction) and abs(constant.value) * domain.steps < 2**62:
+            return Fraction(constant.value) * domain.steps
     return None
+
+
+def grid_comparison(function: Function, scaled: Fraction) -> int:
+    """The integer that stands for a constant between two grid points, so that the comparison holds for every value on the grid.
+
+    An (in)equality takes the nearest grid point: that is where a source value equal to the constant is stored.
+    """
+    if function in (Function.LESS, Function.GREATER_EQUAL):
+        return math.ceil(scaled)
+    if function in (Function.LESS_EQUAL, Function.GREATER):
+        return math.floor(scaled)
+    return math.floor(scaled + Fraction(1, 2))
+
+
+_MIRRORED = {
+    Function.LESS: Function.GREATER,
+    Function.LESS_EQUAL: Function.GREATER_EQUAL,
+    Function.GREATER: Function.LESS,
+    Function.GREATER_EQUAL: Function.LESS_EQUAL,
+}
 
 
 def _compare(function: Function, arguments: tuple[Expression, ...], scope: Scope) -> str:
     left, right = arguments
+    if (scaled := _grid_scaled(left, right, scope)) is not None:
+        return f"({render_expression(left, scope)} {_COMPARISONS[function]} {grid_comparison(function, scaled)})"
+    if (scaled := _grid_scaled(right, left, scope)) is not None:
+        mirrored = _MIRRORED.get(function, function)
+        return f"({render_expression(right, scope)} {_COMPARISONS[mirrored]} {grid_comparison(mirrored, scaled)})"
     operator = _COMPARISONS[function]
-    if (found := _grid_constant(left, right, scope)) is not None:
-        return f"({found[0]} {operator} {found[1]})"
-    if (found := _grid_constant(right, left, scope)) is not None:
-        return f"({found[1]} {operator} {found[0]})"
     domains = domain_of(left, scope.columns), domain_of(right, scope.columns)
     if all(is_numeric(domain) for domain in domains) and not all(isinstance(domain, IntegerDomain) for domain in domains):
         return f"({as_double(left, scope)} {operator} {as_double(right, scope)})"
@@ -242,9 +267,9 @@ def _compare(function: Function, arguments: tuple[Expression, ...], scope: Scope
 
 def _in(arguments: tuple[Expression, ...], scope: Scope) -> str:
     value, options = arguments[0], arguments[1:]
-    found = [_grid_constant(value, option, scope) for option in options]
-    if all(item is not None for item in found):
-        constants = ", ".join(str(item[1]) for item in found if item is not None)
+    scaled = [_grid_scaled(value, option, scope) for option in options]
+    if all(item is not None for item in scaled):
+        constants = ", ".join(str(grid_comparison(Function.EQUAL, item)) for item in scaled if item is not None)
         return f"({render_expression(value, scope)} IN ({constants}))"
     if isinstance(domain_of(value, scope.columns), RealDomain) or any(isinstance(domain_of(o, scope.columns), RealDomain) for o in options):
         return f"({as_double(value, scope)} IN ({', '.join(as_double(option, scope) for option in options)}))"

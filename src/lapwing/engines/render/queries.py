@@ -251,20 +251,46 @@ def norm_check(norm: str, square: str) -> str:
 
 def _grouped(rows: _Input, groups_kept: int | None) -> str:
     """Clamp each cell; where a unit can have too many groups keep ``groups_kept`` of them by keyed hash of (unit, group)."""
-    source = f"({rows.cells(0)}) c"
+    named, source = "", f"({rows.cells(0)}) c"
     if groups_kept is not None:
-        encoded = " || '|' || ".join(encoded_text(f"c.{name}", rows.dialect) for name in (UNIT, *rows.keys))
-        order = rows.dialect.keyed_hash(rows.dialect.parameter(0), encoded)
-        listed = ", ".join([f"c.{UNIT}", *(f"c.{key}" for key in rows.keys), *(f"c.c{i}" for i in range(len(rows.query.vectors)))])
-        ranked = f"SELECT {listed}, ROW_NUMBER() OVER (PARTITION BY c.{UNIT} ORDER BY {order}) AS pick FROM {source}"
-        source = f"(SELECT * FROM ({ranked}) p WHERE p.pick <= {groups_kept}) c"
+        named, source = _chosen(rows, groups_kept)
     columns = []
     for i, vector in enumerate(rows.query.vectors):
         value = clamped(f"c.c{i}", lo=-vector.bound.limit, hi=vector.bound.limit) if isinstance(vector.bound, Cap) else f"c.c{i}"
         columns.append(f"{_total(value)} AS v{i}")
     if isinstance(rows.query.groups, DiscoveredGroups):
+        # one row per unit and group here: rows are units
         columns.append("COUNT(*) AS units")
-    return rows.grouped_select(columns, source, "c")
+    return named + rows.grouped_select(columns, source, "c")
+
+
+def _chosen(rows: _Input, groups_kept: int) -> tuple[str, str]:
+    """The WITH clause, and the cells that remain when each unit keeps ``groups_kept`` groups.
+
+    Only crowded units, those that have more groups, are hashed and numbered: that costs more than all the rest, and after a filter few
+    units are crowded. A unit is either crowded or not with all of its cells, so it keeps all of at most ``groups_kept`` or the first
+    ``groups_kept``: the same cells as if all units were numbered.
+    """
+    columns = [UNIT, *rows.keys, *(f"c{i}" for i in range(len(rows.query.vectors)))]
+    listed, picked = (", ".join(f"{alias}.{column}" for column in columns) for alias in ("c", "p"))
+    encoded = " || '|' || ".join(encoded_text(f"c.{name}", rows.dialect) for name in (UNIT, *rows.keys))
+    order = rows.dialect.keyed_hash(rows.dialect.parameter(0), encoded)
+    crowded = f"SELECT c.{UNIT} FROM cells c GROUP BY c.{UNIT} HAVING {crowded_predicate(groups_kept)}"
+    is_crowded = f"EXISTS (SELECT 1 FROM crowded w WHERE w.{UNIT} = c.{UNIT})"
+    numbered = f"SELECT {listed}, ROW_NUMBER() OVER (PARTITION BY c.{UNIT} ORDER BY {order}) AS pick FROM cells c WHERE {is_crowded}"
+    some = f"SELECT {picked} FROM ({numbered}) p WHERE {choice_predicate(groups_kept)}"
+    every = f"SELECT {listed} FROM cells c WHERE NOT {is_crowded}"
+    return f"WITH cells AS MATERIALIZED ({rows.cells(0)}), crowded AS MATERIALIZED ({crowded}) ", f"({every} UNION ALL {some}) c"
+
+
+def crowded_predicate(groups_kept: int) -> str:
+    """Whether a unit has more groups than it may keep."""
+    return f"COUNT(*) > {groups_kept}"
+
+
+def choice_predicate(groups_kept: int) -> str:
+    """The group limit of a unit."""
+    return f"p.pick <= {groups_kept}"
 
 
 def encoded_text(sql: str, dialect: Dialect) -> str:

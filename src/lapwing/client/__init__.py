@@ -1,0 +1,1 @@
+"""What an analyst imports: data sets, answers, prices. No privacy logic here."""

@@ -1,0 +1,145 @@
+"""EXPLAIN PRIVACY in words, and the notes on an answer: what was bounded, what may be hidden, what is uncertain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from lapwing.client.answer import CostView
+from lapwing.client.assembly import Assembled
+from lapwing.curator import Curator
+from lapwing.kernel.accounting import LOSS_UNITS
+from lapwing.kernel.ir import DiscoveredGroups, KnownGroups
+from lapwing.kernel.laws import half_width
+from lapwing.kernel.release import NoisyTable
+from lapwing.planning.plan import Planned
+from lapwing.statements import Statement
+
+TRUNCATION_NOTED = 0.01
+"""A predicted loss of rows above this share of the count is worth a note."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What asking would do. ``str`` gives the text."""
+
+    lines: tuple[tuple[str, str], ...]
+    cost: CostView
+    values: dict[str, Any]
+
+    def __str__(self) -> str:
+        width = max(len(name) for name, _ in self.lines)
+        return "\n".join(f"{name.ljust(width)}  {text}" for name, text in self.lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return self.values
+
+
+def explanation(statement: Statement, planned: Planned, curator: Curator, *, confidence: Fraction) -> Explanation:
+    """The explanation of a planned statement; nothing was charged and no data was read."""
+    certified, balance = planned.certified, curator.balance()
+    query = certified.queries[0]
+    cost = CostView.of(certified.cost, balance.budget, free=False)
+    stored = curator.ledger.find(certified.digest) is not None
+    share = certified.cost.loss / balance.budget.loss_total
+    affordable = certified.cost.loss <= balance.remaining.loss and certified.cost.delta <= balance.remaining.delta
+    amount = f"epsilon {cost.epsilon:.4g}" + ("" if cost.rho is None else f" (rho {float(cost.rho):.4g})")
+    price = "free: the same statement was answered on this version" if stored else f"{amount}, {share:.2%} of the whole budget"
+    lines = [
+        (
+            "protects",
+            f"one {curator.declaration.dataset.unit}; {certified.facts.neighbours.value} neighbours; version {certified.facts.version}",
+        ),
+        ("price", price + ("" if stored or affordable else "; MORE THAN IS LEFT")),
+        ("groups", _groups(planned)),
+        ("bounding", _bounding(planned, curator.declaration.dataset.unit)),
+    ]
+    names = _names(statement, planned)
+    for vector in query.vectors:
+        width = float(half_width(vector.vector.law, confidence=confidence) * vector.step)
+        kind = type(vector.vector.law).__name__.removeprefix("Discrete").lower()
+        label = names.get(vector.vector.name, vector.vector.name)
+        lines.append(("noise", f"{label}: {kind}, ±{width:,.4g} at {float(confidence):.0%}"))
+    if planned.choice.truncation > 0:
+        lines.append(("predicted", f"about {planned.choice.truncation:,.3g} rows per group lost to the bound, beside the noise"))
+    values = {
+        "cost": {**cost.to_dict(), "loss": certified.cost.loss / LOSS_UNITS},
+        "share_of_budget": share,
+        "affordable": affordable,
+        "stored": stored,
+        "groups": len(query.query.groups.groups) if isinstance(query.query.groups, KnownGroups) else None,
+        "threshold": None if query.keys is None else query.keys.threshold,
+        "bounding": planned.choice.kind,
+        "limit": planned.choice.limit,
+        "predicted_truncation": planned.choice.truncation,
+        "predicted_noise": planned.choice.noise,
+        "digest": certified.digest,
+    }
+    return Explanation(tuple(lines), cost, values)
+
+
+def _names(statement: Statement, planned: Planned) -> dict[str, str]:
+    """Readable names of vectors: what the aggregate they serve is called in the answer, where it is one plainly."""
+    names: dict[str, str] = {}
+    for output in statement.post.outputs:
+        aggregate = getattr(output.derivation, "aggregate", None)
+        if aggregate is None:
+            continue
+        recipe = planned.recipes[aggregate]
+        for part in ("vector", "total", "count"):
+            vector = getattr(recipe, part, None)
+            if vector is not None:
+                names.setdefault(vector, output.name if part == "vector" else f"{part} of {output.name}")
+    return names
+
+
+def _groups(planned: Planned) -> str:
+    query = planned.certified.queries[0]
+    if not query.query.keys:
+        return "one, the whole table"
+    if isinstance(query.query.groups, DiscoveredGroups) and query.keys is not None:
+        return f"discovered: a group is shown when about {query.keys.threshold} units or more have it; others stay hidden"
+    assert isinstance(query.query.groups, KnownGroups)
+    return f"{len(query.query.groups.groups):,} known from declarations; each is shown, empty ones with noise around 0"
+
+
+def _bounding(planned: Planned, unit: str) -> str:
+    choice = planned.choice
+    match choice.kind:
+        case "ranked":
+            return f"ranked: at most {int(choice.limit):,} rows of each {unit} count, chosen at random once, at preparation"
+        case "clipped":
+            return f"clipped: after the filter, the counts of each {unit} over all groups are scaled to length {choice.limit:,.3g}"
+        case _:
+            return f"grouped: after the filter, each {unit} counts with at most {choice.limit:,.3g} rows"
+
+
+def notes_of(planned: Planned, noisy: NoisyTable, assembled: Assembled, *, unit: str) -> tuple[str, ...]:
+    """What an analyst should know about this answer; from released values and public facts only."""
+    notes = []
+    choice = planned.choice
+    if noisy.threshold is not None:
+        notes.append(f"groups with fewer than about {noisy.threshold} units may be hidden")
+    if choice.truncation > TRUNCATION_NOTED * max(_typical(assembled), 1.0):
+        notes.append(f"rows beyond the bound on one {unit} are left out: about {choice.truncation:,.3g} per group are expected missing")
+    wide = [name for name, found in assembled.intervals.items() if _mostly_wide(assembled, name, found)]
+    if wide:
+        notes.append(f"the error bars of {', '.join(wide)} are wider than most of the values: ask with a larger epsilon or fewer groups")
+    return tuple(notes)
+
+
+def _typical(assembled: Assembled) -> float:
+    """Median size of the first column with error bars."""
+    for name in assembled.intervals:
+        values = sorted(abs(float(value)) for value in assembled.table.column(name).to_pylist() if value is not None)
+        if values:
+            return values[len(values) // 2]
+    return 0.0
+
+
+def _mostly_wide(assembled: Assembled, name: str, found: list[Any]) -> bool:
+    values = assembled.table.column(name).to_pylist()
+    wide = [i is not None and v is not None and (i.hi - i.lo) / 2 > abs(float(v)) for v, i in zip(values, found, strict=True)]
+    return bool(wide) and sum(wide) * 2 > len(wide)

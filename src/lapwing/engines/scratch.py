@@ -1,0 +1,105 @@
+"""A scratch DuckDB that never sees protected rows: it evaluates public expressions and works on noisy tables.
+
+It has no file, no network, no extension and no Python access, and its configuration is locked before the first statement.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+
+import duckdb
+import pyarrow as pa
+
+from lapwing.engines.arrow import key_values
+from lapwing.engines.render.duckdb import DUCKDB
+from lapwing.engines.render.expressions import Scope, render_expression
+from lapwing.errors import Refused
+from lapwing.kernel.domains import Domain, Kind, RealDomain, kind_of
+from lapwing.kernel.expressions import Expression, Value
+from lapwing.kernel.stability import domain_of
+from lapwing.statements import PostProcess
+
+ROW = "_row"
+_local = threading.local()
+
+
+def _connection() -> duckdb.DuckDBPyConnection:
+    """One locked connection per thread."""
+    found: duckdb.DuckDBPyConnection | None = getattr(_local, "connection", None)
+    if found is None:
+        found = duckdb.connect(config={"threads": "1", "memory_limit": "512MB", "python_enable_replacements": "false"})
+        found.execute("SET TimeZone = 'UTC'")
+        found.execute("SET enable_external_access = false")
+        found.execute("SET lock_configuration = true")
+        _local.connection = found
+    return found
+
+
+def evaluate(expression: Expression, columns: Mapping[str, Domain], listed: Mapping[str, tuple[Value, ...]]) -> tuple[Value, ...]:
+    """Distinct values of an expression over every combination of the listed column values, NULL last; by the engine's own functions."""
+    connection = _connection()
+    names = list(listed)
+    arrays = [_physical([row[i] for row in product(*listed.values())], columns[name]) for i, name in enumerate(names)]
+    connection.register("enumerated", pa.table(arrays, names=names) if names else pa.table({"_": [0]}))
+    sql = render_expression(expression, Scope(columns, "t", DUCKDB))
+    try:
+        result = connection.sql(f"SELECT DISTINCT {sql} AS v FROM enumerated t").to_arrow_table()
+    finally:
+        connection.unregister("enumerated")
+    values = key_values(result.column(0), domain_of(expression, columns))
+    present = sorted((value for value in values if value is not None), key=lambda value: (str(type(value)), value))
+    return (*present, None) if None in values else tuple(present)
+
+
+def _physical(values: Sequence[Value], domain: Domain) -> pa.Array:
+    """Values as the engine stores the column: grid reals as integers."""
+    if isinstance(domain, RealDomain) and domain.steps is not None:
+        steps = domain.steps
+        return pa.array([None if value is None else int(Fraction(value) * steps) for value in values], pa.int64())
+    return typed_array(values, kind_of(domain))
+
+
+def typed_array(values: Sequence[Value], kind: Kind) -> pa.Array:
+    """Key values as an Arrow column of their SQL type."""
+    match kind:
+        case Kind.DATE:
+            return pa.array(values, pa.int32()).cast(pa.date32())
+        case Kind.TIMESTAMP:
+            return pa.array(values, pa.int64()).cast(pa.timestamp("us"))
+        case Kind.BOOLEAN:
+            return pa.array(values, pa.bool_())
+        case Kind.INTEGER | Kind.KEY:
+            return pa.array(values, pa.int64())
+        case Kind.REAL:
+            return pa.array([None if value is None else float(value) for value in values], pa.float64())
+        case Kind.TEXT:
+            return pa.array(values, pa.string())
+
+
+def post_process(noisy: pa.Table, post: PostProcess) -> tuple[pa.Table, list[int]]:
+    """The answer's table, and for each of its rows the number of the noisy row it comes from."""
+    connection = _connection()
+    indexed = noisy.append_column(ROW, pa.array(range(noisy.num_rows), pa.int64()))
+    listed = ", ".join(f"{output.sql} AS c{i}" for i, output in enumerate(post.outputs))
+    sql = f"SELECT {listed}, noisy.{ROW} FROM noisy"
+    if post.having is not None:
+        sql += f" WHERE {post.having}"
+    sql += f" ORDER BY {', '.join((*post.order_by, f'noisy.{ROW}'))}"
+    if post.limit is not None:
+        sql += f" LIMIT {post.limit}"
+    if post.offset:
+        sql += f" OFFSET {post.offset}"
+    connection.register("noisy", indexed)
+    try:
+        result = connection.sql(sql).to_arrow_table()
+    except duckdb.Error as error:
+        # Noisy values only are at stake here; still the text of an engine is not ours to show.
+        raise Refused("post-processing", "the expressions over the noisy answer cannot be computed") from error
+    finally:
+        connection.unregister("noisy")
+    rows = [int(row) for row in result.column(len(post.outputs)).to_pylist()]
+    columns = [result.column(i) for i in range(len(post.outputs))]
+    return pa.table(columns, names=[output.name for output in post.outputs]), rows

@@ -1,0 +1,114 @@
+"""Which bounding plan, with which parameter: the least predicted total error, truncation and noise together.
+
+Inputs are public: declared domains, bought or assumed contributions, the share of rows a filter keeps by its text. Every candidate would be
+certified; the choice moves accuracy and speed only. Ranked plans are near the bare engine's speed, bounding after the filter costs a
+GROUP BY on the unit, so it has to be clearly better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lapwing.kernel.accounting import Account
+from lapwing.planning.contributions import Contributions
+
+WORTH_A_SHUFFLE = 0.92
+"""Bounding after the filter is chosen when its predicted error is below this share of the ranked one."""
+CONCENTRATION = 0.85
+"""Assumed ratio of the Euclidean norm of a unit's counts over groups to their sum, when there are several groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What the choice depends on."""
+
+    contributions: Contributions
+    rows_per_unit_max: int
+    kept: float
+    """Share of rows the filter keeps."""
+    cells: int | None
+    """Known cells, or None when groups are discovered."""
+    account: Account
+    loss_per_vector: float
+    """Loss each vector gets: epsilon, or rho."""
+    has_average: bool
+    units_only: bool
+    """Only distinct units are counted: no row bound is needed."""
+    groups_guess: int = 50
+
+    @property
+    def unit_noise(self) -> float:
+        """Standard deviation of the noise of a vector that one unit moves by 1."""
+        if self.account is Account.PURE:
+            return math.sqrt(2) / self.loss_per_vector
+        return 1 / math.sqrt(2 * self.loss_per_vector)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A bounding plan with its parameter and prediction, in rows per cell."""
+
+    kind: str
+    """ranked | clipped | grouped"""
+    limit: float
+    """Rows per unit (ranked), norm (clipped) or rows per unit after the filter (grouped)."""
+    truncation: float
+    noise: float
+
+    @property
+    def error(self) -> float:
+        """Predicted root mean square error of a count cell."""
+        return math.hypot(self.truncation, self.noise)
+
+
+def choose(situation: Situation) -> Choice:
+    """The plan to use."""
+    if situation.units_only:
+        return Choice("ranked", float(situation.rows_per_unit_max), 0.0, situation.unit_noise)
+    ranked = _best(_ranked(situation, limit) for limit in _limits(situation.rows_per_unit_max, whole=True))
+    after = _after_filter(situation)
+    if after is None:
+        return ranked
+    nothing_to_gain = situation.kept >= 1.0 and situation.cells == 1
+    return after if after.error < WORTH_A_SHUFFLE * ranked.error and not nothing_to_gain else ranked
+
+
+def _best(choices: Iterable[Choice]) -> Choice:
+    return min(choices, key=lambda choice: choice.error)
+
+
+def _limits(most: int, *, whole: bool) -> list[float]:
+    """Candidate limits, closer than a tenth apart."""
+    found = {1.0, float(most)}
+    value = 1.0
+    while value < most:
+        found.add(float(round(value)) if whole else value)
+        value *= 1.08
+    return sorted(found)
+
+
+def _cells(situation: Situation) -> int:
+    return situation.groups_guess if situation.cells is None else situation.cells
+
+
+def _ranked(situation: Situation, limit: float) -> Choice:
+    missing = situation.kept * situation.contributions.excess(limit) / _cells(situation)
+    return Choice("ranked", limit, missing, situation.unit_noise * limit)
+
+
+def _after_filter(situation: Situation) -> Choice | None:
+    """Clipped where the noise is Gaussian and groups are known, else grouped; None where neither fits the statement."""
+    clip = situation.account is Account.APPROXIMATE and situation.cells is not None
+    if not clip and situation.has_average:
+        return None
+    several = situation.cells != 1
+    spread = CONCENTRATION if clip and several else 1.0
+    share = situation.kept if situation.kept < 1.0 else 1.0
+
+    def candidate(limit: float) -> Choice:
+        missing = situation.contributions.excess(limit / spread, share=share) / _cells(situation)
+        return Choice("clipped" if clip else "grouped", limit, missing, situation.unit_noise * limit)
+
+    return _best(candidate(limit) for limit in _limits(situation.rows_per_unit_max, whole=not clip))

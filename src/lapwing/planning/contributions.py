@@ -1,0 +1,133 @@
+"""How many rows units have, as far as it is publicly known: bought once under the budget, or assumed.
+
+The histogram of rows per unit is an ordinary plan (one row per unit, one bin per row, sensitivity 1), certified and charged like any other.
+What planning makes of it only moves accuracy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+from lapwing.kernel.accounting import Account
+from lapwing.kernel.domains import Kind
+from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal, call
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import KnownGroups, PerUnit, Plan, Project, Query, Ranked, RowCount, Scan, UnitAggregate, UnitAggregateKind, Vector
+from lapwing.kernel.laws import Family, law_for
+from lapwing.kernel.neighbours import Neighbours
+
+ROWS = "rows"
+BIN = "bin"
+SIGNIFICANT = 3.0
+"""A noisy bin counts as seen when it is this many standard deviations above zero."""
+TAIL_EXPONENT_DEFAULT = 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class Contributions:
+    """Units by their number of rows: pairs (rows, units), both estimates."""
+
+    bins: tuple[tuple[float, float], ...]
+
+    def units(self) -> float:
+        """Units in all."""
+        return sum(units for _, units in self.bins)
+
+    def rows(self) -> float:
+        """Rows in all."""
+        return sum(rows * units for rows, units in self.bins)
+
+    def excess(self, limit: float, *, share: float = 1.0) -> float:
+        """Expected rows above ``limit`` per unit, when each row passes a filter with probability ``share``."""
+        return sum(units * _excess(rows * share, limit, thinned=share < 1.0) for rows, units in self.bins)
+
+
+def _excess(mean: float, limit: float, *, thinned: bool) -> float:
+    """E[(X - limit)+]: X is the mean itself, or Poisson with that mean after a filter."""
+    if not thinned or mean > 50:
+        return max(mean - limit, 0.0)
+    total, probability = 0.0, math.exp(-mean)
+    for rows in range(int(mean + 12 * math.sqrt(mean) + 12)):
+        total += max(rows - limit, 0.0) * probability
+        probability *= mean / (rows + 1)
+    return total
+
+
+def bin_edges(rows_per_unit_max: int) -> tuple[int, ...]:
+    """Upper ends of the bins: 1, 2, 3, 4, 6, 8, 12, 16, ... up to the cap."""
+    edges = [1, 2, 3]
+    while edges[-1] < rows_per_unit_max:
+        power = 2 ** math.ceil(math.log2(edges[-1] + 1))
+        edges += [power, power * 3 // 2]
+    kept = sorted({edge for edge in edges if edge < rows_per_unit_max})
+    return (*kept, rows_per_unit_max)
+
+
+def histogram_plan(table: str, facts: Facts, *, loss: Fraction) -> Plan:
+    """The plan that buys the histogram of rows per unit of one table for ``loss``."""
+    cap = facts.table(table).rows_per_unit_max
+    edges = bin_edges(cap)
+    branches = tuple((call(Function.LESS_EQUAL, Column(ROWS), _integer(edge)), _integer(edge)) for edge in edges[:-1])
+    binned = Case(branches, _integer(edges[-1])) if branches else _integer(edges[-1])
+    counted = PerUnit(Scan(table, cap), ((ROWS, UnitAggregate(UnitAggregateKind.COUNT, None)),))
+    replaced = facts.neighbours is Neighbours.BOUNDED
+    family = Family.LAPLACE if facts.account is Account.PURE else Family.GAUSSIAN
+    law = law_for(facts.account, loss=loss, l1=2 if replaced else 1, l2_squared=2 if replaced else 1, family=family)
+    source = Project(counted, ((BIN, binned),))
+    groups = KnownGroups(tuple((edge,) for edge in edges))
+    return Plan((Query(source, ((BIN, Column(BIN)),), groups, Ranked(), (Vector("units", RowCount(), law),)),))
+
+
+def _integer(value: int) -> Expression:
+    return Literal(value, Kind.INTEGER)
+
+
+def fitted(edges: Sequence[int], noisy: Sequence[float], deviation: float) -> Contributions:
+    """Contributions from a noisy histogram: seen bins as they are, and beyond the last seen bin a power law fitted to what is seen.
+
+    In a heavy tail most rows belong to few units, far fewer than the noise of a bin; leaving them out would set every bound too low.
+    """
+    ends = [0, *edges]
+    middles = [math.sqrt((low + 1) * high) for low, high in pairwise(ends)]
+    seen = [i for i, value in enumerate(noisy) if value >= SIGNIFICANT * deviation]
+    last = seen[-1] if seen else 0
+    bins = [(middles[i], max(noisy[i], 0.0)) for i in range(last + 1)]
+    above = [sum(max(v, 0.0) for v in noisy[i : last + 1]) for i in range(last + 1)]
+    exponent = _tail_exponent([ends[i] for i in range(last + 1)], above)
+    reach = max(above[max(last - 2, 0)], 1.0)
+    start = max(ends[max(last - 2, 0)], 1)
+    for i in range(last + 1, len(edges)):
+        low, high = ends[i], ends[i + 1]
+        units = reach * ((low / start) ** -exponent - (high / start) ** -exponent)
+        bins.append((middles[i], max(units, 0.0)))
+    return Contributions(tuple(bins))
+
+
+def _tail_exponent(ends: Sequence[int], above: Sequence[float]) -> float:
+    """Slope of log(units with more rows than x) against log(x), over the upper half of what is seen."""
+    points = [(math.log(end), math.log(units)) for end, units in zip(ends, above, strict=True) if end >= 1 and units > 0]
+    points = points[len(points) // 2 :]
+    if len(points) < 2:
+        return TAIL_EXPONENT_DEFAULT
+    mean_x, mean_y = sum(x for x, _ in points) / len(points), sum(y for _, y in points) / len(points)
+    spread = sum((x - mean_x) ** 2 for x, _ in points)
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread if spread else -TAIL_EXPONENT_DEFAULT
+    return min(max(-slope, 0.5), 4.0)
+
+
+def assumed(*, rows_per_unit_max: int, rows_max: int, units: int | None) -> Contributions:
+    """Contributions from declarations alone: a heavy tail up to the cap, over the declared or a cautious number of units."""
+    if rows_per_unit_max == 1:
+        return Contributions(((1.0, float(units or min(rows_max, 10_000))),))
+    edges = bin_edges(rows_per_unit_max)
+    total = float(units or min(rows_max // 10 + 1, 10_000))
+    ends = [0, *edges]
+    shares = [max(low, 1) ** -TAIL_EXPONENT_DEFAULT - high**-TAIL_EXPONENT_DEFAULT if low else 0.5 for low, high in pairwise(ends)]
+    scale = sum(shares)
+    return Contributions(
+        tuple((math.sqrt((low + 1) * high), total * s / scale) for (low, high), s in zip(pairwise(ends), shares, strict=True))
+    )
