@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from importlib import resources
 from pathlib import Path
 
 PATIENTS_DEFAULT = 50_000
@@ -44,6 +43,8 @@ def write_demo(directory: str | Path, *, patients: int = PATIENTS_DEFAULT) -> tu
 
 def catalogue_text(directory: Path, *, patients: int) -> str:
     """The catalogue of a demonstration in this directory."""
+    from importlib import resources
+
     digest = hashlib.sha256(str(directory.resolve()).encode()).hexdigest()
     template = resources.files("lapwing.demo").joinpath("clinic.toml").read_text(encoding="utf-8")
     return _filled(template, {"@ID@": f"clinic-{digest[:8]}", "@PATIENTS@": f"{patients:_}"})

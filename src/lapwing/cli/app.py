@@ -1,0 +1,327 @@
+"""The commands. Each imports what it needs when it runs, so that help and mistakes in the command line are shown at once."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lapwing.cli.exits import reported, usage_error
+from lapwing.cli.views import Format, Report
+from lapwing.demo.write import CATALOGUE_FILE, PATIENTS_DEFAULT, PATIENTS_MAX
+
+if TYPE_CHECKING:
+    from lapwing.curator import Curator
+
+# Plain help: the library's coloured help is unreadable on light backgrounds. Its tracebacks show local variables, which can be data: never.
+app = typer.Typer(
+    name="lapwing",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def main() -> None:
+    """Run ``lapwing`` with the arguments of the process."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a sign (±, █) shows a question mark; it does not end the command.
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+    app(prog_name="lapwing")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"lapwing {version('lapwing')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _lapwing(
+    context: typer.Context,
+    directory: Annotated[
+        Path, typer.Option("-C", metavar="DIR", help="The data set: the directory of its lapwing.toml, or that file.")
+    ] = Path(),
+    _show_version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")] = False,
+) -> None:
+    """Answer SQL about people, privately: noisy answers with error bars, paid from a budget that is kept.
+
+    \b
+    A first tour, with made-up data:
+        lapwing demo clinic
+        lapwing -C clinic prepare
+        lapwing -C clinic ask "SELECT region, COUNT(*) FROM patients GROUP BY region" --epsilon 0.5
+        lapwing -C clinic budget
+
+    \b
+    With your own files:
+        lapwing init patients.parquet visits.parquet
+        (edit lapwing.toml: say whose rows they are, bounds, budget)
+        lapwing check
+        lapwing prepare
+
+    \b
+    Exit status: 0 done; 1 internal fault or ledger; 2 wrong usage; 3 refused;
+    4 the budget cannot pay; 5 the owner must act (catalogue, preparation).
+    """
+    context.obj = directory
+
+
+@app.command(short_help="Write a demonstration data set of made-up patients.")
+def demo(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write it; made if need be.")],
+    patients: Annotated[int, typer.Option(min=1, max=PATIENTS_MAX, help="How many made-up patients.")] = PATIENTS_DEFAULT,
+) -> None:
+    """Write a demonstration data set: made-up patients, visits and prescriptions, with their catalogue.
+
+    \b
+    Example:
+        lapwing demo clinic
+        lapwing demo small --patients 500
+    """
+    from lapwing.demo import write_demo
+
+    with reported():
+        try:
+            catalogue, *files = write_demo(directory, patients=patients)
+        except FileExistsError as error:
+            raise usage_error(f"{error}; choose a directory without it") from None
+        except OSError as error:
+            raise usage_error(f"the directory cannot be written: {error.strerror}") from None
+        where = _shell_quoted(directory)
+        statement = "SELECT region, COUNT(*) AS patients FROM patients GROUP BY region ORDER BY patients DESC"
+        typer.echo(f"Wrote {catalogue.name} and {len(files)} Parquet files to {directory} ({patients:,} made-up patients).")
+        typer.echo("Read the catalogue, it is short and says why. Then:")
+        typer.echo(f"  lapwing -C {where} check")
+        typer.echo(f"  lapwing -C {where} prepare")
+        typer.echo(f'  lapwing -C {where} explain "{statement}" --epsilon 0.5')
+        typer.echo(f'  lapwing -C {where} ask "{statement}" --epsilon 0.5')
+        typer.echo(f"  lapwing -C {where} budget")
+
+
+@app.command(short_help="Write a first catalogue from the schemas of files.")
+def init(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="Parquet or CSV files, or patterns in quotes such as 'visits/*.parquet'.")
+    ],
+    output: Annotated[Path, typer.Option(help="Where to write the catalogue; - prints it.")] = Path(CATALOGUE_FILE),
+) -> None:
+    """Write a commented first catalogue for some files. Only their schemas are read, never a row.
+
+    \b
+    Example:
+        lapwing init patients.parquet 'visits/*.parquet' clinics.csv
+        lapwing check
+    """
+    from lapwing.cli.initial import initial_catalogue
+
+    with reported():
+        to_stdout = str(output) == "-"
+        if not to_stdout and output.exists():
+            raise usage_error(f"{output} is already there; give another --output")
+        text, todos = initial_catalogue(files, directory=Path() if to_stdout else output.parent)
+        if to_stdout:
+            typer.echo(text, nl=False)
+            return
+        try:
+            with output.open("x", encoding="utf-8") as stream:
+                stream.write(text)
+        except OSError as error:
+            raise usage_error(f"{output} cannot be written: {error.strerror}") from None
+        typer.echo(f"Wrote {output} from the schemas alone: no row was read, so it knows no bounds and no values.")
+        typer.echo(f"{todos} lines are marked TODO. Edit them, then run: lapwing -C {_shell_quoted(output)} check")
+
+
+@app.command(short_help="Check the catalogue and the schemas of its sources.")
+def check(context: typer.Context) -> None:
+    """Check the catalogue and the schemas of its sources. Reads no row, charges nothing.
+
+    \b
+    Example:
+        lapwing -C clinic check
+    """
+    from lapwing.cli.checking import checked
+
+    with reported():
+        raise typer.Exit(checked(_catalogue_path(context)))
+
+
+@app.command(short_help="Read the sources and write a new version to ask.")
+def prepare(
+    context: typer.Context,
+    override: Annotated[
+        str, typer.Option(metavar="REASON", help="The owner's reason to go on where identity or unit changed; kept in the ledger.")
+    ] = "",
+) -> None:
+    """Read the sources and write a new version to ask. The owner's act; the first time it also makes the ledger.
+
+    \b
+    Example:
+        lapwing -C clinic prepare
+        lapwing -C clinic prepare --override "the sources were moved to another disk"
+    """
+    from lapwing.cli.preparing import prepared
+
+    with reported(), _curator(context) as curator:
+        prepared(curator, override=override)
+
+
+@app.command(short_help="Ask a statement and pay for it.")
+def ask(
+    context: typer.Context,
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="The statement; - reads it from standard input.")],
+    epsilon: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="For the whole statement; the catalogue's default when left out.")
+    ] = None,
+    confidence: Annotated[str | None, typer.Option(metavar="NUMBER", help="Of the error bars, such as 0.95.")] = None,
+    form: Annotated[Format, typer.Option("--format", help="How to print the answer.")] = Format.TABLE,
+    analyst: Annotated[str, typer.Option(metavar="NAME", help="Who asks, for the history.")] = "local",
+    request_id: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="A name for this request: repeating it never charges twice.")
+    ] = None,
+) -> None:
+    """Ask a statement and pay for it. Asking the same again on the same version is free.
+
+    \b
+    Example:
+        lapwing -C clinic ask "SELECT sex, AVG(income) FROM patients GROUP BY sex" --epsilon 0.5
+        lapwing -C clinic ask "SELECT COUNT(*) FROM visits" --epsilon 0.1 --format json
+    """
+    from lapwing.cli.views import write_answer
+
+    statement = _statement(sql)
+    with reported(statement):
+        from lapwing.client.dataset import DataSet
+
+        with _curator(context) as curator:
+            answer = DataSet(curator).ask(statement, epsilon=epsilon, confidence=confidence, analyst=analyst, request_id=request_id)
+            write_answer(answer, form)
+
+
+@app.command(short_help="Say what a statement would cost; free.")
+def explain(
+    context: typer.Context,
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="The statement; - reads it from standard input.")],
+    epsilon: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="For the whole statement; the catalogue's default when left out.")
+    ] = None,
+    form: Annotated[Report, typer.Option("--format", help="How to print it.")] = Report.TABLE,
+) -> None:
+    """Say what a statement would cost, how people's influence is bounded and how large the noise is. Free; reads no row.
+
+    \b
+    Example:
+        lapwing -C clinic explain "SELECT region, COUNT(*) FROM patients GROUP BY region" --epsilon 0.5
+    """
+    from lapwing.cli.views import write_explanation
+
+    statement = _statement(sql)
+    with reported(statement):
+        from lapwing.client.dataset import DataSet
+
+        with _curator(context) as curator:
+            write_explanation(DataSet(curator).explain(statement, epsilon=epsilon), form)
+
+
+@app.command(short_help="Show what may be spent, what is spent and what is left.")
+def budget(context: typer.Context, form: Annotated[Report, typer.Option("--format", help="How to print it.")] = Report.TABLE) -> None:
+    """Show what the data set may spend, what is spent and what is left.
+
+    \b
+    Example:
+        lapwing -C clinic budget
+        lapwing -C clinic budget --format json
+    """
+    from lapwing.cli.views import write_budget
+
+    with reported(), _curator(context) as curator:
+        from lapwing.client.budget import budget_view
+
+        curator.store.latest()
+        dataset = curator.declaration.dataset
+        write_budget(budget_view(curator.balance(), unit=dataset.unit), name=dataset.id, form=form)
+
+
+@app.command(short_help="Show the ledger, newest entries first.")
+def history(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many entries, newest first.")] = 20,
+    form: Annotated[Report, typer.Option("--format", help="How to print it.")] = Report.TABLE,
+) -> None:
+    """Show the entries of the ledger, newest first: charges, answers, the owner's acts.
+
+    \b
+    Example:
+        lapwing -C clinic history --limit 5
+    """
+    from lapwing.cli.views import write_history
+
+    with reported(), _curator(context) as curator:
+        from lapwing.kernel.accounting import Account
+
+        curator.store.latest()
+        pure = curator.declaration.declared_budget.account is Account.PURE
+        write_history(curator.history(limit=limit), form=form, loss_unit="epsilon" if pure else "rho")
+
+
+@app.command(short_help="Delete the rows of a prepared version.")
+def retire(context: typer.Context, version: Annotated[int, typer.Argument(min=1, help="The number of the version.")]) -> None:
+    """Delete the rows of a prepared version. What was charged for it stays charged.
+
+    \b
+    Example:
+        lapwing -C clinic retire 1
+    """
+    with reported(), _curator(context) as curator:
+        curator.retire(version)
+        typer.echo(f"Version {version} is deleted; its charges stay.")
+
+
+@app.command(short_help="Let analysts in again after an incident.")
+def reopen(
+    context: typer.Context, reason: Annotated[str, typer.Argument(metavar="REASON", help="What was found and done; kept in the ledger.")]
+) -> None:
+    """Let analysts in again after an incident closed the data set.
+
+    \b
+    Example:
+        lapwing -C clinic reopen "the disk was full; it has been cleared"
+    """
+    with reported(), _curator(context) as curator:
+        curator.store.latest()
+        curator.reopen(reason)
+        typer.echo("The data set is open.")
+
+
+def _catalogue_path(context: typer.Context) -> Path:
+    directory: Path = context.obj
+    return directory
+
+
+def _curator(context: typer.Context) -> Curator:
+    from lapwing.curator import Curator
+
+    return Curator(_catalogue_path(context))
+
+
+def _statement(sql: str) -> str:
+    if sql != "-":
+        return sql
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError:
+        raise usage_error("standard input is not UTF-8 text") from None
+
+
+def _shell_quoted(path: Path) -> str:
+    import shlex
+
+    return shlex.quote(str(path))

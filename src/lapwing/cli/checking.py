@@ -1,0 +1,65 @@
+"""``lapwing check``: the catalogue against its own rules, and against the schemas of the files it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from lapwing.cli import terminal
+from lapwing.cli.exits import ExitStatus
+from lapwing.cli.schemas import UnreadableSource, read_columns, source_files
+
+if TYPE_CHECKING:
+    from lapwing.catalog import Declaration, PublicDecl, TableDecl
+
+
+def checked(path: Path) -> ExitStatus:
+    """Print what is wrong or worth a second look. Raises ``CatalogueError`` for a catalogue that cannot be read at all."""
+    from lapwing.catalog import load
+
+    declaration = load(path / "lapwing.toml" if path.is_dir() else path)
+    for warning in declaration.warnings:
+        terminal.write_note(f"warning: {warning}")
+    problems = list(_source_problems(declaration))
+    for problem in problems:
+        terminal.write_error(f"problem: {problem}")
+    if problems:
+        return ExitStatus.OWNER
+    typer.echo(_summary(declaration))
+    return ExitStatus.OK
+
+
+def _source_problems(declaration: Declaration) -> Iterator[str]:
+    tables: list[TableDecl | PublicDecl] = [*declaration.tables, *declaration.public_tables]
+    for table in tables:
+        files = source_files(declaration.directory or Path(), table.source)
+        if not files:
+            yield f"{table.name}: its source {table.source!r} names no file"
+        for file in files:
+            try:
+                names = {column.name for column in read_columns(file)}
+            except UnreadableSource as error:
+                yield f"{table.name}: {error}"
+                continue
+            yield from (
+                f"{table.name}.{column.name}: {file.name} has no column {column.source_name!r}"
+                for column in table.columns
+                if column.source_name not in names
+            )
+
+
+def _summary(declaration: Declaration) -> str:
+    dataset, budget = declaration.dataset, declaration.declared_budget
+    lines = [
+        f"{dataset.id}: protects one {dataset.unit}, {dataset.neighbours.value} neighbours",
+        f"budget: epsilon {float(budget.epsilon):g} (at most {float(budget.ceiling_epsilon):g}), delta {float(budget.delta):.3g}",
+    ]
+    for table in declaration.tables:
+        path = " -> ".join([*(str(hop.target.table) for hop in table.unit.hops), table.unit.end.column])
+        rows = "one row" if table.rows_per_unit_max == 1 else f"up to {table.rows_per_unit_max:,} rows"
+        lines.append(f"  {table.name}: {len(table.columns)} columns, {rows} per {dataset.unit} (by {path})")
+    lines += [f"  {table.name}: {len(table.columns)} columns, public, joined by {table.key}" for table in declaration.public_tables]
+    return "\n".join([*lines, "The catalogue can be prepared."])

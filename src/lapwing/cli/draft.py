@@ -1,0 +1,176 @@
+"""A first catalogue from the schemas of files: what can be known without reading a row is filled in, the rest is left to the owner.
+
+Whatever the owner must decide is left out and marked TODO, so that ``lapwing check`` points at every line that is not finished. Nothing is
+guessed that would matter: bounds, lists of values, the unit and the budget are facts that must be known without looking at the rows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from lapwing.cli.schemas import Held, SourceColumn
+
+_NAME_MAX = 63
+_INTRODUCTION = """\
+# A draft, made by `lapwing init` from the schemas of the files. No row was read.
+#
+# Lines marked TODO wait for the owner of the data. `lapwing check` says what is still missing, line by line.
+# Every fact declared here must be known without looking at the rows: a bound read off the data can give somebody away.
+# Bounds that are too wide are safe, and cost accuracy.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftTable:
+    """A table to declare: its name, its source as written in the catalogue, its columns."""
+
+    name: str
+    source: str
+    columns: tuple[SourceColumn, ...]
+
+
+def named_tables(sources: Sequence[tuple[str, str, Sequence[SourceColumn]]]) -> list[DraftTable]:
+    """Tables with names that a catalogue accepts, all different. Each source is (wished name, source line, columns)."""
+    used: set[str] = set()
+    return [DraftTable(_unused(safe_name(wished), used), source, tuple(columns)) for wished, source, columns in sources]
+
+
+def draft(dataset_id: str, tables: Sequence[DraftTable]) -> str:
+    """The text of the catalogue."""
+    parts = [_INTRODUCTION, "format = 1\n", _dataset(dataset_id), _budget(), *(_table(table) for table in tables), _public(tables)]
+    return "\n".join(parts)
+
+
+def count_todos(text: str) -> int:
+    """How many lines wait for the owner."""
+    return len(re.findall(r"# TODO", text))
+
+
+def safe_name(wished: str) -> str:
+    """A name that the catalogue accepts, as near to the wished one as can be."""
+    name = re.sub(r"[^a-z0-9]+", "_", wished.lower()).strip("_")[:_NAME_MAX].rstrip("_")
+    if not name:
+        return "column"
+    return name if name[0].isalpha() else f"c_{name}"[:_NAME_MAX].rstrip("_")
+
+
+def _unused(name: str, used: set[str]) -> str:
+    candidate, number = name, 2
+    while candidate in used:
+        suffix = f"_{number}"
+        candidate, number = name[: _NAME_MAX - len(suffix)] + suffix, number + 1
+    used.add(candidate)
+    return candidate
+
+
+def _dataset(dataset_id: str) -> str:
+    return f"""\
+[dataset]
+id = {_text(dataset_id)}
+engine = "duckdb"
+# TODO unit = "patient"               a word for whoever is protected: patient, customer, household
+neighbours = "unbounded"              # or "bounded", when the number of units is public
+# units = 50_000                      about how many, if that is public
+"""
+
+
+def _budget() -> str:
+    return """\
+[budget]
+# TODO epsilon = 1                    for all answers together, over its whole life; the smaller, the more private
+delta = "2^-40"
+# ceiling = { epsilon = 2 }           how far epsilon may ever be raised
+"""
+
+
+def _table(table: DraftTable) -> str:
+    identifiers = [name for name in (safe_name(column.name) for column in table.columns) if _is_identifier(name)]
+    perhaps = f" (perhaps {', '.join(identifiers)})" if identifiers else ""
+    lines = [
+        f"[tables.{table.name}]",
+        f"source = {_text(table.source)}",
+        f'# TODO unit = "..."                  whose row it is: a column{perhaps},',
+        '#                                    or a path to a table that knows, such as "visit_id -> visits.visit_id"',
+        "# one_row_per_unit = true            when a unit has one row at most",
+        "# rows_per_unit_max = 100            rows of one unit that are kept; 1,000 when left out",
+        "# rows_max = 1_000_000               a public limit on the size of the table",
+        "",
+        f"[tables.{table.name}.columns]",
+        *_columns(table.columns),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _columns(columns: Sequence[SourceColumn]) -> Iterator[str]:
+    used: set[str] = set()
+    seen: set[str] = set()
+    for column in columns:
+        if column.held is Held.OTHER:
+            yield f"# {_text(column.name)}: left out, a column of type {_shortened(column.described)} cannot be declared"
+        elif not column.name or column.name.lower() in seen:
+            yield f"# {_text(column.name)}: left out, another column has this name but for upper and lower case"
+        else:
+            yield _column(column, _unused(safe_name(column.name), used))
+        seen.add(column.name.lower())
+
+
+def _column(column: SourceColumn, name: str) -> str:
+    keys, remark = _declared(column.held, identifier=_is_identifier(name))
+    renamed = "" if name == column.name else f", from = {_text(column.name)}"
+    line = f"{name} = {{ {keys}{renamed} }}"
+    return f"{line}  # {remark}" if remark else line
+
+
+def _declared(held: Held, *, identifier: bool) -> tuple[str, str]:
+    """The keys that the schema settles, and a remark, which starts with TODO when something is left to do."""
+    match held:
+        case Held.INTEGER if identifier:
+            return 'type = "key"', 'an identifier; to group by it: type = "integer" with min and max'
+        case Held.TEXT if identifier:
+            return 'type = "key", of = "text"', 'an identifier; to group by it: type = "text"'
+        case Held.INTEGER:
+            return 'type = "integer"', 'TODO min and max; or type = "key" for an identifier'
+        case Held.REAL:
+            return 'type = "real"', "TODO min and max; steps = 100 keeps hundredths"
+        case Held.BOOLEAN:
+            return 'type = "boolean"', ""
+        case Held.TEXT:
+            return 'type = "text"', 'TODO values = ["a", "b"] if the list is public; without it rare values stay hidden'
+        case Held.DATE:
+            return 'type = "date"', "TODO min and max, such as 2020-01-01"
+        case Held.TIMESTAMP:
+            return 'type = "timestamp"', "TODO min and max, such as 2020-01-01T00:00:00"
+        case Held.UNKNOWN if identifier:
+            return 'type = "key", of = "text"', 'TODO of = "integer" if it holds whole numbers'
+        case Held.UNKNOWN:
+            return 'type = "text"', "TODO the type, which a CSV file does not say: boolean, integer, real, text, date, timestamp, key"
+        case Held.OTHER:
+            raise ValueError("a column that cannot be declared")
+        case _:
+            assert_never(held)
+
+
+def _is_identifier(name: str) -> bool:
+    return name in ("id", "key", "uuid") or name.endswith(("_id", "_key", "_uuid"))
+
+
+def _public(tables: Sequence[DraftTable]) -> str:
+    example = tables[0].name if tables else "shops"
+    return f"""\
+# A table that is no secret at all can be joined freely. Rename its two headings to [public.{example}] and [public.{example}.columns],
+# and replace `unit` and the lines on rows by key = "the column to join on".
+"""
+
+
+def _text(value: str) -> str:
+    """A TOML string."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _shortened(described: str) -> str:
+    line = " ".join(described.split())
+    return line if len(line) <= 60 else f"{line[:57]}..."

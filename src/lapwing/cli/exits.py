@@ -1,0 +1,95 @@
+"""How a command ends: its exit status says who must act, and what it prints never holds a value from the data.
+
+An error of ours has a text made from public facts. Any other exception may carry a value in its message, so only its type and the place in
+our source are shown.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from pathlib import Path
+
+import typer
+
+from lapwing.errors import Actor, BudgetRefused, LapwingError
+
+
+class ExitStatus(IntEnum):
+    """Exit statuses of ``lapwing``. 2 is given by the argument parser."""
+
+    OK = 0
+    INTERNAL = 1
+    """A fault inside, or something the operator must see to, such as a damaged ledger."""
+    USAGE = 2
+    """The command was not called as it should be."""
+    REFUSED = 3
+    """The analyst can ask differently; nothing was charged."""
+    BUDGET = 4
+    """The budget cannot pay; nothing was charged."""
+    OWNER = 5
+    """The owner must act: the catalogue, a preparation or an incident."""
+
+
+def status_of(error: LapwingError) -> ExitStatus:
+    """The exit status for an error."""
+    if isinstance(error, BudgetRefused):
+        return ExitStatus.BUDGET
+    match error.actor:
+        case Actor.ANALYST:
+            return ExitStatus.REFUSED
+        case Actor.OWNER:
+            return ExitStatus.OWNER
+        case Actor.OPERATOR:
+            return ExitStatus.INTERNAL
+
+
+def usage_error(message: str) -> typer.BadParameter:
+    """What to raise when the command was called wrongly: exits with 2."""
+    return typer.BadParameter(message)
+
+
+@contextmanager
+def reported(statement: str = "") -> Iterator[None]:
+    """Turn errors into text on standard error and an exit status. ``statement`` is the SQL that a refusal's caret points into."""
+    try:
+        yield
+    except LapwingError as error:
+        _print_error(error, statement)
+        raise typer.Exit(status_of(error)) from None
+    except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        sys.stderr.write(f"internal error: {type(error).__name__} at {_place(error)}\n")
+        sys.stderr.write("This is a fault in Lapwing. Its message is withheld, because it could hold a value from the data.\n")
+        raise typer.Exit(ExitStatus.INTERNAL) from None
+
+
+def _print_error(error: LapwingError, statement: str) -> None:
+    from lapwing.cli.terminal import write_error
+
+    write_error(error_text(error, statement))
+
+
+def error_text(error: LapwingError, statement: str = "") -> str:
+    """An error in words, with the line and a caret where it points into a statement; notes (further problems) below."""
+    if statement and error.actor is Actor.ANALYST:
+        from lapwing.sql import render_refusal
+
+        text = render_refusal(statement, error)
+    else:
+        text = f"[{error.code}] {error.message}" + (f"\nhint: {error.hint}" if error.hint else "")
+    return "\n\n".join([text.rstrip("\n"), *getattr(error, "__notes__", [])])
+
+
+def _place(error: Exception) -> str:
+    """Where in our own source an exception passed last."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "lapwing" in Path(frame.filename).parts]
+    if not frames:
+        return "an unknown place"
+    path = Path(frames[-1].filename)
+    inside = path.parts[len(path.parts) - 1 - path.parts[::-1].index("lapwing") :]
+    return f"{'/'.join(inside)}:{frames[-1].lineno}"

@@ -1,0 +1,40 @@
+"""``lapwing init``: from names of files to the text of a first catalogue."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from lapwing.cli.draft import count_todos, draft, named_tables, safe_name
+from lapwing.cli.exits import usage_error
+from lapwing.cli.schemas import SourceColumn, UnreadableSource, read_columns, source_files
+
+_WILDCARDS = "*?["
+
+
+def initial_catalogue(files: Sequence[str], *, directory: Path) -> tuple[str, int]:
+    """The text, and how many lines wait for the owner. Sources are written relative to ``directory``, where the catalogue will be."""
+    sources = [_source(file, directory) for file in dict.fromkeys(files)]
+    text = draft(safe_name(directory.resolve().name).replace("_", "-"), named_tables(sources))
+    return text, count_todos(text)
+
+
+def _source(file: str, directory: Path) -> tuple[str, str, Sequence[SourceColumn]]:
+    """The wished name of a table, its source line, and its columns as the first file has them."""
+    found = source_files(Path(), file)
+    if not found:
+        raise usage_error(f"there is no file {file}")
+    try:
+        columns = read_columns(found[0])
+    except UnreadableSource as error:
+        raise usage_error(str(error)) from None
+    line = Path(os.path.relpath(file, directory)).as_posix()
+    return _wished_name(Path(file)), line, columns
+
+
+def _wished_name(path: Path) -> str:
+    """The file's name without its ending; of a pattern without letters of its own, the directory's name."""
+    stem = path.name.split(".")[0]
+    plain = "".join(char for char in stem if char not in _WILDCARDS + "]")
+    return plain if any(char.isalpha() for char in plain) else path.resolve().parent.name

@@ -1,0 +1,47 @@
+"""``lapwing prepare``: a new version, with a bar that shows how far it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+from lapwing.cli import terminal
+
+if TYPE_CHECKING:
+    from lapwing.curator import Curator
+    from lapwing.engines.base import Progress
+
+
+def prepared(curator: Curator, *, override: str) -> None:
+    """Prepare, and say what was made. Never a number of rows: that would be a released value."""
+    started = time.monotonic()
+    tables = len(curator.declaration.tables) + len(curator.declaration.public_tables)
+    with _progress(tables) as progress:
+        version = curator.prepare(progress=progress, override=override)
+    typer.echo(f"Version {version} of {curator.declaration.dataset.id} is prepared: {tables} tables in {time.monotonic() - started:.1f} s.")
+    balance = curator.balance()
+    spent = balance.spent.loss / balance.budget.loss_total
+    typer.echo(f"{spent:.1%} of the budget is spent, {1 - spent:.1%} is left.")
+
+
+@contextmanager
+def _progress(tables: int) -> Iterator[Progress]:
+    """A bar on a terminal's standard error; silence elsewhere."""
+    console = terminal.console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _what, _done, _total: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(complete_style=terminal.ACCENT, finished_style=terminal.ACCENT, style="default"),
+        TextColumn("{task.completed}/{task.total}, {task.elapsed:.0f} s"),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("preparing", total=tables)
+        yield lambda what, done, total: bar.update(task, description=f"preparing {what}", completed=done, total=total)

@@ -1,0 +1,126 @@
+"""Which columns a file has, read from its schema alone: the footer of a Parquet file, the first line of a CSV file.
+
+No row is read, and of the footer only names and types are used: its statistics hold smallest and largest values, which are data.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+HEADER_BYTES_MAX = 1 << 20
+"""Longest header of a CSV file."""
+
+SUFFIXES = (".parquet", ".csv", ".csv.gz")
+
+
+class Held(Enum):
+    """What a column of a source holds, as far as its schema says."""
+
+    INTEGER = "integer"
+    REAL = "real"
+    BOOLEAN = "boolean"
+    TEXT = "text"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    UNKNOWN = "unknown"
+    """A CSV file does not say."""
+    OTHER = "other"
+    """Something that no column of a catalogue can be: a list, a struct, bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceColumn:
+    """A column as the source names it."""
+
+    name: str
+    held: Held
+    described: str
+    """The source's own name of the type."""
+
+
+class UnreadableSource(Exception):
+    """A file whose schema cannot be read; the text says why, without quoting the file."""
+
+
+def source_files(directory: Path, source: str) -> list[Path]:
+    """The files that a ``source`` line stands for, in order."""
+    path = directory / source
+    if path.is_file():
+        return [path]
+    # An absolute pattern replaces the directory, as in the catalogue itself.
+    root = Path(path.anchor) if path.is_absolute() else Path()
+    return sorted(found for found in root.glob(str(path.relative_to(root))) if found.is_file())
+
+
+def read_columns(path: Path) -> list[SourceColumn]:
+    """The columns of one file, from its schema."""
+    try:
+        if path.name.endswith(".parquet"):
+            return _parquet_columns(path)
+        if path.name.endswith((".csv", ".csv.gz")):
+            return _csv_columns(path)
+    except OSError as error:
+        raise UnreadableSource(f"{path.name}: the file cannot be read ({type(error).__name__})") from None
+    raise UnreadableSource(f"{path.name}: only {', '.join(SUFFIXES)} can be read")
+
+
+def _parquet_columns(path: Path) -> list[SourceColumn]:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        schema = parquet.read_schema(path)
+    except pa.ArrowException:
+        raise UnreadableSource(f"{path.name}: this is not a Parquet file, or its end is missing") from None
+    return [SourceColumn(field.name, _held(field.type), str(field.type)) for field in schema]
+
+
+def _held(kind: pa.DataType) -> Held:
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return _held(kind.value_type)
+    if types.is_integer(kind):
+        return Held.INTEGER
+    if types.is_floating(kind) or types.is_decimal(kind):
+        return Held.REAL
+    if types.is_boolean(kind):
+        return Held.BOOLEAN
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return Held.TEXT
+    if types.is_date(kind):
+        return Held.DATE
+    if types.is_timestamp(kind):
+        return Held.TIMESTAMP
+    return Held.OTHER
+
+
+def _csv_columns(path: Path) -> list[SourceColumn]:
+    try:
+        line = _first_line(path)
+        header = line.decode("utf-8-sig").rstrip("\r\n")
+    except (UnicodeDecodeError, EOFError, zlib.error):
+        raise UnreadableSource(f"{path.name}: its first line is not UTF-8 text") from None
+    if not header or (len(line) == HEADER_BYTES_MAX and not line.endswith(b"\n")):
+        raise UnreadableSource(f"{path.name}: it has no first line with names of columns")
+    delimiter = max(",;\t|", key=header.count)
+    (names,) = csv.reader([header], delimiter=delimiter)
+    return [SourceColumn(name, Held.UNKNOWN, "CSV") for name in names]
+
+
+def _first_line(path: Path) -> bytes:
+    """Without a buffer, so that of a plain file not a byte after the first line is read."""
+    if path.name.endswith(".gz"):
+        with gzip.open(path, "rb") as packed:
+            return packed.readline(HEADER_BYTES_MAX)
+    with path.open("rb", buffering=0) as plain:
+        return plain.readline(HEADER_BYTES_MAX)

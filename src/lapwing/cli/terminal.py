@@ -1,0 +1,89 @@
+"""Colours and tables on a terminal; plain text everywhere else.
+
+The colours are fixed entries of the 256-colour palette, of middle lightness, so that they can be read on light and on dark backgrounds
+whatever the terminal's theme makes of "yellow". Everything else is the terminal's own foreground colour. A terminal that has sixteen
+colours only, all of its theme's choosing, gets none. NO_COLOR is honoured.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+ACCENT = "color(31)"
+"""Error bars, progress, names of things."""
+CAUTION = "color(166)"
+"""Notes and warnings."""
+ALARM = "color(160)"
+"""Refusals and faults."""
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that never colours numbers on its own account, and never uses the theme's sixteen colours."""
+    from rich.console import Console
+
+    made = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if made.color_system in ("256", "truecolor", None):
+        return made
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, no_color=True)
+
+
+def is_terminal() -> bool:
+    """Whether standard output is a terminal (or is made to count as one by FORCE_COLOR)."""
+    return console().is_terminal
+
+
+def write(text: str) -> None:
+    """Plain text on standard output."""
+    sys.stdout.write(text + "\n")
+
+
+def write_error(text: str) -> None:
+    """An error on standard error; its first line stands out on a terminal."""
+    target = console(stderr=True)
+    if not target.is_terminal:
+        sys.stderr.write(text + "\n")
+        return
+    first, _, rest = text.partition("\n")
+    target.print(first, style=f"bold {ALARM}", soft_wrap=True)
+    if rest:
+        target.print(rest, soft_wrap=True)
+
+
+def write_note(text: str) -> None:
+    """A remark on standard error, out of the way of what is piped on."""
+    target = console(stderr=True)
+    if target.is_terminal:
+        target.print(text, style=CAUTION, soft_wrap=True)
+    else:
+        sys.stderr.write(text + "\n")
+
+
+def table(headers: Sequence[str], *, right: Sequence[bool], accents: Sequence[bool]) -> Table:
+    """An empty table: ``right`` columns hold numbers, ``accents`` columns are set in the accent colour."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    made = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for header, to_right, accent in zip(headers, right, accents, strict=True):
+        made.add_column(
+            header, justify="right" if to_right else "left", style=ACCENT if accent else None, no_wrap=to_right, overflow="fold"
+        )
+    return made
+
+
+def plain_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[bool]) -> str:
+    """Columns of text, as wide as they need to be: for pipes and files."""
+    widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
+    lines = [list(headers), ["-" * width for width in widths], *rows]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if to_right else cell.ljust(width) for cell, width, to_right in zip(line, widths, right, strict=True)
+        ).rstrip()
+        for line in lines
+    )

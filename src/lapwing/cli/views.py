@@ -1,0 +1,212 @@
+"""What the commands print: answers, budgets, histories. Tables on a terminal, plain text when piped, JSON and CSV when asked for."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from lapwing.cli import terminal
+from lapwing.cli.terminal import ACCENT, CAUTION
+
+if TYPE_CHECKING:
+    from lapwing.client.answer import Answer
+    from lapwing.client.budget import BudgetView
+    from lapwing.client.explanation import Explanation
+    from lapwing.ledger.store import Entry
+
+ROWS_SHOWN_MAX = 200
+"""Rows of an answer shown on a terminal; pipes, JSON and CSV get all of them."""
+_BAR_CELLS = 40
+
+
+class Format(StrEnum):
+    """Of answers."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+class Report(StrEnum):
+    """Of everything else."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def as_json(value: object) -> str:
+    """JSON text. What is not a finite number is an error: it has no JSON form."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
+
+
+def write_answer(answer: Answer, form: Format) -> None:
+    """Print an answer. In CSV the price and the notes go to standard error, so that what is piped is the table alone."""
+    match form:
+        case Format.JSON:
+            terminal.write(as_json(answer.to_dict()))
+        case Format.CSV:
+            terminal.write(answer_csv(answer).rstrip("\n"))
+            for line in (answer.summary(), *(f"note: {note}" for note in answer.notes)):
+                terminal.write_note(line)
+        case Format.TABLE if terminal.is_terminal():
+            _print_answer(answer)
+        case Format.TABLE:
+            terminal.write(str(answer))
+
+
+def answer_csv(answer: Answer) -> str:
+    """The table with ``<column>_lo`` and ``<column>_hi`` after each column that has error bars; NULL is an empty field."""
+    values = answer.to_dict()
+    headers: list[str] = []
+    columns: list[Sequence[Any]] = []
+    for place, column in enumerate(values["columns"]):
+        name = column["name"]
+        headers.append(name)
+        columns.append([row[place] for row in values["rows"]])
+        if name in values["intervals"]:
+            bounds = [(None, None) if pair is None else pair for pair in values["intervals"][name]]
+            headers += [f"{name}_lo", f"{name}_hi"]
+            columns += [[lo for lo, _ in bounds], [hi for _, hi in bounds]]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(headers)
+    writer.writerows(zip(*columns, strict=True))
+    return text.getvalue()
+
+
+def _print_answer(answer: Answer) -> None:
+    target = terminal.console()
+    headers, rows = answer.cells()
+    right, accents = _alignment(answer)
+    table = terminal.table(headers, right=right, accents=accents)
+    for row in rows[:ROWS_SHOWN_MAX]:
+        table.add_row(*row)
+    target.print(table)
+    if len(rows) > ROWS_SHOWN_MAX:
+        target.print(f"and {len(rows) - ROWS_SHOWN_MAX:,} rows more: use --format csv", style=CAUTION)
+    target.print(answer.summary(), style="bold")
+    for note in answer.notes:
+        target.print(f"note: {note}", style=CAUTION)
+
+
+def _alignment(answer: Answer) -> tuple[list[bool], list[bool]]:
+    """Which printed columns are numbers, and which are error bars."""
+    from pyarrow import types
+
+    right: list[bool] = []
+    accents: list[bool] = []
+    for field in answer.table.schema:
+        right.append(types.is_integer(field.type) or types.is_floating(field.type) or types.is_decimal(field.type))
+        accents.append(False)
+        if field.name in answer.intervals:
+            right.append(True)
+            accents.append(True)
+    return right, accents
+
+
+def write_explanation(explanation: Explanation, form: Report) -> None:
+    """Print what a statement would cost."""
+    if form is Report.JSON:
+        terminal.write(as_json(explanation.to_dict()))
+    elif terminal.is_terminal():
+        _print_pairs(explanation.lines)
+    else:
+        terminal.write(str(explanation))
+
+
+def write_budget(view: BudgetView, *, name: str, form: Report) -> None:
+    """Print what a data set has and has spent. The share leads: epsilons do not add up."""
+    values = view.to_dict()
+    closed = view.balance.closed
+    if form is Report.JSON:
+        terminal.write(as_json({"dataset": name, "closed": closed, **values}))
+        return
+    pairs = _budget_pairs(view, values, name=name, closed=closed)
+    if not terminal.is_terminal():
+        terminal.write(_plain_pairs(pairs))
+        return
+    filled = round(view.share_spent * _BAR_CELLS)
+    target = terminal.console()
+    from rich.text import Text
+
+    bar = Text.assemble(("█" * filled, ACCENT), ("░" * (_BAR_CELLS - filled), ACCENT), f"  {view.share_spent:.1%} spent")
+    target.print(bar)
+    _print_pairs(pairs)
+
+
+def _budget_pairs(view: BudgetView, values: Mapping[str, Any], *, name: str, closed: bool) -> list[tuple[str, str]]:
+    unit, loss, keys = values["loss_unit"], values["loss"], values["delta_keys"]
+    ceiling, most = view.balance.ceiling.epsilon, values["epsilon_remaining"]
+    pairs = [
+        ("data set", f"{name}, protects one {view.unit}"),
+        ("promise", f"epsilon {values['epsilon']:g}, delta {values['delta']:.3g}; can be raised to epsilon {float(ceiling):g}"),
+        ("spent", f"{view.share_spent:.2%}: {unit} {float(loss['spent']):.4g} of {float(loss['total']):.4g}"),
+        ("left", f"{1 - view.share_spent:.2%}: {unit} {float(loss['remaining']):.4g}, or one statement of epsilon {most:.3g}"),
+    ]
+    if float(keys["total"]):
+        pairs.append(("for keys", f"delta {float(keys['spent']):.3g} of {float(keys['total']):.3g} spent on showing undeclared groups"))
+    if closed:
+        pairs.append(("closed", "after an incident; the owner re-opens it with `lapwing reopen`"))
+    return pairs
+
+
+def write_history(entries: Sequence[Entry], *, form: Report, loss_unit: str) -> None:
+    """Print entries of the ledger, newest first."""
+    values = [_entry(entry, loss_unit) for entry in entries]
+    if form is Report.JSON:
+        terminal.write(as_json(values))
+        return
+    headers = ("#", "when (UTC)", "what", "analyst", loss_unit, "detail")
+    right = (True, False, False, False, True, False)
+    rows = [_history_row(value, loss_unit) for value in values]
+    if not terminal.is_terminal():
+        terminal.write(terminal.plain_table(headers, rows, right=right))
+        return
+    table = terminal.table(headers, right=right, accents=(False, False, False, False, True, False))
+    for row in rows:
+        table.add_row(*row)
+    terminal.console().print(table)
+
+
+def _entry(entry: Entry, loss_unit: str) -> dict[str, Any]:
+    from lapwing.client.budget import decimal_text
+    from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS
+
+    return {
+        "id": entry.entry_id,
+        "at": entry.at,
+        "kind": entry.kind.value,
+        "analyst": entry.analyst or None,
+        "charge": entry.charge_id,
+        loss_unit: decimal_text(entry.cost.loss, LOSS_UNITS),
+        "delta": decimal_text(entry.cost.delta, DELTA_UNITS),
+        "detail": entry.detail,
+    }
+
+
+def _history_row(value: Mapping[str, Any], loss_unit: str) -> list[str]:
+    paid = float(value[loss_unit])
+    when = str(value["at"])[:19].replace("T", " ")
+    # A statement may span lines; a line of the history is one line.
+    detail = " ".join(str(value["detail"]).split())
+    return [str(value["id"]), when, value["kind"], value["analyst"] or "-", f"{paid:.3g}" if paid else "", detail]
+
+
+def _print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style=f"bold {ACCENT}", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, text in pairs:
+        grid.add_row(name, text)
+    terminal.console().print(grid)
+
+
+def _plain_pairs(pairs: Sequence[tuple[str, str]]) -> str:
+    width = max(len(name) for name, _ in pairs)
+    return "\n".join(f"{name.ljust(width)}  {text}" for name, text in pairs)

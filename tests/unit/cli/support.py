@@ -1,0 +1,50 @@
+"""Running the command line in tests: in this process, or in one of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from lapwing.cli.app import app
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a command ended and what it wrote."""
+
+    status: int
+    out: str
+    err: str
+
+
+def run(*arguments: str | Path, home: Path, stdin: str | None = None) -> Ran:
+    """A command in this process, with a registry of its own. An exception that the command line did not turn into a status is raised."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin, env={"LAPWING_HOME": str(home)})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return Ran(result.exit_code, result.stdout, result.stderr)
+
+
+def run_process(*arguments: str | Path, home: Path, variables: Mapping[str, str] | None = None, code: str = "") -> Ran:
+    """A command in a process of its own; ``code`` runs instead of the module when given."""
+    path = os.pathsep.join([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH", "")])])
+    removed = ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "TTY_COMPATIBLE", "COLUMNS")
+    inherited = {name: value for name, value in os.environ.items() if name not in removed}
+    start = ["-c", code] if code else ["-m", "lapwing.cli"]
+    ended = subprocess.run(
+        [sys.executable, *start, *map(str, arguments)],
+        env={**inherited, "PYTHONPATH": path, "LAPWING_HOME": str(home), "PYTHONIOENCODING": "utf-8", **(variables or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    return Ran(ended.returncode, ended.stdout, ended.stderr)
