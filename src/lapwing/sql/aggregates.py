@@ -1,0 +1,146 @@
+"""Aggregates of the private query: each once, in the order they first appear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from lapwing.errors import Span
+from lapwing.kernel.domains import BooleanDomain, Kind, is_numeric
+from lapwing.kernel.expressions import Column, Expression, Function, Literal
+from lapwing.sql.reader import Reader, Session
+from lapwing.sql.scalars import Scalars, Typed
+from lapwing.statements import Aggregate, AggregateKind
+
+KNOWN: tuple[type[exp.Expr], ...] = (exp.Count, exp.CountIf, exp.Sum, exp.Avg)
+_NAMES: dict[type[exp.Expr], frozenset[str]] = {
+    exp.Count: frozenset({"COUNT"}),
+    exp.CountIf: frozenset({"COUNT_IF", "COUNTIF"}),
+    exp.Sum: frozenset({"SUM"}),
+    exp.Avg: frozenset({"AVG", "MEAN"}),
+}
+
+
+@dataclass(slots=True)
+class Aggregates:
+    """Collects the aggregates of one statement."""
+
+    scalars: Scalars
+    found: list[Aggregate] = field(default_factory=list)
+    kinds: list[Kind] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+
+    @property
+    def session(self) -> Session:
+        """The statement being bound."""
+        return self.scalars.session
+
+    def bind(self, node: exp.Expr) -> int:
+        """The number of the aggregate that a node stands for."""
+        if type(node) is exp.Filter:
+            with self.session.reading(node) as reader:
+                inner, where = reader.node_of("this"), reader.node_of("expression")
+                if type(where) is not exp.Where:
+                    raise self.session.refuse("sql-unsupported", "FILTER takes a WHERE", node=where)
+                with self.session.reading(where) as condition:
+                    kept = self.scalars.condition(condition.node_of("this"), "a FILTER")
+                return self._bind(inner, kept)
+        return self._bind(node, None)
+
+    def _bind(self, node: exp.Expr, where: Typed | None) -> int:
+        token = self.session.source.name_token(node)
+        if type(node) not in KNOWN or token is None or token.text.upper() not in _NAMES[type(node)]:
+            name = token.text.upper() if token is not None else type(node).__name__.upper()
+            hint = "COUNT, COUNT_IF, SUM and AVG are"
+            raise self.session.refuse("aggregate-unsupported", f"the aggregate {name} is not supported yet", node=node, hint=hint)
+        with self.session.reading(node) as reader:
+            aggregate, kind = self._aggregate(reader, where)
+        return self._add(aggregate, kind, node)
+
+    def _add(self, aggregate: Aggregate, kind: Kind, node: exp.Expr) -> int:
+        if aggregate not in self.found:
+            limit = self.session.settings.aggregates_max
+            if len(self.found) == limit:
+                raise self.session.refuse("too-many-aggregates", f"a statement may have at most {limit} aggregates", node=node)
+            self.found.append(aggregate)
+            self.kinds.append(kind)
+            self.spans.append(self.session.source.span(node))
+        return self.found.index(aggregate)
+
+    def _aggregate(self, reader: Reader, where: Typed | None) -> tuple[Aggregate, Kind]:
+        node = reader.node
+        argument = reader.node_of("this")
+        match node:
+            case exp.Count():
+                reader.flag("big_int")  # counts are 64-bit integers
+                return self._count(argument, where), Kind.INTEGER
+            case exp.CountIf():
+                condition = self.scalars.condition(argument, "what COUNT_IF counts")
+                return Aggregate(AggregateKind.COUNT, None, self._both(node, where, condition).expression), Kind.INTEGER
+            case _:
+                kind = AggregateKind.SUM if isinstance(node, exp.Sum) else AggregateKind.AVG
+                value, where = self._value(argument, where)
+                self._require_number(value, kind)
+                whole = kind is AggregateKind.SUM and value.kind is Kind.INTEGER
+                return Aggregate(kind, value.expression, _of(where)), Kind.INTEGER if whole else Kind.REAL
+
+    def _count(self, argument: exp.Expr, where: Typed | None) -> Aggregate:
+        if type(argument) is exp.Star:
+            with self.session.reading(argument):
+                return Aggregate(AggregateKind.COUNT, None, _of(where))
+        if type(argument) is exp.Distinct:
+            with self.session.reading(argument) as distinct:
+                return self._count_distinct(argument, distinct.many("expressions"), where)
+        value, where = self._value(argument, where)
+        if value.is_null:
+            raise self.session.refuse("null-constant", "NULL is never counted", node=argument)
+        constant = isinstance(value.expression, Literal)
+        return Aggregate(AggregateKind.COUNT, None if constant else value.expression, _of(where))
+
+    def _count_distinct(self, node: exp.Expr, values: tuple[exp.Expr, ...], where: Typed | None) -> Aggregate:
+        if len(values) == 1:
+            value, where = self._value(values[0], where)
+            unit = self.scalars.scope.unit_column
+            if unit is not None and value.expression == Column(unit):
+                return Aggregate(AggregateKind.COUNT_UNITS, None, _of(where))
+        unit = self.scalars.scope.unit_column
+        hint = f"COUNT(DISTINCT {unit}) is" if unit else ""
+        raise self.session.refuse("distinct-unsupported", "distinct values of this are not counted yet", node=node, hint=hint)
+
+    def _value(self, node: exp.Expr, where: Typed | None) -> tuple[Typed, Typed | None]:
+        """The argument of an aggregate. CASE WHEN p THEN x END is x where p: aggregates leave NULLs out, so both are the same."""
+        if type(node) is exp.Case and (parts := self._single_branch(node)) is not None:
+            condition, value = parts
+            return value, self._both(node, where, condition)
+        return self.scalars.bind(node), where
+
+    def _single_branch(self, node: exp.Expr) -> tuple[Typed, Typed] | None:
+        reader = Reader(node, self.session.source)
+        subject, branches, default = reader.optional("this"), reader.many("ifs"), reader.optional("default")
+        if subject is not None or len(branches) != 1 or (default is not None and type(default) is not exp.Null):
+            return None
+        with self.session.reading(node) as whole:
+            for name in ("ifs", "default"):
+                whole.many(name)
+            if default is not None:
+                self.scalars.bind(default)
+            with self.session.reading(branches[0]) as branch:
+                condition = self.scalars.condition(branch.node_of("this"), "a condition of CASE")
+                return condition, self.scalars.bind(branch.node_of("true"))
+
+    def _both(self, node: exp.Expr, where: Typed | None, condition: Typed) -> Typed:
+        return condition if where is None else self.scalars.call(node, Function.AND, where, condition)
+
+    def _require_number(self, value: Typed, kind: AggregateKind) -> None:
+        if is_numeric(value.domain):
+            return
+        hint = ""
+        if isinstance(value.domain, BooleanDomain):
+            hint = "use COUNT_IF(...), or CASE WHEN ... THEN 1.0 ELSE 0 END"
+        message = f"{kind.name} needs a number, not a {value.kind.value}"
+        raise self.session.refuse("type-mismatch", message, node=value.node, hint=hint)
+
+
+def _of(typed: Typed | None) -> Expression | None:
+    return None if typed is None else typed.expression

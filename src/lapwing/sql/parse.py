@@ -1,0 +1,113 @@
+"""The foreign parser at work: one SELECT in, its tree out, or a refusal that points at the place."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ErrorLevel, ParseError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from lapwing.catalog.settings import Settings
+from lapwing.errors import Refused, Span
+from lapwing.sql.refusals import span_of
+from lapwing.sql.source import Source, positions, tokenise
+
+_FRAMES_PER_LEVEL = 40
+"""Python frames the parser needs for one level of nesting; measured at most 25."""
+_LEVELS_MAX = 500
+"""Levels for which frames are reserved; deeper statements are refused whatever the settings allow."""
+_deep = threading.Lock()
+
+
+@contextmanager
+def deep_recursion(levels: int) -> Iterator[None]:
+    """Room on the stack for so many levels of nesting. One at a time, so that none lowers the limit under another."""
+    with _deep:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(before + _FRAMES_PER_LEVEL * min(levels, _LEVELS_MAX))
+        try:
+            yield
+        finally:
+            sys.setrecursionlimit(before)
+
+
+def parse(text: str, *, settings: Settings, dialect: str) -> tuple[Source, exp.Select]:
+    """The tree of one SELECT, or refuse. Pre: inside ``deep_recursion``."""
+    grammar = Dialect.get_or_raise(dialect)
+    source = tokenise(text, settings=settings, dialect=grammar)
+    _one_select(source)
+    try:
+        trees = grammar.parser(error_level=ErrorLevel.IMMEDIATE).parse(list(source.tokens), text)
+    except ParseError as error:
+        raise Refused("sql-syntax", "the statement cannot be read here", span=_place(source, error)) from error
+    except Exception as error:
+        # A foreign parser may fail in any way on hostile text; whatever it is, the text was not understood.
+        raise source.refuse("sql-syntax", "the statement cannot be read") from error
+    statements = [tree for tree in trees if tree is not None and type(tree) is not exp.Semicolon]
+    if len(statements) != 1 or type(statements[0]) is not exp.Select:
+        where = statements[0] if statements else None
+        hint = "one SELECT with aggregates, without UNION"
+        raise source.refuse("statement-unsupported", "only a single SELECT is answered", node=where, hint=hint)
+    _check_nodes(source, statements[0], settings)
+    return source, statements[0]
+
+
+def _one_select(source: Source) -> None:
+    """Refuse whatever does not start like a query, before the parser sees it: it treats unknown statements as text to pass on."""
+    first = source.tokens[0]
+    if first.token_type not in (TokenType.SELECT, TokenType.FROM, TokenType.WITH, TokenType.L_PAREN):
+        raise source.refuse_token("statement-unsupported", "only SELECT is answered", first, hint="data is never changed or described")
+    ended: Token | None = None
+    for token in source.tokens:
+        if ended is not None and token.token_type is not TokenType.SEMICOLON:
+            hint = "send the statements one by one"
+            raise source.refuse_token("statement-several", "there is more than one statement", token, hint=hint)
+        ended = token if token.token_type is TokenType.SEMICOLON else ended
+
+
+def _place(source: Source, error: ParseError) -> Span:
+    """Where the parser stopped. It reports line and column of the end of a token."""
+    found = error.errors[0] if error.errors else {}
+    line, column = found.get("line"), found.get("col")
+    for token in source.tokens:
+        if token.line == line and token.col == column:
+            return span_of(source.text, token.start, token.end + 1)
+    last = source.tokens[-1]
+    return span_of(source.text, last.start, last.end + 1)
+
+
+def _check_nodes(source: Source, tree: exp.Expr, settings: Settings) -> None:
+    for number, node in enumerate(tree.walk(), start=1):
+        if number > settings.statement_nodes_max:
+            raise source.refuse("statement-too-large", f"the statement has more than {settings.statement_nodes_max} parts", node=node)
+
+
+def check_words(source: Source, tree: exp.Expr) -> None:
+    """Refuse words of the text that left no trace in the tree: what a parser drops silently, we would too."""
+    traced = set(positions(tree))
+    for token in source.tokens:
+        if token.token_type in STRUCTURE or token.start in traced or token.text.upper() in NOISE:
+            continue
+        raise source.refuse_token("sql-unsupported", f"{token.text.upper()} is not supported here", token)
+
+
+_STRUCTURE_WORDS = """
+SELECT FROM WHERE GROUP_BY HAVING ORDER_BY LIMIT OFFSET JOIN INNER LEFT OUTER ON USING ALIAS DISTINCT FILTER
+AND OR NOT IN BETWEEN IS NULL TRUE FALSE LIKE ILIKE ESCAPE CASE WHEN THEN ELSE END ASC DESC
+COMMA DOT L_PAREN R_PAREN PLUS DASH STAR SLASH DIV MOD EQ NEQ LT LTE GT GTE DCOLON DPIPE SEMICOLON
+DOUBLE FLOAT DATE TIMESTAMP TIMESTAMPNTZ INT BIGINT SMALLINT TINYINT TEXT VARCHAR
+"""
+STRUCTURE = frozenset(TokenType[name] for name in _STRUCTURE_WORDS.split())
+"""Tokens that are structure: which of them stand where is what the tree says."""
+
+_OTHER_WORDS = """
+CAST TRY_CAST EXTRACT NULLS FIRST LAST
+YEAR QUARTER MONTH WEEK DAY DOW DAYOFWEEK ISODOW HOUR MINUTE
+"""
+NOISE = frozenset(_OTHER_WORDS.split())
+"""Words the parser keeps in another form than a name: casts, parts of dates, the order of NULLs."""

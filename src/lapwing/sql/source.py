@@ -1,0 +1,147 @@
+"""A statement's text and tokens: limits before parsing, spans of nodes, and the check that no word of the text was left unread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from lapwing.catalog.settings import Settings
+from lapwing.errors import Refused, Span
+from lapwing.sql.refusals import span_of
+
+_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
+_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+
+_WORDS = {TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER}
+
+_STARTS_WITH: dict[type[exp.Expr], frozenset[TokenType]] = {
+    exp.Case: frozenset({TokenType.CASE}),
+    exp.Not: frozenset({TokenType.NOT}),
+    exp.Neg: frozenset({TokenType.DASH}),
+    exp.Paren: frozenset({TokenType.L_PAREN}),
+    exp.Subquery: frozenset({TokenType.L_PAREN}),
+    exp.Select: frozenset({TokenType.SELECT}),
+    exp.With: frozenset({TokenType.WITH}),
+}
+"""Nodes whose first word leaves no position in the tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text of one statement and its tokens. ``at`` gives the index of the token that starts at a position."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    at: dict[int, int]
+
+    def refuse(self, code: str, message: str, *, node: exp.Expr | None = None, hint: str = "") -> Refused:
+        """A refusal that points at a node, or at the whole text where there is none."""
+        return Refused(code, message, hint=hint, span=self.span(node))
+
+    def refuse_token(self, code: str, message: str, token: Token, *, hint: str = "") -> Refused:
+        """A refusal that points at a token."""
+        return Refused(code, message, hint=hint, span=span_of(self.text, token.start, token.end + 1))
+
+    def span(self, node: exp.Expr | None) -> Span:
+        """The text of a node, brackets included; of the nearest enclosing node with a position where it has none; else the whole text."""
+        while node is not None:
+            found = [self.at[start] for start in positions(node) if start in self.at]
+            if found:
+                first, last = self._widened(min(found), max(found), node)
+                return span_of(self.text, self.tokens[first].start, self.tokens[last].end + 1)
+            node = node.parent
+        end = self.tokens[-1].end + 1 if self.tokens else len(self.text)
+        return span_of(self.text, self.tokens[0].start if self.tokens else 0, end)
+
+    def _widened(self, first: int, last: int, node: exp.Expr) -> tuple[int, int]:
+        """From the first to the last token with a position, widened until words that have none and brackets are inside."""
+        opening = _STARTS_WITH.get(type(node), frozenset())
+        if opening and self.tokens[first].token_type not in opening:
+            earlier = [i for i in range(first) if self.tokens[i].token_type in opening]
+            first = earlier[-1] if earlier else first
+        depth = 0
+        for i in range(first, last + 1):
+            depth += (self.tokens[i].token_type in _OPENING) - (self.tokens[i].token_type in _CLOSING)
+        if isinstance(node, exp.Func | exp.AggFunc) and last + 1 < len(self.tokens) and first == last:
+            depth += 1 if self.tokens[last + 1].token_type is TokenType.L_PAREN else 0
+            last += depth
+        while depth > 0 and last + 1 < len(self.tokens):
+            last += 1
+            depth += (self.tokens[last].token_type in _OPENING) - (self.tokens[last].token_type in _CLOSING)
+        while depth < 0 < first:
+            first -= 1
+            depth += (self.tokens[first].token_type in _OPENING) - (self.tokens[first].token_type in _CLOSING)
+        return first, last
+
+    def name_token(self, node: exp.Expr) -> Token | None:
+        """The token a node was made from: the name of a function, a word, a literal."""
+        start = node.meta.get("start")
+        return self.tokens[self.at[start]] if start in self.at else None
+
+
+def positions(node: exp.Expr) -> Iterator[int]:
+    """Where in the text the node and everything below it came from, as far as the parser says."""
+    for part in node.walk():
+        start = part.meta.get("start")
+        if isinstance(start, int):
+            yield start
+
+
+def tokenise(text: str, *, settings: Settings, dialect: Dialect) -> Source:
+    """Tokens of a text within the limits, or refuse. Every character is part of a token, white space or an ordinary comment."""
+    if len(text.encode("utf-8", "surrogatepass")) > settings.statement_bytes_max:
+        message = f"the statement is longer than {settings.statement_bytes_max} bytes"
+        raise Refused("statement-too-long", message, span=span_of(text, 0, len(text)))
+    for i, character in enumerate(text):
+        if character == "\x00" or 0xD800 <= ord(character) <= 0xDFFF:
+            raise Refused("text-invalid", "the statement holds a character that is not text", span=span_of(text, i, i + 1))
+    try:
+        tokens = tuple(dialect.tokenize(text))
+    except SqlglotError as error:
+        raise Refused("sql-syntax", "the statement ends inside a quoted text or comment", span=span_of(text, 0, len(text))) from error
+    source = Source(text, tokens, {token.start: i for i, token in enumerate(tokens)})
+    _check_gaps(source)
+    _check_size(source, settings)
+    return source
+
+
+def _check_gaps(source: Source) -> None:
+    """What stands between tokens is white space or comments; words that touch are refused, because dialects split them differently."""
+    end = 0
+    before: Token | None = None
+    for token in source.tokens:
+        gap = source.text[end : token.start]
+        _check_comment(source, gap, end)
+        if before is not None and not gap and before.token_type in _WORDS and token.token_type in _WORDS:
+            raise source.refuse_token("sql-syntax", "two words stand together without a space", token)
+        end, before = token.end + 1, token
+    _check_comment(source, source.text[end:], end)
+
+
+def _check_comment(source: Source, gap: str, start: int) -> None:
+    written = gap.strip()
+    if not written:
+        return
+    where = span_of(source.text, start + gap.index(written), start + gap.index(written) + len(written))
+    if written.startswith("/*+"):
+        raise Refused("hint-unsupported", "hints to an engine are not accepted", hint="leave the comment out", span=where)
+    if not written.startswith(("--", "/*")):
+        raise Refused("sql-syntax", "this cannot be read as SQL", span=where)
+
+
+def _check_size(source: Source, settings: Settings) -> None:
+    if not source.tokens:
+        raise Refused("statement-empty", "there is no statement", span=span_of(source.text, 0, len(source.text)))
+    # A parsed node comes from at least half a token, so this bounds the parser's work before it starts.
+    if len(source.tokens) > 2 * settings.statement_nodes_max + 64:
+        raise source.refuse("statement-too-large", f"the statement has more than {settings.statement_nodes_max} parts")
+    depth = 0
+    for token in source.tokens:
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        if depth > settings.expression_depth_max + 1:
+            raise source.refuse_token("expression-too-deep", f"nested deeper than {settings.expression_depth_max} levels", token)
