@@ -64,6 +64,7 @@ STALE_READ: Patch = (
     "        with self._database.write() as connection:\n            state = book.read_state(connection)\n            if state.closed:",
     "        with self._database.read() as connection:\n"
     "            stale = book.read_state(connection)\n"
+    "        __import__('time').sleep(0.02)\n"  # so that the others get in between on a busy machine too
     "        with self._database.write() as connection:\n"
     "            state = replace(book.read_state(connection), spent=stale.spent)\n"
     "            if state.closed:",

@@ -45,7 +45,7 @@ def mutant_race(mutant: Mutant, directory: Path, *, kills: int) -> Report:
     budget, code = approximate_budget(), build(mutant, directory)
     with loaded(mutant, code) as module:
         new_ledger(directory, budget=budget, module=module).disconnect()
-    units = (budget.loss_total // 40, budget.delta_total // 1000)
+    units = (budget.loss_total // 20, budget.delta_total // 1000)
     return race(directory, budget, units=units, kills=kills, seed=7, package=mutant.package, code=code, outside_share=0.0)
 
 
@@ -85,7 +85,7 @@ def test_the_race_sees_a_wrong_order_of_steps(order: str, violation: str, tmp_pa
     budget = approximate_budget()
     new_ledger(tmp_path, budget=budget).disconnect()
     units = (budget.loss_total // 400, budget.delta_total // 1000)
-    report = race(tmp_path, budget, units=units, kills=40, seed=7, order=order, outside_share=0.0)
+    report = race(tmp_path, budget, units=units, kills=80, seed=7, order=order, outside_share=0.0)
     assert report.violations[violation] > 0
 
 
@@ -94,7 +94,7 @@ def test_the_stampede_sees_a_decision_on_a_stale_read(tmp_path: Path) -> None:
     mutant, budget = mutants.READS_THEN_WRITES, pure_budget(10)
     code = build(mutant, tmp_path)
     new_ledger(tmp_path, budget=budget).disconnect()
-    crowd = [[f"k-{process}{number:02d}y" for number in range(20)] for process in range(8)]
+    crowd = [[f"k-{process}{number:02d}y" for number in range(6)] for process in range(8)]
     report = stampede(tmp_path, budget, units=(1, 0), crowd=crowd, package=mutant.package, code=code)
     assert report.violations["overspent"] and report.violations["spent does not add up"]
     with pytest.raises(LedgerError) as refused:
