@@ -7,7 +7,7 @@ from sqlglot import exp
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql.reader import Reader
-from lapwing.sql.scalars import Handler, Scalars, Typed, function, unknown_function
+from lapwing.sql.scalars import Handler, Scalars, Typed, function
 
 PARTS: dict[str, Function] = {
     "year": Function.YEAR,
@@ -68,12 +68,9 @@ def _truncate(scalars: Scalars, reader: Reader) -> Typed:
     return scalars.call(reader.node, TRUNCATIONS[part], value)
 
 
-def _anonymous(scalars: Scalars, reader: Reader) -> Typed:
-    """``date_part``, which the parser does not know; any other unknown function is refused."""
-    name, arguments = reader.word("this").lower(), reader.many("expressions")
-    if name not in ("date_part", "datepart") or len(arguments) != 2:
-        raise unknown_function(scalars.session, reader.node)
-    return date_part(scalars, reader.node, unit(scalars, arguments[0]), scalars.bind(arguments[1]))
+def date_part_of(scalars: Scalars, node: exp.Expr, part: exp.Expr, value: exp.Expr) -> Typed:
+    """``date_part('month', day)``."""
+    return date_part(scalars, node, unit(scalars, part), scalars.bind(value))
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
@@ -88,5 +85,4 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Minute: _part_function("minute", "MINUTE"),
     exp.TimestampTrunc: function(_truncate, "DATE_TRUNC", "DATETRUNC"),
     exp.DateTrunc: function(_truncate, "DATE_TRUNC", "DATETRUNC"),
-    exp.Anonymous: Handler(_anonymous),
 }

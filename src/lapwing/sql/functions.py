@@ -11,8 +11,8 @@ from lapwing.sql.operators import compare
 from lapwing.sql.reader import Reader
 from lapwing.sql.scalars import Handler, Scalars, Typed, function
 
-_REALS = frozenset({exp.DType.DOUBLE, exp.DType.FLOAT})
-_INTEGERS = frozenset({exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT})
+REALS = frozenset({exp.DType.DOUBLE, exp.DType.FLOAT})
+INTEGER_BITS = {exp.DType.TINYINT: 8, exp.DType.SMALLINT: 16, exp.DType.INT: 32, exp.DType.BIGINT: 64}
 _TEXTS = frozenset({exp.DType.TEXT, exp.DType.VARCHAR})
 _TIMESTAMPS = frozenset({exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ})
 
@@ -84,11 +84,11 @@ def cast(scalars: Scalars, node: exp.Expr, value: Typed, wanted: exp.DType) -> T
         return scalars.constant(node, constants.date(constant, scalars.session, value.node))
     if isinstance(constant, str) and wanted in _TIMESTAMPS:
         return scalars.constant(node, constants.timestamp(constant, scalars.session, value.node))
-    if is_numeric(value.domain) and wanted in _REALS:
+    if is_numeric(value.domain) and wanted in REALS:
         return scalars.call(node, Function.TO_REAL, value)
-    if is_numeric(value.domain) and wanted in _INTEGERS:
+    if is_numeric(value.domain) and wanted in INTEGER_BITS:
         return value if value.kind is Kind.INTEGER else scalars.call(node, Function.TO_INTEGER, value)
-    if isinstance(value.domain, BooleanDomain) and wanted in _INTEGERS and not value.is_null:
+    if isinstance(value.domain, BooleanDomain) and wanted in INTEGER_BITS and not value.is_null:
         return _truth_as_number(scalars, node, value)
     if isinstance(value.domain, TextDomain) and wanted in _TEXTS:
         return value
@@ -96,7 +96,7 @@ def cast(scalars: Scalars, node: exp.Expr, value: Typed, wanted: exp.DType) -> T
         return value
     if value.kind is Kind.TIMESTAMP and wanted is exp.DType.DATE:
         return scalars.call(node, Function.TRUNCATE_DAY, value)
-    if isinstance(value.domain, TextDomain) and wanted in _INTEGERS | _REALS:
+    if isinstance(value.domain, TextDomain) and wanted in INTEGER_BITS.keys() | REALS:
         hint = "TRY_CAST of a column with declared values gives NULL where the text is no number"
         raise scalars.session.refuse("cast-unsafe", "a cast of text fails on text that is no number", node=node, hint=hint)
     raise scalars.session.refuse("cast-unsupported", f"a {value.kind.value} cannot be cast to this type", node=node)

@@ -106,7 +106,7 @@ STRUCTURE = frozenset(TokenType[name] for name in _STRUCTURE_WORDS.split())
 """Tokens that are structure: which of them stand where is what the tree says."""
 
 _OTHER_WORDS = """
-CAST TRY_CAST EXTRACT NULLS FIRST LAST
+CAST TRY_CAST EXTRACT SUBSTRING SUBSTR TRIM CONCAT IF FLOOR CEIL CEILING NULLS FIRST LAST
 YEAR QUARTER MONTH WEEK DAY DOW DAYOFWEEK ISODOW HOUR MINUTE
 """
 NOISE = frozenset(_OTHER_WORDS.split())

@@ -70,6 +70,7 @@ class Outputs:
         handler = _HANDLERS.get(type(node))
         if handler is None:
             raise self._not_computable(node)
+        self.scalars.check_name(node, self.scalars.handlers[type(node)].names)
         with self.session.reading(node) as reader:
             return handler(self, reader)
 
@@ -86,7 +87,8 @@ class Outputs:
             return None
         if not any(isinstance(part, exp.Column) for part in node.walk()):
             return None
-        read, used, depth = set(self.session.read), set(self.scalars.scope.used), self.session.depth
+        session, scope = self.session, self.scalars.scope
+        before = set(session.read), set(scope.used), session.lookup_characters
         try:
             found = self.scalars.bind(node).expression
         except Refused:
@@ -94,7 +96,7 @@ class Outputs:
         for number, (key, _) in enumerate(self.keys):
             if key == found:
                 return number
-        self.session.read, self.scalars.scope.used, self.session.depth = read, used, depth
+        session.read, scope.used, session.lookup_characters = before  # a trial that failed has read nothing
         return None
 
     def _not_computable(self, node: exp.Expr) -> Refused:
@@ -188,7 +190,8 @@ def _arithmetic(sign: str) -> Handler:
         left, right = outputs.number(reader.node_of("this")), outputs.number(reader.node_of("expression"))
         overflow = left.can_overflow or right.can_overflow
         if sign == "/":
-            sql = f"({left.sql} / NULLIF({right.sql}, 0))"
+            never_zero = isinstance(right.form, algebra.Constant | algebra.Divisor) and right.form != algebra.Constant(Fraction(0))
+            sql = f"({left.sql} / {right.sql})" if never_zero else f"({left.sql} / NULLIF({right.sql}, 0))"
             return Value(sql, Kind.REAL, algebra.divide(left.form, right.form), reader.node, overflow)
         if sign == "*":
             form = algebra.multiply(left.form, right.form)

@@ -47,6 +47,8 @@ class Session:
     settings: Settings
     depth: int = 0
     read: set[int] = field(default_factory=set)
+    lookup_characters: int = 0
+    """Text of the look-ups made so far."""
 
     @contextmanager
     def reading(self, node: exp.Expr) -> Iterator[Reader]:
@@ -65,16 +67,6 @@ class Session:
             self.depth -= 1
         reader.finish()
         self.read.add(id(node))
-
-    @contextmanager
-    def trial(self) -> Iterator[None]:
-        """What is read inside counts only if the block ends without a refusal."""
-        before = set(self.read)
-        try:
-            yield
-        except Refused:
-            self.read = before
-            raise
 
     def refuse(self, code: str, message: str, *, node: exp.Expr | None = None, hint: str = "") -> Refused:
         """A refusal that points at a node."""

@@ -66,11 +66,15 @@ class Scalars:
         handler = self.handlers.get(type(node))
         if handler is None:
             raise unsupported(self.session, node)
-        token = self.session.source.name_token(node)
-        if handler.names and token is not None and token.text.upper() not in handler.names:
-            raise unknown_function(self.session, node)
+        self.check_name(node, handler.names)
         with self.session.reading(node) as reader:
             return handler.bind(self, reader)
+
+    def check_name(self, node: exp.Expr, names: frozenset[str]) -> None:
+        """Refuse a function called by a name that was not checked."""
+        token = self.session.source.name_token(node)
+        if names and token is not None and token.text.upper() not in names:
+            raise unknown_function(self.session, node)
 
     def condition(self, node: exp.Expr, what: str) -> Typed:
         """An expression that is true, false or NULL."""

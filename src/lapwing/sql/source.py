@@ -64,6 +64,8 @@ class Source:
         if opening and self.tokens[first].token_type not in opening:
             earlier = [i for i in range(first) if self.tokens[i].token_type in opening]
             first = earlier[-1] if earlier else first
+        elif isinstance(node, exp.Func):
+            first = self._name_before(first, node)
         depth = 0
         for i in range(first, last + 1):
             depth += (self.tokens[i].token_type in _OPENING) - (self.tokens[i].token_type in _CLOSING)
@@ -77,6 +79,19 @@ class Source:
             first -= 1
             depth += (self.tokens[first].token_type in _OPENING) - (self.tokens[first].token_type in _CLOSING)
         return first, last
+
+    def _name_before(self, first: int, node: exp.Expr) -> int:
+        """The token of a function's name where the parser kept no position for it: before a bracket, or a type before a constant."""
+        if node.meta.get("start") is not None:
+            return first
+        for i in range(first - 1, max(first - 5, 0), -1):
+            if self.tokens[i].token_type is TokenType.L_PAREN:
+                return i - 1 if self.tokens[i - 1].token_type not in (TokenType.SELECT, TokenType.COMMA) else first
+            if self.tokens[i].token_type in (TokenType.DATE, TokenType.TIMESTAMP, TokenType.TIMESTAMPNTZ):
+                return i
+            if not isinstance(node, exp.Extract):
+                return first
+        return first
 
     def name_token(self, node: exp.Expr) -> Token | None:
         """The token a node was made from: the name of a function, a word, a literal."""

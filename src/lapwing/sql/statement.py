@@ -14,21 +14,19 @@ from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Expression, Function
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Filter, Relation
-from lapwing.sql import algebra, constants, dates, functions, operators
+from lapwing.sql import algebra, constants
 from lapwing.sql.aggregates import Aggregates
+from lapwing.sql.handlers import HANDLERS
 from lapwing.sql.parse import check_words, deep_recursion, parse
 from lapwing.sql.post import Outputs, Value
 from lapwing.sql.reader import Reader, Session
 from lapwing.sql.refusals import span_of
-from lapwing.sql.scalars import Handler, Scalars, Typed, column_name, identifier, unsupported
+from lapwing.sql.scalars import Scalars, Typed, column_name, identifier, unsupported
 from lapwing.sql.source import Source
 from lapwing.sql.tables import Tables, columns_of
 from lapwing.statements import Output, PostProcess, PrivateQuery, Statement
 
 _T = TypeVar("_T")
-
-HANDLERS: Mapping[type[exp.Expr], Handler] = {**operators.HANDLERS, **functions.HANDLERS, **dates.HANDLERS}
-"""How each class of node that may stand in an expression over rows is bound. Anything else is refused."""
 
 
 def bind_statement(text: str, facts: Facts, *, settings: Settings, unit_columns: Mapping[str, str], dialect: str) -> Statement:
