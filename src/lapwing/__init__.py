@@ -1,0 +1,46 @@
+"""Lapwing: a differential-privacy curator.
+
+    import lapwing as lw
+    ds = lw.open("clinic/lapwing.toml")
+    answer = ds.ask("SELECT region, COUNT(*) AS n FROM patients GROUP BY region", epsilon=0.5)
+
+Names are loaded when they are first used, so that importing the package stays quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lapwing.client.answer import Answer as Answer
+    from lapwing.client.dataset import DataSet as DataSet
+    from lapwing.client.dataset import open as open
+    from lapwing.client.explanation import Explanation as Explanation
+    from lapwing.errors import BudgetRefused as BudgetRefused
+    from lapwing.errors import LapwingError as LapwingError
+    from lapwing.errors import Refused as Refused
+
+__version__ = version("lapwing")
+__all__ = ["Answer", "BudgetRefused", "DataSet", "Explanation", "LapwingError", "Refused", "open"]
+
+_HOMES = {
+    "Answer": "lapwing.client.answer",
+    "BudgetRefused": "lapwing.errors",
+    "DataSet": "lapwing.client.dataset",
+    "Explanation": "lapwing.client.explanation",
+    "LapwingError": "lapwing.errors",
+    "Refused": "lapwing.errors",
+    "open": "lapwing.client.dataset",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'lapwing' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -81,7 +81,7 @@ def _plain(column: NoisyColumn, noisy: NoisyTable, confidence: Fraction, *, whol
     found = []
     for value in column.values:
         exact = value * column.step
-        shown = int(exact) if whole and exact.denominator == 1 else float(exact)
+        shown = round(exact) if whole else float(exact)
         found.append(Estimate(shown, widened(value, width, step=column.step, rounding=column.rounding, rows_upper=noisy.rows_max)))
     return found
 

@@ -7,17 +7,19 @@ answer = ds.ask("SELECT region, COUNT(*) AS n FROM patients GROUP BY region", ep
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from lapwing.catalog import Settings
 from lapwing.client.answer import Answer, CostView
 from lapwing.client.assembly import assemble
 from lapwing.client.budget import BudgetView, budget_view
 from lapwing.client.explanation import Explanation, explanation, notes_of
+from lapwing.client.quick import quick_catalogue
 from lapwing.curator import Curator
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.scratch import evaluate
@@ -128,9 +130,29 @@ def exact_number(value: Number, what: str) -> Fraction:
         raise Refused(f"{what}-invalid", f"{what} must be a number") from None
 
 
-def open(path: str | Path, *, settings: Settings | None = None, home: Path | None = None) -> DataSet:
-    """Open a data set by its catalogue file, or the directory that holds it."""
-    return DataSet(Curator(path, settings=settings, home=home))
+def open(
+    path: str | Path,
+    *,
+    unit: str | None = None,
+    columns: Mapping[str, Mapping[str, Any]] | None = None,
+    epsilon: str | int | float = 1,
+    delta: str | int | float = "2^-40",
+    rows_max: int | None = None,
+    settings: Settings | None = None,
+    home: Path | None = None,
+) -> DataSet:
+    """Open a data set by its catalogue file, or the directory that holds it.
+
+    With ``unit`` and ``columns``, ``path`` is a Parquet or CSV file: its catalogue is written to ``<file>.lapwing/`` and the data set is
+    prepared, the first time; after that the same words open it again, with the same budget.
+    """
+    if unit is None:
+        return DataSet(Curator(path, settings=settings, home=home))
+    catalogue = quick_catalogue(Path(path), unit=unit, columns=columns or {}, epsilon=epsilon, delta=delta, rows_max=rows_max)
+    opened = DataSet(Curator(catalogue, settings=settings, home=home))
+    if not opened.curator.store.versions():
+        opened.prepare()
+    return opened
 
 
 __all__ = ["DataSet", "Number", "exact_number", "open"]

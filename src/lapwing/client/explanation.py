@@ -108,6 +108,8 @@ def _groups(planned: Planned) -> str:
 def _bounding(planned: Planned, unit: str) -> str:
     choice = planned.choice
     match choice.kind:
+        case "ranked" if planned.certified.queries[0].shape.rows_per_unit == 1:
+            return f"none needed: every {unit} has at most one row"
         case "ranked":
             return f"ranked: at most {int(choice.limit):,} rows of each {unit} count, chosen at random once, at preparation"
         case "clipped":

@@ -66,13 +66,19 @@ def ratio_interval(
     def explained(t: float) -> bool:
         return chance_beyond(abs(total - t * count), sum_law, count_law, slope=t) >= 1 - confidence
 
-    return estimate, Interval(_edge(explained, estimate, lo), _edge(explained, estimate, hi))
+    step = (1 + float(sum_law.scale)) / max(abs(count), 1.0)
+    return estimate, Interval(_edge(explained, estimate, lo, step), _edge(explained, estimate, hi, step))
 
 
-def _edge(explained: Callable[[float], bool], inside: float, end: float) -> float:
-    """Bisect from a ratio that is explained towards an end; the set is taken as an interval around the estimate."""
+def _edge(explained: Callable[[float], bool], inside: float, end: float, step: float) -> float:
+    """Walk from a ratio that is explained towards an end in doubling steps, then bisect; the set is taken as an interval."""
     if explained(end) or not explained(inside):
         return end
+    towards = math.copysign(step, end - inside)
+    while abs(towards) < abs(end - inside) and explained(inside + towards):
+        towards *= 2
+    if abs(towards) < abs(end - inside):
+        end = inside + towards
     for _ in range(50):
         middle = (inside + end) / 2
         inside, end = (middle, end) if explained(middle) else (inside, middle)

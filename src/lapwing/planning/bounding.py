@@ -16,6 +16,12 @@ from lapwing.planning.contributions import Contributions
 
 WORTH_A_SHUFFLE = 0.92
 """Bounding after the filter is chosen when its predicted error is below this share of the ranked one."""
+SKEW = 1.35
+"""Assumed ratio of the root mean square to the mean of what is lost per group: large groups lose most (1.34 for weights i^-0.7)."""
+CLIP_LEAST = 0.5
+"""Smallest norm tried for clipping, in rows."""
+GROUPED_WASTE = 1.5
+"""Assumed loss of the grouped plan: it keeps as much as a limit smaller by this factor would."""
 CONCENTRATION = 0.85
 """Assumed ratio of the Euclidean norm of a unit's counts over groups to their sum, when there are several groups."""
 
@@ -36,6 +42,10 @@ class Situation:
     has_average: bool
     units_only: bool
     """Only distinct units are counted: no row bound is needed."""
+    loss_weight: float = 1.0
+    """How much a lost row matters, over all vectors: 1 for counts, less where only averages are asked."""
+    noise_weight: float = 1.0
+    """Noise of a vector that one row moves by its largest value, in typical values: 1 for counts, more for sums."""
     groups_guess: int = 50
 
     @property
@@ -62,35 +72,42 @@ class Choice:
         """Predicted root mean square error of a count cell."""
         return math.hypot(self.truncation, self.noise)
 
+    def weighed(self, situation: Situation) -> float:
+        """The same over all vectors of the statement, which is what is minimised."""
+        return math.hypot(situation.loss_weight * self.truncation, situation.noise_weight * self.noise)
+
 
 def choose(situation: Situation) -> Choice:
     """The plan to use."""
     if situation.units_only:
         return Choice("ranked", float(situation.rows_per_unit_max), 0.0, situation.unit_noise)
-    ranked = _best(_ranked(situation, limit) for limit in _limits(situation.rows_per_unit_max, whole=True))
+    ranked = _best(situation, (_ranked(situation, limit) for limit in _limits(situation.rows_per_unit_max, whole=True)))
     after = _after_filter(situation)
     if after is None:
         return ranked
     nothing_to_gain = situation.kept >= 1.0 and situation.cells == 1
-    return after if after.error < WORTH_A_SHUFFLE * ranked.error and not nothing_to_gain else ranked
+    better = after.weighed(situation) < WORTH_A_SHUFFLE * ranked.weighed(situation)
+    return after if better and not nothing_to_gain else ranked
 
 
-def _best(choices: Iterable[Choice]) -> Choice:
-    return min(choices, key=lambda choice: choice.error)
+def _best(situation: Situation, choices: Iterable[Choice]) -> Choice:
+    return min(choices, key=lambda choice: choice.weighed(situation))
 
 
 def _limits(most: int, *, whole: bool) -> list[float]:
     """Candidate limits, closer than a tenth apart."""
-    found = {1.0, float(most)}
-    value = 1.0
+    value = 1.0 if whole else CLIP_LEAST
+    found = {value, float(most)}
     while value < most:
         found.add(float(round(value)) if whole else value)
         value *= 1.08
     return sorted(found)
 
 
-def _cells(situation: Situation) -> int:
-    return situation.groups_guess if situation.cells is None else situation.cells
+def _cells(situation: Situation) -> float:
+    """Groups that share a loss; fewer than there are, because groups are not of one size."""
+    cells = situation.groups_guess if situation.cells is None else situation.cells
+    return cells / SKEW if cells > 1 else 1.0
 
 
 def _ranked(situation: Situation, limit: float) -> Choice:
@@ -105,10 +122,24 @@ def _after_filter(situation: Situation) -> Choice | None:
         return None
     several = situation.cells != 1
     spread = CONCENTRATION if clip and several else 1.0
+    gaussian = situation.account is Account.APPROXIMATE
     share = situation.kept if situation.kept < 1.0 else 1.0
 
     def candidate(limit: float) -> Choice:
-        missing = situation.contributions.excess(limit / spread, share=share) / _cells(situation)
-        return Choice("clipped" if clip else "grouped", limit, missing, situation.unit_noise * limit)
+        # The first row of a unit lies in one group; only further ones can spread.
+        rows = limit if limit <= 1 else 1 + (limit - 1) / spread
+        norm = limit
+        if not clip and several:
+            # A unit that has more groups, or more rows of one group, than its share loses some below the limit too.
+            rows /= GROUPED_WASTE
+            groups = groups_for(limit, situation.cells)
+            norm = math.sqrt(groups) * math.ceil(limit / groups) if gaussian else limit
+        missing = situation.contributions.excess(rows, share=share) / _cells(situation)
+        return Choice("clipped" if clip else "grouped", limit, missing, situation.unit_noise * norm)
 
-    return _best(candidate(limit) for limit in _limits(situation.rows_per_unit_max, whole=not clip))
+    return _best(situation, (candidate(limit) for limit in _limits(situation.rows_per_unit_max, whole=not clip)))
+
+
+def groups_for(limit: float, cells: int | None) -> int:
+    """How many groups a unit keeps when it may count with ``limit`` rows: the square root, so that rows per group are as many."""
+    return 1 if cells == 1 else max(1, round(math.sqrt(limit)))

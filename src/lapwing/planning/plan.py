@@ -39,7 +39,7 @@ from lapwing.kernel.ir import (
 )
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, law_for
 from lapwing.kernel.stability import Shape, shape_of
-from lapwing.planning.bounding import Choice, Situation, choose
+from lapwing.planning.bounding import Choice, Situation, choose, groups_for
 from lapwing.planning.contributions import Contributions, assumed
 from lapwing.planning.groups import Evaluate, known_groups
 from lapwing.planning.measures import Averaged, Measured, Recipe, measured
@@ -107,11 +107,23 @@ def plan_query(
         loss_per_vector=float(share),
         has_average=wanted.has_average,
         units_only=all(isinstance(measure, UnitCount) for measure in wanted.measures.values()) and found == ((),),
+        loss_weight=_weight(wanted, of_noise=False),
+        noise_weight=_weight(wanted, of_noise=True),
     )
     choice = choose(situation)
     draft = _draft(query, shape, wanted, choice, found, price, limits)
     certified = certify(Plan((_with_noise(draft, facts, share),)), facts)
     return Planned(certified, wanted.recipes, choice, situation.kept, found is not None)
+
+
+def _weight(wanted: Measured, *, of_noise: bool) -> float:
+    """Root mean square over vectors of how much lost rows, or noise, matter to them. A typical value is taken as a tenth of its bound."""
+    averaged = {name for recipe in wanted.recipes if isinstance(recipe, Averaged) for name in (recipe.total, recipe.count)}
+    squares = []
+    for name, measure in wanted.measures.items():
+        noise = 1.0 if not isinstance(measure, GridSum) else 5.0 if measure.offset else 10.0
+        squares.append(noise**2 if of_noise else (0.2 if name in averaged else 1.0) ** 2)
+    return math.sqrt(sum(squares) / len(squares)) if squares else 1.0
 
 
 def _draft(
@@ -148,7 +160,7 @@ def _bounding(choice: Choice, shape: Shape, wanted: Measured, *, cells: int | No
         case "clipped":
             return Clipped(CLIP_BITS)
         case _:
-            return Grouped(1 if cells == 1 else max(1, min(round(math.sqrt(choice.limit)), shape.rows_per_unit)))
+            return Grouped(min(groups_for(choice.limit, cells), shape.rows_per_unit))
 
 
 def _rows_per_cell(choice: Choice, bounding: Bounding) -> int:

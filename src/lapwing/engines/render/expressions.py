@@ -224,8 +224,9 @@ def _grid_scaled(subject: Expression, constant: Expression, scope: Scope) -> Fra
     """A constant in grid steps of the column it is compared with, or None where that does not apply."""
     domain = domain_of(subject, scope.columns)
     if isinstance(subject, Column) and isinstance(domain, RealDomain) and domain.steps is not None and isinstance(constant, Literal):
-        if isinstance(constant.value, int | Fraction) and abs(constant.value) * domain.steps < 2**62:
-            return Fraction(constant.value) * domain.steps
+        if isinstance(constant.value, int | Fraction):
+            scaled = Fraction(constant.value) * domain.steps
+            return scaled if abs(scaled) < 2**62 else None
     return None
 
 

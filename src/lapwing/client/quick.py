@@ -1,0 +1,75 @@
+"""A data set from one file and a few words: writes the catalogue that the words mean, beside the file, and opens it.
+
+The directory ``<file>.lapwing`` then holds the catalogue, the ledger and the versions: opening the same file again finds the same budget.
+With other words the catalogue there is not overwritten; the owner changes it by hand, where a change can be seen for what it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lapwing.errors import CatalogueError
+
+Number = str | int | float
+_NAME = re.compile(r"[^a-z0-9_]+")
+
+
+def quick_catalogue(
+    source: Path, *, unit: str, columns: Mapping[str, Mapping[str, Any]], epsilon: Number, delta: Number, rows_max: int | None
+) -> Path:
+    """The catalogue file for these words; written the first time, compared afterwards."""
+    text = catalogue_text(source, unit=unit, columns=columns, epsilon=epsilon, delta=delta, rows_max=rows_max)
+    directory = source.with_name(source.name + ".lapwing")
+    path = directory / "lapwing.toml"
+    if not path.exists():
+        directory.mkdir(mode=0o700, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    elif path.read_text(encoding="utf-8") != text:
+        raise CatalogueError(
+            "catalogue-differs",
+            f"{directory.name} was made with other words",
+            hint=f"open {path.name} in that directory instead, and change it there if the declaration is to change",
+        )
+    return path
+
+
+def catalogue_text(
+    source: Path, *, unit: str, columns: Mapping[str, Mapping[str, Any]], epsilon: Number, delta: Number, rows_max: int | None
+) -> str:
+    """The TOML that the words mean. The unit column is an identifier unless ``columns`` says otherwise."""
+    name = _NAME.sub("_", source.name.split(".")[0].lower()).strip("_") or "data"
+    declared = {unit: {"type": "key"}, **{column: dict(keys) for column, keys in columns.items()}}
+    lines = [
+        "format = 1",
+        "[dataset]",
+        f"id = {_toml(name.replace('_', '-'))}",
+        f"unit = {_toml(unit)}",
+        "[budget]",
+        f"epsilon = {_toml(str(epsilon))}",
+        f"delta = {_toml(str(delta))}",
+        f"[tables.{name}]",
+        f"source = {_toml('../' + source.name)}",
+        f"unit = {_toml(unit)}",
+    ]
+    lines += [f"rows_max = {rows_max}"] if rows_max is not None else []
+    lines += [f"[tables.{name}.columns]"]
+    lines += [
+        f"{column} = {{ {', '.join(f'{key} = {_toml(value)}' for key, value in keys.items())} }}" for column, keys in declared.items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            return f'"{escaped}"'
+        case list() | tuple():
+            return f"[{', '.join(_toml(item) for item in value)}]"
+        case _:
+            return str(value)
