@@ -33,7 +33,8 @@ myst_enable_extensions = ["amsmath", "deflist", "dollarmath", "fieldlist", "task
 myst_heading_anchors = 3
 
 autosummary_generate = True
-autosummary_ignore_module_all = False
+# A package's list of public names must not hide its modules.
+autosummary_ignore_module_all = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 
