@@ -149,7 +149,15 @@ def _row(curator: Curator, name: str, predicate: Expression | None, truth: dict[
             best[kind] = (measured, parameter)
     least = min(value for value, _ in best.values())
     picked = f"{planned.choice.kind} {planned.choice.limit:.3g}"
-    return {"filter": name, "epsilon": epsilon, "best": best, "picked": picked, "error": error, "ratio": error / least, "truth": sum(truth.values()) / 50}
+    return {
+        "filter": name,
+        "epsilon": epsilon,
+        "best": best,
+        "picked": picked,
+        "error": error,
+        "ratio": error / least,
+        "truth": sum(truth.values()) / 50,
+    }
 
 
 def candidates(source: object) -> list[tuple[str, float, Query]]:

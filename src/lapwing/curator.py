@@ -20,7 +20,7 @@ from lapwing.encoding import decode, encode
 from lapwing.engines.base import Progress, Snapshot, silent
 from lapwing.engines.duckdb import DuckDBSnapshot, prepare_snapshot, stored_text
 from lapwing.engines.versions import VersionStore
-from lapwing.errors import BudgetRefused, Incident, PreparationError
+from lapwing.errors import BudgetRefused, PreparationError
 from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.facts import Facts
@@ -117,7 +117,7 @@ class Curator:
             self._snapshot.close()
             self._snapshot = None
         self.store.retire(version)
-        self.ledger.record(Kind.VERSION, f"version {version} retired")
+        self.ledger.record(Kind.RETIRE, f"version {version} retired")
 
     def reopen(self, reason: str) -> None:
         """Open the data set to analysts again after an incident."""
@@ -173,8 +173,6 @@ class Curator:
                     budget=self.declaration.budget(),
                     ceiling=self.declaration.ceiling(),
                     home=self._home,
-                    override=bool(override),
-                    reason=override,
                 )
         return self._ledger
 
@@ -216,7 +214,8 @@ class Curator:
         """The release of a plan, and whether it was free because the very same plan was answered before."""
         certified = self.preview(plan)
         self.snapshot.check(certified)
-        stored = self.ledger.find(certified.digest)
+        ledger = self.ledger
+        stored = None if ledger.balance().closed else ledger.find(certified.digest)
         if stored is not None:
             return decode(stored.payload), True
         request = Request(
@@ -233,10 +232,11 @@ class Curator:
         try:
             released = release(certified, permit, self.snapshot.run(certified))
             self.ledger.commit(permit, encode(released))
-        except Incident:
+        except Exception:
+            # Whatever fails now fails after rows were read, so it may depend on them: an incident, not an ordinary error.
             self.ledger.forfeit(permit, incident=True)
             raise
-        except BaseException:
+        except BaseException:  # the process is being stopped from outside
             self.ledger.forfeit(permit, incident=False)
             raise
         return released, False

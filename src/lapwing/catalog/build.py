@@ -103,10 +103,6 @@ def _dataset(report: Report, model: DataSetModel) -> DataSetDecl:
     )
 
 
-STATISTICS_SHARE_DEFAULT = Fraction(1, 20)
-"""Part of the budget spent on statistics of contributions when the catalogue does not say."""
-
-
 def _budget(report: Report, model: BudgetModel) -> BudgetDecl:
     before = len(report.problems)
     ceiling = model.epsilon if model.ceiling is None else model.ceiling.epsilon
@@ -132,7 +128,7 @@ def _budget(report: Report, model: BudgetModel) -> BudgetDecl:
             budget_for(epsilon=model.epsilon, delta=model.delta, delta_keys_share=share)
         except CatalogueError as error:  # what the kernel alone can tell: too small to pay for anything
             report.problem("catalogue-bad-budget", ("budget",), error.message, hint=error.hint)
-    statistics = STATISTICS_SHARE_DEFAULT if model.statistics_share is None else model.statistics_share
+    statistics = Fraction(1, 20) if model.statistics_share is None else model.statistics_share
     if not 0 <= statistics <= Fraction(1, 2):
         report.problem("catalogue-bad-budget", ("budget", "statistics_share"), "`statistics_share` must be from 0 to 0.5")
     return BudgetDecl(

@@ -126,9 +126,9 @@ class BudgetDecl:
     epsilon: Fraction
     delta: Fraction
     delta_keys_share: Fraction
-    statistics_share: Fraction
-    """Part of the loss that preparation spends once on histograms of rows per unit, from which bounds are chosen."""
     ceiling_epsilon: Fraction
+    statistics_share: Fraction = field(default=Fraction(1, 20), kw_only=True)
+    """Part of the loss that preparation spends once on histograms of rows per unit, from which bounds are chosen."""
 
     @property
     def account(self) -> Account:
@@ -187,32 +187,19 @@ class Declaration:
         return str((self.directory / table.source).resolve())
 
     def fingerprint(self) -> str:
-        """Digest of what the ledger is about: which rows (the protected sources), whose (the unit), compared how (neighbours).
+        """Digest of which rows the ledger is about: the protected sources, and nothing else.
 
-        Equal for two catalogues that differ in anything else: id, budget, names of tables, bounds, keys, public tables. So registering
-        the same rows under a new id, or with other bounds, shows the same fingerprint and finds the same ledger. It is computed from
-        the declaration alone and reads no file.
+        Equal for two catalogues that differ in anything else: id, unit, neighbours, budget, names of tables, bounds, keys, public tables.
+        So registering the same rows under a new id, for another unit or with other bounds, finds the same ledger. It is computed from the
+        declaration alone and reads no file.
         """
-        rows = sorted([self.source_path(table), *self._unit_in_source_terms(table.unit, table)] for table in self.tables)
         identity = {
             "fingerprint": 1,
             "engine": self.dataset.engine.value,
-            "unit": self.dataset.unit,
-            "neighbours": self.dataset.neighbours.value,
-            "rows": rows,
+            "sources": sorted({self.source_path(table) for table in self.tables}),
         }
         canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
-
-    def _unit_in_source_terms(self, path: UnitPath, table: TableDecl) -> list[str]:
-        """The unit path with names of the source only, so that renaming a table or column in the catalogue changes nothing."""
-        terms: list[str] = []
-        at = table
-        for hop in path.hops:
-            terms.append(at.column(hop.column).source_name)
-            at = self.table(hop.target.table)
-            terms += [self.source_path(at), at.column(hop.target.column).source_name]
-        return [*terms, at.column(path.end.column).source_name]
 
     def _budget(self, epsilon: Fraction) -> Budget:
         declared = self.declared_budget

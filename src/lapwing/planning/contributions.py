@@ -25,6 +25,8 @@ BIN = "bin"
 SIGNIFICANT = 3.0
 """A noisy bin counts as seen when it is this many standard deviations above zero."""
 TAIL_EXPONENT_DEFAULT = 1.2
+TAIL_FROM = 8
+"""Bins above this many rows are taken as the tail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,34 +91,47 @@ def _integer(value: int) -> Expression:
 def fitted(edges: Sequence[int], noisy: Sequence[float], deviation: float) -> Contributions:
     """Contributions from a noisy histogram: seen bins as they are, and beyond the last seen bin a power law fitted to what is seen.
 
-    In a heavy tail most rows belong to few units, far fewer than the noise of a bin; leaving them out would set every bound too low.
+    In a heavy tail most rows belong to few units, far fewer than the noise of a bin; leaving them out would set every bound too low. The
+    last bin also holds the units that preparation cut at the cap.
     """
     ends = [0, *edges]
     middles = [math.sqrt((low + 1) * high) for low, high in pairwise(ends)]
     seen = [i for i, value in enumerate(noisy) if value >= SIGNIFICANT * deviation]
     last = seen[-1] if seen else 0
     bins = [(middles[i], max(noisy[i], 0.0)) for i in range(last + 1)]
-    above = [sum(max(v, 0.0) for v in noisy[i : last + 1]) for i in range(last + 1)]
-    exponent = _tail_exponent([ends[i] for i in range(last + 1)], above)
-    reach = max(above[max(last - 2, 0)], 1.0)
-    start = max(ends[max(last - 2, 0)], 1)
+    level, exponent = _power_law(ends, noisy, seen, deviation)
     for i in range(last + 1, len(edges)):
         low, high = ends[i], ends[i + 1]
-        units = reach * ((low / start) ** -exponent - (high / start) ** -exponent)
-        bins.append((middles[i], max(units, 0.0)))
+        if i + 1 < len(edges):
+            bins.append((middles[i], level * ((low + 1) ** -exponent - (high + 1) ** -exponent)))
+        else:
+            bins.append((float(high), level * (low + 1) ** -exponent))
     return Contributions(tuple(bins))
 
 
-def _tail_exponent(ends: Sequence[int], above: Sequence[float]) -> float:
-    """Slope of log(units with more rows than x) against log(x), over the upper half of what is seen."""
-    points = [(math.log(end), math.log(units)) for end, units in zip(ends, above, strict=True) if end >= 1 and units > 0]
-    points = points[len(points) // 2 :]
+def _power_law(ends: Sequence[int], noisy: Sequence[float], seen: Sequence[int], deviation: float) -> tuple[float, float]:
+    """(level, exponent) of units with more than x rows = level * x^-exponent, by weighted least squares over the upper seen bins.
+
+    Units per bin divided by the bin's width in log(x) fall as x^-exponent; a bin's weight is the inverse variance of its logarithm.
+    """
+    points = []
+    for i in seen:
+        low, high = ends[i], ends[i + 1]
+        if low >= TAIL_FROM:
+            weight = noisy[i] ** 2 / (deviation**2 + noisy[i])
+            # Rows are whole numbers: more than low and at most high of them is the range from low + 1 up to high + 1.
+            width = math.log((high + 1) / (low + 1))
+            points.append((math.log((low + 1) * (high + 1)) / 2, math.log(noisy[i] / width), weight))
     if len(points) < 2:
-        return TAIL_EXPONENT_DEFAULT
-    mean_x, mean_y = sum(x for x, _ in points) / len(points), sum(y for _, y in points) / len(points)
-    spread = sum((x - mean_x) ** 2 for x, _ in points)
-    slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread if spread else -TAIL_EXPONENT_DEFAULT
-    return min(max(-slope, 0.5), 4.0)
+        reach = max((noisy[i] for i in seen), default=1.0)
+        start = max(ends[seen[-1]] if seen else 1, 1)
+        return reach * start**TAIL_EXPONENT_DEFAULT, TAIL_EXPONENT_DEFAULT
+    total = sum(w for *_, w in points)
+    mean_x, mean_y = sum(x * w for x, _, w in points) / total, sum(y * w for _, y, w in points) / total
+    spread = sum(w * (x - mean_x) ** 2 for x, _, w in points)
+    slope = sum(w * (x - mean_x) * (y - mean_y) for x, y, w in points) / spread if spread else -TAIL_EXPONENT_DEFAULT
+    exponent = min(max(-slope, 0.5), 4.0)
+    return math.exp(mean_y + exponent * mean_x) / exponent, exponent
 
 
 def assumed(*, rows_per_unit_max: int, rows_max: int, units: int | None) -> Contributions:
