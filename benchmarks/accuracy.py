@@ -15,18 +15,22 @@ import argparse
 import json
 import math
 import tempfile
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import duckdb
-
 from benchmarks.visits import write_visits
+
 from lapwing.curator import Curator
+from lapwing.engines.base import Snapshot
 from lapwing.engines.scratch import evaluate
 from lapwing.kernel.accounting import LOSS_UNITS, statement_loss
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Column, Expression, Function, Literal, call
+from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Cap, Clipped, Filter, Grouped, KnownGroups, Plan, Query, Ranked, Relation, RowCount, Scan, Vector
 from lapwing.kernel.laws import DiscreteGaussian, Family, law_for, variance
 from lapwing.planning.plan import Limits, Price, plan_query
@@ -78,7 +82,7 @@ def filters() -> dict[str, Expression | None]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rows", type=int, default=2_500_000)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -96,10 +100,10 @@ def main() -> None:
         )
 
 
-def run(directory: Path, rows: int) -> list[dict[str, object]]:
+def run(directory: Path, rows: int) -> list[dict[str, Any]]:
     """All rows of the table."""
     write_visits(directory / "visits.parquet", rows=rows)
-    found: list[dict[str, object]] = []
+    found: list[dict[str, Any]] = []
     for epsilon in ("1", "0.1"):
         text = CATALOGUE.format(epsilon=epsilon, rows_max=rows, regions=", ".join(f'"{name}"' for name in REGIONS))
         home = directory / f"eps{epsilon}"
@@ -127,7 +131,7 @@ def _truth(path: Path) -> dict[str, dict[str, int]]:
     }
 
 
-def _row(curator: Curator, name: str, predicate: Expression | None, truth: dict[str, int], epsilon: str) -> dict[str, object]:
+def _row(curator: Curator, name: str, predicate: Expression | None, truth: dict[str, int], epsilon: str) -> dict[str, Any]:
     budget = curator.balance().budget
     loss = statement_loss(budget, Fraction(epsilon)) - Fraction(curator.balance().spent.loss, LOSS_UNITS)
 
@@ -160,33 +164,33 @@ def _row(curator: Curator, name: str, predicate: Expression | None, truth: dict[
     }
 
 
-def candidates(source: object) -> list[tuple[str, float, Query]]:
+def candidates(source: Callable[[int], Relation]) -> list[tuple[str, float, Query]]:
     """Every plan and parameter that is tried."""
     placeholder, groups = DiscreteGaussian(Fraction(1)), KnownGroups(tuple((name,) for name in REGIONS))
     keys = (("region", Column("region")),)
     found: list[tuple[str, float, Query]] = []
     for k in (1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135, 200, 300, 450, 700, 1000):
-        found.append(("ranked", k, Query(source(k), keys, groups, Ranked(), (Vector("n", RowCount(), placeholder),))))  # type: ignore[operator]
+        found.append(("ranked", k, Query(source(k), keys, groups, Ranked(), (Vector("n", RowCount(), placeholder),))))
     for c in (0.7, 1, 1.4, 2, 3, 4, 6, 9, 13, 20, 30, 45, 68, 100, 150, 225, 340, 500, 750):
         bounded = Vector("n", RowCount(), placeholder, Cap(int(c * 1024)))
-        found.append(("clipped", c, Query(source(1000), keys, groups, Clipped(10), (bounded,))))  # type: ignore[operator]
+        found.append(("clipped", c, Query(source(1000), keys, groups, Clipped(10), (bounded,))))
     for m in (1, 2, 4, 8):
         for c in (1, 2, 4, 8, 16, 40, 100):
             bounded = Vector("n", RowCount(), placeholder, Cap(c))
-            found.append(("grouped", m * 1000 + c, Query(source(1000), keys, groups, Grouped(m), (bounded,))))  # type: ignore[operator]
+            found.append(("grouped", m * 1000 + c, Query(source(1000), keys, groups, Grouped(m), (bounded,))))
     return found
 
 
-def _noised(draft: Query, facts: object, loss: Fraction) -> Certified:
-    bound = certify(Plan((draft,)), facts).queries[0].vectors[0].sensitivity  # type: ignore[arg-type]
-    law = law_for(facts.account, loss=loss, l1=bound.l1, l2_squared=bound.l2_squared, family=Family.GAUSSIAN)  # type: ignore[attr-defined]
+def _noised(draft: Query, facts: Facts, loss: Fraction) -> Certified:
+    bound = certify(Plan((draft,)), facts).queries[0].vectors[0].sensitivity
+    law = law_for(facts.account, loss=loss, l1=bound.l1, l2_squared=bound.l2_squared, family=Family.GAUSSIAN)
     vector = draft.vectors[0]
     plan = Plan((Query(draft.source, draft.keys, draft.groups, draft.bounding, (Vector(vector.name, vector.measure, law, vector.bound),)),))
-    return certify(plan, facts)  # type: ignore[arg-type]
+    return certify(plan, facts)
 
 
-def _error(certified: Certified, snapshot: object, truth: dict[str, int]) -> float:
-    table = snapshot.run(certified)._tables[0]  # type: ignore[attr-defined]
+def _error(certified: Certified, snapshot: Snapshot, truth: dict[str, int]) -> float:
+    table = snapshot.run(certified)._tables[0]
     vector = certified.queries[0].vectors[0]
     exact = {group[0]: float(value * vector.step) for group, value in zip(table._groups, table._vectors[0], strict=True)}
     squares = [(exact.get(name, 0.0) - truth.get(name, 0)) ** 2 for name in REGIONS]

@@ -18,6 +18,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from benchmarks.visits import write_visits
+
 from lapwing.curator import Curator
 from lapwing.engines.scratch import evaluate
 from lapwing.kernel.accounting import LOSS_UNITS

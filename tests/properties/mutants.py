@@ -178,7 +178,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("clipping dropped", ((queries, "scaled_cell", lambda cell, **_: cell),)),
     Mutant("weights rounded up", ((queries, "_weight", _weight_rounded_up),)),
     Mutant("weights of a capped row count ignored", ((prepare, "rows_of_unit", lambda cap: "1"),)),
-    Mutant("grid of the weights forgotten", ((certify.bounds_table, "rows_weighing", _bits_forgotten),)),
+    Mutant("grid of the weights forgotten", ((sensitivity, "rows_weighing", _bits_forgotten),)),
     Mutant("separate branches charged once", ((certify, "total_cost", _first_query_only),), shapes=("two queries",)),
     Mutant("delta of two discoveries charged once", ((certify, "total_cost", _delta_of_first_only),)),
     Mutant("cost rounded down", ((certify, "total_cost", _cost_rounded_down),)),
@@ -194,18 +194,16 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("threshold for one group of several", ((certify, "least_threshold", _threshold_for_one_group),)),
     Mutant("threshold on row counts", ((queries._Input, "flat", _rows_as_key_count),)),
     Mutant("groups per unit taken as one", ((certify, "groups_per_unit", _one_group_per_unit),)),
-    Mutant(
-        "replace-one charged as add/remove, rows", ((certify.bounds_table, "rows_weighing", _unbounded_formula(_ROWS_WEIGHING)),), BOUNDED
-    ),
-    Mutant("replace-one charged as add/remove, clipped", ((certify.bounds_table, "clipped", _unbounded_formula(_CLIPPED)),), BOUNDED),
-    Mutant("replace-one charged as add/remove, grouped", ((certify.bounds_table, "grouped", _unbounded_formula(_GROUPED)),), BOUNDED),
-    Mutant("signed cells clipped as if positive", ((certify.bounds_table, "clipped", _always_non_negative(_CLIPPED)),), BOUNDED),
-    Mutant("signed cells grouped as if positive", ((certify.bounds_table, "grouped", _always_non_negative(_GROUPED)),), BOUNDED),
+    Mutant("replace-one charged as add/remove, rows", ((sensitivity, "rows_weighing", _unbounded_formula(_ROWS_WEIGHING)),), BOUNDED),
+    Mutant("replace-one charged as add/remove, clipped", ((sensitivity, "clipped", _unbounded_formula(_CLIPPED)),), BOUNDED),
+    Mutant("replace-one charged as add/remove, grouped", ((sensitivity, "grouped", _unbounded_formula(_GROUPED)),), BOUNDED),
+    Mutant("signed cells clipped as if positive", ((sensitivity, "clipped", _always_non_negative(_CLIPPED)),), BOUNDED),
+    Mutant("signed cells grouped as if positive", ((sensitivity, "grouped", _always_non_negative(_GROUPED)),), BOUNDED),
     Mutant("join fan-out not counted", ((stability, "_unit_join", _left_join_without_fan_out),)),
     Mutant("union counts its widest part only", ((stability, "_union", _widest_part_only),)),
     Mutant("per-unit sum bounded like one row", ((stability, "_unit_sum", _sum_bounded_like_a_row),)),
     Mutant("sum follows a count without its row bound", ((certify, "_norm", _follower_without_row_bound),)),
-    Mutant("distinct values counted as groups", ((certify.bounds_table, "distinct_counted", _distinct_counted_once),)),
+    Mutant("distinct values counted as groups", ((sensitivity, "distinct_counted", _distinct_counted_once),)),
 )
 BY_NAME: Mapping[str, Mutant] = {mutant.name: mutant for mutant in MUTANTS}
 assert len(BY_NAME) == len(MUTANTS)

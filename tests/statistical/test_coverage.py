@@ -12,7 +12,7 @@ import pytest
 
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import Certified, certify
-from lapwing.kernel.domains import IntegerDomain, RealDomain, TextDomain
+from lapwing.kernel.domains import Domain, IntegerDomain, RealDomain, TextDomain
 from lapwing.kernel.exact import Exact, ExactTable
 from lapwing.kernel.expressions import Column, not_null
 from lapwing.kernel.facts import Facts, TableFacts
@@ -29,7 +29,7 @@ LAWS: list[Law] = [DiscreteLaplace(Fraction(40)), DiscreteGaussian(Fraction(40))
 
 
 def _facts(law: Law, *, account: Account | None = None) -> Facts:
-    columns = {
+    columns: dict[str, Domain] = {
         "group": IntegerDomain(0, ANSWERS - 1, False),
         "name": TextDomain(None),
         "cost": RealDomain(Fraction(0), Fraction(500), True, 100),

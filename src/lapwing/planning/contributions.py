@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 
 from lapwing.kernel.accounting import Account
@@ -24,6 +25,8 @@ ROWS = "rows"
 BIN = "bin"
 SIGNIFICANT = 3.0
 """A noisy bin counts as seen when it is this many standard deviations above zero."""
+POISSON_MEAN_MAX = 50.0
+"""Above this mean the number of rows that pass a filter is taken as the mean."""
 TAIL_EXPONENT_DEFAULT = 1.2
 TAIL_FROM = 8
 """Bins above this many rows are taken as the tail."""
@@ -50,13 +53,19 @@ class Contributions:
 
 def _excess(mean: float, limit: float, *, thinned: bool) -> float:
     """E[(X - limit)+]: X is the mean itself, or Poisson with that mean after a filter."""
-    if not thinned or mean > 50:
+    if not thinned or mean > POISSON_MEAN_MAX:
         return max(mean - limit, 0.0)
-    total, probability = 0.0, math.exp(-mean)
-    for rows in range(int(mean + 12 * math.sqrt(mean) + 12)):
-        total += max(rows - limit, 0.0) * probability
-        probability *= mean / (rows + 1)
-    return total
+    probabilities = _poisson(mean)
+    return sum((rows - limit) * probabilities[rows] for rows in range(math.ceil(limit), len(probabilities)))
+
+
+@lru_cache(maxsize=4096)
+def _poisson(mean: float) -> tuple[float, ...]:
+    """Probabilities of 0, 1, 2, ... rows, as far as they matter."""
+    found = [math.exp(-mean)]
+    for rows in range(1, int(mean + 12 * math.sqrt(mean) + 12)):
+        found.append(found[-1] * mean / rows)
+    return tuple(found)
 
 
 def bin_edges(rows_per_unit_max: int) -> tuple[int, ...]:
