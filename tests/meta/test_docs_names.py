@@ -6,6 +6,7 @@ import ast
 import importlib
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -58,13 +59,14 @@ def _resolves(dotted: str) -> bool:
     return False
 
 
-def _defined() -> set[str]:
+@cache
+def _defined() -> frozenset[str]:
     """Names of all functions, methods and classes in the source."""
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in python_files(SOURCE))
-    return {node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    return frozenset(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef))
 
 
-def _wrong_in_proof(text: str, defined: set[str]) -> list[str]:
+def _wrong_in_proof(text: str, defined: frozenset[str]) -> list[str]:
     """What a proof says about the code that is not so; a proof that names no function of ours at all is wrong too."""
     pieces = _code_font(text)
     dotted = {match.group() for piece in pieces for match in _DOTTED.finditer(piece)}
@@ -85,7 +87,7 @@ def test_a_proof_names_functions_that_exist(page: Path) -> None:
 
 
 def test_a_wrong_name_in_a_proof_is_found() -> None:
-    defined = {"rule"}
+    defined = frozenset(["rule"])
     assert _wrong_in_proof("It proves `lapwing.errors.LapwingError` and `rule`.", defined) == []
     assert _wrong_in_proof("Nothing in code font.", defined) == ["names no function of the source"]
     assert _wrong_in_proof("`rule`, `lapwing.errors.Missing`", defined) == ["lapwing.errors.Missing"]
