@@ -44,4 +44,10 @@ def _progress(tables: int) -> Iterator[Progress]:
     )
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("preparing", total=tables)
-        yield lambda what, done, total: bar.update(task, description=f"preparing {what}", completed=done, total=total)
+
+        def show(what: str, done: int, total: int) -> None:
+            # After the last table, statistics are bought.
+            doing = f"preparing {what}" if done < total else "finishing"
+            bar.update(task, description=doing, completed=done, total=total, refresh=True)
+
+        yield show

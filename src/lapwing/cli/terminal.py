@@ -19,7 +19,7 @@ ACCENT = "color(31)"
 """Error bars, progress, names of things."""
 CAUTION = "color(166)"
 """Notes and warnings."""
-ALARM = "color(160)"
+ALARM = "color(196)"
 """Refusals and faults."""
 
 
@@ -69,7 +69,7 @@ def table(headers: Sequence[str], *, right: Sequence[bool], accents: Sequence[bo
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    made = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    made = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
     for header, to_right, accent in zip(headers, right, accents, strict=True):
         made.add_column(
             header, justify="right" if to_right else "left", style=ACCENT if accent else None, no_wrap=to_right, overflow="fold"

@@ -88,6 +88,7 @@ def _print_answer(answer: Answer) -> None:
     target.print(table)
     if len(rows) > ROWS_SHOWN_MAX:
         target.print(f"and {len(rows) - ROWS_SHOWN_MAX:,} rows more: use --format csv", style=CAUTION)
+    target.print()
     target.print(answer.summary(), style="bold")
     for note in answer.notes:
         target.print(f"note: {note}", style=CAUTION)

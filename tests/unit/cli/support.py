@@ -25,9 +25,13 @@ class Ran:
     err: str
 
 
-def run(*arguments: str | Path, home: Path, stdin: str | None = None) -> Ran:
+_OF_TERMINALS = ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS", "TERM")
+
+
+def run(*arguments: str | Path, home: Path, stdin: str | None = None, variables: Mapping[str, str] | None = None) -> Ran:
     """A command in this process, with a registry of its own. An exception that the command line did not turn into a status is raised."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin, env={"LAPWING_HOME": str(home)})
+    environment = {**dict.fromkeys(_OF_TERMINALS, None), "LAPWING_HOME": str(home), **(variables or {})}
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin, env=environment)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Ran(result.exit_code, result.stdout, result.stderr)
@@ -36,8 +40,7 @@ def run(*arguments: str | Path, home: Path, stdin: str | None = None) -> Ran:
 def run_process(*arguments: str | Path, home: Path, variables: Mapping[str, str] | None = None, code: str = "") -> Ran:
     """A command in a process of its own; ``code`` runs instead of the module when given."""
     path = os.pathsep.join([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH", "")])])
-    removed = ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "TTY_COMPATIBLE", "COLUMNS")
-    inherited = {name: value for name, value in os.environ.items() if name not in removed}
+    inherited = {name: value for name, value in os.environ.items() if name not in _OF_TERMINALS}
     start = ["-c", code] if code else ["-m", "lapwing.cli"]
     ended = subprocess.run(
         [sys.executable, *start, *map(str, arguments)],
