@@ -171,7 +171,7 @@ def candidates(source: Callable[[int], Relation]) -> list[tuple[str, float, Quer
     found: list[tuple[str, float, Query]] = []
     for k in (1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135, 200, 300, 450, 700, 1000):
         found.append(("ranked", k, Query(source(k), keys, groups, Ranked(), (Vector("n", RowCount(), placeholder),))))
-    for c in (0.7, 1, 1.4, 2, 3, 4, 6, 9, 13, 20, 30, 45, 68, 100, 150, 225, 340, 500, 750):
+    for c in (1, 1.4, 2, 3, 4, 6, 9, 13, 20, 30, 45, 68, 100, 150, 225, 340, 500, 750):
         bounded = Vector("n", RowCount(), placeholder, Cap(int(c * 1024)))
         found.append(("clipped", c, Query(source(1000), keys, groups, Clipped(10), (bounded,))))
     for m in (1, 2, 4, 8):

@@ -16,10 +16,10 @@ from lapwing.planning.contributions import Contributions
 
 WORTH_A_SHUFFLE = 0.92
 """Bounding after the filter is chosen when its predicted error is below this share of the ranked one."""
+SELECTIVE = 0.2
+"""A filter that keeps less than this leaves so few rows that a GROUP BY on the unit costs next to nothing."""
 SKEW = 1.35
 """Assumed ratio of the root mean square to the mean of what is lost per group: large groups lose most (1.34 for weights i^-0.7)."""
-CLIP_LEAST = 0.5
-"""Smallest norm tried for clipping, in rows."""
 GROUPED_WASTE = 1.5
 """Assumed loss of the grouped plan: it keeps as much as a limit smaller by this factor would."""
 CONCENTRATION = 0.85
@@ -79,14 +79,15 @@ class Choice:
 
 def choose(situation: Situation) -> Choice:
     """The plan to use."""
-    if situation.units_only:
+    if situation.units_only or situation.rows_per_unit_max == 1:
         return Choice("ranked", float(situation.rows_per_unit_max), 0.0, situation.unit_noise)
     ranked = _best(situation, (_ranked(situation, limit) for limit in _limits(situation.rows_per_unit_max, whole=True)))
     after = _after_filter(situation)
     if after is None:
         return ranked
     nothing_to_gain = situation.kept >= 1.0 and situation.cells == 1
-    better = after.weighed(situation) < WORTH_A_SHUFFLE * ranked.weighed(situation)
+    worth = WORTH_A_SHUFFLE if situation.kept > SELECTIVE else 1.0
+    better = after.weighed(situation) < worth * ranked.weighed(situation)
     return after if better and not nothing_to_gain else ranked
 
 
@@ -96,7 +97,8 @@ def _best(situation: Situation, choices: Iterable[Choice]) -> Choice:
 
 def _limits(most: int, *, whole: bool) -> list[float]:
     """Candidate limits, closer than a tenth apart."""
-    value = 1.0 if whole else CLIP_LEAST
+    # Below one row every unit would be scaled down: less noise, but a shrunken answer rather than an estimate.
+    value = 1.0
     found = {value, float(most)}
     while value < most:
         found.add(float(round(value)) if whole else value)
