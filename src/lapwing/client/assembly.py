@@ -94,21 +94,16 @@ def _averages(recipe: Averaged, noisy: NoisyTable, confidence: Fraction) -> list
     assert total.step * recipe.steps == count.step
     found = []
     for s, n in zip(total.values, count.values, strict=True):
-        if n * count.step < 1:
+        if round(n * count.step) < 1:  # as a count it would be shown as 0: there is nothing to average
             found.append(Estimate(None, None))
             continue
         value, interval = ratio_interval(
             total=float(s), count=float(n), sum_law=total.law, count_law=count.law, confidence=float(confidence), lo=lo, hi=hi
         )
         half_step = 0.5 if total.rounding else 0.0
-        found.append(
-            Estimate(
-                (value + recipe.offset) / recipe.steps,
-                Interval(
-                    (interval.lo + recipe.offset - half_step) / recipe.steps, (interval.hi + recipe.offset + half_step) / recipe.steps
-                ),
-            )
-        )
+        ends = max(interval.lo - half_step, lo), min(interval.hi + half_step, hi)
+        shifted = [(end + recipe.offset) / recipe.steps for end in (value, *ends)]
+        found.append(Estimate(shifted[0], Interval(shifted[1], shifted[2])))
     return found
 
 

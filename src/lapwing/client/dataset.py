@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from lapwing.catalog import Settings
+from lapwing.catalog import Settings, UnitPath
 from lapwing.client.answer import Answer, CostView
 from lapwing.client.assembly import assemble
 from lapwing.client.budget import BudgetView, budget_view
@@ -105,7 +105,7 @@ class DataSet:
     def _plan(self, sql: str, epsilon: Number | None) -> tuple[Statement, Planned]:
         curator = self.curator
         declaration, facts, settings = curator.declaration, curator.facts, curator.settings
-        units = {table.name: table.unit.end.column for table in declaration.tables if not table.unit.hops}
+        units = {table.name: column for table in declaration.tables if (column := unit_column(table.unit)) is not None}
         statement = bind(sql, facts, settings=settings, unit_columns=units)
         asked = declaration.defaults.epsilon if epsilon is None else exact_number(epsilon, "epsilon")
         budget = curator.balance().budget
@@ -122,12 +122,21 @@ class DataSet:
         return statement, planned
 
 
+def unit_column(path: UnitPath) -> str | None:
+    """The table's own column that holds the unit: the end of the path, or a foreign key straight to it."""
+    if not path.hops:
+        return path.end.column
+    if len(path.hops) == 1 and path.hops[0].target == path.end:
+        return path.hops[0].column
+    return None
+
+
 def exact_number(value: Number, what: str) -> Fraction:
     """A number as written: a float means the decimal it is printed as."""
     try:
         return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
     except (ValueError, ZeroDivisionError, TypeError, OverflowError):
-        raise Refused(f"{what}-invalid", f"{what} must be a number") from None
+        raise Refused("number-unreadable", f"{what} must be a number") from None
 
 
 def open(
