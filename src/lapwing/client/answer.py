@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
 
+DECIMALS_MAX = 9
+LOPSIDED = 1.1
+"""An error bar whose longer side is more than this many half-widths is shown with both sides."""
+
 
 @dataclass(frozen=True, slots=True)
 class CostView:
@@ -80,24 +84,42 @@ class Answer:
         }
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
-        """Headers and text cells, with a ± column after each column that has error bars; for terminals and notebooks."""
+        """Headers and text cells, with a ± column after each column that has error bars; for terminals and notebooks.
+
+        A number with an error bar is shown to the third digit of the bar. Where the bar is lopsided, because values have a public end, both
+        sides are given: ``-0 +155``.
+        """
         headers: list[str] = []
         columns: list[list[str]] = []
         for name in self.table.column_names:
+            values, intervals = self.table.column(name).to_pylist(), self.intervals.get(name)
             headers.append(name)
-            columns.append([show(value) for value in self.table.column(name).to_pylist()])
-            if name in self.intervals:
-                headers.append(f"± {self.confidence:.0%}")
-                columns.append([_margin(interval) for interval in self.intervals[name]])
+            if intervals is None:
+                columns.append([show(value) for value in values])
+                continue
+            decimals = _decimals(values, intervals)
+            columns.append([_number(value, decimals) for value in values])
+            headers.append(f"± {percent(self.confidence)}")
+            columns.append([_margin(value, interval, decimals) for value, interval in zip(values, intervals, strict=True)])
         return headers, [list(row) for row in zip(*columns, strict=True)] if columns else []
 
     def __str__(self) -> str:
         headers, rows = self.cells()
         widths = [max(len(text) for text in column) for column in zip(headers, *rows, strict=True)]
-        numeric = [_looks_numeric(column) for column in zip(*rows, strict=True)] if rows else [False] * len(headers)
+        numeric = self.right_aligned()
         lines = [_line(headers, widths, numeric), "  ".join("-" * width for width in widths)]
         lines += [_line(row, widths, numeric) for row in rows]
         return "\n".join([*lines, "", self.summary(), *(f"note: {note}" for note in self.notes)])
+
+    def right_aligned(self) -> list[bool]:
+        """Which of the printed columns hold numbers."""
+        from pyarrow import types
+
+        found: list[bool] = []
+        for field in self.table.schema:
+            found.append(types.is_integer(field.type) or types.is_floating(field.type) or types.is_decimal(field.type))
+            found += [True] if field.name in self.intervals else []
+        return found
 
     def summary(self) -> str:
         """One line on cost and what is left."""
@@ -122,23 +144,45 @@ class Answer:
 
 
 def show(value: object) -> str:
-    """A value as a cell."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, float):
-        return f"{value:,.2f}" if abs(value) < 1e9 else f"{value:.4g}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10_000 else str(value)
+    """A value without error bar as a cell. Whole numbers are keys, such as years: no separators."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).lower()
+        case float() if value == 0 or 1e-3 <= abs(value) < 1e9:
+            return f"{value:,.2f}" if abs(value) >= 1 or value == 0 else f"{value:.4f}"
+        case float():
+            return f"{value:.4g}"
+        case _:
+            return str(value)
 
 
-def _margin(interval: Interval | None) -> str:
-    if interval is None:
+def percent(share: float) -> str:
+    """0.95 as 95%, 0.999 as 99.9%."""
+    return f"{share * 100:.10g}%"
+
+
+def _decimals(values: list[Any], intervals: list[Interval | None]) -> int:
+    """Decimals of a column: three digits of its narrowest error bar; none for whole numbers."""
+    halves = [(interval.hi - interval.lo) / 2 for interval in intervals if interval is not None and interval.hi > interval.lo]
+    if not halves or all(isinstance(value, int) for value in values):
+        return 0
+    return min(max(2 - math.floor(math.log10(min(halves))), 0), DECIMALS_MAX)
+
+
+def _number(value: float | int | None, decimals: int) -> str:
+    # Adding 0 keeps a value that rounds to nothing from showing as -0.
+    return "NULL" if value is None else f"{round(value, decimals) + 0:,.{decimals}f}"
+
+
+def _margin(value: float | int | None, interval: Interval | None, decimals: int) -> str:
+    if value is None or interval is None:
         return ""
-    half = (interval.hi - interval.lo) / 2
-    return f"{half:,.0f}" if half >= 100 else f"{half:,.3g}"
-
-
-def _looks_numeric(column: tuple[str, ...]) -> bool:
-    return all(text in ("", "NULL") or text.replace(",", "").replace(".", "").lstrip("-").isdigit() for text in column)
+    half, below, above = (interval.hi - interval.lo) / 2, value - interval.lo, interval.hi - value
+    if max(below, above) <= LOPSIDED * half:
+        return f"{half:,.{decimals}f}"
+    return f"-{max(below, 0.0):,.{decimals}f} +{max(above, 0.0):,.{decimals}f}"
 
 
 def _line(cells: list[str], widths: list[int], numeric: list[bool]) -> str:
