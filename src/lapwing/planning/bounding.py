@@ -41,7 +41,7 @@ class Situation:
     """Loss each vector gets: epsilon, or rho."""
     has_average: bool
     units_only: bool
-    """Only distinct units are counted: no row bound is needed."""
+    """Only distinct units are counted: a unit moves each of its groups by 1, whatever its rows."""
     loss_weight: float = 1.0
     """How much a lost row matters, over all vectors: 1 for counts, less where only averages are asked."""
     noise_weight: float = 1.0
@@ -79,7 +79,7 @@ class Choice:
 
 def choose(situation: Situation) -> Choice:
     """The plan to use."""
-    if situation.units_only or situation.rows_per_unit_max == 1:
+    if situation.rows_per_unit_max == 1 or (situation.units_only and situation.cells == 1):
         return Choice("ranked", float(situation.rows_per_unit_max), 0.0, situation.unit_noise)
     ranked = _best(situation, (_ranked(situation, limit) for limit in _limits(situation.rows_per_unit_max, whole=True)))
     after = _after_filter(situation)
@@ -114,12 +114,18 @@ def _cells(situation: Situation) -> float:
 
 def _ranked(situation: Situation, limit: float) -> Choice:
     missing = situation.kept * situation.contributions.excess(limit) / _cells(situation)
-    return Choice("ranked", limit, missing, situation.unit_noise * limit)
+    return Choice("ranked", limit, missing, situation.unit_noise * (_units_norm(situation, limit) if situation.units_only else limit))
+
+
+def _units_norm(situation: Situation, limit: float) -> float:
+    """Norm of a unit's vector of ones over at most ``limit`` groups, for the account's noise."""
+    groups = limit if situation.cells is None else min(limit, situation.cells)
+    return math.sqrt(groups) if situation.account is Account.APPROXIMATE else groups
 
 
 def _after_filter(situation: Situation) -> Choice | None:
     """Clipped where the noise is Gaussian and groups are known, else grouped; None where neither fits the statement."""
-    clip = situation.account is Account.APPROXIMATE and situation.cells is not None
+    clip = situation.account is Account.APPROXIMATE and situation.cells is not None and not situation.units_only
     if not clip and situation.has_average:
         return None
     several = situation.cells != 1
@@ -131,7 +137,9 @@ def _after_filter(situation: Situation) -> Choice | None:
         # The first row of a unit lies in one group; only further ones can spread.
         rows = limit if limit <= 1 else 1 + (limit - 1) / spread
         norm = limit
-        if not clip and several:
+        if situation.units_only:
+            norm = _units_norm(situation, limit)
+        elif not clip and several:
             # A unit that has more groups, or more rows of one group, than its share loses some below the limit too.
             rows /= GROUPED_WASTE
             groups = groups_for(limit, situation.cells)

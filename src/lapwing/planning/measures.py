@@ -66,6 +66,11 @@ class Measured:
     recipes: tuple[Recipe, ...]
 
     @property
+    def units_only(self) -> bool:
+        """Whether nothing but distinct units is counted."""
+        return all(isinstance(measure, UnitCount) for measure in self.measures.values())
+
+    @property
     def has_average(self) -> bool:
         """Whether some count and sum must be bounded alike."""
         return any(isinstance(recipe, Averaged) for recipe in self.recipes)

@@ -106,7 +106,7 @@ def plan_query(
         account=facts.account,
         loss_per_vector=float(share),
         has_average=wanted.has_average,
-        units_only=all(isinstance(measure, UnitCount) for measure in wanted.measures.values()) and found == ((),),
+        units_only=wanted.units_only,
         loss_weight=_weight(wanted, of_noise=False),
         noise_weight=_weight(wanted, of_noise=True),
     )
@@ -160,7 +160,8 @@ def _bounding(choice: Choice, shape: Shape, wanted: Measured, *, cells: int | No
         case "clipped":
             return Clipped(CLIP_BITS)
         case _:
-            return Grouped(min(groups_for(choice.limit, cells), shape.rows_per_unit))
+            groups = int(choice.limit) if wanted.units_only else groups_for(choice.limit, cells)
+            return Grouped(min(groups, shape.rows_per_unit))
 
 
 def _rows_per_cell(choice: Choice, bounding: Bounding) -> int:
