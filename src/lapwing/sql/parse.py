@@ -40,7 +40,6 @@ def parse(text: str, *, settings: Settings, dialect: str) -> tuple[Source, exp.S
     """The tree of one SELECT, or refuse. Pre: inside ``deep_recursion``."""
     grammar = Dialect.get_or_raise(dialect)
     source = tokenise(text, settings=settings, dialect=grammar)
-    _one_select(source)
     try:
         trees = grammar.parser(error_level=ErrorLevel.IMMEDIATE).parse(list(source.tokens), text)
     except ParseError as error:
@@ -55,19 +54,6 @@ def parse(text: str, *, settings: Settings, dialect: str) -> tuple[Source, exp.S
         raise source.refuse("statement-unsupported", "only a single SELECT is answered", node=where, hint=hint)
     _check_nodes(source, statements[0], settings)
     return source, statements[0]
-
-
-def _one_select(source: Source) -> None:
-    """Refuse whatever does not start like a query, before the parser sees it: it treats unknown statements as text to pass on."""
-    first = source.tokens[0]
-    if first.token_type not in (TokenType.SELECT, TokenType.FROM, TokenType.WITH, TokenType.L_PAREN):
-        raise source.refuse_token("statement-unsupported", "only SELECT is answered", first, hint="data is never changed or described")
-    ended: Token | None = None
-    for token in source.tokens:
-        if ended is not None and token.token_type is not TokenType.SEMICOLON:
-            hint = "send the statements one by one"
-            raise source.refuse_token("statement-several", "there is more than one statement", token, hint=hint)
-        ended = token if token.token_type is TokenType.SEMICOLON else ended
 
 
 def _place(source: Source, error: ParseError) -> Span:
@@ -90,10 +76,12 @@ def _check_nodes(source: Source, tree: exp.Expr, settings: Settings) -> None:
 def check_words(source: Source, tree: exp.Expr) -> None:
     """Refuse words of the text that left no trace in the tree: what a parser drops silently, we would too."""
     traced = set(positions(tree))
+    before: Token | None = None
     for token in source.tokens:
-        if token.token_type in STRUCTURE or token.start in traced or token.text.upper() in NOISE:
-            continue
-        raise source.refuse_token("sql-unsupported", f"{token.text.upper()} is not supported here", token)
+        is_fraction = token.token_type is TokenType.NUMBER and before is not None and before.token_type is TokenType.DOT  # .5
+        if not (token.token_type in STRUCTURE or token.start in traced or token.text.upper() in NOISE or is_fraction):
+            raise source.refuse_token("sql-unsupported", f"{token.text.upper()} is not supported here", token)
+        before = token
 
 
 _STRUCTURE_WORDS = """

@@ -88,7 +88,7 @@ class Outputs:
         if not any(isinstance(part, exp.Column) for part in node.walk()):
             return None
         session, scope = self.session, self.scalars.scope
-        before = set(session.read), set(scope.used), session.lookup_characters
+        before = set(session.read), set(scope.used), session.lookup_listed
         try:
             found = self.scalars.bind(node).expression
         except Refused:
@@ -96,7 +96,7 @@ class Outputs:
         for number, (key, _) in enumerate(self.keys):
             if key == found:
                 return number
-        session.read, scope.used, session.lookup_characters = before  # a trial that failed has read nothing
+        session.read, scope.used, session.lookup_listed = before  # a trial that failed has read nothing
         return None
 
     def _not_computable(self, node: exp.Expr) -> Refused:

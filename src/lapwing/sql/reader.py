@@ -47,8 +47,10 @@ class Session:
     settings: Settings
     depth: int = 0
     read: set[int] = field(default_factory=set)
-    lookup_characters: int = 0
-    """Text of the look-ups made so far."""
+    lookup_work: int = 0
+    """Text that functions went through so far."""
+    lookup_listed: int = 0
+    """Text that look-ups list so far."""
 
     @contextmanager
     def reading(self, node: exp.Expr) -> Iterator[Reader]:

@@ -134,6 +134,8 @@ def unsupported(session: Session, node: exp.Expr) -> Refused:
     """The refusal of a node of a class that is not read here."""
     if isinstance(node, exp.Window):
         return session.refuse("window-unsupported", "window functions are not supported yet", node=node, hint="use GROUP BY and ORDER BY")
+    if isinstance(node, exp.WithinGroup):
+        return session.refuse("aggregate-unsupported", "ordered aggregates are not supported yet", node=node)
     if isinstance(node, exp.AggFunc | exp.Filter):
         hint = "aggregates stand in SELECT, HAVING and ORDER BY, and not inside one another"
         return session.refuse("aggregate-misplaced", "an aggregate cannot stand here", node=node, hint=hint)
@@ -148,7 +150,7 @@ def unsupported(session: Session, node: exp.Expr) -> Refused:
         return session.refuse("parameter-unsupported", "parameters are not supported", node=node, hint="write the value into the statement")
     if isinstance(node, exp.Func) and session.source.name_token(node) is not None:
         return unknown_function(session, node)
-    return session.refuse("sql-unsupported", f"{type(node).__name__.upper()} is not supported here", node=node)
+    return session.refuse("sql-unsupported", "this is not supported here", node=node)
 
 
 def unknown_function(session: Session, node: exp.Expr) -> Refused:
@@ -183,6 +185,8 @@ def column_name(session: Session, reader: Reader) -> tuple[str, str | None]:
 
 def identifier(session: Session, node: exp.Expr) -> str:
     """The text of a name."""
+    if type(node) is exp.Star:
+        raise unsupported(session, node)
     if type(node) is not exp.Identifier:
         raise session.refuse("sql-unsupported", "a name is needed here", node=node)
     with session.reading(node) as reader:

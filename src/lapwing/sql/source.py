@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused, Span
 from lapwing.sql.refusals import span_of
 
+_LINE = re.compile(r"[^\r\n]*")
+_COMMENT_MARK = re.compile(r"/\*|\*/")
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 
@@ -119,10 +122,26 @@ def tokenise(text: str, *, settings: Settings, dialect: Dialect) -> Source:
         tokens = tuple(dialect.tokenize(text))
     except SqlglotError as error:
         raise Refused("sql-syntax", "the statement ends inside a quoted text or comment", span=span_of(text, 0, len(text))) from error
+    if not tokens:
+        raise Refused("statement-empty", "there is no statement", span=span_of(text, 0, len(text)))
     source = Source(text, tokens, {token.start: i for i, token in enumerate(tokens)})
+    _check_kind(source)
     _check_gaps(source)
     _check_size(source, settings)
     return source
+
+
+def _check_kind(source: Source) -> None:
+    """Refuse what does not start like a query, before the parser sees it: it treats unknown statements as text to pass on."""
+    first = source.tokens[0]
+    if first.token_type not in (TokenType.SELECT, TokenType.FROM, TokenType.WITH, TokenType.L_PAREN):
+        raise source.refuse_token("statement-unsupported", "only SELECT is answered", first, hint="data is never changed or described")
+    ended = False
+    for token in source.tokens:
+        if ended and token.token_type is not TokenType.SEMICOLON:
+            hint = "send the statements one by one"
+            raise source.refuse_token("statement-several", "there is more than one statement", token, hint=hint)
+        ended = ended or token.token_type is TokenType.SEMICOLON
 
 
 def _check_gaps(source: Source) -> None:
@@ -139,19 +158,32 @@ def _check_gaps(source: Source) -> None:
 
 
 def _check_comment(source: Source, gap: str, start: int) -> None:
-    written = gap.strip()
-    if not written:
-        return
-    where = span_of(source.text, start + gap.index(written), start + gap.index(written) + len(written))
-    if written.startswith("/*+"):
-        raise Refused("hint-unsupported", "hints to an engine are not accepted", hint="leave the comment out", span=where)
-    if not written.startswith(("--", "/*")):
-        raise Refused("sql-syntax", "this cannot be read as SQL", span=where)
+    """Between tokens stand white space and comments, -- to the end of the line or /* */ within one another, and nothing else."""
+    at = 0
+    while at < len(gap):
+        if gap[at].isspace():
+            at += 1
+        elif gap.startswith("/*+", at):
+            where = span_of(source.text, start + at, start + len(gap))
+            raise Refused("hint-unsupported", "hints to an engine are not accepted", hint="leave the comment out", span=where)
+        elif gap.startswith("--", at):
+            at = _LINE.match(gap, at).end()  # type: ignore[union-attr]  # it matches the empty rest of a line too
+        elif gap.startswith("/*", at):
+            at = _comment_end(gap, at)
+        else:
+            raise Refused("sql-syntax", "this cannot be read as SQL", span=span_of(source.text, start + at, start + len(gap)))
+
+
+def _comment_end(gap: str, at: int) -> int:
+    depth = 0
+    for mark in _COMMENT_MARK.finditer(gap, at):
+        depth += 1 if mark.group() == "/*" else -1
+        if depth == 0:
+            return mark.end()
+    return len(gap)
 
 
 def _check_size(source: Source, settings: Settings) -> None:
-    if not source.tokens:
-        raise Refused("statement-empty", "there is no statement", span=span_of(source.text, 0, len(source.text)))
     # A parsed node comes from at least half a token, so this bounds the parser's work before it starts.
     if len(source.tokens) > 2 * settings.statement_nodes_max + 64:
         raise source.refuse("statement-too-large", f"the statement has more than {settings.statement_nodes_max} parts")

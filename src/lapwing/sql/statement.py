@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from sqlglot import exp
@@ -35,7 +36,7 @@ def bind_statement(text: str, facts: Facts, *, settings: Settings, unit_columns:
         try:
             source, tree = parse(text, settings=settings, dialect=dialect)
             session = Session(source, settings)
-            statement = _Binder(session, facts, unit_columns).bind(tree)
+            statement = _Binder(session, Tables(session, facts, unit_columns, HANDLERS)).bind(tree)
             _require_all_read(session, tree)
             check_words(source, tree)
         except RecursionError as error:
@@ -50,12 +51,12 @@ def _require_all_read(session: Session, tree: exp.Expr) -> None:
             raise session.refuse("sql-unsupported", "this part of the statement has no effect", node=node)
 
 
+@dataclass(frozen=True, slots=True)
 class _Binder:
     """Reads one SELECT."""
 
-    def __init__(self, session: Session, facts: Facts, unit_columns: Mapping[str, str]) -> None:
-        self.session = session
-        self.tables = Tables(session, facts, unit_columns, HANDLERS)
+    session: Session
+    tables: Tables
 
     def bind(self, tree: exp.Select) -> Statement:
         """The statement, or refuse."""
@@ -70,12 +71,13 @@ class _Binder:
         if where is not None:
             with self.session.reading(where) as clause:
                 conditions.append(scalars.condition(clause.node_of("this"), "WHERE"))
-        items = [_Item(self.session, node) for node in reader.many("expressions")]
+        items = [_item(self.session, node) for node in reader.many("expressions")]
         keys = self._keys(scalars, reader.optional("group"), items)
         aggregates = Aggregates(scalars)
         outputs = Outputs(scalars, aggregates, tuple((key.expression, key.kind) for key in keys), {})
         values = [outputs.bind(item.node) for item in items]
-        named = [_output(item, value) for item, value in zip(items, values, strict=True)]
+        names = _distinct([item.name for item in items])
+        named = [Output(name, value.total_sql, algebra.derivation(value.form)) for name, value in zip(names, values, strict=True)]
         outputs.aliases = {item.alias.lower(): value for item, value in reversed(list(zip(items, values, strict=True))) if item.alias}
         having = self._having(outputs, reader.optional("having"))
         order_by = self._order(outputs, reader.optional("order"), values)
@@ -176,20 +178,32 @@ class _Binder:
             return _whole_number(self.session, node)
 
 
+@dataclass(frozen=True, slots=True)
 class _Item:
     """One expression of SELECT: the node, its alias (or empty), and the name it has in the answer."""
 
-    def __init__(self, session: Session, node: exp.Expr) -> None:
-        self.alias, self.node = "", node
-        if type(node) is exp.Alias:
-            with session.reading(node) as reader:
-                self.node = reader.node_of("this")
-                self.alias = identifier(session, reader.node_of("alias"))
-        self.name = self.alias or _readable(session.source, self.node)
+    node: exp.Expr
+    alias: str
+    name: str
 
 
-def _output(item: _Item, value: Value) -> Output:
-    return Output(item.name, value.total_sql, algebra.derivation(value.form))
+def _item(session: Session, node: exp.Expr) -> _Item:
+    if type(node) is not exp.Alias:
+        return _Item(node, "", _readable(session.source, node))
+    with session.reading(node) as reader:
+        alias = identifier(session, reader.node_of("alias"))
+        return _Item(reader.node_of("this"), alias, alias)
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """The names with a number after those that came before, so that each column of the answer can be named."""
+    found: list[str] = []
+    for name in names:
+        candidate, number = name, 1
+        while candidate in found:
+            candidate, number = f"{name}_{number}", number + 1
+        found.append(candidate)
+    return found
 
 
 def _whole_number(session: Session, node: exp.Expr) -> int:

@@ -1,0 +1,125 @@
+"""What functions of text do to one value, as the reference engine (DuckDB) has them; in Python, over public values only."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from fractions import Fraction
+
+_NUMBER = re.compile(r"([+-]?)(\d{1,300}\.?\d{0,300}|\.\d{1,300})(?:[eE]([+-]?\d{1,3}))?", re.ASCII)
+_SPACES = " \t\n\v\f\r"
+
+
+def lower(text: str) -> str:
+    """Letter by letter; a letter whose small form is several letters keeps its first."""
+    return text.lower() if text.isascii() else "".join(letter.lower()[0] for letter in text)
+
+
+def upper(text: str) -> str:
+    """Letter by letter; a letter whose capital would be several letters has a single title form, or stays."""
+    return text.upper() if text.isascii() else "".join(_capital(letter) for letter in text)
+
+
+def _capital(letter: str) -> str:
+    if letter == "ß":
+        return "ẞ"
+    return next((form for form in (letter.upper(), letter.title()) if len(form) == 1), letter)
+
+
+def substring(text: str, start: int, length: int | None) -> str:
+    """Characters from ``start`` on, counted from 1, or from the end if negative; a negative length takes those before."""
+    first = start - 1 if start >= 0 else len(text) + start
+    last = max(first, len(text)) if length is None else first + length
+    first, last = min(first, last), max(first, last)
+    return text[max(first, 0) : max(last, 0)]
+
+
+def left(text: str, count: int) -> str:
+    """The first characters, or all but the last if negative."""
+    return text[:count] if count >= 0 else text[: max(len(text) + count, 0)]
+
+
+def right(text: str, count: int) -> str:
+    """The last characters, or all but the first if negative."""
+    return text[max(len(text) - count, 0) :] if count >= 0 else text[-count:]
+
+
+def trimmed(text: str, position: str) -> str:
+    """Without spaces at the start (LEADING), at the end (TRAILING) or both. Tabs and line ends are no spaces."""
+    start, end = 0, len(text)
+    while position != "TRAILING" and start < end and unicodedata.category(text[start]) == "Zs":
+        start += 1
+    while position != "LEADING" and start < end and unicodedata.category(text[end - 1]) == "Zs":
+        end -= 1
+    return text[start:end]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A LIKE pattern: parts of fixed length with any text between them. Nothing is repeated, so matching never runs away."""
+
+    parts: tuple[tuple[str, ...], ...]
+    """Between the % signs: characters, and the empty string for any one character."""
+    compiled: tuple[re.Pattern[str], ...]
+
+    @classmethod
+    def read(cls, written: str, escape: str | None) -> Pattern | None:
+        """The pattern, or None where the escape character stands before nothing."""
+        parts: list[list[str]] = [[]]
+        letters = iter(written)
+        for letter in letters:
+            if letter == escape:
+                following = next(letters, None)
+                if following is None:
+                    return None
+                parts[-1].append(following)
+            elif letter == "%":
+                parts.append([])
+            else:
+                parts[-1].append("" if letter == "_" else letter)
+        compiled = tuple(re.compile("".join(re.escape(letter) or "." for letter in part), re.DOTALL) for part in parts)
+        return cls(tuple(tuple(part) for part in parts), compiled)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it stands for one text only."""
+        return len(self.parts) == 1 and "" not in self.parts[0]
+
+    @property
+    def is_prefix(self) -> bool:
+        """Whether it is a text and then anything."""
+        return len(self.parts) == 2 and not self.parts[1] and "" not in self.parts[0]
+
+    def matches(self, text: str) -> bool:
+        """Whether a text fits: the first part at the start, the last at the end, each other one at the first place it fits."""
+        if len(self.parts) == 1:
+            return self.compiled[0].fullmatch(text) is not None
+        head, tail = len(self.parts[0]), len(self.parts[-1])
+        if head + tail > len(text) or not self.compiled[0].match(text) or not self.compiled[-1].match(text, len(text) - tail):
+            return False
+        at = head
+        for part in self.compiled[1:-1]:
+            found = part.search(text, at, len(text) - tail)
+            if found is None:
+                return False
+            at = found.end()
+        return True
+
+
+def number(text: str) -> Fraction | None:
+    """A text that is a plain decimal number, perhaps with spaces around it, exactly; None for anything else."""
+    found = _NUMBER.fullmatch(text.strip(_SPACES))
+    if found is None:
+        return None
+    sign, digits, exponent = found.groups()
+    return Fraction(f"{sign}{digits.rstrip('.')}") * Fraction(10) ** int(exponent or 0)
+
+
+def whole_number(text: str) -> int | None:
+    """The whole number nearest to a text that is a number, halves away from zero."""
+    found = number(text)
+    if found is None:
+        return None
+    rounded = int((abs(found) + Fraction(1, 2)) // 1)
+    return rounded if found >= 0 else -rounded
