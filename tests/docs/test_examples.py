@@ -1,25 +1,41 @@
-"""Every Python example in the documentation and the README runs, and shows what it says it shows."""
+"""Every example in the documentation and the README runs, and shows what it says it shows: Python, console transcripts, files."""
 
 from __future__ import annotations
 
+import importlib.util
+import re
 from pathlib import Path
 
 import pytest
 from sybil import Sybil
 from sybil.document import Document
 from sybil.example import SybilFailure
-from sybil.parsers.myst import PythonCodeBlockParser, SkipParser
+from sybil.parsers.abstract import AbstractCodeBlockParser
+from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
+from sybil.parsers.myst.lexers import DirectiveLexer
+from sybil.typing import Parser
+
+from tests.docs.transcripts import Command, Ran, commands, difference, evaluate_console, evaluate_file, masked, run
 
 ROOT = Path(__file__).resolve().parents[2]
+_BLOCK = re.compile(r"^```(?:python|console|\{code-block\} toml)$", re.MULTILINE)
+OPTIONAL = {"matplotlib": ".plot(", "pandas": ".to_pandas("}
+"""Libraries that Lapwing can use and does not need, and the call that needs them."""
 
 
 def _document(path: Path) -> Document:
-    return Sybil(parsers=[PythonCodeBlockParser(), SkipParser()], path=str(path.parent)).parse(path)
+    parsers: list[Parser] = [
+        PythonCodeBlockParser(),
+        CodeBlockParser("console", evaluate_console),
+        AbstractCodeBlockParser([DirectiveLexer(directive="code-block", arguments="toml")], "toml", evaluate_file),
+        SkipParser(),
+    ]
+    return Sybil(parsers=parsers, path=str(path.parent)).parse(path)
 
 
 def _pages() -> list[Path]:
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return [page for page in pages if "_build" not in page.parts and "```python" in page.read_text(encoding="utf-8")]
+    return [page for page in pages if "_build" not in page.parts and _BLOCK.search(page.read_text(encoding="utf-8"))]
 
 
 @pytest.mark.parametrize("page", _pages(), ids=lambda page: str(page.relative_to(ROOT)))
@@ -28,18 +44,67 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("LAPWING_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MPLBACKEND", "agg")
     examples = list(_document(page).examples())
-    assert len(examples) >= page.read_text(encoding="utf-8").count("```python")
+    assert len(examples) >= len(_BLOCK.findall(page.read_text(encoding="utf-8")))
+    needed = [name for name, call in OPTIONAL.items() if any(call in str(example.parsed) for example in examples)]
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        pytest.skip(f"the page needs {', '.join(missing)}")
     for example in examples:
         example.evaluate()
 
 
 @pytest.mark.parametrize(
-    ("block", "failure"), [("assert 1 + 1 == 3", AssertionError), (">>> 1 + 1\n3", SybilFailure)], ids=["code", "doctest"]
+    ("block", "failure"),
+    [
+        ("```python\nassert 1 + 1 == 3\n```", AssertionError),
+        ("```python\n>>> 1 + 1\n3\n```", SybilFailure),
+        ("```console\n$ lapwing --version\nlapwing version\n```", SybilFailure),
+        ("```console\n$ lapwing -C nowhere budget\n[source-missing] nothing\n```", SybilFailure),
+        ("```console\n$ echo one | cat\ntwo\n```", SybilFailure),
+        ("```{code-block} toml\n:caption: ../outside.toml\nformat = 1\n```", ValueError),
+    ],
+    ids=["code", "doctest", "answer", "refusal", "shell", "file"],
 )
-def test_an_example_that_is_wrong_fails(block: str, failure: type[Exception], tmp_path: Path) -> None:
+def test_an_example_that_is_wrong_fails(block: str, failure: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     page = tmp_path / "page.md"
-    page.write_text(f"# Planted\n\n```python\n{block}\n```\n", encoding="utf-8")
+    page.write_text(f"# Planted\n\n{block}\n", encoding="utf-8")
     (example,) = _document(page).examples()
     with pytest.raises(failure):
         example.evaluate()
+
+
+def test_a_block_with_a_caption_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("# Planted\n\n```{code-block} toml\n:caption: loans/lapwing.toml\n\nformat = 1\n```\n", encoding="utf-8")
+    (example,) = _document(page).examples()
+    example.evaluate()
+    assert (tmp_path / "loans" / "lapwing.toml").read_text(encoding="utf-8") == "format = 1\n"
+
+
+def test_a_refusal_must_be_the_same_byte_for_byte_and_an_answer_the_same_in_shape() -> None:
+    said = Command("lapwing ask ...", "n   ± 95%\n--  -----\n12      7\n\ncost epsilon 0.5 (rho 0.0027)")
+    other = "   n  ± 95%\n----  -----\n-1,300   2.5\n\ncost epsilon 1 (rho 1.2e-05)"
+    assert difference(said, Ran(0, other)) is None
+    assert difference(said, Ran(3, other)) is not None
+    assert difference(said, Ran(0, other.replace("cost", "price"))) is not None
+    assert masked("clinic-0123abcd is prepared") == masked("clinic-9876dcba is prepared") != masked("clinic is prepared")
+
+
+def test_commands_are_read_with_their_continuations() -> None:
+    block = "$ lapwing ask \\\n    'SELECT 1'\none\n\ntwo\n\n$ true\n"
+    assert list(commands(block)) == [Command("lapwing ask 'SELECT 1'", "one\n\ntwo"), Command("true", "")]
+    assert run("true") == Ran(0, "")
+
+
+def test_the_readme_shows_five_answers_and_five_refusals() -> None:
+    """What they print is compared by the test of the page; a refusal begins with its code."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    asked = [command for block in blocks for command in commands(block) if " ask " in command.text]
+    refused = [command for command in asked if command.output.startswith("[")]
+    assert len(refused) >= 5
+    assert len(asked) - len(refused) >= 5
