@@ -201,7 +201,10 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("signed cells grouped as if positive", ((sensitivity, "grouped", _always_non_negative(_GROUPED)),), BOUNDED),
     Mutant("join fan-out not counted", ((stability, "_unit_join", _left_join_without_fan_out),)),
     Mutant("union counts its widest part only", ((stability, "_union", _widest_part_only),)),
-    Mutant("per-unit sum bounded like one row", ((stability, "_unit_sum", _sum_bounded_like_a_row),)),
+    Mutant(
+        "per-unit sum bounded like one row, and trusted to be",
+        ((stability, "_unit_sum", _sum_bounded_like_a_row), (queries, "is_stored", lambda column, relation: True)),
+    ),
     Mutant("sum follows a count without its row bound", ((certify, "_norm", _follower_without_row_bound),)),
     Mutant("distinct values counted as groups", ((sensitivity, "distinct_counted", _distinct_counted_once),)),
 )

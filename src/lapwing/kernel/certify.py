@@ -17,6 +17,7 @@ from lapwing.kernel.canonical import digest
 from lapwing.kernel.domains import DOUBLE_EXACT_LIMIT, INTEGER_LIMIT, Kind, RealDomain, grid_integer, is_numeric, kind_of
 from lapwing.kernel.expressions import not_null
 from lapwing.kernel.facts import Facts
+from lapwing.kernel.functions import STEPS_MAX
 from lapwing.kernel.ir import (
     Cap,
     Clipped,
@@ -224,7 +225,7 @@ def _row_range(vector: Vector, shape: Shape) -> tuple[RowRange, Fraction, Fracti
 
 def grid_bounds(measure: GridSum) -> tuple[int, int]:
     """[K_L, K_U]: the integers a gridded value is clamped to."""
-    if measure.steps < 1 or measure.lower > measure.upper:
+    if not 1 <= measure.steps <= STEPS_MAX or measure.lower > measure.upper:
         raise Refused("sum-bounds", "a sum needs a positive grid and a lower bound below its upper bound")
     lo, hi = grid_integer(measure.lower, measure.steps), grid_integer(measure.upper, measure.steps)
     if max(abs(lo), abs(hi), abs(measure.offset)) >= DOUBLE_EXACT_LIMIT:

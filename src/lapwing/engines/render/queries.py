@@ -14,19 +14,29 @@ from lapwing.engines.render.expressions import Scope, as_double, clamped, gridde
 from lapwing.engines.render.relations import ROWS, UNIT, render_relation
 from lapwing.kernel.certify import Certified, CertifiedQuery, grid_bounds
 from lapwing.kernel.domains import Domain, IntegerDomain, RealDomain, grid_integer
+from lapwing.kernel.expressions import Column
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
     Cap,
     Clipped,
     DiscoveredGroups,
     DistinctCount,
+    Filter,
     Follow,
     GridSum,
     Grouped,
     KnownGroups,
+    PerUnit,
+    Project,
+    PublicJoin,
     Ranked,
+    Relation,
     RowCount,
+    Scan,
+    SemiJoin,
+    Union,
     UnitCount,
+    UnitJoin,
     Vector,
     Weighted,
 )
@@ -99,10 +109,12 @@ class _Input:
         lo, hi = grid_bounds(measure)
         domain = domain_of(measure.value, self.certified.shape.columns)
         if _is_physical(domain, measure):
+            # Only a stored column, which preparation clamped, is added as it is; a computed one is clamped whatever its interval says.
             inside = isinstance(domain, IntegerDomain) and lo <= domain.lo and domain.hi <= hi
             if isinstance(domain, RealDomain) and domain.steps is not None:
                 inside = lo <= grid_integer(domain.lo, domain.steps) and grid_integer(domain.hi, domain.steps) <= hi
-            value = f"i.x{i}" if inside else f"(CASE WHEN i.x{i} IS NULL THEN NULL ELSE {clamped(f'i.x{i}', lo=lo, hi=hi)} END)"
+            stored = isinstance(measure.value, Column) and is_stored(measure.value.name, self.query.source)
+            value = f"i.x{i}" if inside and stored else f"(CASE WHEN i.x{i} IS NULL THEN NULL ELSE {clamped(f'i.x{i}', lo=lo, hi=hi)} END)"
         else:
             value = gridded(f"i.x{i}", steps=measure.steps, lo=lo, hi=hi, dialect=self.dialect)
         return f"({value} - {measure.offset})" if measure.offset else value
@@ -157,6 +169,28 @@ class _Input:
         keys = ", ".join(f"{alias}.{key}" for key in self.keys)
         listed = ", ".join([*([keys] if keys else []), *columns])
         return f"SELECT {listed} FROM {source}" + (f" GROUP BY {keys}" if keys else "")
+
+
+def is_stored(column: str, relation: Relation) -> bool:
+    """Whether a column comes from a prepared table as it stands there."""
+    match relation:
+        case Scan():
+            return True
+        case Filter(source) | SemiJoin(source):
+            return is_stored(column, source)
+        case PublicJoin(source, columns=added):
+            return column in {name for name, _ in added} or is_stored(column, source)
+        case Project(source, columns):
+            return any(name == column and isinstance(value, Column) and is_stored(value.name, source) for name, value in columns)
+        case UnitJoin(left, right, columns=added):
+            taken = dict(added)
+            return is_stored(taken[column], right) if column in taken else is_stored(column, left)
+        case Union(sources):
+            return all(is_stored(column, source) for source in sources)
+        case PerUnit():
+            return False
+        case _:
+            assert_never(relation)
 
 
 def _row_value(vector: Vector, scope: Scope) -> str | None:
