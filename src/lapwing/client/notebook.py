@@ -12,7 +12,8 @@ from lapwing.errors import Refused
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BAR_COLOUR = "#2a6f97"
+BAR_COLOUR = "#8fbbd6"
+"""Light enough that the lower half of an error bar can be seen on it."""
 ERROR_COLOUR = "#222222"
 BARS_MAX = 60
 ROWS_MAX = 200
@@ -67,6 +68,7 @@ def plot_answer(answer: Answer, *, value: str | None, ax: Axes | None) -> Axes:
         _, ax = plt.subplots(figsize=(max(4.5, 0.32 * len(labels) + 2), 4), layout="constrained")
     positions = range(len(labels))
     ax.bar(positions, heights, color=BAR_COLOUR, width=0.75)
+    ax.axhline(0, color=ERROR_COLOUR, linewidth=0.8)
     ax.errorbar(positions, heights, yerr=[below, above], fmt="none", ecolor=ERROR_COLOUR, capsize=3, elinewidth=1.2)
     slanted = len(labels) > LEVEL_LABELS_MAX
     ax.set_xticks(list(positions), labels, rotation=45 if slanted else 0, ha="right" if slanted else "center", rotation_mode="anchor")

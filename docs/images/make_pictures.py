@@ -1,0 +1,142 @@
+"""Makes the pictures of the documentation from the real thing: a terminal, a notebook table, a chart.
+
+    python docs/images/make_pictures.py
+
+Needs Chromium and matplotlib. The figures in the pictures are noisy and come out anew each time; nothing checks them.
+"""
+
+from __future__ import annotations
+
+import os
+import pty
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from fcntl import ioctl
+from pathlib import Path
+from termios import TIOCSWINSZ
+
+HERE = Path(__file__).resolve().parent
+COLUMNS = 92
+PATIENTS = 50_000
+
+TERMINAL = (
+    "lapwing -C clinic ask 'SELECT smoker, COUNT(*) AS n, AVG(income) AS income FROM patients GROUP BY smoker' --epsilon 0.5",
+    "lapwing -C clinic ask 'SELECT region, COUNT(*) FROM patients GROUP BY regoin'",
+    "lapwing -C clinic budget",
+)
+CHART = "SELECT region, COUNT(*) AS patients FROM patients WHERE birth_year < 1940 GROUP BY region ORDER BY region"
+TABLE = (
+    "SELECT kind, COUNT(*) AS visits, AVG(LEAST(minutes, 120)) AS minutes FROM visits JOIN clinics USING (clinic_id)"
+    " GROUP BY kind ORDER BY kind"
+)
+
+PAGE = """<!doctype html><meta charset="utf-8"><style>
+html {{ background: #fff }} body {{ margin: 0; padding: 16px; display: inline-block; {style} }}
+pre {{ margin: 0; font: 14px/1.35 'DejaVu Sans Mono', monospace }}
+</style><body>{body}</body>"""
+
+
+def main() -> None:
+    """Make all three."""
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chdir(scratch)
+        os.environ["LAPWING_HOME"] = str(Path(scratch) / "home")
+        run_on_terminal(f"lapwing demo clinic --patients {PATIENTS}")
+        run_on_terminal("lapwing -C clinic prepare")
+        photograph(terminal_html(), HERE / "terminal.png", style="background: #fff; color: #24292e")
+        photograph(notebook_html(), HERE / "notebook.png", style="background: #fff; color: #1f2328; font: 14px sans-serif")
+        draw_chart(HERE / "chart.png")
+
+
+def run_on_terminal(command: str) -> str:
+    """What a command shows on a terminal with 256 colours."""
+    words = shlex.split(command)
+    words[:1] = [sys.executable, "-m", "lapwing.cli"] if words[0] == "lapwing" else words[:1]
+    ours, theirs = pty.openpty()
+    ioctl(theirs, TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
+    variables = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
+    process = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=variables, close_fds=True)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(ours, 65_536)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        shown += piece
+    process.wait()
+    os.close(ours)
+    return shown.decode().replace("\r\n", "\n")
+
+
+def terminal_html() -> str:
+    """A session on a terminal, with its colours."""
+    import io
+
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), color_system="truecolor", force_terminal=True)
+    for command in TERMINAL:
+        console.print(Text("$ ", style="bold").append(command, style="not bold"), soft_wrap=False)
+        console.print(Text.from_ansi(run_on_terminal(command).rstrip("\n")))
+        console.print()
+    return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>").rstrip()
+
+
+def notebook_html() -> str:
+    """A cell of a notebook and the answer below it."""
+    import html
+
+    import lapwing
+
+    with lapwing.open("clinic") as clinic:
+        shown = clinic.ask(TABLE, epsilon=1)._repr_html_()
+    statement = TABLE.replace(" FROM", "\n    FROM").replace(" GROUP", "\n    GROUP")
+    cell = html.escape(f'clinic.ask("""\n    {statement}\n""", epsilon=1)')
+    frame = "background:#f6f8fa;border:1px solid #d0d7de;padding:8px;margin-bottom:10px"
+    return f"<div style='{frame}'><pre>{cell}</pre></div>{shown}"
+
+
+def photograph(body: str, target: Path, *, style: str) -> None:
+    """A picture of some HTML, cut to what is on it."""
+    from PIL import Image, ImageChops
+
+    page, raw = Path("page.html"), Path("page.png")
+    page.write_text(PAGE.format(body=body, style=style), encoding="utf-8")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        raise SystemExit("Chromium is needed to make pictures of HTML")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--hide-scrollbars"]
+    size = ["--window-size=1100,1400", "--force-device-scale-factor=1.5"]
+    subprocess.run([chromium, *options, *size, f"--screenshot={raw}", page.resolve().as_uri()], check=True, capture_output=True)
+    picture = Image.open(raw).convert("RGB")
+    empty = Image.new("RGB", picture.size, "#ffffff")
+    left, top, right, bottom = ImageChops.difference(picture, empty).getbbox() or (0, 0, *picture.size)
+    margin = 18
+    box = (max(left - margin, 0), max(top - margin, 0), min(right + margin, picture.width), min(bottom + margin, picture.height))
+    picture.crop(box).quantize(64).save(target, optimize=True)
+
+
+def draw_chart(target: Path) -> None:
+    """An answer drawn by its own method."""
+    import matplotlib
+
+    import lapwing
+
+    matplotlib.use("agg")
+    with lapwing.open("clinic") as clinic:
+        axes = clinic.ask(CHART, epsilon=0.2).plot()
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    figure.savefig(str(target), dpi=110)
+
+
+if __name__ == "__main__":
+    main()
