@@ -7,30 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
-from sybil import Sybil
-from sybil.document import Document
 from sybil.example import SybilFailure
-from sybil.parsers.abstract import AbstractCodeBlockParser
-from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser, SkipParser
-from sybil.parsers.myst.lexers import DirectiveLexer
-from sybil.typing import Parser
 
-from tests.docs.transcripts import Command, Ran, commands, difference, evaluate_console, evaluate_file, masked, run
+from tests.docs.pages import ROOT, document_of, refilled
+from tests.docs.transcripts import Command, Ran, commands, difference, masked, run
 
-ROOT = Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(r"^```(?:python|console|\{code-block\} toml)$", re.MULTILINE)
 OPTIONAL = {"matplotlib": ".plot(", "pandas": ".to_pandas("}
 """Libraries that Lapwing can use and does not need, and the call that needs them."""
-
-
-def _document(path: Path) -> Document:
-    parsers: list[Parser] = [
-        PythonCodeBlockParser(),
-        CodeBlockParser("console", evaluate_console),
-        AbstractCodeBlockParser([DirectiveLexer(directive="code-block", arguments="toml")], "toml", evaluate_file),
-        SkipParser(),
-    ]
-    return Sybil(parsers=parsers, path=str(path.parent)).parse(path)
 
 
 def _pages() -> list[Path]:
@@ -45,7 +29,7 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("LAPWING_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("MPLBACKEND", "agg")
-    examples = list(_document(page).examples())
+    examples = list(document_of(page).examples())
     assert len(examples) >= len(_BLOCK.findall(page.read_text(encoding="utf-8")))
     needed = [name for name, call in OPTIONAL.items() if any(call in str(example.parsed) for example in examples)]
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
@@ -71,7 +55,7 @@ def test_an_example_that_is_wrong_fails(block: str, failure: type[Exception], tm
     monkeypatch.chdir(tmp_path)
     page = tmp_path / "page.md"
     page.write_text(f"# Planted\n\n{block}\n", encoding="utf-8")
-    (example,) = _document(page).examples()
+    (example,) = document_of(page).examples()
     with pytest.raises(failure):
         example.evaluate()
 
@@ -80,7 +64,7 @@ def test_a_block_with_a_caption_is_written(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     page = tmp_path / "page.md"
     page.write_text("# Planted\n\n```{code-block} toml\n:caption: loans/lapwing.toml\n\nformat = 1\n```\n", encoding="utf-8")
-    (example,) = _document(page).examples()
+    (example,) = document_of(page).examples()
     example.evaluate()
     assert (tmp_path / "loans" / "lapwing.toml").read_text(encoding="utf-8") == "format = 1\n"
 
@@ -96,7 +80,9 @@ def test_a_refusal_must_be_the_same_byte_for_byte_and_an_answer_the_same_in_shap
 
 def test_commands_are_read_with_their_continuations() -> None:
     block = "$ lapwing ask \\\n    'SELECT 1'\none\n\ntwo\n\n$ true\n"
-    assert list(commands(block)) == [Command("lapwing ask 'SELECT 1'", "one\n\ntwo"), Command("true", "")]
+    first, second = commands(block)
+    assert first == Command("lapwing ask 'SELECT 1'", "one\n\ntwo", "$ lapwing ask \\\n    'SELECT 1'")
+    assert second == Command("true", "", "$ true")
     assert run("true") == Ran(0, "")
 
 
@@ -108,3 +94,11 @@ def test_the_readme_shows_five_answers_and_five_refusals() -> None:
     refused = [command for command in asked if command.output.startswith("[")]
     assert len(refused) >= 5
     assert len(asked) - len(refused) >= 5
+
+
+def test_refilling_puts_what_is_printed_today_under_each_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("# Planted\n\n```console\n$ echo \\\n    one\ntwo\n$ true\n$ echo three\n```\n\nEnd.\n", encoding="utf-8")
+    after = "# Planted\n\n```console\n$ echo \\\n    one\none\n\n$ true\n\n$ echo three\nthree\n```\n\nEnd.\n"
+    assert refilled(page) == after

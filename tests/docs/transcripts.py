@@ -33,6 +33,8 @@ class Command:
 
     text: str
     output: str
+    written: str = ""
+    """The lines of the command as they stand on the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +51,14 @@ def commands(block: str) -> Iterator[Command]:
     if not lines[0].startswith(PROMPT):
         raise ValueError(f"a transcript starts with a command: {lines[0]!r}")
     while lines:
-        text = lines.pop(0).removeprefix(PROMPT)
-        while text.endswith("\\"):
-            text = text[:-1] + lines.pop(0).lstrip()
+        written = [lines.pop(0)]
+        while written[-1].endswith("\\"):
+            written.append(lines.pop(0))
+        text = "".join(line.removesuffix("\\") if i == 0 else line.removesuffix("\\").lstrip() for i, line in enumerate(written))
         output = []
         while lines and not lines[0].startswith(PROMPT):
             output.append(lines.pop(0))
-        yield Command(text, "\n".join(output).strip("\n"))
+        yield Command(text.removeprefix(PROMPT), "\n".join(output).strip("\n"), "\n".join(written))
 
 
 def run(command: str) -> Ran:
