@@ -1,7 +1,7 @@
 """Error bars hold as often as they say: 10^4 answers each for counts, sums and averages, with and without known keys.
 
-Each release has 10^4 groups with the same exact value, so one run is 10^4 independent answers. False-alarm rate: a binomial share of 10^4 at
-95 % has standard deviation 0.22 %, so a band of 1 % either side is 4.6 deviations: below 5e-6 per test.
+Each release has 10^4 groups with the same exact value, so one run is 10^4 independent answers. False-alarm rate: a binomial share of
+10^4 at 95 % has standard deviation 0.22 %, so a band of 1 % either side is 4.6 deviations: below 5e-6 per test.
 """
 
 from __future__ import annotations
