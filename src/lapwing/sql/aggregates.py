@@ -45,18 +45,18 @@ class Aggregates:
                     raise self.session.refuse("sql-unsupported", "FILTER takes a WHERE", node=where)
                 with self.session.reading(where) as condition:
                     kept = self.scalars.condition(condition.node_of("this"), "a FILTER")
-                return self._bind(inner, kept)
-        return self._bind(node, None)
+                return self._bind(inner, kept, node)
+        return self._bind(node, None, node)
 
-    def _bind(self, node: exp.Expr, where: Typed | None) -> int:
+    def _bind(self, node: exp.Expr, where: Typed | None, whole: exp.Expr) -> int:
         token = self.session.source.name_token(node)
         if type(node) not in KNOWN or token is None or token.text.upper() not in _NAMES[type(node)]:
-            name = token.text.upper() if token is not None else type(node).__name__.upper()
-            hint = "COUNT, COUNT_IF, SUM and AVG are"
-            raise self.session.refuse("aggregate-unsupported", f"the aggregate {name} is not supported yet", node=node, hint=hint)
+            name = self.session.source.called_name(node).upper()
+            message = f"the aggregate {name} is not supported yet" if name else "this aggregate is not supported yet"
+            raise self.session.refuse("aggregate-unsupported", message, node=node, hint="COUNT, COUNT_IF, SUM and AVG are")
         with self.session.reading(node) as reader:
             aggregate, kind = self._aggregate(reader, where)
-        return self._add(aggregate, kind, node)
+        return self._add(aggregate, kind, whole)
 
     def _add(self, aggregate: Aggregate, kind: Kind, node: exp.Expr) -> int:
         if aggregate not in self.found:

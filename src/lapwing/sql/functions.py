@@ -69,6 +69,7 @@ def type_name(scalars: Scalars, node: exp.Expr) -> exp.DType:
     if type(node) is not exp.DataType:
         raise scalars.session.refuse("cast-unsupported", "this type is not supported", node=node)
     with scalars.session.reading(node) as reader:
+        reader.require_absent("expressions")
         return reader.data_type("this")
 
 

@@ -68,10 +68,19 @@ def _not(scalars: Scalars, reader: Reader) -> Typed:
 
 def _comparison(called: Function) -> Handler:
     def bind(scalars: Scalars, reader: Reader) -> Typed:
-        left, right = scalars.bind(reader.node_of("this")), scalars.bind(reader.node_of("expression"))
+        left, right = (scalars.bind(node) for node in compared(reader, scalars.session))
         return compare(scalars, reader.node, called, left, right)
 
     return Handler(bind)
+
+
+def compared(reader: Reader, session: Session) -> tuple[exp.Expr, exp.Expr]:
+    """The two sides of a comparison. ``a < b < c`` is refused: dialects that take it at all differ in what it means."""
+    sides = reader.node_of("this"), reader.node_of("expression")
+    for side in sides:
+        if type(side) in COMPARISONS:
+            raise session.refuse("sql-syntax", "comparisons cannot be chained", node=reader.node, hint="use AND, or brackets")
+    return sides
 
 
 def compare(scalars: Scalars, node: exp.Expr, called: Function, left: Typed, right: Typed) -> Typed:
@@ -86,6 +95,7 @@ def _between(scalars: Scalars, reader: Reader) -> Typed:
 
 
 def _in(scalars: Scalars, reader: Reader) -> Typed:
+    reader.require_absent("query", "field", "unnest")
     value, listed = scalars.bind(reader.node_of("this")), reader.many("expressions")
     limit = scalars.session.settings.list_items_max
     if len(listed) > limit:

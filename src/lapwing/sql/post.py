@@ -19,7 +19,7 @@ from lapwing.kernel.expressions import Expression, Literal
 from lapwing.sql import algebra, constants
 from lapwing.sql.aggregates import Aggregates
 from lapwing.sql.functions import type_name
-from lapwing.sql.operators import COMPARISONS, CONSTANTS, chain
+from lapwing.sql.operators import COMPARISONS, CONSTANTS, chain, compared
 from lapwing.sql.reader import Reader, Session
 from lapwing.sql.scalars import Scalars, column, column_name, unsupported
 from lapwing.statements import KeyOutput, LinearOutput
@@ -88,15 +88,18 @@ class Outputs:
         if not any(isinstance(part, exp.Column) for part in node.walk()):
             return None
         session, scope = self.session, self.scalars.scope
-        before = set(session.read), set(scope.used), session.lookup_listed
+        read, used, listed = session.read, set(scope.used), session.lookup_listed
+        session.read = set()
         try:
             found = self.scalars.bind(node).expression
         except Refused:
             found = None
+        tried, session.read = session.read, read
         for number, (key, _) in enumerate(self.keys):
             if key == found:
+                read |= tried
                 return number
-        session.read, scope.used, session.lookup_listed = before  # a trial that failed has read nothing
+        scope.used, session.lookup_listed = used, listed  # a trial that failed has read nothing
         return None
 
     def _not_computable(self, node: exp.Expr) -> Refused:
@@ -215,7 +218,7 @@ def _negate(outputs: Outputs, reader: Reader) -> Value:
 
 def _comparison(sign: str) -> Handler:
     def bind(outputs: Outputs, reader: Reader) -> Value:
-        sides = [outputs.bind(reader.node_of("this")), outputs.bind(reader.node_of("expression"))]
+        sides = [outputs.bind(node) for node in compared(reader, outputs.session)]
         return _compared(outputs, reader.node, sign, sides)
 
     return bind

@@ -16,27 +16,42 @@ from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused
 from lapwing.sql.source import Source
 
-_REASONS: dict[tuple[str, str], tuple[str, str]] = {
-    ("Select", "distinct"): ("SELECT DISTINCT is not supported yet", "GROUP BY the columns and ask for COUNT(*)"),
-    ("Select", "with_"): ("WITH is not supported yet", "write the query without a common table expression"),
-    ("Select", "windows"): ("windows are not supported yet", "order the answer with ORDER BY"),
-    ("Select", "qualify"): ("QUALIFY is not supported", "filter the answer with HAVING"),
-    ("Select", "sample"): ("sampling is not supported", "leave it out: the noise already covers every row"),
-    ("Select", "into"): ("SELECT INTO is not supported", "an answer is returned, never stored as a table"),
-    ("Select", "locks"): ("row locks are not supported", "leave the clause out: data is never changed"),
-    ("Select", "pivots"): ("PIVOT is not supported", "use one aggregate with FILTER for each column"),
-    ("Table", "sample"): ("sampling is not supported", "leave it out: the noise already covers every row"),
-    ("Table", "db"): ("tables are named without a schema", "use the name of the catalogue alone"),
-    ("Table", "pivots"): ("PIVOT is not supported", "use one aggregate with FILTER for each column"),
-    ("Group", "rollup"): ("ROLLUP is not supported yet", "ask one statement for each level"),
-    ("Group", "cube"): ("CUBE is not supported yet", "ask one statement for each level"),
-    ("Group", "grouping_sets"): ("GROUPING SETS are not supported yet", "ask one statement for each set"),
-    ("Group", "all"): ("GROUP BY ALL is not supported", "list the columns"),
-    ("In", "query"): ("IN with a subquery is not supported yet", "list the values"),
-    ("Join", "method"): ("this kind of join is not supported", "use JOIN ... ON or JOIN ... USING"),
-    ("Column", "db"): ("columns are named with at most a table in front", "use table.column"),
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why an argument is refused, where there is more to say than that it is not supported."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+_WINDOWS = Reason("window-unsupported", "windows are not supported yet", "use GROUP BY, HAVING and ORDER BY")
+_SAMPLE = Reason("sample-unsupported", "sampling is not supported", "leave it out: the noise already covers every row")
+_PIVOT = Reason("sql-unsupported", "PIVOT is not supported", "use one aggregate with FILTER for each column")
+_LEVELS = Reason("groups-unsupported", "several levels of groups are not supported yet", "ask one statement for each level")
+_REASONS: dict[tuple[str, str], Reason] = {
+    ("Select", "distinct"): Reason("distinct-unsupported", "SELECT DISTINCT is not supported yet", "GROUP BY the columns, with COUNT(*)"),
+    ("Select", "with_"): Reason("with-unsupported", "WITH is not supported yet", "write the statement without it"),
+    ("Select", "windows"): _WINDOWS,
+    ("Select", "qualify"): _WINDOWS,
+    ("Select", "sample"): _SAMPLE,
+    ("Select", "into"): Reason("sql-unsupported", "an answer is returned, never stored as a table"),
+    ("Select", "locks"): Reason("sql-unsupported", "data is never changed, so there is nothing to lock"),
+    ("Select", "pivots"): _PIVOT,
+    ("Table", "pivots"): _PIVOT,
+    ("Table", "sample"): _SAMPLE,
+    ("Group", "rollup"): _LEVELS,
+    ("Group", "cube"): _LEVELS,
+    ("Group", "grouping_sets"): _LEVELS,
+    ("Group", "all"): Reason("groups-unsupported", "GROUP BY ALL is not supported", "list the columns"),
+    ("In", "query"): Reason("subquery-unsupported", "IN with a subquery is not supported yet", "list the values"),
+    ("In", "field"): Reason("sql-unsupported", "IN takes a list", "write the constants in brackets"),
+    ("Join", "method"): Reason("join-unsupported", "this kind of join is not supported", "use JOIN ... ON or JOIN ... USING"),
+    ("Column", "db"): Reason("sql-unsupported", "columns are named with at most a table in front"),
+    ("DataType", "expressions"): Reason("cast-unsupported", "types with parameters are not supported", "CAST to DOUBLE"),
 }
-"""Message and hint for arguments that are worth more than the general refusal."""
+"""What is said about arguments of nodes that are not read."""
 
 
 @dataclass(slots=True)
@@ -89,7 +104,7 @@ class Reader:
         """A child that must be there."""
         child = self.optional(name)
         if child is None:
-            raise self._source.refuse("sql-unsupported", f"{_spoken(self.node)} is incomplete", node=self.node)
+            raise self._source.refuse("sql-unsupported", "something is missing here", node=self.node)
         return child
 
     def optional(self, name: str) -> exp.Expr | None:
@@ -97,7 +112,7 @@ class Reader:
         value = self._take(name)
         if value is None or isinstance(value, exp.Expr):
             return value
-        raise self._source.refuse("sql-unsupported", f"{_spoken(self.node)} cannot be used like this", node=self.node)
+        raise self._source.refuse("sql-unsupported", "this cannot be used like this", node=self.node)
 
     def many(self, name: str) -> tuple[exp.Expr, ...]:
         """A list of children, perhaps empty."""
@@ -105,21 +120,21 @@ class Reader:
         items = () if value is None else tuple(value) if isinstance(value, list) else (value,)
         if all(isinstance(item, exp.Expr) for item in items):
             return items
-        raise self._source.refuse("sql-unsupported", f"{_spoken(self.node)} cannot be used like this", node=self.node)
+        raise self._source.refuse("sql-unsupported", "this cannot be used like this", node=self.node)
 
     def flag(self, name: str) -> bool:
         """A mark that is set or not."""
         value = self._take(name)
         if value is None or isinstance(value, bool):
             return bool(value)
-        raise self._source.refuse("sql-unsupported", f"{_spoken(self.node)} cannot be used like this", node=self.node)
+        raise self._source.refuse("sql-unsupported", "this cannot be used like this", node=self.node)
 
     def word(self, name: str) -> str:
         """A word of the text, empty if missing."""
         value = self._take(name)
         if value is None or isinstance(value, str):
             return value or ""
-        raise self._source.refuse("sql-unsupported", f"{_spoken(self.node)} cannot be used like this", node=self.node)
+        raise self._source.refuse("sql-unsupported", "this cannot be used like this", node=self.node)
 
     def data_type(self, name: str) -> exp.DType:
         """The plain type that a type node stands for."""
@@ -138,12 +153,12 @@ class Reader:
 
     def _refuse(self, names: list[str]) -> None:
         for name in names:
-            general = f"{_spoken(self.node)} with {name.strip('_').replace('_', ' ')} is not supported", ""
-            message, hint = _REASONS.get((type(self.node).__name__, name), general)
             value = self.node.args[name]
             items = value if isinstance(value, list) else [value]
             where = next((item for item in items if isinstance(item, exp.Expr)), self.node)
-            raise self._source.refuse("sql-unsupported", message, node=where, hint=hint)
+            general = Reason("sql-unsupported", f"{name.strip('_').replace('_', ' ')} is not supported here")
+            reason = _REASONS.get((type(self.node).__name__, name), general)
+            raise self._source.refuse(reason.code, reason.message, node=where, hint=reason.hint)
 
     def _take(self, name: str) -> object:
         self._unread.discard(name)
@@ -154,8 +169,3 @@ class Reader:
 def is_set(value: object) -> bool:
     """Whether an argument of a node says anything: parsers write None, False and empty lists for what is absent."""
     return not (value is None or value is False or (isinstance(value, list) and not value))
-
-
-def _spoken(node: exp.Expr) -> str:
-    """What a node is called in messages."""
-    return type(node).__name__.upper()

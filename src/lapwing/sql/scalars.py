@@ -140,7 +140,7 @@ def unsupported(session: Session, node: exp.Expr) -> Refused:
         hint = "aggregates stand in SELECT, HAVING and ORDER BY, and not inside one another"
         return session.refuse("aggregate-misplaced", "an aggregate cannot stand here", node=node, hint=hint)
     if isinstance(node, exp.Subquery | exp.Query | exp.Exists):
-        return session.refuse("subquery-unsupported", "subqueries are not supported yet", node=node, hint="ask two statements")
+        return session.refuse("subquery-unsupported", "subqueries are not supported yet", node=node, hint="ask the inner statement first")
     if isinstance(node, exp.Distinct):
         hint = "COUNT(DISTINCT ...) of the unit's column is supported"
         return session.refuse("distinct-unsupported", "DISTINCT is not supported here", node=node, hint=hint)
@@ -148,16 +148,20 @@ def unsupported(session: Session, node: exp.Expr) -> Refused:
         return session.refuse("rows-not-aggregates", "rows are never shown", node=node, hint="ask for aggregates such as COUNT(*)")
     if isinstance(node, exp.Placeholder | exp.Parameter):
         return session.refuse("parameter-unsupported", "parameters are not supported", node=node, hint="write the value into the statement")
-    if isinstance(node, exp.Func) and session.source.name_token(node) is not None:
+    if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
+        hint = "ask one statement for each level"
+        return session.refuse("groups-unsupported", "several levels of groups are not supported yet", node=node, hint=hint)
+    if isinstance(node, exp.Func):
         return unknown_function(session, node)
     return session.refuse("sql-unsupported", "this is not supported here", node=node)
 
 
 def unknown_function(session: Session, node: exp.Expr) -> Refused:
     """The refusal of a function that is not on the list."""
-    token = session.source.name_token(node)
-    name = token.text.lower() if token is not None else type(node).__name__.lower()
-    return session.refuse("function-unsupported", f"the function {name} is not among those that can be answered", node=node)
+    name = session.source.called_name(node)
+    spoken = f"the function {name.lower()}" if name else "this"
+    hint = "the reference of the SQL lists those there are"
+    return session.refuse("function-unsupported", f"{spoken} is not among the functions that can be answered", node=node, hint=hint)
 
 
 def column(scalars: Scalars, node: exp.Expr, name: str, table: str | None) -> Typed:

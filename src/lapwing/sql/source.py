@@ -17,6 +17,22 @@ from lapwing.sql.refusals import span_of
 
 _LINE = re.compile(r"[^\r\n]*")
 _COMMENT_MARK = re.compile(r"/\*|\*/")
+_STRUCTURE_WORDS = """
+SELECT FROM WHERE GROUP_BY HAVING ORDER_BY LIMIT OFFSET JOIN INNER LEFT OUTER ON USING ALIAS DISTINCT FILTER
+AND OR NOT IN BETWEEN IS NULL TRUE FALSE LIKE ILIKE ESCAPE CASE WHEN THEN ELSE END ASC DESC
+COMMA DOT L_PAREN R_PAREN PLUS DASH STAR SLASH DIV MOD EQ NEQ LT LTE GT GTE DCOLON DPIPE SEMICOLON
+DOUBLE FLOAT DATE TIMESTAMP TIMESTAMPNTZ INT BIGINT SMALLINT TINYINT TEXT VARCHAR
+"""
+STRUCTURE = frozenset(TokenType[name] for name in _STRUCTURE_WORDS.split())
+"""Tokens that are structure: which of them stand where is what the tree says."""
+
+_OTHER_WORDS = """
+CAST TRY_CAST EXTRACT SUBSTRING SUBSTR TRIM CONCAT IF FLOOR CEIL CEILING NULLS FIRST LAST
+YEAR QUARTER MONTH WEEK DAY DOW DAYOFWEEK ISODOW HOUR MINUTE
+"""
+NOISE = frozenset(_OTHER_WORDS.split())
+"""Words the parser keeps in another form than a name: casts, parts of dates, the order of NULLs."""
+
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
 
@@ -51,7 +67,11 @@ class Source:
         return Refused(code, message, hint=hint, span=span_of(self.text, token.start, token.end + 1))
 
     def span(self, node: exp.Expr | None) -> Span:
-        """The text of a node, brackets included; of the nearest enclosing node with a position where it has none; else the whole text."""
+        """The text of a node, brackets included. Where it has no position: a word that no node has, or the nearest enclosing node."""
+        if node is not None and not any(True for _ in positions(node)):
+            lost = next(untraced(self, node.root()), None)
+            if lost is not None:
+                return span_of(self.text, lost.start, lost.end + 1)
         while node is not None:
             found = [self.at[start] for start in positions(node) if start in self.at]
             if found:
@@ -95,6 +115,12 @@ class Source:
             if not isinstance(node, exp.Extract):
                 return first
         return first
+
+    def called_name(self, node: exp.Expr) -> str:
+        """The name a function is called by in the text, or nothing."""
+        span = self.span(node)
+        name, bracket, _ = self.text[span.start : span.end].partition("(")
+        return name.strip() if bracket and name.strip().isidentifier() else ""
 
     def name_token(self, node: exp.Expr) -> Token | None:
         """The token a node was made from: the name of a function, a word, a literal."""
@@ -192,3 +218,20 @@ def _check_size(source: Source, settings: Settings) -> None:
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
         if depth > settings.expression_depth_max + 1:
             raise source.refuse_token("expression-too-deep", f"nested deeper than {settings.expression_depth_max} levels", token)
+
+
+def untraced(source: Source, tree: exp.Expr) -> Iterator[Token]:
+    """Words of the text that left no trace in the tree and are no structure."""
+    traced = set(positions(tree))
+    before: Token | None = None
+    for token in source.tokens:
+        is_fraction = token.token_type is TokenType.NUMBER and before is not None and before.token_type is TokenType.DOT  # .5
+        if not (token.token_type in STRUCTURE or token.start in traced or token.text.upper() in NOISE or is_fraction):
+            yield token
+        before = token
+
+
+def check_words(source: Source, tree: exp.Expr) -> None:
+    """Refuse words that left no trace in the tree: what a parser drops silently, we would too."""
+    for token in untraced(source, tree):
+        raise source.refuse_token("sql-unsupported", f"{token.text.upper()} is not supported here", token)

@@ -18,12 +18,12 @@ from lapwing.kernel.ir import Filter, Relation
 from lapwing.sql import algebra, constants
 from lapwing.sql.aggregates import Aggregates
 from lapwing.sql.handlers import HANDLERS
-from lapwing.sql.parse import check_words, deep_recursion, parse
+from lapwing.sql.parse import deep_recursion, parse
 from lapwing.sql.post import Outputs, Value
 from lapwing.sql.reader import Reader, Session
 from lapwing.sql.refusals import span_of
 from lapwing.sql.scalars import Scalars, Typed, column_name, identifier, unsupported
-from lapwing.sql.source import Source
+from lapwing.sql.source import Source, check_words
 from lapwing.sql.tables import Tables, columns_of
 from lapwing.statements import Output, PostProcess, PrivateQuery, Statement
 
@@ -35,20 +35,21 @@ def bind_statement(text: str, facts: Facts, *, settings: Settings, unit_columns:
     with deep_recursion(settings.expression_depth_max):
         try:
             source, tree = parse(text, settings=settings, dialect=dialect)
-            session = Session(source, settings)
-            statement = _Binder(session, Tables(session, facts, unit_columns, HANDLERS)).bind(tree)
-            _require_all_read(session, tree)
-            check_words(source, tree)
+            return bind_tree(source, tree, facts, settings=settings, unit_columns=unit_columns)
         except RecursionError as error:
             message = f"nested deeper than {settings.expression_depth_max} levels"
             raise Refused("expression-too-deep", message, span=span_of(text, 0, len(text))) from error
-    return statement
 
 
-def _require_all_read(session: Session, tree: exp.Expr) -> None:
+def bind_tree(source: Source, tree: exp.Select, facts: Facts, *, settings: Settings, unit_columns: Mapping[str, str]) -> Statement:
+    """The statement of a parsed tree, or refuse. Post: every node was read, and every word of the text is in some node."""
+    session = Session(source, settings)
+    statement = _Binder(session, Tables(session, facts, unit_columns, HANDLERS)).bind(tree)
     for node in tree.walk():
         if id(node) not in session.read:
             raise session.refuse("sql-unsupported", "this part of the statement has no effect", node=node)
+    check_words(source, tree)
+    return statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ class _Binder:
         if type(group) is not exp.Group:
             raise unsupported(self.session, group)
         with self.session.reading(group) as reader:
+            reader.require_absent("rollup", "cube", "grouping_sets", "all")
             found: dict[Expression, Typed] = {}
             for node in reader.many("expressions"):
                 key = self._key(scalars, node, items)

@@ -100,6 +100,7 @@ class Tables:
     # -- joins ----------------------------------------------------------------------------------------------------------------------
 
     def _join(self, scalars: Scalars, reader: Reader) -> list[Typed]:
+        reader.require_absent("method")
         named, kind = self._item(reader.node_of("this")), self._kind(reader)
         on, using = reader.optional("on"), reader.many("using")
         if any(item.name == named.name for item in scalars.scope.items):

@@ -1,0 +1,89 @@
+"""Bound statements in a form for reading and comparing: one thought on each line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from lapwing.kernel import calendar
+from lapwing.kernel.domains import Kind
+from lapwing.kernel.expressions import Call, Case, Column, Expression, Literal
+from lapwing.kernel.ir import Filter, PublicJoin, Relation, Scan
+from lapwing.statements import Aggregate, ComputedOutput, Derivation, KeyOutput, LinearOutput, RatioOutput, Statement
+
+
+def dump(statement: Statement) -> str:
+    """All of a statement but its text."""
+    private, post = statement.private, statement.post
+    lines = list(_relation(private.source))
+    lines += [f"key {name} = {expression(value)}" for name, value in private.keys]
+    lines += [f"a{i} = {_aggregate(aggregate)}" for i, aggregate in enumerate(private.aggregates)]
+    lines += [f"output {output.name!r} = {output.sql}  [{_derivation(output.derivation)}]" for output in post.outputs]
+    lines += [f"having {post.having}"] if post.having is not None else []
+    lines += [f"order by {item}" for item in post.order_by]
+    lines += [f"limit {post.limit}"] if post.limit is not None else []
+    lines += [f"offset {post.offset}"] if post.offset else []
+    lines += [f"{name} is {statement.text[span.start : span.end]!r}" for name, span in statement.spans]
+    return "\n".join(lines)
+
+
+def _relation(relation: Relation) -> Iterator[str]:
+    match relation:
+        case Scan(table, rows_per_unit):
+            yield f"scan {table}, {rows_per_unit} rows per unit"
+        case Filter(source, predicate):
+            yield from _relation(source)
+            yield f"where {expression(predicate)}"
+        case PublicJoin(source, table, on, columns, kind):
+            yield from _relation(source)
+            added = ", ".join(f"{column} as {name}" for name, column in columns) or "nothing"
+            yield f"{kind.value} join {table} on its key = {expression(on)}, adding {added}"
+        case _:
+            raise AssertionError("no other relation is made yet")
+
+
+def _aggregate(aggregate: Aggregate) -> str:
+    value = "" if aggregate.value is None else f" of {expression(aggregate.value)}"
+    where = "" if aggregate.where is None else f" where {expression(aggregate.where)}"
+    return f"{aggregate.kind.value}{value}{where}"
+
+
+def _derivation(derivation: Derivation) -> str:
+    match derivation:
+        case KeyOutput(key):
+            return f"key {key}"
+        case LinearOutput(aggregate, scale, shift):
+            return f"{scale} * a{aggregate} + {shift}"
+        case RatioOutput(numerator, denominator, scale):
+            return f"{scale} * a{numerator} / a{denominator}"
+        case ComputedOutput():
+            return "computed"
+        case _:
+            assert_never(derivation)
+
+
+def expression(found: Expression) -> str:
+    """An expression with its functions in front."""
+    match found:
+        case Column(name):
+            return name
+        case Literal(value, kind):
+            return _literal(value, kind)
+        case Call(function, arguments):
+            return f"{function.name.lower()}({', '.join(expression(argument) for argument in arguments)})"
+        case Case(branches, otherwise):
+            cases = [f"{expression(condition)} -> {expression(value)}" for condition, value in branches]
+            return f"case({'; '.join([*cases, expression(otherwise)])})"
+        case _:
+            assert_never(found)
+
+
+def _literal(value: object, kind: Kind) -> str:
+    if value is None:
+        return f"null:{kind.value}"
+    if kind is Kind.DATE and isinstance(value, int):
+        return str(calendar.to_date(value))
+    if kind is Kind.TIMESTAMP and isinstance(value, int):
+        days, rest = divmod(value, calendar.DAY_MICROSECONDS)
+        return f"{calendar.to_date(days)}+{rest}us"
+    return repr(value) if kind is Kind.TEXT else f"{value}:{kind.value}" if kind is Kind.REAL else str(value).lower()

@@ -1,0 +1,124 @@
+"""Statements that are answered, by name. The names c.. are those of the public conformance list."""
+
+from __future__ import annotations
+
+ACCEPTED: dict[str, str] = {
+    # the conformance list
+    "c01": "SELECT COUNT(*) FROM visits;",
+    "c02": "SELECT COUNT(cost), SUM(cost), AVG(cost) FROM visits;",
+    "c03": "SELECT COUNT(DISTINCT patient_id) FROM visits WHERE day >= DATE '2025-01-01';",
+    "c07": "SELECT AVG(CASE WHEN smoker THEN 1.0 ELSE 0 END) AS smoking_rate FROM patients;",
+    "c08": "SELECT COUNT(*) FILTER (WHERE vaccinated) AS vaccinated, COUNT(*) AS everyone FROM patients;",
+    "c09": "SELECT COUNT_IF(smoker), SUM(CASE WHEN birth_year < 1960 THEN 1 ELSE 0 END) FROM patients;",
+    "c10": "SELECT 100.0 * SUM(CASE WHEN vaccinated THEN 1 ELSE 0 END) / COUNT(*) AS pct FROM patients;",
+    "c13": "SELECT region, COUNT(*) FROM patients GROUP BY region;",
+    "c14": "SELECT sex, smoker, COUNT(*) AS n, AVG(income) FROM patients GROUP BY sex, smoker;",
+    "c15": "SELECT drug, COUNT(*) AS n FROM prescriptions GROUP BY drug ORDER BY n DESC LIMIT 20;",
+    "c16": "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) FROM visits GROUP BY 1 ORDER BY 1;",
+    "c17": "SELECT EXTRACT(YEAR FROM day) AS y, EXTRACT(DOW FROM day) AS dow, SUM(cost) FROM visits GROUP BY y, dow;",
+    "c18": "SELECT (2025 - birth_year) / 10 * 10 AS decade, COUNT(*) FROM patients GROUP BY decade;",
+    "c19": """SELECT CASE WHEN minutes < 15 THEN 'short' WHEN minutes < 60 THEN 'medium' ELSE 'long' END AS length, COUNT(*)
+              FROM visits GROUP BY length;""",
+    "c20": "SELECT region, COUNT(*) AS n FROM patients GROUP BY region HAVING COUNT(*) > 5 ORDER BY n DESC;",
+    "c25": "SELECT code, COUNT(DISTINCT patient_id) AS patients FROM visits GROUP BY code HAVING patients >= 20;",
+    "c27": "SELECT COUNT(*) FROM visits WHERE day BETWEEN DATE '2025-03-01' AND DATE '2025-03-31' AND code IN ('J10', 'J11');",
+    "c28": "SELECT COUNT(*) FROM patients WHERE region LIKE 'north%' OR (smoker IS NULL AND NOT vaccinated);",
+    "c29": "SELECT SUM(LEAST(cost, 1000)) FROM visits WHERE minutes > 0;",
+    "c30": "SELECT AVG(cost / NULLIF(minutes, 0)) FROM visits;",
+    "c31": "SELECT SUM(COALESCE(cost, 0) * 1.19) FROM visits;",
+    "c32": "SELECT AVG(LN(1 + income)) FROM patients WHERE income IS NOT NULL;",
+    "c33": "SELECT COUNT(*) FROM visits WHERE started >= TIMESTAMP '2025-06-01 08:00:00' AND EXTRACT(HOUR FROM started) < 12;",
+    "c34": "SELECT LOWER(SUBSTRING(code, 1, 1)) AS letter, COUNT(*) FROM visits GROUP BY letter;",
+    "c35": "SELECT AVG(ROUND(cost, 1)) FROM visits WHERE ABS(minutes - 30) <= 10;",
+    "c36": "SELECT c.city, COUNT(*) FROM visits v JOIN clinics c ON v.clinic_id = c.clinic_id GROUP BY c.city;",
+    "c37": "SELECT d.chapter, SUM(v.cost) FROM visits v JOIN diagnoses d USING (code) WHERE d.chronic GROUP BY d.chapter;",
+    # names, aliases, layout
+    "any-case": 'select Count(*) AS "N" from VISITS as V where v.MINUTES > 5',
+    "from-first": "FROM visits SELECT COUNT(*)",
+    "comments": "SELECT COUNT(*) /* everything */ FROM visits -- all of it\n",
+    "quoted": 'SELECT "region", COUNT(*) FROM "patients" GROUP BY "region"',
+    "same-name-twice": "SELECT COUNT(*), SUM(cost), count(*) FROM visits",
+    "alias-is-a-column": "SELECT COUNT(*) AS cost, SUM(cost) AS day FROM visits ORDER BY cost",
+    "alias-of-key-in-having": "SELECT sex AS s, COUNT(*) FROM patients GROUP BY s HAVING s <> 'x' ORDER BY s",
+    # aggregates
+    "count-constant": "SELECT COUNT(1), COUNT('x') FROM visits",
+    "count-case": "SELECT COUNT(CASE WHEN cost > 50 THEN 1 END) FROM visits",
+    "units-case": "SELECT COUNT(DISTINCT CASE WHEN cost > 50 THEN patient_id END) AS dear FROM visits",
+    "sum-case-null": "SELECT SUM(CASE WHEN minutes > 30 THEN cost ELSE NULL END) FROM visits",
+    "filters": """SELECT SUM(cost) FILTER (WHERE minutes > 30), AVG(cost) FILTER (WHERE code = 'J10'), COUNT_IF(cost > 9) FILTER
+                  (WHERE minutes < 99), COUNT(code) FILTER (WHERE day < '2025-01-01') FROM visits""",
+    "no-group-having": "SELECT COUNT(*) FROM visits HAVING COUNT(*) > 3",
+    "order-by-other": """SELECT region FROM patients GROUP BY region
+                         ORDER BY AVG(income) DESC NULLS FIRST, COUNT(*), region LIMIT 3 OFFSET 1""",
+    "having-other": "SELECT region, COUNT(*) FROM patients GROUP BY region HAVING SUM(income) > 9 AND region IS NOT NULL",
+    # expressions over aggregates
+    "linear": "SELECT SUM(cost) * 1.19 + 1 AS a, -COUNT(*) AS b, SUM(cost) / 4 AS c, 3 - 2 * COUNT(*) AS d FROM visits",
+    "ratios": """SELECT SUM(cost) / NULLIF(COUNT(cost), 0) AS a, 1000 * COUNT(*) FILTER (WHERE minutes > 9) / COUNT(*) AS b,
+                 SUM(cost)::DOUBLE / COUNT(*) AS c, COUNT(*) * 1.0 / (2 * COUNT(cost)) / 5 AS d FROM visits""",
+    "computed": """SELECT ROUND(AVG(cost), 2) AS a, COUNT(*) - SUM(minutes) AS b, LEAST(COUNT(*), 5) AS c, GREATEST(SUM(minutes), 0.5) AS d,
+                   COALESCE(SUM(cost), 0) AS e, ABS(-AVG(cost)) AS f, FLOOR(AVG(cost)) AS g, CEIL(AVG(cost)) AS h,
+                   COUNT(*) > 5 AS i, COUNT(*) BETWEEN 1 AND 5 AS j, NOT COUNT(*) > 3 AS k, COUNT(*) IS NULL AS l,
+                   CASE WHEN COUNT(*) > 100 THEN 'many' WHEN COUNT(*) > 1 OR AVG(cost) > 3 THEN 'few' ELSE NULL END AS m,
+                   CAST(AVG(cost) AS BIGINT) AS n, NULLIF(COUNT(*), 3) AS o, COUNT(*) * COUNT(*) AS p FROM visits""",
+    "of-keys": """SELECT year(day) + 1 AS next, CASE month(day) WHEN 1 THEN 'first' ELSE 'other' END AS which, COUNT(*)
+                  FROM visits GROUP BY year(day), month(day)""",
+    "date-keys": """SELECT DATE_TRUNC('month', day) AS m, COUNT(*) FROM visits GROUP BY m
+                    HAVING m >= DATE '2024-05-01' AND m < '2025-06-01' ORDER BY m DESC""",
+    "timestamp-keys": """SELECT DATE_TRUNC('quarter', started) AS q, COUNT(*) FROM visits GROUP BY q
+                         HAVING q >= TIMESTAMP '2024-04-01 00:00:00' OR q < '2024-02-01'""",
+    "division-by-zero": "SELECT 1 / (COUNT(*) - COUNT(*)) AS none FROM visits",
+    # keys
+    "ordinals": "SELECT sex, region, COUNT(*) FROM patients GROUP BY 2, 1 ORDER BY 3 DESC, 2, 1",
+    "same-key-twice": "SELECT sex, COUNT(*) FROM patients GROUP BY sex, patients.sex, 1",
+    "expression-keys": "SELECT birth_year % 10 AS digit, AVG(income) FROM patients GROUP BY birth_year % 10",
+    "boolean-keys": "SELECT cost > 20 AS dear, COUNT(*) FROM visits GROUP BY dear",
+    "day-keys": "SELECT started::DATE AS d, COUNT(*) FROM visits GROUP BY d",
+    # joins
+    "left-join": "SELECT kind, COUNT(*) FROM visits v LEFT JOIN clinics c ON c.clinic_id = v.clinic_id GROUP BY kind",
+    "two-joins": """SELECT COUNT(*) FROM visits JOIN clinics USING (clinic_id)
+                    JOIN diagnoses USING (code) WHERE chronic AND city = 'Ambridge'""",
+    "join-and-more": """SELECT COUNT(*) FROM visits v
+                        JOIN clinics c ON (c.clinic_id = v.clinic_id AND c.kind = 'practice') WHERE v.minutes > 3""",
+    "same-table-twice": """SELECT a.city, b.city, COUNT(*) FROM visits v JOIN clinics a ON v.clinic_id = a.clinic_id
+                           JOIN clinics b ON 13 - v.clinic_id = b.clinic_id GROUP BY a.city, b.city""",
+    "key-of-public": "SELECT d.code, COUNT(*) FROM visits v JOIN diagnoses d ON d.code = v.code GROUP BY d.code",
+    "join-on-text": "SELECT COUNT(*) FROM visits v INNER JOIN diagnoses d ON UPPER(v.code) = d.code WHERE d.chapter = 'X'",
+    # conditions
+    "dates": """SELECT COUNT(*) FROM visits WHERE day = '2024-05-01' OR started BETWEEN '2024-05-01' AND TIMESTAMP '2024-08-02 10:00'
+                OR started < DATE '2024-02-01' OR day > TIMESTAMP '2025-12-01 00:00:00'""",
+    "logic": """SELECT COUNT(*) FROM patients WHERE smoker IS TRUE
+                OR NOT (smoker IS NOT FALSE) OR vaccinated = TRUE AND smoker <> vaccinated""",
+    "lists": """SELECT COUNT(*) FROM visits WHERE minutes IN (-1, 5, 7, 5)
+                OR code NOT IN ('J10') OR day IN ('2024-05-01', DATE '2024-05-02')""",
+    "integers": """SELECT COUNT(*) FROM visits WHERE minutes % 7 = 3 OR minutes // 7 < 5 OR mod(minutes, 2) = 1 OR -minutes < -400
+                   OR (minutes - 240) % 7 = -3 OR (minutes - 240) // 7 = -2""",
+    "text-functions": """SELECT UPPER(LEFT(region, 1)) || '-' || RIGHT(region, 1) AS x, COUNT(*) FROM patients
+                         WHERE LENGTH(region) > 6 OR region IS NULL GROUP BY x""",
+    "more-text": """SELECT TRIM(region) AS a, LTRIM(region) AS b, CONCAT(region, '.', region || 'x') AS c, COUNT(*) FROM patients
+                    WHERE CONTAINS(region, 'o') OR ends_with(region, '1') OR suffix(region, '0') OR prefix(region, 'n') GROUP BY a, b, c""",
+    "concat-null": """SELECT CONCAT(region, '!') AS a, region || '!' AS b, REPLACE(substr(region, 2), 'o', '') AS c, COUNT(*)
+                      FROM patients GROUP BY 1, 2, 3""",
+    "likes": """SELECT COUNT(*) FROM patients WHERE region LIKE '%t_' OR region NOT LIKE '%o%' OR region ILIKE 'EAST%'
+                OR NOT region NOT ILIKE 'NORTH%'
+                OR region LIKE 'west!-%' ESCAPE '!' OR region LIKE '%'""",
+    "undeclared-text": """SELECT COUNT(*) FROM prescriptions WHERE drug LIKE 'asp%'
+                          OR drug = 'x' OR starts_with(drug, 'pa') OR drug LIKE 'y'""",
+    "try-cast": "SELECT SUM(TRY_CAST(RIGHT(region, 1) AS INTEGER)) AS a, SUM(TRY_CAST(SUBSTR(region, 6) AS DOUBLE)) AS b FROM patients",
+    # numbers
+    "precedence": """SELECT SUM(-minutes % 7) AS a, SUM(minutes - 3 - 2 * minutes % 5) AS b, SUM(-minutes::INTEGER) AS c,
+                     COUNT_IF(NOT minutes = 5 OR cost > 3 AND NOT code = 'J10') AS d, COUNT_IF(minutes BETWEEN 1 AND 30 AND cost > 3) AS e,
+                     COUNT_IF(cost IS NULL = (minutes > 9)) AS f, COUNT_IF(NOT cost IS NULL) AS g, SUM(2 - - minutes) AS h,
+                     COUNT_IF((minutes > 5) = TRUE) AS i, COUNT_IF(code || 'x' LIKE 'J%' || 'x') AS j, SUM(minutes * 7 % 5 * 2) AS k
+                     FROM visits""",
+    "functions": """SELECT SUM(IF(smoker, income, 0)) AS a, SUM(smoker::INT) AS b, SUM(CAST(income / 7 AS INTEGER)) AS c,
+                    SUM(SIGN(income - 50000) + SQRT(income) + EXP(income / 200000) + CEIL(income / 3) + FLOOR(income / 7)) AS d,
+                    SUM(GREATEST(income, 30000, birth_year) - LEAST(income, birth_year)) AS e, SUM(ROUND(income / 13)) AS f,
+                    SUM(CASE sex WHEN 'f' THEN 1 WHEN 'm' THEN 2.5 END) AS g, AVG(CAST(birth_year AS DOUBLE)) AS h,
+                    SUM(CASE WHEN smoker THEN NULL ELSE income END) AS i, SUM(IFNULL(income, -1)) AS j FROM patients""",
+    "numbers": "SELECT SUM(cost * 1e2 + .5 - 5. / 2.0 + 1_000) AS a FROM visits WHERE cost >= 12.34 AND cost < 1.5e3",
+    "parts": """SELECT date_part('isodow', day) AS a, quarter(day) AS b, dayofweek(day) AS c, EXTRACT('minute' FROM started) AS d, COUNT(*)
+                FROM visits WHERE day(day) < 20 AND hour(started) > 3 AND minute(started) < 50
+                AND dayofmonth(day) > 2 GROUP BY a, b, c, d""",
+    "truncations": """SELECT DATE_TRUNC('week', day) AS a, date_trunc('year', started) AS b, datetrunc('day', started) AS c, COUNT(*)
+                      FROM visits GROUP BY 1, 2, 3""",
+}

@@ -1,0 +1,196 @@
+"""What a bound statement means, computed in plain Python over a few rows, to compare with the bare engine on the same text."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from lapwing.engines.scratch import post_process, typed_array
+from lapwing.kernel.domains import Kind
+from lapwing.kernel.expressions import Expression
+from lapwing.kernel.ir import Filter, JoinKind, PublicJoin, Relation, Scan
+from lapwing.kernel.stability import shape_of
+from lapwing.statements import Aggregate, AggregateKind, Statement
+from lapwing.testing.reference import evaluator
+from tests.unit.sql.clinic import CITIES, DIAGNOSES, FACTS
+
+Row = dict[str, Any]
+EPOCH = datetime.datetime(1970, 1, 1)
+FIRST_DAY = datetime.date(2024, 1, 1)
+DRUGS = ("aspirin", "asprin", "paracetamol", "x", "y", "Aspirin", "", None)
+
+
+def rows(seed: int = 7, *, patients: int = 40, visits: int = 300) -> dict[str, list[Row]]:
+    """Raw rows inside their declared bounds, with NULLs; costs on their grid, so that nothing is changed by preparation."""
+    rng = random.Random(seed)
+    regions = ("northam", "northfield", "Eastbrook", "eastmere", "southport", "west-1", "west-20", None)
+    made: dict[str, list[Row]] = {"patients": [], "visits": [], "prescriptions": []}
+    for patient in range(patients):
+        made["patients"].append(
+            {
+                "patient_id": patient,
+                "birth_year": rng.randint(1920, 2020),
+                "sex": rng.choice("fmx"),
+                "region": rng.choice(regions),
+                "smoker": rng.choice([True, False, None]),
+                "vaccinated": rng.random() < 0.6,
+                "income": rng.choice([None, 0.0, 200_000.0, float(rng.randint(0, 200_000))]),
+            }
+        )
+    for visit in range(visits):
+        day = FIRST_DAY + datetime.timedelta(days=rng.randrange(731))
+        moment = datetime.datetime.combine(day, datetime.time(rng.randrange(24), rng.randrange(60), rng.randrange(60)))
+        made["visits"].append(
+            {
+                "visit_id": visit,
+                "patient_id": rng.randrange(patients),
+                "day": day,
+                "started": None if rng.random() < 0.1 else moment,
+                "clinic_id": rng.randint(1, 12),
+                "code": rng.choice([*DIAGNOSES, None]),
+                "cost": rng.choice([None, 0.0, 5000.0, 12.34, 20.0, rng.randint(0, 500_000) / 100, rng.randint(0, 9_000) / 100]),
+                "minutes": rng.choice([0, 480, 5, 7, 15, 30, rng.randint(0, 480)]),
+            }
+        )
+        for _ in range(rng.randrange(2)):
+            made["prescriptions"].append({"visit_id": visit, "drug": rng.choice(DRUGS), "dose_mg": rng.randint(0, 20_000) / 10})
+    made["clinics"] = [{"clinic_id": i, "city": CITIES[i % 3], "kind": ("hospital", "practice", None)[i % 3]} for i in range(1, 11)]
+    made["diagnoses"] = [{"code": code, "chapter": chapter, "chronic": chronic} for code, (chapter, chronic) in DIAGNOSES.items()]
+    return made
+
+
+def engine(tables: dict[str, list[Row]]) -> duckdb.DuckDBPyConnection:
+    """A bare engine with these tables."""
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    for name, listed in tables.items():
+        source = pa.Table.from_pylist(listed)
+        connection.register("source", source)
+        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM source")
+        connection.unregister("source")
+    return connection
+
+
+def stored(tables: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    """The rows as preparation stores them: grid integers, days, microseconds."""
+    steps = {"income": 1, "cost": 100, "dose_mg": 10}
+
+    def value(name: str, raw: Any) -> Any:
+        if isinstance(raw, datetime.datetime):
+            return (raw - EPOCH) // datetime.timedelta(microseconds=1)
+        if isinstance(raw, datetime.date):
+            return (raw - EPOCH.date()).days
+        return round(raw * steps[name]) if name in steps and raw is not None else raw
+
+    return {table: [{name: value(name, raw) for name, raw in row.items()} for row in listed] for table, listed in tables.items()}
+
+
+def relation_rows(relation: Relation, tables: dict[str, list[Row]]) -> list[Row]:
+    """Rows of a relation."""
+    match relation:
+        case Scan(table):
+            return tables[table]
+        case Filter(source, predicate):
+            holds = evaluator(predicate, shape_of(source, FACTS).columns).value
+            return [row for row in relation_rows(source, tables) if holds(row) is True]
+        case PublicJoin(source, table, on, columns, kind):
+            return _joined(relation_rows(source, tables), tables[table], FACTS.public_table(table).key, _value(on, source), columns, kind)
+        case _:
+            raise AssertionError("the first part makes no other relations")
+
+
+def _joined(
+    left: list[Row], right: list[Row], key: str, on: Callable[[Row], Any], columns: tuple[tuple[str, str], ...], kind: JoinKind
+) -> list[Row]:
+    by_key = {row[key]: row for row in right}
+    made = []
+    for row in left:
+        found = by_key.get(on(row))
+        if found is not None or kind is JoinKind.LEFT:
+            made.append({**row, **{name: None if found is None else found[column] for name, column in columns}})
+    return made
+
+
+def _value(expression: Expression, source: Relation) -> Callable[[Row], Any]:
+    return evaluator(expression, shape_of(source, FACTS).columns).value
+
+
+def aggregate_value(aggregate: Aggregate, listed: list[Row], source: Relation) -> Any:
+    """The exact aggregate over some rows."""
+    columns = shape_of(source, FACTS).columns
+    if aggregate.where is not None:
+        holds = _value(aggregate.where, source)
+        listed = [row for row in listed if holds(row) is True]
+    if aggregate.kind is AggregateKind.COUNT_UNITS:
+        return len({row["patient_id"] for row in listed})
+    if aggregate.value is None:
+        return len(listed)
+    found = evaluator(aggregate.value, columns)
+    values = [value for row in listed if (value := found.value(row)) is not None]
+    if aggregate.kind is AggregateKind.COUNT:
+        return len(values)
+    if not values:
+        return None
+    total = sum(values) if found.kind is Kind.INTEGER else math.fsum(values) / (found.steps or 1)
+    return total / len(values) if aggregate.kind is AggregateKind.AVG else total
+
+
+def answer(statement: Statement, tables: dict[str, list[Row]]) -> list[tuple[Any, ...]]:
+    """The exact answer of a bound statement, post-processing included."""
+    private = statement.private
+    listed = relation_rows(private.source, tables)
+    keys = [evaluator(key, shape_of(private.source, FACTS).columns) for _, key in private.keys]
+    groups: dict[tuple[Any, ...], list[Row]] = {} if keys else {(): []}
+    for row in listed:
+        groups.setdefault(tuple(key.value(row) for key in keys), []).append(row)
+    names, arrays = [], []
+    for i, key in enumerate(keys):
+        values = [group[i] / key.steps if key.steps and group[i] is not None else group[i] for group in groups]
+        arrays.append(typed_array(values, key.kind))
+        names.append(f"k{i}")
+    for i, aggregate in enumerate(private.aggregates):
+        computed = [aggregate_value(aggregate, rows, private.source) for rows in groups.values()]
+        whole = all(isinstance(value, int) for value in computed)
+        arrays.append(pa.array(computed, pa.int64() if whole else pa.float64()))
+        names.append(f"a{i}")
+    table, _ = post_process(pa.table(arrays, names=names), statement.post)
+    columns = [column.to_pylist() for column in table.columns]
+    return list(zip(*columns, strict=True))
+
+
+def comparable(value: Any) -> Any:
+    """Values of both sides in one form: a date is its midnight, what is no number is NULL, numbers are floats."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value
+    if isinstance(value, datetime.datetime):
+        return value
+    if isinstance(value, datetime.date):
+        return datetime.datetime.combine(value, datetime.time())
+    return float(value) + 0.0 if math.isfinite(value) else None
+
+
+def same(left: list[tuple[Any, ...]], right: list[tuple[Any, ...]], *, ordered: bool) -> bool:
+    """Whether two answers agree, in any order unless ``ordered``; sums of doubles in another order may differ in the last bits."""
+    one, other = ([tuple(comparable(value) for value in row) for row in listed] for listed in (left, right))
+    if not ordered:
+        one, other = sorted(one, key=_coarse), sorted(other, key=_coarse)
+    return len(one) == len(other) and all(map(_close, one, other))
+
+
+def _coarse(row: tuple[Any, ...]) -> tuple[str, ...]:
+    """Exact values first, then numbers to a few digits: enough to put both sides into one order."""
+    exact = [repr(value) for value in row if not isinstance(value, float)]
+    return (*exact, *(f"{value:.5g}" for value in row if isinstance(value, float)))
+
+
+def _close(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+    pairs = zip(left, right, strict=True)
+    return all(
+        math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9) if isinstance(a, float) and isinstance(b, float) else a == b for a, b in pairs
+    )

@@ -1,0 +1,89 @@
+"""Refusals: the right code, a span inside the text, and a printed form with the caret under it."""
+
+from __future__ import annotations
+
+import pytest
+
+from lapwing.errors import Refused, Span
+from lapwing.sql import render_refusal
+from tests.unit.sql.clinic import bound
+from tests.unit.sql.refused import REFUSED
+
+
+def refusal(text: str) -> Refused:
+    with pytest.raises(Refused) as caught:
+        bound(text)
+    return caught.value
+
+
+def pointed(text: str) -> str:
+    """The text a refusal points at."""
+    span = refusal(text).span
+    assert span is not None
+    return text[span.start : span.end]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_statement_is_refused_with_its_code_and_a_span(name: str) -> None:
+    code, text = REFUSED[name]
+    error = refusal(text)
+    assert error.code == code
+    assert error.span is not None
+    assert 0 <= error.span.start < error.span.end <= len(text)
+    lines = text[: error.span.start].split("\n")
+    assert (error.span.line, error.span.column) == (len(lines), len(lines[-1]) + 1)
+    assert len(error.message) > 10
+
+
+@pytest.mark.parametrize(
+    ("text", "offending"),
+    [
+        ("SELECT SUM(costs) FROM visits", "costs"),
+        ("SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)", "(SELECT AVG(cost) FROM visits)"),
+        ("SELECT COUNT(*) FROM visits WHERE random() < 0.5", "random()"),
+        ("SELECT SUM(CAST(code AS INTEGER)) FROM visits", "CAST(code AS INTEGER)"),
+        ("SELECT COUNT(*) FROM visits\nWHERE code = 'J10' AND\n  regexp_matches(code, 'x')", "regexp_matches(code, 'x')"),
+        ("SELECT COUNT(CASE WHEN cost > 5 THEN 1 ELSE 'x' END) FROM visits", "CASE WHEN cost > 5 THEN 1 ELSE 'x' END"),
+        ("SELECT COUNT(*) FROM visits WHERE day > DATE '2025-02-30'", "'2025-02-30'"),
+        ("SELECT COUNT(*) FROM visits GROUP BY ALL", "ALL"),
+        ("SELECT COUNT(*) FROM visits WHERE day > CURRENT_DATE", "CURRENT_DATE"),
+        ("SELECT COUNT(*) FROM visits v JOIN prescriptions r USING (visit_id)", "prescriptions r"),
+        ("SELECT COUNT(*), EXTRACT(EPOCH FROM day) FROM visits GROUP BY 2", "EXTRACT(EPOCH FROM day)"),
+        ("SELECT COUNT(*) FROM visits WHERE NOT (minutes)", "(minutes)"),
+        ("SELECT \N{LATIN SMALL LETTER U WITH DIAERESIS}, COUNT(*) FROM visits", "\N{LATIN SMALL LETTER U WITH DIAERESIS}"),
+    ],
+)
+def test_a_refusal_points_at_the_offending_text(text: str, offending: str) -> None:
+    assert pointed(text) == offending
+
+
+def test_a_misspelt_column_gets_the_nearest_name() -> None:
+    assert refusal("SELECT SUM(costs) FROM visits").hint == "did you mean 'cost'?"
+
+
+def test_the_printed_form_shows_the_line_the_caret_and_the_hint() -> None:
+    text = "SELECT COUNT(*)\nFROM visits\nWHERE costs > 5"
+    assert render_refusal(text, refusal(text)) == (
+        "[unknown-column] there is no column 'costs' here\n   3 | WHERE costs > 5\n     |       ^^^^^\nhint: did you mean 'cost'?"
+    )
+
+
+def test_the_printed_form_cuts_long_lines_and_hides_control_characters() -> None:
+    text = f"SELECT COUNT(*) FROM visits WHERE code IN ('{'x' * 500}') AND\tcosts > 5"
+    shown = render_refusal(text, refusal(text)).split("\n")
+    assert shown[1].endswith(" AND costs > 5") and len(shown[1]) < 140
+    assert shown[1][shown[2].index("^") : shown[2].rindex("^") + 1] == "costs"
+
+
+def test_the_printed_form_of_an_error_without_a_span_is_its_message() -> None:
+    assert render_refusal("SELECT", Refused("some-code", "no")) == "[some-code] no"
+    assert render_refusal("SELECT", Refused("some-code", "no", hint="yes", span=Span(0, 6, 1, 1))).endswith("^^^^^^\nhint: yes")
+
+
+def test_a_message_never_repeats_a_text_constant() -> None:
+    """A constant may be somebody's name; the excerpt that the analyst sees is the analyst's own text, the message goes to logs."""
+    secret = "Mrs-Canary"
+    for template in ("code = '{}' + 1", "minutes = '{}'", "day = '{}'", "drug LIKE '%{}%'", "code LIKE '{}' ESCAPE 'xx'"):
+        table = "prescriptions" if "drug" in template else "visits"
+        error = refusal(f"SELECT COUNT(*) FROM {table} WHERE {template.format(secret)}")
+        assert secret not in error.message + error.hint
