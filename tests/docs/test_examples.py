@@ -75,6 +75,7 @@ def test_a_refusal_must_be_the_same_byte_for_byte_and_an_answer_the_same_in_shap
     assert difference(said, Ran(0, other)) is None
     assert difference(said, Ran(3, other)) is not None
     assert difference(said, Ran(0, other.replace("cost", "price"))) is not None
+    assert masked("bounding   ranked: 5 rows\npredicted  10 lost\nnoise  7") == masked("bounding  clipped: to length 2\nnoise  3")
     assert masked("clinic-0123abcd is prepared") == masked("clinic-9876dcba is prepared") != masked("clinic is prepared")
 
 
