@@ -87,9 +87,7 @@ def test_averages_of_known_groups(law: Law, count: int) -> None:
     )
     hits = []
     for n, s in zip(table.column("n").values, table.column("s").values, strict=True):
-        _, found = ratio_interval(
-            total=s, count=n, sum_law=sum_law, count_law=law, confidence=0.95, lo=-25_000.0, hi=25_000.0
-        )
+        _, found = ratio_interval(total=s, count=n, sum_law=sum_law, count_law=law, confidence=0.95, lo=-25_000.0, hi=25_000.0)
         hits.append(found.lo <= mean * 100 - 25_000 <= found.hi)
     share = _share(hits)
     far_from_noise = count > 20 * float(law.scale)
