@@ -26,7 +26,7 @@ import duckdb
 from benchmarks.alone import alone
 from benchmarks.files import Files, opened, run_bare, write_source
 from benchmarks.markdown import megabytes, show, table
-from benchmarks.plans import COMPARISONS, Comparison, Period, bare_sql, plan_of
+from benchmarks.plans import COMPARISONS, Comparison, Period, bare_sql, bounds_after_filter, floor_sql, plan_of
 from benchmarks.spent import spent
 from benchmarks.visits import catalogue
 
@@ -44,27 +44,36 @@ class Line:
     comparison: Comparison
     bare: tuple[float, ...]
     plan: tuple[float, ...]
+    floor: tuple[float, ...]
+    """Bare SQL that aggregates per unit and group first; equal to ``bare`` for plans that need no such step."""
 
     @property
     def ratios(self) -> tuple[float, ...]:
         """Plan to bare, of the runs that were next to each other."""
         return tuple(ours / theirs for ours, theirs in zip(self.plan, self.bare, strict=True))
 
+    @property
+    def ratios_to_floor(self) -> tuple[float, ...]:
+        """Plan to floor, likewise."""
+        return tuple(ours / theirs for ours, theirs in zip(self.plan, self.floor, strict=True))
+
 
 def compare(files: Files, comparisons: Sequence[Comparison], *, repetitions: int) -> tuple[Line, ...]:
     """Run all comparisons in turn, ``repetitions`` times, after one round that warms caches and is thrown away."""
-    times: dict[Comparison, list[tuple[float, float]]] = {comparison: [] for comparison in comparisons}
+    times: dict[Comparison, list[tuple[float, float, float]]] = {comparison: [] for comparison in comparisons}
     with opened(files) as (bare, snapshot):
         certified = {comparison: certify(plan_of(comparison), snapshot.facts) for comparison in comparisons}
         for repetition in range(repetitions + 1):
             for comparison in comparisons:
-                sides: tuple[Callable[[], object], ...]
-                sides = partial(run_bare, bare, bare_sql(comparison)), partial(snapshot.run, certified[comparison])
+                sides: list[Callable[[], object]]
+                sides = [partial(run_bare, bare, bare_sql(comparison)), partial(snapshot.run, certified[comparison])]
+                if bounds_after_filter(comparison):
+                    sides.append(partial(run_bare, bare, floor_sql(comparison)))
                 # Who goes first changes from round to round: the second finds warmer caches.
-                order = (0, 1) if repetition % 2 else (1, 0)
+                order = range(len(sides)) if repetition % 2 else reversed(range(len(sides)))
                 cpu = {side: spent(sides[side]).cpu_seconds for side in order}
                 if repetition:
-                    times[comparison].append((cpu[0], cpu[1]))
+                    times[comparison].append((cpu[0], cpu[1], cpu.get(2, cpu[0])))
     return tuple(Line(comparison, *zip(*figures, strict=True)) for comparison, figures in times.items())
 
 
@@ -97,8 +106,9 @@ def report_lines(lines: Sequence[Line]) -> None:
     for line in lines:
         bare, plan = statistics.median(line.bare) * 1000, statistics.median(line.plan) * 1000
         spread = f"{min(line.ratios):.2f} - {max(line.ratios):.2f}"
-        body.append([line.comparison.name, f"{bare:.0f}", f"{plan:.0f}", f"{statistics.median(line.ratios):.2f}", spread])
-    head = ["question / plan / period", "bare CPU ms", "plan CPU ms", "ratio", "least - largest ratio"]
+        floor = f"{statistics.median(line.ratios_to_floor):.2f}" if bounds_after_filter(line.comparison) else ""
+        body.append([line.comparison.name, f"{bare:.0f}", f"{plan:.0f}", f"{statistics.median(line.ratios):.2f}", spread, floor])
+    head = ["question / plan / period", "bare CPU ms", "plan CPU ms", "ratio", "least - largest ratio", "ratio to floor"]
     table("CPU time of bare statements and of plans, medians", head, body)
 
 

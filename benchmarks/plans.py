@@ -108,6 +108,18 @@ def bare_sql(comparison: Comparison) -> str:
     return f"SELECT region, {asked} FROM visits{_BARE_CONDITIONS[comparison.period]} GROUP BY region"
 
 
+def floor_sql(comparison: Comparison) -> str:
+    """The same per user and region first: the least that any bounding after the filter must do, without bounding anything."""
+    asked = ("COUNT(*) AS n, SUM(amount) AS s", "SUM(n), SUM(s)") if comparison.question is Question.COUNT_AND_SUM else ("1 AS n", "SUM(n)")
+    cells = f"SELECT user_id, region, {asked[0]} FROM visits{_BARE_CONDITIONS[comparison.period]} GROUP BY user_id, region"
+    return f"SELECT region, {asked[1]} FROM ({cells}) c GROUP BY region"
+
+
+def bounds_after_filter(comparison: Comparison) -> bool:
+    """Whether the plan bounds what is left of a unit after the filter, and so has a floor."""
+    return comparison.style in (Style.GROUPED, Style.CLIPPED)
+
+
 def plan_of(comparison: Comparison, *, binding: bool = True) -> Plan:
     """The plan of a comparison. Without ``binding`` its limits are so wide that they change nothing."""
     rows_per_unit = ROWS_LIMIT if binding and comparison.style is Style.RANKED else USER_ROWS_MAX
