@@ -28,7 +28,7 @@ TERMINAL = (
     "lapwing -C clinic ask 'SELECT region, COUNT(*) FROM patients GROUP BY regoin'",
     "lapwing -C clinic budget",
 )
-CHART = "SELECT region, COUNT(*) AS patients FROM patients WHERE birth_year < 1940 GROUP BY region ORDER BY region"
+CHART = "SELECT region, COUNT(*) AS patients FROM patients GROUP BY region ORDER BY region"
 TABLE = (
     "SELECT kind, COUNT(*) AS visits, AVG(LEAST(minutes, 120)) AS minutes FROM visits JOIN clinics USING (clinic_id)"
     " GROUP BY kind ORDER BY kind"
@@ -131,8 +131,10 @@ def draw_chart(target: Path) -> None:
     import lapwing
 
     matplotlib.use("agg")
-    with lapwing.open("clinic") as clinic:
-        axes = clinic.ask(CHART, epsilon=0.2).plot()
+    run_on_terminal("lapwing demo small --patients 2000")
+    with lapwing.open("small") as small:
+        small.prepare()
+        axes = small.ask(CHART, epsilon=0.5).plot()
     figure = axes.get_figure(root=True)
     assert figure is not None
     figure.savefig(str(target), dpi=110)
