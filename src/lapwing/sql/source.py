@@ -33,8 +33,13 @@ YEAR QUARTER MONTH WEEK DAY DOW DAYOFWEEK ISODOW HOUR MINUTE
 NOISE = frozenset(_OTHER_WORDS.split())
 """Words the parser keeps in another form than a name: casts, parts of dates, the order of NULLs."""
 
-_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
-_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+_BRACKETS = {
+    TokenType.L_PAREN: TokenType.R_PAREN,
+    TokenType.L_BRACKET: TokenType.R_BRACKET,
+    TokenType.L_BRACE: TokenType.R_BRACE,
+    TokenType.CASE: TokenType.END,
+}
+_OPENING, _CLOSING = frozenset(_BRACKETS), frozenset(_BRACKETS.values())
 
 _WORDS = {TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER}
 
@@ -154,6 +159,8 @@ def tokenise(text: str, *, settings: Settings, dialect: Dialect) -> Source:
     _check_kind(source)
     _check_gaps(source)
     _check_size(source, settings)
+    _check_brackets(source, settings.expression_depth_max)
+    _check_lists(source)
     return source
 
 
@@ -209,15 +216,46 @@ def _comment_end(gap: str, at: int) -> int:
     return len(gap)
 
 
+_CLAUSES = {TokenType.WHERE: 1, TokenType.GROUP_BY: 2, TokenType.HAVING: 3, TokenType.ORDER_BY: 4, TokenType.LIMIT: 5, TokenType.OFFSET: 5}
+"""Clauses in the order they are written; LIMIT and OFFSET in any."""
+_BEFORE_ITEM = {TokenType.COMMA, TokenType.L_PAREN, TokenType.SELECT, *_CLAUSES}
+_AFTER_ITEM = {TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM, TokenType.SEMICOLON, *_CLAUSES}
+
+
+def _check_lists(source: Source) -> None:
+    """Refuse lists with an item missing: the parser reads over it, and f(, 1) would become f(1)."""
+    for before, token, after in zip(source.tokens, source.tokens[1:], (*source.tokens[2:], None), strict=False):
+        if token.token_type not in (TokenType.COMMA, TokenType.ALIAS):
+            continue
+        nothing_after = after is None or after.token_type in _AFTER_ITEM
+        if before.token_type in _BEFORE_ITEM or nothing_after:
+            raise source.refuse_token("sql-syntax", "something is missing beside this", token)
+
+
+def _check_brackets(source: Source, levels_max: int) -> None:
+    """Refuse what the parser would read over: brackets that do not match, clauses out of order; and nesting too deep for it."""
+    opened: list[Token] = []
+    clause = 0
+    for token in source.tokens:
+        if not opened and token.token_type in _CLAUSES:
+            if _CLAUSES[token.token_type] < clause:
+                raise source.refuse_token("sql-syntax", "this clause comes too late", token)
+            clause = _CLAUSES[token.token_type]
+        if token.token_type in _BRACKETS:
+            opened.append(token)
+            if len(opened) > levels_max + 1:
+                raise source.refuse_token("expression-too-deep", f"nested deeper than {levels_max} levels", token)
+        elif token.token_type in _BRACKETS.values():
+            if not opened or _BRACKETS[opened.pop().token_type] is not token.token_type:
+                raise source.refuse_token("sql-syntax", "this closes nothing", token)
+    if opened:
+        raise source.refuse_token("sql-syntax", "this is never closed", opened[-1])
+
+
 def _check_size(source: Source, settings: Settings) -> None:
     # A parsed node comes from at least half a token, so this bounds the parser's work before it starts.
     if len(source.tokens) > 2 * settings.statement_nodes_max + 64:
         raise source.refuse("statement-too-large", f"the statement has more than {settings.statement_nodes_max} parts")
-    depth = 0
-    for token in source.tokens:
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        if depth > settings.expression_depth_max + 1:
-            raise source.refuse_token("expression-too-deep", f"nested deeper than {settings.expression_depth_max} levels", token)
 
 
 def untraced(source: Source, tree: exp.Expr) -> Iterator[Token]:
@@ -225,13 +263,13 @@ def untraced(source: Source, tree: exp.Expr) -> Iterator[Token]:
     traced = set(positions(tree))
     before: Token | None = None
     for token in source.tokens:
-        is_fraction = token.token_type is TokenType.NUMBER and before is not None and before.token_type is TokenType.DOT  # .5
-        if not (token.token_type in STRUCTURE or token.start in traced or token.text.upper() in NOISE or is_fraction):
+        is_structure = token.token_type in STRUCTURE and token.text.upper() != "DIV"  # // is meant
+        if not (is_structure or token.start in traced or token.text.upper() in NOISE or _is_fraction(before, token)):
             yield token
         before = token
 
 
-def check_words(source: Source, tree: exp.Expr) -> None:
-    """Refuse words that left no trace in the tree: what a parser drops silently, we would too."""
-    for token in untraced(source, tree):
-        raise source.refuse_token("sql-unsupported", f"{token.text.upper()} is not supported here", token)
+def _is_fraction(before: Token | None, token: Token) -> bool:
+    """Whether this is the 5 of .5, which is one constant without a position."""
+    touches = before is not None and before.token_type is TokenType.DOT and before.end + 1 == token.start
+    return touches and token.token_type is TokenType.NUMBER

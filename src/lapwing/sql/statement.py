@@ -17,13 +17,14 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Filter, Relation
 from lapwing.sql import algebra, constants
 from lapwing.sql.aggregates import Aggregates
+from lapwing.sql.census import take_census
 from lapwing.sql.handlers import HANDLERS
 from lapwing.sql.parse import deep_recursion, parse
 from lapwing.sql.post import Outputs, Value
 from lapwing.sql.reader import Reader, Session
 from lapwing.sql.refusals import span_of
 from lapwing.sql.scalars import Scalars, Typed, column_name, identifier, unsupported
-from lapwing.sql.source import Source, check_words
+from lapwing.sql.source import Source
 from lapwing.sql.tables import Tables, columns_of
 from lapwing.statements import Output, PostProcess, PrivateQuery, Statement
 
@@ -48,7 +49,7 @@ def bind_tree(source: Source, tree: exp.Select, facts: Facts, *, settings: Setti
     for node in tree.walk():
         if id(node) not in session.read:
             raise session.refuse("sql-unsupported", "this part of the statement has no effect", node=node)
-    check_words(source, tree)
+    take_census(source, tree)
     return statement
 
 
@@ -73,6 +74,8 @@ class _Binder:
             with self.session.reading(where) as clause:
                 conditions.append(scalars.condition(clause.node_of("this"), "WHERE"))
         items = [_item(self.session, node) for node in reader.many("expressions")]
+        if not items:
+            raise self.session.refuse("sql-syntax", "nothing is selected", node=tree)
         keys = self._keys(scalars, reader.optional("group"), items)
         aggregates = Aggregates(scalars)
         outputs = Outputs(scalars, aggregates, tuple((key.expression, key.kind) for key in keys), {})
@@ -158,6 +161,8 @@ class _Binder:
                 value = _nth(self.session, inner, values)
             else:
                 value = self._sorted_by(outputs, inner)
+                if value.constant is not None:
+                    raise self.session.refuse("sql-unsupported", "a constant gives no order", node=inner, hint="order by a column")
         return f"{value.total_sql} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
 
     def _sorted_by(self, outputs: Outputs, node: exp.Expr) -> Value:

@@ -106,7 +106,7 @@ def test_more_depth_than_python_has_is_refused_all_the_same() -> None:
     settings = Settings(expression_depth_max=1_000_000)
     assert _code(f"SELECT COUNT(*) FROM visits WHERE {'NOT ' * 15_000}TRUE", settings) == "expression-too-deep"
     before = sys.getrecursionlimit()
-    assert _code(f"SELECT COUNT(*) FROM visits WHERE {'(' * 15_000}TRUE", settings) == "expression-too-deep"
+    assert _code(f"SELECT COUNT(*) FROM visits WHERE {'(' * 9_000}TRUE{')' * 9_000}", settings) == "expression-too-deep"
     assert sys.getrecursionlimit() == before
 
 

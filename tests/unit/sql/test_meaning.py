@@ -46,7 +46,7 @@ def test_an_overflow_after_the_noise_is_null() -> None:
 def test_random_statements_mean_what_the_bare_engine_says(bare: duckdb.DuckDBPyConnection) -> None:
     rng = random.Random(20_251)
     compared = refused = 0
-    for _ in range(400):
+    for _ in range(150):
         text = Grammar(rng, rng.choice(["visits", "patients"])).statement()
         try:
             statement = bound(text)

@@ -1,0 +1,156 @@
+"""Ten thousand broken and generated statements: each is refused with a span or bound; nothing else happens.
+
+What is bound is checked by other means than the binder's: the tables and columns that its text names are those of the private query, every
+node of the parsed tree was read, and, where the bare engine takes the text too, it gives the same answer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections import Counter
+
+import duckdb
+import pytest
+
+from lapwing.errors import Refused
+from lapwing.kernel.expressions import Expression
+from lapwing.kernel.ir import Filter, PublicJoin, Relation, Scan
+from lapwing.sql.handlers import HANDLERS
+from lapwing.sql.parse import deep_recursion, parse
+from lapwing.sql.reader import Session
+from lapwing.sql.statement import _Binder
+from lapwing.sql.tables import Tables, columns_of
+from lapwing.statements import AggregateKind, Statement
+from tests.unit.sql.accepted import ACCEPTED
+from tests.unit.sql.clinic import FACTS, SETTINGS, UNIT_COLUMNS, bound
+from tests.unit.sql.grammar import Grammar
+from tests.unit.sql.meaning import answer, engine, rows, same, stored
+from tests.unit.sql.mutations import WORD, mutated
+
+PARTS = 4
+MUTATED, GENERATED = 2_200, 300
+"""Statements of each part."""
+
+TABLES = {*FACTS.tables, *FACTS.public_tables}
+COLUMNS = {
+    *(column for table in FACTS.tables.values() for column in table.columns),
+    *(column for table in FACTS.public_tables.values() for column in table.columns),
+}
+PARTS_OF_DATES = {"day"}
+"""Columns that are also the name of a function or part of a date."""
+DECLARED = {"sex", "region", "code", "kind", "chapter", "city"}
+_TEXT_WORDS = "like ilike starts_with contains ends_with prefix suffix left right substr substring upper lower concat length replace trim"
+TEXT_FUNCTIONS = frozenset(_TEXT_WORDS.split())
+"""A function of declared text can turn out to be a constant, and the column is then gone."""
+_KEYWORDS = "select distinct where and or not by case when then else having on from between in is like ilike filter as using join interval"
+KEYWORDS = frozenset(_KEYWORDS.split())
+
+ROWS = rows(visits=120)
+STORED = stored(ROWS)
+DIFFERS = re.compile(r"/|count_?if|\bln\b|1e999|\bmean\b", re.IGNORECASE)
+"""Where Lapwing differs from a bare engine by decision: division by 0, counts of nothing, logarithms of 0."""
+
+
+def _read(relation: Relation) -> tuple[set[str], set[str]]:
+    """Tables and columns of a relation."""
+    match relation:
+        case Scan(table):
+            return {table}, set()
+        case Filter(source, predicate):
+            tables, columns = _read(source)
+            return tables, columns | columns_of(predicate)
+        case PublicJoin(source, table, on, added):
+            tables, columns = _read(source)
+            key = FACTS.public_table(table).key
+            return tables | {table}, columns | columns_of(on) | {key} | {column for _, column in added}
+        case _:
+            raise AssertionError("no other relation is made yet")
+
+
+def _named(statement: Statement) -> tuple[set[str], set[str]]:
+    """Tables and columns of a private query."""
+    private = statement.private
+    tables, columns = _read(private.source)
+    expressions: list[Expression | None] = [key for _, key in private.keys]
+    for aggregate in private.aggregates:
+        expressions += [aggregate.value, aggregate.where]
+        if aggregate.kind is AggregateKind.COUNT_UNITS:
+            columns.add("patient_id")
+    return tables, columns.union(*(columns_of(expression) for expression in expressions if expression is not None))
+
+
+def _words(text: str) -> list[str]:
+    """Words of a text outside quotes and comments, small, quoted names without their quotes."""
+    without = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
+    return [word.strip('"').lower() for word in WORD.findall(without) if not word.startswith(("'", "--"))]
+
+
+def _aliases(words: list[str]) -> set[str]:
+    """Names that are given: after AS, or straight after a bracket or a name."""
+    given = set()
+    for before, word in itertools.pairwise(words):
+        ends = before == ")" or (before.isidentifier() and before not in KEYWORDS)
+        if word.isidentifier() and (before == "as" or ends):
+            given.add(word)
+    return given
+
+
+def _check_names(text: str, statement: Statement) -> None:
+    words = _words(text)
+    tables, columns = _named(statement)
+    # A name in the relation may carry its table in front: clinics_city is city of clinics.
+    known = tables | columns | {name.partition("_")[2] for name in columns} | _aliases(words) | PARTS_OF_DATES
+    if not TEXT_FUNCTIONS.isdisjoint(words):
+        known |= DECLARED
+    lost = [word for word in words if word in TABLES | COLUMNS and word not in known]
+    assert lost == [], f"{lost} are in the text but not in the query: {text}"
+    assert tables <= set(words), text
+
+
+def _check_read(text: str) -> None:
+    with deep_recursion(SETTINGS.expression_depth_max):
+        source, tree = parse(text, settings=SETTINGS, dialect="duckdb")
+        session = Session(source, SETTINGS)
+        _Binder(session, Tables(session, FACTS, UNIT_COLUMNS, HANDLERS)).bind(tree)
+    assert session.read == {id(node) for node in tree.walk()}, text
+
+
+def _statements(part: int) -> list[str]:
+    rng = random.Random(9_000 + part)
+    texts = list(ACCEPTED.values())
+    made = [mutated(rng.choice(texts), rng) for _ in range(MUTATED)]
+    for _ in range(GENERATED):
+        text = Grammar(rng, rng.choice(["visits", "patients"])).statement()
+        made.append(text if rng.random() < 0.5 else mutated(text, rng))
+    return made
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_statement_is_refused_or_bound(part: int) -> None:
+    assert PARTS * (MUTATED + GENERATED) == 10_000
+    bare: duckdb.DuckDBPyConnection = engine(ROWS)
+    seen: Counter[str] = Counter()
+    for text in _statements(part):
+        try:
+            statement = bound(text)
+        except Refused as error:
+            assert error.span is not None and 0 <= error.span.start <= error.span.end <= len(text), text
+            seen["refused"] += 1
+            continue
+        seen["bound"] += 1
+        _check_names(text, statement)
+        _check_read(text)
+        if not DIFFERS.search(text):
+            seen[_compared(text, statement, bare)] += 1
+    assert seen["bound"] > 150 and seen["same"] > 80 and seen["engine refuses"] < 5, seen
+
+
+def _compared(text: str, statement: Statement, bare: duckdb.DuckDBPyConnection) -> str:
+    try:
+        expected = bare.execute(text).fetchall()
+    except duckdb.Error:
+        return "engine refuses"
+    assert same(answer(statement, STORED), expected, ordered=False), text
+    return "same"
