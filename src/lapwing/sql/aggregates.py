@@ -18,7 +18,7 @@ _NAMES: dict[type[exp.Expr], frozenset[str]] = {
     exp.Count: frozenset({"COUNT"}),
     exp.CountIf: frozenset({"COUNT_IF", "COUNTIF"}),
     exp.Sum: frozenset({"SUM"}),
-    exp.Avg: frozenset({"AVG", "MEAN"}),
+    exp.Avg: frozenset({"AVG"}),
 }
 
 

@@ -10,7 +10,7 @@ from lapwing.sql import dates, functions, operators, texts
 from lapwing.sql.reader import Reader
 from lapwing.sql.scalars import Handler, Scalars, Typed, unknown_function
 
-_BY_NAME: Mapping[str, Callable[[Scalars, exp.Expr, exp.Expr, exp.Expr], Typed]] = {
+BY_NAME: Mapping[str, Callable[[Scalars, exp.Expr, exp.Expr, exp.Expr], Typed]] = {
     "date_part": dates.date_part_of,
     "datepart": dates.date_part_of,
     "prefix": lambda scalars, node, text, start: texts.tested(scalars, node, text, start, str.startswith),
@@ -20,9 +20,11 @@ _BY_NAME: Mapping[str, Callable[[Scalars, exp.Expr, exp.Expr, exp.Expr], Typed]]
 
 
 def _anonymous(scalars: Scalars, reader: Reader) -> Typed:
-    bind, arguments = _BY_NAME.get(reader.word("this").lower()), reader.many("expressions")
-    if bind is None or len(arguments) != 2:
+    bind, arguments = BY_NAME.get(reader.word("this").lower()), reader.many("expressions")
+    if bind is None:
         raise unknown_function(scalars.session, reader.node)
+    if len(arguments) != 2:
+        raise scalars.session.refuse("wrong-arguments", "this function takes two arguments", node=reader.node)
     return bind(scalars, reader.node, *arguments)
 
 
