@@ -84,9 +84,16 @@ def test_what_the_budget_cannot_pay_has_its_own_status(clinic: Clinic) -> None:
 
 
 def test_numbers_that_are_none_are_refused(clinic: Clinic) -> None:
-    for arguments in (["--epsilon", "much"], ["--epsilon", "0"], ["--epsilon", "-1"], ["--confidence", "1.5"], ["--epsilon", "nan"]):
+    expected = {
+        ("--epsilon", "much"): "[number-unreadable]",
+        ("--epsilon", "nan"): "[number-unreadable]",
+        ("--epsilon", "0"): "[epsilon-invalid]",
+        ("--epsilon", "-1"): "[epsilon-invalid]",
+        ("--confidence", "1.5"): "[confidence-invalid]",
+    }
+    for arguments, code in expected.items():
         ran = clinic.run("ask", "SELECT COUNT(*) FROM patients", *arguments)
-        assert ran.status == 3 and "-invalid]" in ran.err, arguments
+        assert ran.status == 3 and code in ran.err, arguments
 
 
 def test_repeating_a_request_id_never_charges_twice(clinic: Clinic) -> None:
