@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from lapwing.kernel.accounting import Account
 from lapwing.planning.contributions import Contributions
 
-WORTH_A_SHUFFLE = 0.92
+WORTH_A_SHUFFLE = 0.8
 """Bounding after the filter is chosen when its predicted error is below this share of the ranked one."""
 SELECTIVE = 0.2
 """A filter that keeps less than this leaves so few rows that a GROUP BY on the unit costs next to nothing."""
