@@ -49,8 +49,8 @@ def _concat(parts: Sequence[str]) -> str:
 
 VARIANTS = (
     Variant("as shipped"),
-    Variant("text joined piece by piece, ||", keyed_hash=lambda key, text: f"sha256({key} || '|' || {text})", joined=_bars),
-    Variant("text joined at once, concat", keyed_hash=lambda key, text: f"sha256(concat({key}, '|', {text}))", joined=_concat),
+    Variant("text joined piece by piece", keyed_hash=lambda key, text: f"sha256({key} || '|' || {text})", joined=_bars),
+    Variant("text joined at once (concat)", keyed_hash=lambda key, text: f"sha256(concat({key}, '|', {text}))", joined=_concat),
     Variant("hash as 32 bytes", keyed_hash=lambda key, text: f"unhex({DUCKDB.keyed_hash(key, text)})"),
     Variant("first 128 bits of the hash, as text", keyed_hash=lambda key, text: f"left({DUCKDB.keyed_hash(key, text)}, 32)"),
     Variant(
