@@ -165,6 +165,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("lower clamp end dropped", ((queries, "clamped", _only_upper_end),)),
     Mutant("no second clamp as an integer", ((queries, "gridded", _no_integer_clamp),), shapes=("ranked, one group",)),
     Mutant("group choice dropped", ((queries, "choice_predicate", lambda kept: "TRUE"),)),
+    Mutant("crowded units off by one", ((queries, "crowded_predicate", lambda kept: f"COUNT(*) > {kept + 1}"),)),
     Mutant("group choice by signed modulo", ((queries, "choice_predicate", _signed_modulo),)),
     Mutant("K_U - K_L for replace-one", ((RowRange, "spread", property(_spread_without_nothing)),), BOUNDED),
     Mutant("half the range without the offset", ((RowRange, "magnitude", property(_half_range)),)),

@@ -53,6 +53,8 @@ def prepare_snapshot(
     try:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET preserve_insertion_order = false")
+        connection.execute("SET enable_progress_bar = false")
+        connection.execute(f"SET memory_limit = '{settings.memory_limit_bytes}B'")
         facts = write_tables(connection, declaration, version=version, ranking_key=ranking_key, settings=settings, progress=progress)
         meta = {"format": SNAPSHOT_FORMAT, "version": version, "source_id": declaration.dataset.id, "text": text}
         connection.execute(f"CREATE TABLE {META} AS SELECT CAST($1 AS VARCHAR) AS body", [json.dumps(meta)])
@@ -217,6 +219,7 @@ def _locked_connection(path: Path, settings: Settings) -> duckdb.DuckDBPyConnect
     # Two connections of one process to one file share a database, and so a configuration that is already locked.
     if not connection.execute("SELECT current_setting('lock_configuration')").fetchall()[0][0]:
         connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET enable_progress_bar = false")
         _lock_down(connection)
     return connection
 
