@@ -20,7 +20,7 @@ from lapwing.kernel.ir import Filter, PublicJoin, Relation, Scan
 from lapwing.sql.handlers import HANDLERS
 from lapwing.sql.parse import deep_recursion, parse
 from lapwing.sql.reader import Session
-from lapwing.sql.statement import _Binder
+from lapwing.sql.statement import Binder
 from lapwing.sql.tables import Tables, columns_of
 from lapwing.statements import AggregateKind, Statement
 from tests.unit.sql.accepted import ACCEPTED
@@ -113,7 +113,7 @@ def _check_read(text: str) -> None:
     with deep_recursion(SETTINGS.expression_depth_max):
         source, tree = parse(text, settings=SETTINGS, dialect="duckdb")
         session = Session(source, SETTINGS)
-        _Binder(session, Tables(session, FACTS, UNIT_COLUMNS, HANDLERS)).bind(tree)
+        Binder(session, Tables(session, FACTS, UNIT_COLUMNS, HANDLERS)).bind(tree)
     assert session.read == {id(node) for node in tree.walk()}, text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from collections.abc import Iterator
@@ -35,12 +36,25 @@ def deep_recursion(levels: int) -> Iterator[None]:
             sys.setrecursionlimit(before)
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The parser logs statements that it does not understand; an analyst's text is not for our logs. Pre: inside ``deep_recursion``."""
+    log = logging.getLogger("sqlglot")
+    before = log.disabled
+    log.disabled = True
+    try:
+        yield
+    finally:
+        log.disabled = before
+
+
 def parse(text: str, *, settings: Settings, dialect: str) -> tuple[Source, exp.Select]:
     """The tree of one SELECT, or refuse. Pre: inside ``deep_recursion``."""
     grammar = Dialect.get_or_raise(dialect)
     source = tokenise(text, settings=settings, dialect=grammar)
     try:
-        trees = grammar.parser(error_level=ErrorLevel.IMMEDIATE).parse(list(source.tokens), text)
+        with _quiet():
+            trees = grammar.parser(error_level=ErrorLevel.IMMEDIATE).parse(list(source.tokens), text)
     except ParseError as error:
         raise Refused("sql-syntax", "the statement cannot be read here", span=_place(source, error)) from error
     except RecursionError:

@@ -103,7 +103,7 @@ class Outputs:
         return None
 
     def _not_computable(self, node: exp.Expr) -> Refused:
-        if isinstance(node, exp.Func) and any(isinstance(part, exp.Column) for part in node.walk()):
+        if type(node) in self.scalars.handlers:
             self.scalars.bind(node)  # says what is wrong with it, if anything is wrong with it as an expression over rows
             hint = "put the whole expression into GROUP BY, or inside an aggregate"
             return self.session.refuse("not-grouped", "this is neither an aggregate nor grouped by", node=node, hint=hint)
@@ -239,6 +239,22 @@ def _between(outputs: Outputs, reader: Reader) -> Value:
     return Value(f"({above.sql} AND {below.sql})", Kind.BOOLEAN, algebra.COMPUTED, reader.node, overflow)
 
 
+def _in(outputs: Outputs, reader: Reader) -> Value:
+    reader.require_absent("query", "field", "unnest")
+    value, listed = outputs.bind(reader.node_of("this")), reader.many("expressions")
+    limit = outputs.session.settings.list_items_max
+    if len(listed) > limit:
+        raise outputs.session.refuse("list-too-long", f"an IN list may have at most {limit} items", node=reader.node)
+    options = [outputs.bind(item) for item in listed]
+    for option in options:
+        if option.constant is None or option.kind is None:
+            message = "an IN list holds constants, and not NULL"
+            raise outputs.session.refuse("list-not-constant", message, node=option.node, hint="use = and OR, or IS NULL")
+    (value, *options), _ = outputs.alike([value, *options])
+    sql = f"({value.sql} IN ({', '.join(option.sql for option in options)}))"
+    return Value(sql, Kind.BOOLEAN, algebra.COMPUTED, reader.node, value.can_overflow)
+
+
 def _connective(word: str) -> Handler:
     def bind(outputs: Outputs, reader: Reader) -> Value:
         parts = [outputs.condition(operand, f"what {word} joins") for operand in chain(reader, outputs.session)]
@@ -360,6 +376,7 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Neg: _negate,
     **{node: _comparison(called.value) for node, called in COMPARISONS.items()},
     exp.Between: _between,
+    exp.In: _in,
     exp.And: _connective("AND"),
     exp.Or: _connective("OR"),
     exp.Not: _not,

@@ -70,9 +70,9 @@ class Session:
     @contextmanager
     def reading(self, node: exp.Expr) -> Iterator[Reader]:
         """Read a node: everything that is set must have been taken when the block ends."""
-        self.depth += 1
-        if self.depth > self.settings.expression_depth_max:
+        if self.depth == self.settings.expression_depth_max:
             raise self.source.refuse("expression-too-deep", f"nested deeper than {self.settings.expression_depth_max} levels", node=node)
+        self.depth += 1
         reader = Reader(node, self.source)
         try:
             yield reader

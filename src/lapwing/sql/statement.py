@@ -45,7 +45,7 @@ def bind_statement(text: str, facts: Facts, *, settings: Settings, unit_columns:
 def bind_tree(source: Source, tree: exp.Select, facts: Facts, *, settings: Settings, unit_columns: Mapping[str, str]) -> Statement:
     """The statement of a parsed tree, or refuse. Post: every node was read, and every word of the text is in some node."""
     session = Session(source, settings)
-    statement = _Binder(session, Tables(session, facts, unit_columns, HANDLERS)).bind(tree)
+    statement = Binder(session, Tables(session, facts, unit_columns, HANDLERS)).bind(tree)
     for node in tree.walk():
         if id(node) not in session.read:
             raise session.refuse("sql-unsupported", "this part of the statement has no effect", node=node)
@@ -54,7 +54,7 @@ def bind_tree(source: Source, tree: exp.Select, facts: Facts, *, settings: Setti
 
 
 @dataclass(frozen=True, slots=True)
-class _Binder:
+class Binder:
     """Reads one SELECT."""
 
     session: Session

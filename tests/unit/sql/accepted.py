@@ -51,6 +51,8 @@ ACCEPTED: dict[str, str] = {
     "order-by-other": """SELECT region FROM patients GROUP BY region
                          ORDER BY AVG(income) DESC NULLS FIRST, COUNT(*), region LIMIT 3 OFFSET 1""",
     "having-other": "SELECT region, COUNT(*) FROM patients GROUP BY region HAVING SUM(income) > 9 AND region IS NOT NULL",
+    "having-lists": """SELECT DATE_TRUNC('month', day) AS m, code, COUNT(*) AS n FROM visits GROUP BY m, code
+                       HAVING code IN ('J10', 'I10') AND n NOT IN (-1, 3) AND m IN ('2024-05-01', DATE '2024-06-01')""",
     # expressions over aggregates
     "linear": "SELECT SUM(cost) * 1.19 + 1 AS a, -COUNT(*) AS b, SUM(cost) / 4 AS c, 3 - 2 * COUNT(*) AS d FROM visits",
     "ratios": """SELECT SUM(cost) / NULLIF(COUNT(cost), 0) AS a, 1000 * COUNT(*) FILTER (WHERE minutes > 9) / COUNT(*) AS b,

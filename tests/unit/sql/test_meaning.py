@@ -40,7 +40,10 @@ def test_ordered_statements_come_in_the_same_order(bare: duckdb.DuckDBPyConnecti
 
 
 def test_an_overflow_after_the_noise_is_null() -> None:
-    assert answer(bound("SELECT COUNT(*) * 4611686018427387903 * 4 AS big FROM visits"), STORED) == [(None,)]
+    big = "COUNT(*) * 4611686018427387903 * 4"
+    assert answer(bound(f"SELECT {big} AS big FROM visits"), STORED) == [(None,)]
+    assert answer(bound(f"SELECT COUNT(*) FROM visits HAVING {big} > 5"), STORED) == []
+    assert len(answer(bound(f"SELECT sex, COUNT(*) FROM patients GROUP BY sex ORDER BY {big}"), STORED)) == 3
 
 
 def test_random_statements_mean_what_the_bare_engine_says(bare: duckdb.DuckDBPyConnection) -> None:

@@ -87,3 +87,11 @@ def test_a_message_never_repeats_a_text_constant() -> None:
         table = "prescriptions" if "drug" in template else "visits"
         error = refusal(f"SELECT COUNT(*) FROM {table} WHERE {template.format(secret)}")
         assert secret not in error.message + error.hint
+
+
+def test_a_refused_statement_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """The parser would log the text of statements that it falls back on, and warn about brackets."""
+    with caplog.at_level("DEBUG"):
+        for text in ("WITH x AS (EXPLAIN SELECT 1) SELECT COUNT(*) FROM x", "SELECT COUNT(*) FROM visits WHERE code[1] = 'J'"):
+            assert refusal(text).code != ""
+    assert caplog.records == []
