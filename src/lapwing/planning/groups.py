@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from lapwing.kernel.calendar import DAY_MICROSECONDS, truncate_days
 from lapwing.kernel.date_functions import TRUNCATIONS
-from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, RealDomain, TextDomain, TimestampDomain
+from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, RealDomain, TextDomain, TimestampDomain, grid_integer
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Literal, Value
 from lapwing.kernel.stability import domain_of
 
@@ -83,7 +83,7 @@ def listed(domain: Domain, *, grid: bool = False) -> tuple[Value, ...] | None:
         case IntegerDomain(lo, hi) | DateDomain(lo, hi) if hi - lo < limit:
             return (*range(lo, hi + 1), *null)
         case RealDomain(lo, hi, steps=int(steps)) if grid and (hi - lo) * steps < limit:
-            first, last = int(lo * steps), int(hi * steps)
+            first, last = grid_integer(lo, steps), grid_integer(hi, steps)  # an end between two grid points is stored as the nearest
             return (*(Fraction(k, steps) for k in range(first, last + 1)), *null)
         case _:
             return None

@@ -216,8 +216,9 @@ class SqlQueries:
                         choices.append(_Key(name))
                     step = self._rng.choice((2, 5, 10))
                     choices += [_Key(f"{name} % {step}"), *([_Key(f"{name} // {step}")] if (hi - lo) // step < limit else [])]
-                case RealDomain(lo, hi) if not small and hi - lo < 2_000:
+                case RealDomain(lo, hi, steps=int(steps)) if not small and hi - lo < 2_000:
                     choices.append(_Key(f"FLOOR({name} / {4 if hi - lo < 500 else 64})"))
+                    choices += [_Key(name), _Key(f"{name} * 2")] if (hi - lo) * steps < limit else []
                 case BooleanDomain():
                     choices.append(_Key(name))
                 case DateDomain(lo, hi) | TimestampDomain(lo, hi):
