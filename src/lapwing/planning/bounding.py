@@ -46,6 +46,8 @@ class Situation:
     """How much a lost row matters, over all vectors: 1 for counts, less where only averages are asked."""
     noise_weight: float = 1.0
     """Noise of a vector that one row moves by its largest value, in typical values: 1 for counts, more for sums."""
+    real_keys: bool = False
+    """Some key is a computed real, by which a unit's groups cannot be chosen."""
     groups_guess: int = 50
 
     @property
@@ -126,7 +128,7 @@ def _units_norm(situation: Situation, limit: float) -> float:
 def _after_filter(situation: Situation) -> Choice | None:
     """Clipped where the noise is Gaussian and groups are known, else grouped; None where neither fits the statement."""
     clip = situation.account is Account.APPROXIMATE and situation.cells is not None and not situation.units_only
-    if not clip and situation.has_average:
+    if not clip and (situation.has_average or situation.real_keys):
         return None
     several = situation.cells != 1
     spread = CONCENTRATION if clip and several else 1.0

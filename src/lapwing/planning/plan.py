@@ -11,6 +11,7 @@ from typing import assert_never
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import Certified, certify
+from lapwing.kernel.domains import Domain, RealDomain
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
     Bounding,
@@ -38,7 +39,7 @@ from lapwing.kernel.ir import (
     Vector,
 )
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, law_for
-from lapwing.kernel.stability import Shape, shape_of
+from lapwing.kernel.stability import Shape, domain_of, shape_of
 from lapwing.planning.bounding import Choice, Situation, choose, groups_for
 from lapwing.planning.contributions import Contributions, assumed
 from lapwing.planning.groups import Evaluate, known_groups
@@ -107,6 +108,7 @@ def plan_query(
         loss_per_vector=float(share),
         has_average=wanted.has_average,
         units_only=wanted.units_only,
+        real_keys=any(_is_computed_real(domain_of(key, shape.columns)) for _, key in query.keys),
         loss_weight=_weight(wanted, of_noise=False),
         noise_weight=_weight(wanted, of_noise=True),
     )
@@ -114,6 +116,10 @@ def plan_query(
     draft = _draft(query, shape, wanted, choice, found, price, limits)
     certified = certify(Plan((_with_noise(draft, facts, share),)), facts)
     return Planned(certified, wanted.recipes, choice, situation.kept, found is not None)
+
+
+def _is_computed_real(domain: Domain) -> bool:
+    return isinstance(domain, RealDomain) and domain.steps is None
 
 
 def _weight(wanted: Measured, *, of_noise: bool) -> float:

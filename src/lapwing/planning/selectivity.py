@@ -8,6 +8,7 @@ from fractions import Fraction
 from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, RealDomain, TextDomain, TimestampDomain
 from lapwing.kernel.expressions import Call, Expression, Function, Literal
 from lapwing.kernel.stability import domain_of
+from lapwing.planning.groups import columns_of
 
 UNKNOWN = 0.5
 RARE = 0.1
@@ -22,7 +23,7 @@ _MIRRORED = {
 
 def kept_share(predicate: Expression, columns: Mapping[str, Domain]) -> float:
     """Estimated share of rows for which the predicate is true."""
-    if not isinstance(predicate, Call):
+    if not isinstance(predicate, Call) or not columns_of(predicate):
         return UNKNOWN
     arguments = predicate.arguments
     match predicate.function:
@@ -38,7 +39,8 @@ def kept_share(predicate: Expression, columns: Mapping[str, Domain]) -> float:
         case Function.IS_NULL:
             return RARE
         case Function.IN:
-            return min(1.0, len(arguments[1:]) * _one_value(domain_of(arguments[0], columns)))
+            domain = domain_of(arguments[0], columns)
+            return min(1.0, sum(_can_be(domain, option) for option in arguments[1:]) * _one_value(domain))
         case Function.EQUAL:
             return _one_value(domain_of(arguments[0] if isinstance(arguments[1], Literal) else arguments[1], columns))
         case Function.NOT_EQUAL:
@@ -83,6 +85,18 @@ def _range(comparison: Call, columns: Mapping[str, Domain]) -> tuple[float, floa
     closed = 1.0 if function in (Function.LESS_EQUAL, Function.GREATER) and not isinstance(domain, RealDomain) else 0.0
     at = min(max((float(right.value) - float(domain.lo) + closed) / width, 0.0), 1.0) if width else UNKNOWN
     return (0.0, at) if function in (Function.LESS, Function.LESS_EQUAL) else (at, 1.0)
+
+
+def _can_be(domain: Domain, option: Expression) -> bool:
+    """Whether a constant lies in the domain, as far as that is known."""
+    value = option.value if isinstance(option, Literal) else None
+    match domain:
+        case TextDomain(values) if values is not None:
+            return value in values
+        case IntegerDomain(lo, hi) | RealDomain(lo, hi) | DateDomain(lo, hi) | TimestampDomain(lo, hi):
+            return not isinstance(value, int | Fraction) or lo <= value <= hi
+        case _:
+            return True
 
 
 def _one_value(domain: Domain) -> float:

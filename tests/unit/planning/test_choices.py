@@ -67,6 +67,9 @@ def test_rows_above_a_limit_fall_as_it_rises_and_as_fewer_rows_pass_a_filter() -
         (call(Function.LESS, Column("x"), Literal(Fraction(5, 2), Kind.REAL)), 0.25),
         (call(Function.EQUAL, Column("w"), Literal("a", Kind.TEXT)), 0.25),
         (call(Function.IN, Column("w"), Literal("a", Kind.TEXT), Literal("b", Kind.TEXT)), 0.5),
+        # constants that no row can hold do not count
+        (call(Function.IN, Column("w"), *(Literal(word, Kind.TEXT) for word in ("a", "x", "y", "z", "v"))), 0.25),
+        (call(Function.NOT, call(Function.IN, call(Function.MODULO, Column("n"), integer(2)), *map(integer, (1, 5, -3, 7)))), 0.5),
         (call(Function.NOT, call(Function.EQUAL, Column("w"), Literal("a", Kind.TEXT))), 0.75),
         (call(Function.NOT_EQUAL, Column("n"), integer(3)), 0.99),
         (call(Function.EQUAL, Column("d"), Literal(5, Kind.DATE)), 1 / 366),
@@ -90,6 +93,8 @@ def test_the_share_of_rows_a_filter_keeps(predicate: Expression, share: float) -
         call(Function.STARTS_WITH, Column("t"), Literal("a", Kind.TEXT)),
         call(Function.EQUAL, Column("t"), Column("t")),
         call(Function.LESS, Column("n"), Column("x")),
+        call(Function.NOT, call(Function.EQUAL, integer(1), integer(1))),
+        call(Function.NOT, call(Function.IN, integer(0), integer(1), integer(5))),
     ],
 )
 def test_an_unknown_share_is_a_guess_between_none_and_all(predicate: Expression) -> None:

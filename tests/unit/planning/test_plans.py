@@ -15,7 +15,7 @@ from lapwing.engines.scratch import evaluate
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, charge_delta, charge_loss
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import GridSum, PublicJoin, RowCount, Scan
+from lapwing.kernel.ir import GridSum, Grouped, PublicJoin, Ranked, RowCount, Scan
 from lapwing.kernel.stability import shape_of
 from lapwing.planning.contributions import Contributions
 from lapwing.planning.measures import Averaged, Counted, Summed, measured
@@ -113,3 +113,12 @@ def test_the_cost_is_the_price_and_never_more(account: Account, relation: str) -
 def _smallest_noise(found: Planned) -> bool:
     """Whether some vector cannot be moved at all, so that its share buys nothing."""
     return any(vector.sensitivity.l1 == 0 for vector in found.certified.queries[0].vectors)
+
+
+def test_groups_of_a_computed_real_are_never_chosen_among() -> None:
+    """The certifier would refuse the plan: 0.0 and -0.0 are one group but two texts."""
+    many = Contributions(((11.0, 1_000.0),))
+    for key, expected in (("change * 2", Ranked), ("change", Grouped)):
+        sql = f"SELECT {key} AS k, COUNT(*) AS n FROM visits WHERE day = '2024-07-07' GROUP BY k"
+        query = planned(sql, Account.PURE, contributions=many).certified.plan.queries[0]
+        assert isinstance(query.bounding, expected), key
