@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 PEOPLE = 60
+ROWS_PER_UNIT = 3
+"""Most rows that any unit has in any table."""
 REGIONS = ("northam", "Northfield", "eastmere", "west-1", "o'hara")
 CODES = ("A09", "B34", "J10", "J11", "Z00")
 BARE_UNIT = "_unit"
@@ -31,7 +33,7 @@ neighbours = "{neighbours}"
 [budget]
 epsilon = 1_000_000_000
 delta = {delta}
-statistics_share = {statistics_share}
+statistics_share = 0
 [tables.people]
 source = "people.parquet"
 unit = "person_id"
@@ -107,10 +109,10 @@ def rows(rng: random.Random) -> dict[str, list[Row]]:
                 "weight": rng.choice((None, 0.0, 8.0, rng.randint(0, 32) / 4)),
             }
         )
-        for _ in range(rng.choice((0, 1, 2, 3))):
+        for _ in range(rng.randint(0, ROWS_PER_UNIT)):
             made["visits"].append(_visit(rng, person, len(made["visits"])))
     for visit in made["visits"]:
-        for _ in range(rng.choice((0, 0, 1, 2))):
+        for _ in range(rng.choice((0, 1))):
             drug = rng.choice(("aspirin", "asprin", "x", "y", "", None, f"rare-{visit['visit_id']}"))
             amounts = {"dose": rng.choice((None, rng.randint(0, 8) / 2)), "tablets": rng.choice((None, rng.randint(0, 5)))}
             made["drugs"].append({"visit_id": visit["visit_id"], "drug": drug, **amounts})
@@ -138,13 +140,13 @@ def _visit(rng: random.Random, person: int, visit: int) -> Row:
     }
 
 
-def write(directory: Path, *, neighbours: str, delta: str, statistics_share: str = "0", seed: int = 1) -> None:
+def write(directory: Path, *, neighbours: str, delta: str, seed: int = 1) -> None:
     """The Parquet files and the catalogue."""
     directory.mkdir(parents=True)
     for name, listed in rows(random.Random(seed)).items():
         pq.write_table(pa.Table.from_pylist(listed), directory / f"{name}.parquet")
     units = f"units = {PEOPLE}" if neighbours == "bounded" else ""
-    text = CATALOGUE.format(neighbours=neighbours, units=units, delta=delta, statistics_share=statistics_share)
+    text = CATALOGUE.format(neighbours=neighbours, units=units, delta=delta)
     (directory / "lapwing.toml").write_text(text)
 
 

@@ -2,7 +2,7 @@
 
 How huge: a statement is asked at the least epsilon of ``EPSILONS`` at which the chance that any of its noise draws is not 0, computed
 from the laws of its own plan, is at most ``CHANCE_OF_NOISE``; then counts and sums of integers must be equal and other values agree to
-1e-9. That takes 10^6 to 10^8 here. A sum of a *computed* real (``SUM(cost * 1.19)``) lives on a grid of a millionth, where even the largest
+1e-9. That takes 10^6 to 3 * 10^8 here. A sum of a *computed* real (``SUM(cost * 1.19)``) lives on a grid of a millionth, where even the largest
 epsilon leaves some noise: there the difference must be within what the law of its noise explains at confidence ``SURE``, plus the rounding
 of each row to the grid. False alarms: 400 statements at 1e-12, and fewer than 10^4 noisy cells at 1e-12, are below 1e-7 together.
 """
@@ -32,7 +32,8 @@ from lapwing.statements import LinearOutput, Statement
 from lapwing.testing.sql_queries import Generated, SqlQueries
 from tests.properties import limit_world
 
-EPSILONS = (10**6, 3 * 10**6, 10**7, 3 * 10**7, 10**8)
+BUDGET = 10**9
+EPSILONS = (10**6, 3 * 10**6, 10**7, 3 * 10**7, 10**8, 3 * 10**8)
 CHANCE_OF_NOISE = Fraction(1, 10**12)
 SURE = Fraction(10**12 - 1, 10**12)
 ROWS = 500
@@ -127,7 +128,6 @@ class Limit:
     def __init__(self, directory: Path, *, neighbours: str, delta: str, seed: int) -> None:
         self.directory, self.copies = directory, 0
         self.written: dict[str, Any] = {"neighbours": neighbours, "delta": delta, "seed": seed}
-        self.written["statistics_share"] = "0.05" if seed == 3 else "0"
         self.data = self.fresh()
         self.bare: duckdb.DuckDBPyConnection = limit_world.bare(directory / "1")
         units = {"people": "person_id", "visits": "person_id"}
@@ -148,15 +148,18 @@ class Limit:
         data.prepare()
         return data
 
-    def renew(self) -> None:
-        """Another copy once most of a budget is spent."""
-        if self.data.budget.share_spent > 0.85:
+    def afford(self, epsilon: int) -> None:
+        """Another copy where the budget may not be enough."""
+        if (1 - self.data.budget.share_spent) * BUDGET < 1.01 * epsilon:
             self.data.close()
             self.data = self.fresh()
 
-    def compare(self, statement: Generated) -> None:
-        """Ask both."""
+    def compare(self, statement: Generated) -> bool:
+        """Ask both, unless the plan's own bound binds: whether they were asked."""
         epsilon, planned, tolerances = self._price(statement)
+        if planned.choice.limit < limit_world.ROWS_PER_UNIT and planned.certified.queries[0].shape.rows_per_unit > 1:
+            return False  # by its text the filter keeps so few rows that the planner bounds units below what they have
+        self.afford(epsilon)
         answer = self.data.ask(statement.unlimited, epsilon=epsilon)
         rows = [tuple(row.values()) for row in answer.table.to_pylist()]
         expected = [tuple(comparable(value) for value in row) for row in self.bare.execute(statement.reference).fetchall()]
@@ -177,6 +180,7 @@ class Limit:
         self.seen.empty_groups += len(rows) - len(numbers)
         if statement.limit is not None:
             self._compare_limited(statement, rows, epsilon)
+        return True
 
     def _price(self, statement: Generated) -> tuple[int, Planned, dict[int, float]]:
         """The epsilon to ask at, its plan, and how far each output may then be off; outputs not named may not be off at all."""
@@ -245,19 +249,19 @@ class Limit:
 @pytest.mark.parametrize(("neighbours", "delta", "seed"), CHUNKS)
 def test_answers_are_those_of_the_bare_engine(tmp_path: Path, neighbours: str, delta: str, seed: int) -> None:
     limit = Limit(tmp_path, neighbours=neighbours, delta=delta, seed=seed)
-    answered = refused = 0
+    answered = refused = bounded = 0
     while answered < STATEMENTS:
         statement = limit.queries.statement()
         try:
-            limit.compare(statement)
+            if limit.compare(statement):
+                answered += 1
+            else:
+                bounded += 1
         except Refused as error:
-            assert error.code == "key-constant", f"{error}\n{statement.text}"
+            assert error.code in ("key-constant", "zero-cost"), f"{error}\n{statement.text}"
             refused += 1
-            continue
-        answered += 1
-        limit.renew()
     limit.data.close()
-    assert refused <= 2
+    assert refused <= 2 and bounded <= 8, (refused, bounded)
     assert limit.seen.exact + limit.seen.noisy >= 50 and limit.seen.exact >= 25, limit.seen
 
 

@@ -16,6 +16,8 @@ from lapwing.planning.contributions import Contributions
 
 WORTH_A_SHUFFLE = 0.8
 """Bounding after the filter is chosen when its predicted error is below this share of the ranked one."""
+NEGLIGIBLE = 0.1
+"""When noise stays below this many rows even at the cap, no row is left out."""
 SELECTIVE = 0.2
 """A filter that keeps less than this leaves so few rows that a GROUP BY on the unit costs next to nothing."""
 SKEW = 1.35
@@ -83,6 +85,9 @@ def choose(situation: Situation) -> Choice:
     """The plan to use."""
     if situation.rows_per_unit_max == 1 or (situation.units_only and situation.cells == 1):
         return Choice("ranked", float(situation.rows_per_unit_max), 0.0, situation.unit_noise)
+    full = _ranked(situation, float(situation.rows_per_unit_max))
+    if full.noise < NEGLIGIBLE:
+        return full  # nothing is gained by leaving out a row
     ranked = _best(situation, (_ranked(situation, limit) for limit in _limits(situation.rows_per_unit_max, whole=True)))
     after = _after_filter(situation)
     if after is None:

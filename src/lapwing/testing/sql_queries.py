@@ -332,7 +332,7 @@ class SqlQueries:
         ]
         dates = self._of_kind(Kind.DATE) + self._of_kind(Kind.TIMESTAMP)
         if dates:
-            choices += [f"EXTRACT({rng.choice(PARTS)} FROM {rng.choice(dates)}) % 100", f"date_part('month', {rng.choice(dates)})"]
+            choices += [f"EXTRACT({rng.choice(PARTS)} FROM {rng.choice(dates)}) % 10", f"date_part('month', {rng.choice(dates)})"]
         if moments := self._of_kind(Kind.TIMESTAMP):
             choices += [f"hour({rng.choice(moments)})", f"minute({rng.choice(moments)})"]
         if declared := self._declared():
