@@ -2,9 +2,9 @@
 
 How huge: a statement is asked at the least epsilon of ``EPSILONS`` at which the chance that any of its noise draws is not 0, computed
 from the laws of its own plan, is at most ``CHANCE_OF_NOISE``; then counts and sums of integers must be equal and other values agree to
-1e-9. That takes 10^6 to 3 * 10^8 here. A sum of a *computed* real (``SUM(cost * 1.19)``) lives on a grid of a millionth, where even the largest
-epsilon leaves some noise: there the difference must be within what the law of its noise explains at confidence ``SURE``, plus the rounding
-of each row to the grid. False alarms: 400 statements at 1e-12, and fewer than 10^4 noisy cells at 1e-12, are below 1e-7 together.
+1e-9. That takes 10^6 to 3 * 10^8 here. A sum of a *computed* real (``SUM(cost * 1.19)``) lives on a grid of a millionth, where even the
+largest epsilon leaves some noise: there the difference must be within what the law of its noise explains at confidence ``SURE``, plus the
+rounding of each row to the grid. False alarms: 400 statements at 1e-12, and fewer than 10^4 noisy cells at 1e-12, are below 1e-7 together.
 """
 
 from __future__ import annotations
