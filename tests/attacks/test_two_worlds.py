@@ -150,6 +150,18 @@ def test_sql_plan_digest_price_and_explanation_are_equal(pair: Pair) -> None:
             assert fresh[0].lines == fresh[1].lines and fresh[0].values == fresh[1].values
 
 
+def test_bought_statistics_are_all_that_a_plan_takes_from_the_rows(tmp_path: Path) -> None:
+    """S4: the histogram of rows per unit is noisy and paid for. Given the same noisy figures, both worlds plan alike."""
+    with closing(make_pair(tmp_path, statistics_share="0.1")) as pair:
+        spent = [data.curator.balance().spent for data in pair]
+        assert spent[0] == spent[1] and spent[0].loss > 0
+        stores = [data.curator.store for data in pair]
+        stores[1].save_statistics(stores[0].statistics())
+        for sql in ANSWERED:
+            plans = [data._plan(sql, EPSILON)[1] for data in pair]
+            assert plans[0].certified == plans[1].certified and plans[0].choice == plans[1].choice, sql
+
+
 def test_refusals_are_equal_and_cost_nothing(pair: Pair) -> None:
     """G2: the same code, words and place on both worlds; the budget does not move."""
     for sql, code in REFUSED.items():
