@@ -168,14 +168,16 @@ class DuckDBSnapshot:
 
     def check(self, certified: Certified) -> None:
         """Refuse what cannot be run, before anything is charged: a plan of another version, or one that cannot be rendered."""
+        self._rendered(certified)
+
+    def _rendered(self, certified: Certified) -> tuple[RenderedQuery, ...]:
         if certified.facts != self._facts:
             raise PreparationError("version-mismatch", "the plan was certified for another version")
-        render_plan(certified, DUCKDB)
+        return render_plan(certified, DUCKDB)
 
     def run(self, certified: Certified) -> Exact:
         """Run every query of the plan; any fault of the engine becomes the one opaque Incident."""
-        self.check(certified)
-        rendered = render_plan(certified, DUCKDB)
+        rendered = self._rendered(certified)
         timer = threading.Timer(self._settings.query_timeout_seconds, self._connection.interrupt)
         failed = False
         tables: list[ExactTable] = []
