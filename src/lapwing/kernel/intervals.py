@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import NormalDist
 
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
 
@@ -83,11 +82,6 @@ def _edge(explained: Callable[[float], bool], inside: float, end: float, step: f
         middle = (inside + end) / 2
         inside, end = (middle, end) if explained(middle) else (inside, middle)
     return end
-
-
-def normal_quantile(confidence: float) -> float:
-    """z with P(|N| <= z) = confidence."""
-    return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def widened(value: int, half_width: int, *, step: Fraction, rounding: Fraction, rows_upper: int) -> Interval:

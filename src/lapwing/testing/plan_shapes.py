@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.domains import Kind
-from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal, Value, call, not_null
+from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal, call, not_null
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
     Bounding,
@@ -368,8 +368,3 @@ def shapes(account: Account) -> dict[str, Shape]:
     """Every shape that can be certified for this kind of account."""
     found = {**_basic(), **_relations()}
     return {**found, **_discovering()} if account is Account.APPROXIMATE else found
-
-
-def known_values(plan: Plan) -> list[tuple[Value, ...]]:
-    """All known groups of a plan, for looking at."""
-    return [group for query in plan.queries if isinstance(query.groups, KnownGroups) for group in query.groups.groups]
