@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law, loss
-from lapwing.kernel.noise import add_noise
+from lapwing.kernel.noise.additive import add_noise
 
 MILLION = 1_000_000
 MILLION_LAWS: tuple[Law, ...] = (DiscreteLaplace(Fraction(2)), DiscreteGaussian(Fraction(5, 2)))

@@ -182,7 +182,7 @@ import json, os
 from fractions import Fraction
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace
-from lapwing.kernel.noise import add_noise
+from lapwing.kernel.noise.additive import add_noise
 
 def stream():
     return [

@@ -18,7 +18,7 @@ from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, KnownGroups
 from lapwing.kernel.laws import Law
-from lapwing.kernel.noise import add_noise
+from lapwing.kernel.noise.additive import add_noise
 from lapwing.kernel.permit import Permit
 from lapwing.kernel.sensitivity import Sensitivity
 

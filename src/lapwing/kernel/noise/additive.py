@@ -1,8 +1,4 @@
-"""Drawing noise: the only place that uses OpenDP, and the only place where anything is random.
-
-OpenDP draws from the operating system's randomness, exactly from the discrete law (integer arithmetic throughout). There are no seeds.
-Imported by ``kernel.release`` alone; OpenDP itself is imported on first use, because that takes most of a second.
-"""
+"""Noise that is added: a draw of the discrete Laplace or discrete Gaussian law for each integer of a vector."""
 
 from __future__ import annotations
 
