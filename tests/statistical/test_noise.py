@@ -19,9 +19,9 @@ import pytest
 from scipy import stats
 
 from lapwing.errors import LapwingError, Refused
-from lapwing.kernel import noise
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.laws import SCALE_MAX, SCALE_MIN, DiscreteGaussian, DiscreteLaplace, Law, loss, variance
+from lapwing.kernel.noise import additive as noise
 from tests.statistical.samples import MILLION_LAWS, noise_of, noisy_ones
 
 FALSE_ALARM = 1e-6
