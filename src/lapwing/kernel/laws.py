@@ -35,7 +35,8 @@ LOSS_MARGIN = Fraction(2**40 + 1, 2**40)
 """Factor on every loss, so that the sampler's own map, which rounds up in floats, stays below what we charge."""
 
 
-def _require_scale(scale: Fraction) -> None:
+def require_scale(scale: Fraction) -> None:
+    """Stop (code ``scale-invalid``) a scale that the sampler could not take exactly."""
     # type() and not isinstance(): a float or a bool that happens to be equal would be a scale nobody certified
     if type(scale) is not Fraction or not SCALE_MIN <= scale <= SCALE_MAX or Fraction(float(scale)) != scale:
         raise Refused("scale-invalid", "a noise scale is a fraction from 2^-20 to 2^56 that a 64-bit float represents exactly")
@@ -48,7 +49,7 @@ class DiscreteLaplace:
     scale: Fraction
 
     def __post_init__(self) -> None:
-        _require_scale(self.scale)
+        require_scale(self.scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class DiscreteGaussian:
     scale: Fraction
 
     def __post_init__(self) -> None:
-        _require_scale(self.scale)
+        require_scale(self.scale)
 
 
 Law: TypeAlias = DiscreteLaplace | DiscreteGaussian
@@ -123,30 +124,30 @@ def law_for(account: Account, *, loss: Fraction, l1: int, l2_squared: int, famil
     match family:
         case Family.LAPLACE:
             if _is_pure(account):
-                return DiscreteLaplace(_scale_at_least(LOSS_MARGIN * l1 / loss))
-            return DiscreteLaplace(_scale_root_at_least(LOSS_MARGIN * l1**2 / (2 * loss)))
+                return DiscreteLaplace(scale_at_least(LOSS_MARGIN * l1 / loss))
+            return DiscreteLaplace(scale_root_at_least(LOSS_MARGIN * l1**2 / (2 * loss)))
         case Family.GAUSSIAN:
             if _is_pure(account):
                 raise _gaussian_needs_delta()
-            return DiscreteGaussian(_scale_root_at_least(LOSS_MARGIN * l2_squared / (2 * loss)))
+            return DiscreteGaussian(scale_root_at_least(LOSS_MARGIN * l2_squared / (2 * loss)))
         case never:
             assert_never(never)
 
 
-def _scale_at_least(bound: Fraction) -> Fraction:
-    """The least scale that is at least ``bound``."""
+def scale_at_least(bound: Fraction) -> Fraction:
+    """The least scale that is at least ``bound``; refuses with ``scale-invalid`` a bound above ``SCALE_MAX``."""
     scale = max(float_at_least(bound), float(SCALE_MIN))
     if scale > SCALE_MAX:
         raise Refused("scale-invalid", "the loss is too small for this sensitivity: it needs noise above the largest scale")
     return Fraction(scale)
 
 
-def _scale_root_at_least(square_bound: Fraction) -> Fraction:
+def scale_root_at_least(square_bound: Fraction) -> Fraction:
     """The least scale whose square is at least ``square_bound``.
 
     ``sqrt_upper`` is exact when the root is a float, and otherwise above it by less than 2^-400 of it, so no float lies between.
     """
-    return _scale_at_least(sqrt_upper(square_bound))
+    return scale_at_least(sqrt_upper(square_bound))
 
 
 def tail_upper(law: Law, t: int) -> Fraction:

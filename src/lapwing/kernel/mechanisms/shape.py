@@ -87,3 +87,17 @@ class Mechanism(Protocol[Value_contra, Output]):
     def error(self, *, confidence: Fraction) -> int:
         """A bound on the error (documented by each mechanism: distance of a value, or loss of score) that holds with this confidence."""
         ...
+
+
+def require_decay(decay: Fraction) -> None:
+    """Stop (code ``decay-invalid``) what is not ``exp(-1 / scale)`` for any scale: laws are evaluated at fractions between 0 and 1."""
+    # type() and not isinstance(): a float would make the law a float, and a comparison of laws a comparison of floats
+    if type(decay) is not Fraction or not 0 < decay < 1:
+        raise LapwingError("decay-invalid", "a decay is a fraction above 0 and below 1")
+
+
+def require_confidence(confidence: Fraction) -> None:
+    """Stop (code ``confidence-invalid``) what is not a probability strictly between 0 and 1."""
+    require_exact(confidence)
+    if not 0 < confidence < 1:
+        raise Refused("confidence-invalid", "a confidence must be above 0 and below 1")
