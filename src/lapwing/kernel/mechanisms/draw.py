@@ -6,9 +6,18 @@ data that no ledger protects.
 
 from __future__ import annotations
 
+from fractions import Fraction
+from typing import Any, TypeAlias, assert_never, overload
+
 from lapwing.errors import LapwingError
-from lapwing.kernel.accounting import Account, Cost
+from lapwing.kernel.accounting import LOSS_UNITS, Account, Cost
+from lapwing.kernel.mechanisms.additive import GaussianMechanism, Integers, LaplaceMechanism, clamped, require_integers
 from lapwing.kernel.mechanisms.shape import Event
+from lapwing.kernel.noise.additive import add_noise
+
+Additive: TypeAlias = LaplaceMechanism | GaussianMechanism
+Drawable: TypeAlias = Additive
+"""Every mechanism that can be run."""
 
 
 def require_paid(event: Event, account: Account, charged: Cost) -> None:
@@ -16,3 +25,31 @@ def require_paid(event: Event, account: Account, charged: Cost) -> None:
     cost = event.cost(account)
     if cost.loss > charged.loss or cost.delta > charged.delta:
         raise LapwingError("noise-undercharged", "the noise would cost more than was charged for it")
+
+
+@overload
+def draw(mechanism: Additive, value: int, *, account: Account, charged: Cost) -> int: ...
+@overload
+def draw(mechanism: Additive, value: tuple[int, ...], *, account: Account, charged: Cost) -> tuple[int, ...]: ...
+def draw(mechanism: Drawable, value: Any, *, account: Account, charged: Cost) -> Any:
+    """One run of the mechanism on this value: an output drawn from ``mechanism.law`` of that value, at the mechanism's own scale.
+
+    Pre: neighbours move the value by no more than the mechanism's sensitivities say, and ``charged`` is already in the ledger (or there is
+    none). A run that costs more than ``charged`` is stopped with ``noise-undercharged`` before anything is drawn.
+    """
+    require_paid(mechanism.event(), account, charged)
+    match mechanism:
+        case LaplaceMechanism():
+            return clamped(_with_noise(mechanism, value, account=account, charged=charged), mechanism.clamp)
+        case GaussianMechanism():
+            return _with_noise(mechanism, value, account=account, charged=charged)
+        case never:
+            assert_never(never)
+
+
+def _with_noise(mechanism: Additive, value: Integers, *, account: Account, charged: Cost) -> Any:
+    # The price of Laplace noise depends on l1 alone, that of Gaussian noise on l2 alone.
+    l1, l2_squared = (mechanism.l1, 0) if isinstance(mechanism, LaplaceMechanism) else (0, mechanism.l2_squared)
+    amount = Fraction(charged.loss, LOSS_UNITS)
+    noisy = add_noise(mechanism.noise(), require_integers(value), account=account, l1=l1, l2_squared=l2_squared, charged=amount)
+    return tuple(noisy) if isinstance(value, tuple) else noisy[0]
