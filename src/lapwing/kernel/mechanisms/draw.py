@@ -12,11 +12,13 @@ from typing import Any, TypeAlias, assert_never, overload
 from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import LOSS_UNITS, Account, Cost
 from lapwing.kernel.mechanisms.additive import GaussianMechanism, Integers, LaplaceMechanism, clamped, require_integers
+from lapwing.kernel.mechanisms.response import Answers, RandomisedResponse
 from lapwing.kernel.mechanisms.shape import Event
 from lapwing.kernel.noise.additive import add_noise
+from lapwing.kernel.noise.response import respond
 
 Additive: TypeAlias = LaplaceMechanism | GaussianMechanism
-Drawable: TypeAlias = Additive
+Drawable: TypeAlias = Additive | RandomisedResponse
 """Every mechanism that can be run."""
 
 
@@ -28,9 +30,9 @@ def require_paid(event: Event, account: Account, charged: Cost) -> None:
 
 
 @overload
-def draw(mechanism: Additive, value: int, *, account: Account, charged: Cost) -> int: ...
+def draw(mechanism: Additive | RandomisedResponse, value: int, *, account: Account, charged: Cost) -> int: ...
 @overload
-def draw(mechanism: Additive, value: tuple[int, ...], *, account: Account, charged: Cost) -> tuple[int, ...]: ...
+def draw(mechanism: Additive | RandomisedResponse, value: tuple[int, ...], *, account: Account, charged: Cost) -> tuple[int, ...]: ...
 def draw(mechanism: Drawable, value: Any, *, account: Account, charged: Cost) -> Any:
     """One run of the mechanism on this value: an output drawn from ``mechanism.law`` of that value, at the mechanism's own scale.
 
@@ -43,6 +45,8 @@ def draw(mechanism: Drawable, value: Any, *, account: Account, charged: Cost) ->
             return clamped(_with_noise(mechanism, value, account=account, charged=charged), mechanism.clamp)
         case GaussianMechanism():
             return _with_noise(mechanism, value, account=account, charged=charged)
+        case RandomisedResponse():
+            return _responded(mechanism, value)
         case never:
             assert_never(never)
 
@@ -53,3 +57,11 @@ def _with_noise(mechanism: Additive, value: Integers, *, account: Account, charg
     amount = Fraction(charged.loss, LOSS_UNITS)
     noisy = add_noise(mechanism.noise(), require_integers(value), account=account, l1=l1, l2_squared=l2_squared, charged=amount)
     return tuple(noisy) if isinstance(value, tuple) else noisy[0]
+
+
+def _responded(mechanism: RandomisedResponse, value: Answers) -> Answers:
+    # On either account the sampler's map is held against the event's epsilon, from which rho was derived.
+    epsilon = mechanism.event().epsilon or Fraction(0)
+    answers = mechanism.require_answers(value)
+    said = respond(answers, categories=mechanism.categories, truth=mechanism.truth, epsilon_charged=epsilon)
+    return tuple(said) if isinstance(value, tuple) else said[0]
