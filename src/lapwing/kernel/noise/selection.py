@@ -1,0 +1,112 @@
+"""Drawing a selection: Gumbel noise (the exponential mechanism, top-k), exponential noise (permute-and-flip), Laplace noise (noisy max).
+
+OpenDP compares noisy scores to as many bits as the comparison needs, so the draw is exactly of the law named, without ties or overflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, assert_never
+
+from lapwing.errors import LapwingError
+from lapwing.kernel.accounting import Account
+from lapwing.kernel.laws import DiscreteLaplace
+from lapwing.kernel.mechanisms.noisy_max import NoisyMax
+from lapwing.kernel.mechanisms.quantiles import QuantileSelection
+from lapwing.kernel.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, require_scores
+from lapwing.kernel.mechanisms.top_k import TopK
+from lapwing.kernel.noise.additive import VALUE_MAX, add_noise
+from lapwing.kernel.numbers import require_exact, sqrt_upper
+
+
+def draw_selection(
+    mechanism: ExponentialMechanism | PermuteAndFlip | NoisyMax, scores: Sequence[int], *, account: Account, charged: Fraction
+) -> int:
+    """The index of one candidate, drawn from ``mechanism.law`` of these scores at the mechanism's own scale.
+
+    Pre: between neighbours the scores move as the mechanism's parameters say, and ``charged`` (epsilon on a pure account, rho on an
+    approximate one) is already in the ledger. Post: the index is ``charged``-private.
+
+    Two accountants must agree before anything is drawn: the mechanism's event and the sampler's map, each at most ``charged``; otherwise
+    refused with ``noise-undercharged``. Scores above ``VALUE_MAX`` in size are refused with ``value-too-large``.
+    """
+    match mechanism:
+        case ExponentialMechanism() | PermuteAndFlip():
+            _require_charged(mechanism, account, charged)
+            index: int = _measurement(mechanism)(_checked(scores, candidates=mechanism.candidates))
+            return index
+        case NoisyMax():
+            exact = _checked(scores, candidates=mechanism.candidates)
+            # The price of the index is that of one Laplace draw moved by ``movement``. Noise is drawn on zeros and added here: no score
+            # saturates, and what the margin must cover is the noise alone.
+            l1 = mechanism.movement
+            zeros = [0] * len(exact)
+            noise = add_noise(DiscreteLaplace(mechanism.scale), zeros, account=account, l1=l1, l2_squared=l1**2, charged=charged)
+            noisy = [score + draw for score, draw in zip(exact, noise, strict=True)]
+            return noisy.index(max(noisy))  # of equal ones the lowest index
+        case never:
+            assert_never(never)
+
+
+def draw_top_k(mechanism: TopK, scores: Sequence[int], *, account: Account, charged: Fraction) -> tuple[int, ...]:
+    """The indices of k candidates, best first, drawn from ``mechanism.law`` of these scores. Pre, post and refusals as above."""
+    _require_charged(mechanism, account, charged)
+    return tuple(_measurement(mechanism)(_checked(scores, candidates=mechanism.candidates)))
+
+
+def draw_quantile(mechanism: QuantileSelection, rows: Sequence[int], *, account: Account, charged: Fraction) -> int:
+    """One candidate value, drawn from ``mechanism.law`` of these rows. Pre, post and refusals as above."""
+    scores = mechanism.scores(mechanism.counts(rows))
+    return mechanism.candidates[draw_selection(mechanism.selection(), scores, account=account, charged=charged)]
+
+
+def _checked(scores: Sequence[int], *, candidates: int) -> list[int]:
+    exact = require_scores(scores, candidates=candidates)
+    if any(not -VALUE_MAX <= score <= VALUE_MAX for score in exact):
+        raise LapwingError("value-too-large", "a score is too large for a selection to be drawn")
+    return exact
+
+
+def _require_charged(mechanism: ExponentialMechanism | PermuteAndFlip | TopK, account: Account, charged: Fraction) -> None:
+    require_exact(charged)
+    if mechanism.event().loss(account) > charged or _mapped_loss(mechanism, account) > charged:
+        raise LapwingError("noise-undercharged", "the selection would cost more than was charged for it")
+
+
+def _mapped_loss(mechanism: ExponentialMechanism | PermuteAndFlip | TopK, account: Account) -> Fraction:
+    """The cost by the sampler's own map, in the account's terms.
+
+    For exponential noise the map returns epsilon; for Gumbel noise it returns rho, and k rounds of an epsilon each have ``rho = k epsilon^2 / 8``, which is solved
+    for the sum of the epsilons.
+    """
+    rounds = mechanism.k if isinstance(mechanism, TopK) else 1
+    mapped = Fraction(_measurement(mechanism).map(mechanism.score_sensitivity))
+    match account:
+        case Account.PURE:
+            return mapped if isinstance(mechanism, PermuteAndFlip) else sqrt_upper(8 * rounds * mapped)
+        case Account.APPROXIMATE:
+            return mapped**2 / 2 if isinstance(mechanism, PermuteAndFlip) else mapped
+        case never:
+            assert_never(never)
+
+
+@lru_cache(maxsize=256)
+def _measurement(mechanism: ExponentialMechanism | PermuteAndFlip | TopK) -> Any:
+    """OpenDP's selection on vectors of 64-bit integers, whose neighbours are told in the greatest move of any score."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    metric = dp.linf_distance(T="i64", monotonic=mechanism.monotone)
+    scale = float(mechanism.scale)
+    match mechanism:
+        case ExponentialMechanism():
+            return dp.m.make_noisy_max(domain, metric, dp.zero_concentrated_divergence(), scale=scale)
+        case PermuteAndFlip():
+            return dp.m.make_noisy_max(domain, metric, dp.max_divergence(), scale=scale)
+        case TopK():
+            return dp.m.make_noisy_top_k(domain, metric, dp.zero_concentrated_divergence(), k=mechanism.k, scale=scale)
+        case never:
+            assert_never(never)
