@@ -78,8 +78,8 @@ def _require_charged(mechanism: ExponentialMechanism | PermuteAndFlip | TopK, ac
 def _mapped_loss(mechanism: ExponentialMechanism | PermuteAndFlip | TopK, account: Account) -> Fraction:
     """The cost by the sampler's own map, in the account's terms.
 
-    For exponential noise the map returns epsilon; for Gumbel noise it returns rho, and k rounds of an epsilon each have ``rho = k epsilon^2 / 8``, which is solved
-    for the sum of the epsilons.
+    For exponential noise the map returns epsilon. For Gumbel noise it returns rho, and as k rounds of an epsilon each have
+    ``rho = k epsilon^2 / 8``, the sum of the epsilons is the root of ``8 k rho``.
     """
     rounds = mechanism.k if isinstance(mechanism, TopK) else 1
     mapped = Fraction(_measurement(mechanism).map(mechanism.score_sensitivity))
