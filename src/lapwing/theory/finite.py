@@ -47,6 +47,10 @@ class FiniteMechanism(Generic[Database, Output]):
         """The law of the output on this database: positive probabilities that sum to exactly 1."""
         return exact_law(self.of(database))
 
+    def named(self, name: str) -> FiniteMechanism[Database, Output]:
+        """The same mechanism, with another name in reports."""
+        return FiniteMechanism(name=name, of=self.of)
+
 
 def from_kernel(
     mechanism: Mechanism[Value, Output], query: Callable[[Database], Value], *, decay: Fraction

@@ -30,6 +30,9 @@ Pair: TypeAlias = tuple[Database, Database]
 OUTPUTS_SHOWN = 6
 """A report lists at most so many outputs of a witness set."""
 
+PROBABILITY_CHARACTERS = 24
+"""A report writes a probability as a fraction up to this length."""
+
 
 def epsilon_at_most(odds: Fraction, *, digits: int = 6) -> str:
     """``ln(odds)`` rounded up to ``digits`` decimals: the number shown is never below the real one."""
@@ -46,6 +49,12 @@ def _decimals(scaled: int, digits: int) -> str:
         raise LapwingError("number-invalid", "a logarithm is shown with at least one decimal")
     whole, part = divmod(abs(scaled), 10**digits)
     return f"{'-' if scaled < 0 else ''}{whole}.{part:0{digits}d}"
+
+
+def _probability(amount: Fraction) -> str:
+    """For reports: the fraction if it is short, else its first digits. Nothing is decided by it."""
+    exact = str(amount)
+    return exact if len(exact) <= PROBABILITY_CHARACTERS else f"about {float(amount):.6g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,14 +180,14 @@ class Rejected(Generic[Database, Output]):
         more = len(self.outputs) - OUTPUTS_SHOWN
         shown = ", ".join(repr(output) for output in self.outputs[:OUTPUTS_SHOWN]) + (f" and {more} more" if more > 0 else "")
         if self.probability_y:
-            against = (
-                f"with probability {self.probability_y} on {self.y}: {float(self.probability_x / self.probability_y):.4g} times as often"
-            )
+            # rounded down: the pair shows at least this much
+            times = _decimals(math.floor(self.probability_x / self.probability_y * 100), 2)
+            against = f"with probability {_probability(self.probability_y)} on {self.y}: at least {times} times as often"
         else:
             against = f"never on {self.y}"
         return (
-            f"{self.name}: rejected {self.claim}. The output is in {{{shown}}} with probability {self.probability_x} on {self.x}, "
-            f"{against}. The claim falls short by {self.shortfall}"
+            f"{self.name}: rejected {self.claim}. The output is in {{{shown}}} with probability {_probability(self.probability_x)} "
+            f"on {self.x}, {against}. The claim falls short by {_probability(self.shortfall)}"
         )
 
 
