@@ -6,6 +6,7 @@ data that no ledger protects.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias, assert_never, overload
 
@@ -15,13 +16,19 @@ from lapwing.kernel.laws import DiscreteLaplace, loss
 from lapwing.kernel.mechanisms.above_threshold import AboveThreshold, SparseVector, require_stream
 from lapwing.kernel.mechanisms.additive import GaussianMechanism, Integers, LaplaceMechanism, clamped, require_integers
 from lapwing.kernel.mechanisms.key_set import KeySet, require_counts
+from lapwing.kernel.mechanisms.noisy_max import NoisyMax
+from lapwing.kernel.mechanisms.quantiles import QuantileSelection
 from lapwing.kernel.mechanisms.response import Answers, RandomisedResponse
+from lapwing.kernel.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
 from lapwing.kernel.mechanisms.shape import Event
+from lapwing.kernel.mechanisms.top_k import TopK
 from lapwing.kernel.noise.additive import add_noise
 from lapwing.kernel.noise.response import respond
+from lapwing.kernel.noise.selection import OneOfMany, draw_quantile, draw_selection, draw_top_k
 
 Additive: TypeAlias = LaplaceMechanism | GaussianMechanism
-Drawable: TypeAlias = Additive | RandomisedResponse | AboveThreshold | SparseVector | KeySet
+Selection: TypeAlias = OneOfMany | TopK | QuantileSelection
+Drawable: TypeAlias = Additive | RandomisedResponse | AboveThreshold | SparseVector | KeySet | Selection
 """Every mechanism that can be run."""
 
 
@@ -42,6 +49,10 @@ def draw(mechanism: AboveThreshold, value: tuple[int, ...], *, account: Account,
 def draw(mechanism: SparseVector, value: tuple[int, ...], *, account: Account, charged: Cost) -> tuple[int, ...]: ...
 @overload
 def draw(mechanism: KeySet, value: tuple[int, ...], *, account: Account, charged: Cost) -> frozenset[int]: ...
+@overload
+def draw(mechanism: OneOfMany | QuantileSelection, value: Sequence[int], *, account: Account, charged: Cost) -> int: ...
+@overload
+def draw(mechanism: TopK, value: Sequence[int], *, account: Account, charged: Cost) -> tuple[int, ...]: ...
 def draw(mechanism: Drawable, value: Any, *, account: Account, charged: Cost) -> Any:
     """One run of the mechanism on this value: an output drawn from ``mechanism.law`` of that value, at the mechanism's own scale.
 
@@ -81,6 +92,12 @@ def _runs(mechanism: Drawable, value: Any, *, times: int, account: Account) -> l
             return _streams(mechanism, value, times=times)
         case KeySet():
             return _key_sets(mechanism, value, times=times, account=account)
+        case ExponentialMechanism() | PermuteAndFlip() | NoisyMax():
+            return draw_selection(mechanism, value, times=times, account=account, charged=_paid(mechanism, account))
+        case TopK():
+            return draw_top_k(mechanism, value, times=times, account=account, charged=_paid(mechanism, account))
+        case QuantileSelection():
+            return draw_quantile(mechanism, value, times=times, account=account, charged=_paid(mechanism, account))
         case never:
             assert_never(never)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, assert_never
+from typing import Any, TypeAlias, assert_never
 
 from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account
@@ -20,46 +20,53 @@ from lapwing.kernel.mechanisms.top_k import TopK
 from lapwing.kernel.noise.additive import VALUE_MAX, add_noise
 from lapwing.kernel.numbers import require_exact, sqrt_upper
 
+OneOfMany: TypeAlias = ExponentialMechanism | PermuteAndFlip | NoisyMax
+"""The mechanisms that select one candidate by its score."""
 
-def draw_selection(
-    mechanism: ExponentialMechanism | PermuteAndFlip | NoisyMax, scores: Sequence[int], *, account: Account, charged: Fraction
-) -> int:
-    """The index of one candidate, drawn from ``mechanism.law`` of these scores at the mechanism's own scale.
+
+def draw_selection(mechanism: OneOfMany, scores: Sequence[int], *, times: int = 1, account: Account, charged: Fraction) -> list[int]:
+    """Indices of candidates, each drawn on its own from ``mechanism.law`` of these scores at the mechanism's own scale.
 
     Pre: between neighbours the scores move as the mechanism's parameters say, and ``charged`` (epsilon on a pure account, rho on an
-    approximate one) is already in the ledger. Post: the index is ``charged``-private.
+    approximate one) is already in the ledger for each of the ``times``. Post: each index is ``charged``-private.
 
     Two accountants must agree before anything is drawn: the mechanism's event and the sampler's map, each at most ``charged``; otherwise
     refused with ``noise-undercharged``. Scores above ``VALUE_MAX`` in size are refused with ``value-too-large``.
     """
+    exact = _checked(scores, candidates=mechanism.candidates)
     match mechanism:
         case ExponentialMechanism() | PermuteAndFlip():
             _require_charged(mechanism, account, charged)
-            index: int = _measurement(mechanism)(_checked(scores, candidates=mechanism.candidates))
-            return index
+            select = _measurement(mechanism)
+            return [select(exact) for _ in range(times)]
         case NoisyMax():
-            exact = _checked(scores, candidates=mechanism.candidates)
             # The price of the index is that of one Laplace draw moved by ``movement``. Noise is drawn on zeros and added here: no score
             # saturates, and what the margin must cover is the noise alone.
-            l1 = mechanism.movement
-            zeros = [0] * len(exact)
-            noise = add_noise(DiscreteLaplace(mechanism.scale), zeros, account=account, l1=l1, l2_squared=l1**2, charged=charged)
-            noisy = [score + draw for score, draw in zip(exact, noise, strict=True)]
-            return noisy.index(max(noisy))  # of equal ones the lowest index
+            law, l1 = DiscreteLaplace(mechanism.scale), mechanism.movement
+            noise = add_noise(law, [0] * (len(exact) * times), account=account, l1=l1, l2_squared=l1**2, charged=charged)
+            return [_first_largest(exact, noise[start : start + len(exact)]) for start in range(0, len(noise), len(exact))]
         case never:
             assert_never(never)
 
 
-def draw_top_k(mechanism: TopK, scores: Sequence[int], *, account: Account, charged: Fraction) -> tuple[int, ...]:
-    """The indices of k candidates, best first, drawn from ``mechanism.law`` of these scores. Pre, post and refusals as above."""
+def _first_largest(scores: Sequence[int], noise: Sequence[int]) -> int:
+    noisy = [score + draw for score, draw in zip(scores, noise, strict=True)]
+    return noisy.index(max(noisy))  # of equal ones the lowest index
+
+
+def draw_top_k(mechanism: TopK, scores: Sequence[int], *, times: int = 1, account: Account, charged: Fraction) -> list[tuple[int, ...]]:
+    """Lists of k indices, best first, each drawn from ``mechanism.law`` of these scores. Pre, post and refusals as above."""
+    exact = _checked(scores, candidates=mechanism.candidates)
     _require_charged(mechanism, account, charged)
-    return tuple(_measurement(mechanism)(_checked(scores, candidates=mechanism.candidates)))
+    select = _measurement(mechanism)
+    return [tuple(select(exact)) for _ in range(times)]
 
 
-def draw_quantile(mechanism: QuantileSelection, rows: Sequence[int], *, account: Account, charged: Fraction) -> int:
-    """One candidate value, drawn from ``mechanism.law`` of these rows. Pre, post and refusals as above."""
+def draw_quantile(mechanism: QuantileSelection, rows: Sequence[int], *, times: int = 1, account: Account, charged: Fraction) -> list[int]:
+    """Candidate values, each drawn from ``mechanism.law`` of these rows. Pre, post and refusals as above."""
     scores = mechanism.scores(mechanism.counts(rows))
-    return mechanism.candidates[draw_selection(mechanism.selection(), scores, account=account, charged=charged)]
+    indices = draw_selection(mechanism.selection(), scores, times=times, account=account, charged=charged)
+    return [mechanism.candidates[index] for index in indices]
 
 
 def _checked(scores: Sequence[int], *, candidates: int) -> list[int]:
