@@ -40,11 +40,13 @@ def draw_selection(mechanism: OneOfMany, scores: Sequence[int], *, times: int = 
             select = _measurement(mechanism)
             return [select(exact) for _ in range(times)]
         case NoisyMax():
-            # The price of the index is that of one Laplace draw moved by ``movement``. Noise is drawn on zeros and added here: no score
-            # saturates, and what the margin must cover is the noise alone.
+            # The price of the index is that of one Laplace draw moved by ``movement``. Noise is drawn on zeros and added here, so only the
+            # noise can saturate; with no score further below the best than this, the margin covers it. Raising keeps the sensitivity.
+            lowest = max(exact) - VALUE_MAX
+            raised = [max(score, lowest) for score in exact]
             law, l1 = DiscreteLaplace(mechanism.scale), mechanism.movement
-            noise = add_noise(law, [0] * (len(exact) * times), account=account, l1=l1, l2_squared=l1**2, charged=charged)
-            return [_first_largest(exact, noise[start : start + len(exact)]) for start in range(0, len(noise), len(exact))]
+            noise = add_noise(law, [0] * (len(raised) * times), account=account, l1=l1, l2_squared=l1**2, charged=charged)
+            return [_first_largest(raised, noise[start : start + len(raised)]) for start in range(0, len(noise), len(raised))]
         case never:
             assert_never(never)
 
