@@ -7,6 +7,7 @@ stored answer, and every fresh answer is charged until the budget is spent.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -20,7 +21,7 @@ def guess_by_averaging(answers: Sequence[int | Fraction]) -> int:
         raise LapwingError("attack-input", "there is nothing to average")
     require_exact(*answers)
     mean = Fraction(sum(answers, Fraction(0)), len(answers))
-    return (2 * mean + 1).__floor__() // 2
+    return math.floor(mean + Fraction(1, 2))
 
 
 def answers_needed(*, variance: Fraction, confidence: Fraction) -> int:
@@ -32,4 +33,4 @@ def answers_needed(*, variance: Fraction, confidence: Fraction) -> int:
     require_exact(variance, confidence)
     if variance < 0 or not 0 < confidence < 1:
         raise LapwingError("attack-input", "a variance is at least 0, and a confidence lies between 0 and 1")
-    return max(1, (4 * variance / (1 - confidence)).__ceil__())
+    return max(1, math.ceil(4 * variance / (1 - confidence)))

@@ -10,6 +10,7 @@ Needs SciPy (the extra ``theory``).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -40,7 +41,7 @@ def subset_questions(*, modulus: int, count: int) -> tuple[SubsetQuestion, ...]:
     Pre: ``modulus`` is a prime above every attribute, so that a question is a rotated and stretched half of the residues, and ``count`` is
     at most ``modulus * (modulus - 1)``. The choice is fixed and public: the attack needs no chance.
     """
-    if modulus < 3 or any(modulus % divisor == 0 for divisor in range(2, int(modulus**0.5) + 1)):
+    if modulus < 3 or any(modulus % divisor == 0 for divisor in range(2, math.isqrt(modulus) + 1)):
         raise LapwingError("attack-input", "the modulus must be a prime of at least 3")
     if not 1 <= count <= modulus * (modulus - 1):
         raise LapwingError("attack-input", "there are between 1 and modulus * (modulus - 1) questions")
