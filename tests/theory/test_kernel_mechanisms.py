@@ -9,10 +9,11 @@ from typing import TypeAlias
 import pytest
 
 from lapwing.kernel.laws import DiscreteLaplace
-from lapwing.kernel.mechanisms.above_threshold import AboveThreshold
+from lapwing.kernel.mechanisms.above_threshold import AboveThreshold, SparseVector
 from lapwing.kernel.mechanisms.additive import LaplaceMechanism
 from lapwing.kernel.mechanisms.key_set import KeySet
 from lapwing.kernel.mechanisms.noisy_max import NoisyMax
+from lapwing.kernel.mechanisms.quantiles import QuantileSelection, SelectionRule, quantile_sensitivity
 from lapwing.kernel.mechanisms.response import RandomisedResponse, two_coin
 from lapwing.kernel.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
 from lapwing.kernel.mechanisms.shape import Mechanism
@@ -21,8 +22,9 @@ from lapwing.kernel.neighbours import Neighbours
 from lapwing.theory.broken.exact_sums import noisy_max, tail
 from lapwing.theory.broken.selection import exponential_law, permute_and_flip_law
 from lapwing.theory.broken.sparse_vector import THRESHOLD, answers_law, stream_pairs
-from lapwing.theory.databases import Histogram, Universe, neighbouring_pairs
+from lapwing.theory.databases import Histogram, KeyedDatabase, Population, Universe, neighbouring_pairs, without_users
 from lapwing.theory.finite import FiniteMechanism, from_kernel
+from lapwing.theory.sensitivity import Norm, sensitivity_over
 from lapwing.theory.verify import Claim, Rejected, Verified, tight_delta, tight_odds, verify
 
 DECAYS = (Fraction(1, 2), Fraction(2, 3))
@@ -179,3 +181,49 @@ def test_a_set_of_keys_has_exactly_the_claimed_delta(decay: Fraction) -> None:
     assert delta == tail(2, decay)
     assert isinstance(verify(mechanism, Claim(odds, delta), ADDED), Verified)
     assert tight_delta(mechanism, ADDED, odds=odds) == delta
+
+
+@pytest.mark.parametrize("decay", DECAYS)
+def test_a_restarted_stream_pays_for_each_start(decay: Fraction) -> None:
+    above = AboveThreshold(sensitivity=1, threshold=THRESHOLD, scale_threshold=Fraction(2), scale_query=Fraction(4))
+    sparse = SparseVector(above=above, starts=2)
+    mechanism: FiniteMechanism[Vector, Vector] = from_kernel(sparse, itself, decay=decay)
+    pairs = stream_pairs(length=3, value_max=2)
+    assert sparse.odds(decay=decay) == decay**-8
+    assert isinstance(verify(mechanism, Claim(decay**-8), pairs), Verified)
+
+    def first_above(stream: Vector) -> dict[int | None, Fraction]:
+        law = answers_law(stream, decay, threshold_steepness=2, query_steepness=1, above_max=1)
+        return {answers.index(True) if any(answers) else None: share for answers, share in law.items()}
+
+    # the second start sees only what the first has left, with a threshold of its own
+    stream = (0, 2, 1)
+    once = first_above(stream)
+    assert sparse.law(stream, decay=decay)[1, 2] == once[1] * first_above(stream[2:])[0]
+    assert sparse.law(stream, decay=decay)[0,] == once[0] * first_above(stream[1:])[None]
+    assert sparse.law(stream, decay=decay)[()] == once[None]
+
+
+@pytest.mark.parametrize("relation", Neighbours)
+@pytest.mark.parametrize("rows_per_unit", [1, 2])
+@pytest.mark.parametrize("quantile", [Fraction(1, 2), Fraction(1, 3)])
+def test_a_selected_quantile_has_the_claimed_sensitivity_and_odds(relation: Neighbours, rows_per_unit: int, quantile: Fraction) -> None:
+    population = Population(Universe((0, 2, 5)), users=2, rows_per_user_max=rows_per_unit)
+    pairs = tuple(population.user_pairs(relation))
+
+    def rows(database: KeyedDatabase) -> Vector:
+        return population.universe.rows(without_users(database))
+
+    for rule in SelectionRule:
+        chosen = QuantileSelection(
+            candidates=(0, 1, 3, 6), quantile=quantile, rows_per_unit=rows_per_unit, neighbours=relation, scale=SCALE, rule=rule
+        )
+
+        def scores(database: KeyedDatabase, chosen: QuantileSelection = chosen) -> Vector:
+            return tuple(chosen.scores(chosen.counts(rows(database))))
+
+        claimed = quantile_sensitivity(quantile=quantile, rows_per_unit=rows_per_unit, neighbours=relation)
+        assert sensitivity_over(scores, pairs, norm=Norm.LINF).value == claimed
+        mechanism: FiniteMechanism[KeyedDatabase, int] = from_kernel(chosen, rows, decay=DECAYS[0])
+        assert chosen.odds(decay=DECAYS[0]) == DECAYS[0] ** (-2 * claimed)
+        assert isinstance(verify(mechanism, Claim(chosen.odds(decay=DECAYS[0])), pairs), Verified)
