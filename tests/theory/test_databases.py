@@ -117,10 +117,13 @@ def test_what_is_no_database_is_refused() -> None:
     with pytest.raises(LapwingError) as caught:
         Population(COLOURS, users=0, rows_per_user_max=1)
     assert caught.value.code == "universe-invalid"
-    for histogram in ((1, 2), (1, 2, -1)):
+    for histogram in ((1, 2), (1, 2, -1), (1, 2, True)):
         with pytest.raises(LapwingError) as caught:
             COLOURS.rows(histogram)
         assert caught.value.code == "database-invalid"
+    with pytest.raises(LapwingError) as caught:
+        next(databases(COLOURS, size_max=-9))
+    assert caught.value.code == "database-invalid"
     with pytest.raises(LapwingError) as caught:
         COLOURS.histogram(["white"])
     assert caught.value.code == "database-invalid"

@@ -259,6 +259,9 @@ def test_what_is_no_law_or_no_claim_is_refused() -> None:
         poisson_subsampled(noisy_count(DECAYS[0]), rate=Fraction(3, 2))
     assert caught.value.code == "number-invalid"
     with pytest.raises(LapwingError) as caught:
+        uniformly_subsampled(noisy_count(DECAYS[0]), rows=-1)
+    assert caught.value.code == "number-invalid"
+    with pytest.raises(LapwingError) as caught:
         truncated(noisy_count(DECAYS[0]), low=3, high=0)
     assert caught.value.code == "number-invalid"
 

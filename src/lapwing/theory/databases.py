@@ -63,7 +63,7 @@ class Universe(Generic[Record]):
 
     def require(self, database: Histogram) -> None:
         """Stop (code ``database-invalid``) what is not a histogram over this universe."""
-        if len(database) != len(self.records) or any(isinstance(count, bool) or count < 0 for count in database):
+        if len(database) != len(self.records) or any(type(count) is not int or count < 0 for count in database):
             raise LapwingError("database-invalid", "a histogram has one count, not negative, for each record of the universe")
 
 
@@ -110,6 +110,8 @@ def _histograms(*, records: int, rows: int) -> Iterator[Histogram]:
 
 def databases(universe: Universe[Record], *, size_max: int) -> Iterator[Histogram]:
     """All databases of at most this many rows, smallest first, each once."""
+    if size_max < 0:
+        raise LapwingError("database-invalid", "the number of rows of a database is not negative")
     records = len(universe.records)
     _require_few(math.comb(size_max + records, records))
     for rows in range(size_max + 1):

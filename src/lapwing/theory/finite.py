@@ -152,6 +152,8 @@ def uniformly_subsampled(mechanism: FiniteMechanism[Histogram, Output], *, rows:
 
     For bounded neighbours of ``n >= rows`` rows, odds ``o`` become ``1 + (rows / n) * (o - 1)`` (Balle, Barthe and Gaboardi 2018).
     """
+    if rows < 0:
+        raise LapwingError("number-invalid", "the number of rows of a sample is not negative")
 
     def sample(database: Histogram) -> dict[Histogram, Fraction]:
         draws = min(rows, size(database))
