@@ -9,6 +9,7 @@ Proof: ``docs/proofs/above-threshold.md``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,6 +22,9 @@ from lapwing.kernel.numbers import float_at_least, require_exact
 
 EXPONENT_MAX = 2**10
 """Largest power of the common decay that the decay of either noise may be, for an exact law."""
+
+WORK_MAX = 2**20
+"""Limit of the exact law of a stream: its length, times the square of its length and its reach together, times the larger exponent."""
 
 _Polynomial = list[Fraction]
 """Coefficients, the constant one first."""
@@ -79,7 +83,8 @@ class AboveThreshold:
         require_decay(decay)
         excesses = [item - self.threshold for item in require_stream(value)]
         of_threshold, of_query = self._small_exponents()
-        if sum(map(abs, excesses)) * max(of_threshold, of_query) > OUTPUTS_MAX:
+        reach = max([0, *excesses]) - min([0, *excesses])
+        if len(excesses) * (len(excesses) + reach) ** 2 * max(of_threshold, of_query) > WORK_MAX:
             raise Refused("law-unavailable", "the stream is too long, or too far from its threshold, for an exact law")
         reached: list[Fraction] = [Fraction(1)]  # probability that the first k values are all below
         reached += _all_below(excesses, threshold_decay=decay**of_threshold, query_decay=decay**of_query)
@@ -199,10 +204,13 @@ class SparseVector:
 
     def law(self, value: tuple[int, ...], *, decay: Fraction) -> Mapping[tuple[int, ...], Fraction]:
         """The exact law of the indices said to be above, at this decay (see :meth:`AboveThreshold.exponents`)."""
+        outputs = sum(math.comb(len(require_stream(value)), said) for said in range(self.starts + 1))
+        if outputs > OUTPUTS_MAX:
+            raise Refused("law-unavailable", f"the law has more than {OUTPUTS_MAX} outputs")
         law: dict[tuple[int, ...], Fraction] = {}
         open_runs: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
         # the law of one start depends on where it starts, not on what was said before
-        rests = [self.above.law(value[first:], decay=decay) for first in range(len(require_stream(value)) + 1)]
+        rests = [self.above.law(value[first:], decay=decay) for first in range(len(value) + 1)]
         for _ in range(self.starts):
             after: dict[tuple[int, ...], Fraction] = {}
             for said, chance in open_runs.items():
@@ -212,8 +220,6 @@ class SparseVector:
                         law[said] = chance * probability
                     else:
                         after[*said, first + index] = chance * probability
-            if len(law) + len(after) > OUTPUTS_MAX:
-                raise Refused("law-unavailable", f"the law has more than {OUTPUTS_MAX} outputs")
             open_runs = after
         return law | open_runs
 
