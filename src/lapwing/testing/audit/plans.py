@@ -216,7 +216,7 @@ class Pair:
     right: Measured
     moved: tuple[Moved, ...]
     share: float
-    """The loss of these neighbours, as a part of what the certificate charges."""
+    """The exact loss of these neighbours, as a part of what the certificate charges. Above 1 the certificate is wrong, for certain."""
 
     @property
     def worth(self) -> float:
