@@ -92,6 +92,12 @@ def line_of(found: Audit, *, area: str, name: str, setting: str) -> Line:
     )
 
 
+def exact_line(claim: Claim, *, share: float, name: str) -> Line:
+    """The exact loss of two neighbours, computed and not estimated: it needs no runs, and refutes for certain."""
+    claimed = float(parameter_of(claim))
+    return Line("statement", name, "exact difference", measure_of(claim), claimed, float(_delta(claim)), share * claimed, 0, share > 1)
+
+
 def _delta(claim: Claim) -> Fraction:
     return Fraction(0) if isinstance(claim, Pure | Gaussian) else claim.delta
 
@@ -206,6 +212,11 @@ def headline(lines: Sequence[Line]) -> str:
 def verdict(line: Line) -> str:
     """A word for the last column."""
     return "refuted" if line.caught else "stands"
+
+
+def runs_text(line: Line) -> str:
+    """How many runs; a line that was computed has none."""
+    return f"{line.samples:,}" if line.samples else "exact"
 
 
 def claim_text(line: Line) -> str:
