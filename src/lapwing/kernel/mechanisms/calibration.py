@@ -33,7 +33,7 @@ def gaussian_delta(law: DiscreteGaussian, *, sensitivity: int, epsilon: Fraction
 
     Pre: between neighbours the value moves by at most ``sensitivity``; ``epsilon >= 0``. Up to rounding it is the exact
     ``P[Z > c - D] - exp(epsilon) P[Z > c]`` with ``c = epsilon sigma^2 / D + D / 2`` (Canonne, Kamath and Steinke 2020, theorem 7): to 40
-    digits while sigma is at most ``SUMMED_SCALE_MAX``; above it, too large by a few hundredths, less as sigma grows.
+    digits while sigma is at most ``SUMMED_SCALE_MAX``; above it, too large by a few hundredths (by more below ``10**-57``).
     """
     _require_point(sensitivity=sensitivity, epsilon=epsilon)
     if sensitivity == 0:
