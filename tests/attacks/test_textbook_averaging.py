@@ -14,7 +14,8 @@ import lapwing as lw
 from lapwing.errors import LapwingError
 from lapwing.kernel.laws import DiscreteLaplace, variance
 from lapwing.theory.attacks.averaging import answers_needed, guess_by_averaging
-from lapwing.theory.attacks.bounds import alarm_at, success_upper
+from lapwing.theory.attacks.bounds import alarm_at, success_max
+from lapwing.theory.guarantees import Guarantee
 from tests.attacks.street import FALSE_ALARM, Street, make_street, told
 
 HOUSES = 1_000
@@ -83,8 +84,8 @@ def test_fresh_answers_are_paid_for_until_they_are_refused_and_gain_no_more_than
         assert data.ask(_question(0), epsilon="0.1").cost.free, "what was paid for is still there, and still the same"
     assert len(collected) == 10
     right = sum((guess_by_averaging(answers) >= 1) == bit for answers, bit in zip(zip(*collected, strict=True), ill, strict=True))
-    allowed = alarm_at(people=HOUSES, epsilon=Fraction(1), false_alarm=FALSE_ALARM)
-    assert HOUSES * success_upper(epsilon=Fraction(1)) < allowed
+    allowed = alarm_at(Guarantee.of_epsilon(Fraction(1)), people=HOUSES, false_alarm=FALSE_ALARM)
+    assert HOUSES * success_max(Guarantee.of_epsilon(Fraction(1))) < allowed
     assert right < allowed, f"{right} of {HOUSES} bits"
 
 
@@ -93,7 +94,7 @@ def test_the_same_attack_on_a_budget_that_pays_for_more_is_seen(street: Street, 
     with street.open(epsilon=40) as data:
         collected = [[row["n"] for row in told(data.ask(_question(number), epsilon=4))] for number in range(10)]
     right = sum((guess_by_averaging(answers) >= 1) == bit for answers, bit in zip(zip(*collected, strict=True), ill, strict=True))
-    assert right >= alarm_at(people=HOUSES, epsilon=Fraction(1), false_alarm=FALSE_ALARM)
+    assert right >= alarm_at(Guarantee.of_epsilon(Fraction(1)), people=HOUSES, false_alarm=FALSE_ALARM)
 
 
 def test_the_mean_is_rounded_to_the_nearest_integer() -> None:

@@ -14,8 +14,9 @@ from scipy import stats
 
 import lapwing as lw
 from lapwing.kernel.laws import DiscreteLaplace, pmf
-from lapwing.theory.attacks.bounds import alarm_at, success_upper
+from lapwing.theory.attacks.bounds import alarm_at, success_max
 from lapwing.theory.attacks.differencing import guess_by_difference
+from lapwing.theory.guarantees import Guarantee
 from tests.attacks.street import FALSE_ALARM, Street, make_street, told
 
 TOWNS = 1_000
@@ -67,14 +68,14 @@ def test_exact_counts_give_every_target_away(street: Street, mayors: list[bool])
 @pytest.mark.parametrize("delta", ["0", '"2^-40"'])
 def test_through_lapwing_no_more_targets_are_guessed_than_the_budget_allows(street: Street, mayors: list[bool], delta: str) -> None:
     """Epsilon 1 in all: any attack is right with a chance of at most 73 %."""
-    allowed = alarm_at(people=TOWNS, epsilon=Fraction(1), delta=Fraction(delta != "0", 2**40), false_alarm=FALSE_ALARM)
-    assert TOWNS * success_upper(epsilon=Fraction(1)) < allowed < TOWNS
+    allowed = alarm_at(Guarantee.of_epsilon(Fraction(1), Fraction(delta != "0", 2**40)), people=TOWNS, false_alarm=FALSE_ALARM)
+    assert TOWNS * success_max(Guarantee.of_epsilon(Fraction(1))) < allowed < TOWNS
     assert _right_through_lapwing(street, mayors, epsilon=1, delta=delta) < allowed
 
 
 def test_the_same_test_sees_answers_that_are_less_private_than_claimed(street: Street, mayors: list[bool]) -> None:
     """Answers of epsilon 12 held against a claim of 1: were the noise too small, the test above would fail."""
-    allowed = alarm_at(people=TOWNS, epsilon=Fraction(1), false_alarm=FALSE_ALARM)
+    allowed = alarm_at(Guarantee.of_epsilon(Fraction(1)), people=TOWNS, false_alarm=FALSE_ALARM)
     assert _right_through_lapwing(street, mayors, epsilon=12) >= allowed
 
 
@@ -83,7 +84,7 @@ def test_the_attack_gains_what_its_noise_predicts(street: Street, mayors: list[b
     law = DiscreteLaplace(Fraction(1, 2))
     chance = [pmf(law, z) for z in range(-60, 61)]
     nearer = sum(p * sum(chance[: i + 1]) for i, p in enumerate(chance))  # P[Z2 <= Z1], the chance of "ill" for a mayor who is
-    assert 0.65 < nearer < float(success_upper(epsilon=Fraction(8)))
+    assert 0.65 < nearer < float(success_max(Guarantee.of_epsilon(Fraction(8))))
     low, high = stats.binom.ppf([float(FALSE_ALARM) / 2, 1 - float(FALSE_ALARM) / 2], TOWNS, nearer)
     assert low <= _right_through_lapwing(street, mayors, epsilon=8) <= high
 

@@ -12,8 +12,9 @@ from fractions import Fraction
 import pytest
 
 from lapwing.errors import LapwingError
-from lapwing.theory.attacks.bounds import alarm_at, success_upper
+from lapwing.theory.attacks.bounds import alarm_at, success_max
 from lapwing.theory.attacks.linkage import Quasi, link_counts, link_rows, unique_people
+from lapwing.theory.guarantees import Guarantee
 from tests.attacks.street import FALSE_ALARM, Record, Street, make_street, told
 
 PEOPLE = 500
@@ -103,14 +104,14 @@ def test_through_lapwing_the_largest_noisy_cell_is_a_guess_within_the_bound(
 ) -> None:
     """Four diagnoses, all as likely, and epsilon 1: at most e / (e + 3), 48 %, for any attack."""
     people = len(unique_people(register))
-    allowed = alarm_at(people=people, epsilon=Fraction(1), choices=4, false_alarm=FALSE_ALARM)
-    assert people * success_upper(epsilon=Fraction(1), choices=4) < allowed < people
+    allowed = alarm_at(Guarantee.of_epsilon(Fraction(1)), people=people, false_alarm=FALSE_ALARM, choices=4)
+    assert people * success_max(Guarantee.of_epsilon(Fraction(1)), choices=4) < allowed < people
     assert _right_through_lapwing(declared, register, truth, epsilon=1) < allowed
 
 
 def test_the_same_test_sees_too_little_noise(declared: Street, register: dict[str, Quasi], truth: dict[str, str]) -> None:
     people = len(unique_people(register))
-    allowed = alarm_at(people=people, epsilon=Fraction(1), choices=4, false_alarm=FALSE_ALARM)
+    allowed = alarm_at(Guarantee.of_epsilon(Fraction(1)), people=people, false_alarm=FALSE_ALARM, choices=4)
     assert _right_through_lapwing(declared, register, truth, epsilon=8) >= allowed
 
 

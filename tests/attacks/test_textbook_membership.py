@@ -20,12 +20,14 @@ from scipy import stats
 from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account, budget_for, statement_loss
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, law_for, pmf
-from lapwing.theory.attacks.bounds import advantage_upper, alarm_at, success_upper, true_positive_rate_upper
+from lapwing.theory.attacks.bounds import alarm_at, success_max
 from lapwing.theory.attacks.membership import RocPoint, evidence, roc, tracing_score
+from lapwing.theory.guarantees import Guarantee
+from lapwing.theory.meaning import advantage_max, power_max
 from tests.attacks.street import FALSE_ALARM, Street, make_street, told
 
 HOUSES = 4_000
-ONE = Fraction(1)
+CLAIM = Guarantee.of_epsilon(Fraction(1))
 THRESHOLDS = (-1, 0, 1, 2, 3)
 """Chosen before anything is seen."""
 COUNTS = "SELECT house, COUNT(*) AS n FROM people GROUP BY house ORDER BY house"
@@ -58,7 +60,7 @@ def _points(street: Street, lived_in: list[bool], law: Law, *, epsilon: int, del
     return roc(members, others, thresholds=THRESHOLDS)
 
 
-def _breaches(points: tuple[RocPoint, ...], *, epsilon: Fraction, delta: Fraction) -> list[RocPoint]:
+def _breaches(points: tuple[RocPoint, ...], claim: Guarantee) -> list[RocPoint]:
     """Points that lie above the curve for certain: by Clopper and Pearson (1934), and Bonferroni over all points and both rates."""
     risk = float(FALSE_ALARM) / (2 * len(points))
     found = []
@@ -66,7 +68,7 @@ def _breaches(points: tuple[RocPoint, ...], *, epsilon: Fraction, delta: Fractio
         hits, alarms = point.true_positives, point.false_positives
         rate_lower = stats.beta.ppf(risk, hits, point.members - hits + 1) if hits else 0.0
         alarm_upper = stats.beta.isf(risk, alarms + 1, point.others - alarms) if alarms < point.others else 1.0
-        if rate_lower > float(true_positive_rate_upper(Fraction(alarm_upper), epsilon=epsilon, delta=delta)):
+        if rate_lower > float(power_max(claim, false_alarm=Fraction(alarm_upper))):
             found.append(point)
     return found
 
@@ -82,7 +84,7 @@ def _law(*, epsilon: int, delta: Fraction) -> Law:
 def test_no_point_lies_above_the_trade_off_curve(street: Street, lived_in: list[bool], delta: Fraction) -> None:
     """The most powerful test, through Lapwing, at epsilon 1."""
     points = _points(street, lived_in, _law(epsilon=1, delta=delta), epsilon=1, delta='"2^-20"' if delta else "0")
-    assert _breaches(points, epsilon=ONE, delta=delta) == []
+    assert _breaches(points, Guarantee(CLAIM.odds, delta)) == []
     assert all(0 < point.false_positive_rate < 1 for point in points)
 
 
@@ -92,14 +94,14 @@ def test_one_count_attains_the_curve(street: Street, lived_in: list[bool]) -> No
     slack = math.sqrt(math.log(4 / FALSE_ALARM) / (2 * min(points[0].members, points[0].others)))  # Hoeffding, for both rates
     best = next(point for point in points if point.threshold == 1)  # where the evidence turns positive
     assert abs(float(best.advantage) - math.tanh(0.5)) <= 2 * slack < 0.15
-    assert math.isclose(advantage_upper(epsilon=ONE), math.tanh(0.5), rel_tol=1e-12)
+    assert math.isclose(advantage_max(CLAIM), math.tanh(0.5), rel_tol=1e-12)
 
 
 def test_answers_less_private_than_claimed_are_seen(street: Street, lived_in: list[bool]) -> None:
     """Answers of epsilon 2 held against a claim of 1."""
     points = _points(street, lived_in, _law(epsilon=2, delta=Fraction(0)), epsilon=2, delta="0")
-    assert _breaches(points, epsilon=ONE, delta=Fraction(0)) != []
-    assert _breaches(points, epsilon=Fraction(2), delta=Fraction(0)) == []
+    assert _breaches(points, CLAIM) != []
+    assert _breaches(points, Guarantee.of_epsilon(Fraction(2))) == []
 
 
 # -- many marginals --------------------------------------------------------------------------------------------------------------------
@@ -160,8 +162,8 @@ def test_through_lapwing_members_are_traced_no_better_than_the_budget_allows(
     study: Street, candidates: list[list[bool]], members: list[bool], population: list[float], epsilon: Fraction, within: bool
 ) -> None:
     """All counts in one budget of 1/2: at most 62 % right. In one of 2,000 there is nothing left to protect, and the same test sees it."""
-    allowed = alarm_at(people=CANDIDATES, epsilon=Fraction(1, 2), false_alarm=FALSE_ALARM)
-    assert CANDIDATES * success_upper(epsilon=Fraction(1, 2)) < allowed < 0.9 * CANDIDATES
+    allowed = alarm_at(Guarantee.of_epsilon(Fraction(1, 2)), people=CANDIDATES, false_alarm=FALSE_ALARM)
+    assert CANDIDATES * success_max(Guarantee.of_epsilon(Fraction(1, 2))) < allowed < 0.9 * CANDIDATES
     texts = _statements()
     with study.open(epsilon=str(float(epsilon)), neighbours="unbounded") as data:
         counts = [count for text in texts for count in told(data.ask(text, epsilon=epsilon / len(texts)))[0].values()]

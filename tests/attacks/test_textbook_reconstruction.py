@@ -12,8 +12,9 @@ import pytest
 
 import lapwing as lw
 from lapwing.errors import LapwingError
-from lapwing.theory.attacks.bounds import alarm_at, success_upper
+from lapwing.theory.attacks.bounds import alarm_at, success_max
 from lapwing.theory.attacks.reconstruction import SubsetQuestion, agreements, reconstruct, subset_questions
+from lapwing.theory.guarantees import Guarantee
 from tests.attacks.street import FALSE_ALARM, Street, make_street, told
 
 PEOPLE = 211
@@ -79,8 +80,8 @@ def test_through_lapwing_the_same_statements_give_no_more_than_the_budget_allows
     street: Street, ill: list[bool], delta: str, share: Fraction
 ) -> None:
     """One budget of epsilon 1 for all 640 counts: any attack is right about each bit with a chance of at most 73 %."""
-    allowed = alarm_at(people=PEOPLE, epsilon=Fraction(1), delta=Fraction(delta != "0", 2**40), false_alarm=FALSE_ALARM)
-    assert PEOPLE * success_upper(epsilon=Fraction(1)) < allowed < 0.95 * PEOPLE
+    allowed = alarm_at(Guarantee.of_epsilon(Fraction(1), Fraction(delta != "0", 2**40)), people=PEOPLE, false_alarm=FALSE_ALARM)
+    assert PEOPLE * success_max(Guarantee.of_epsilon(Fraction(1))) < allowed < 0.95 * PEOPLE
     answers = _answers(street, epsilon=1, delta=delta, share=share)
     assert agreements(reconstruct(QUESTIONS, answers, attributes=HOUSES), ill) < allowed
 
@@ -90,7 +91,7 @@ def test_a_budget_that_protects_nobody_protects_nobody(street: Street, ill: list
     answers = _answers(street, epsilon=1_000, delta="0", share=Fraction(1, 10))
     right = agreements(reconstruct(QUESTIONS, answers, attributes=HOUSES), ill)
     assert right >= 0.95 * PEOPLE
-    assert right >= alarm_at(people=PEOPLE, epsilon=Fraction(1), false_alarm=FALSE_ALARM)
+    assert right >= alarm_at(Guarantee.of_epsilon(Fraction(1)), people=PEOPLE, false_alarm=FALSE_ALARM)
 
 
 DIRECT = "SELECT house, COUNT(*) FILTER (WHERE ill = 1) AS n FROM people GROUP BY house ORDER BY house"
@@ -104,7 +105,7 @@ def _right_directly(street: Street, ill: list[bool], *, epsilon: int) -> int:
 
 def test_asking_for_each_person_is_accepted_and_gains_no_more_either(street: Street, ill: list[bool]) -> None:
     """No question is forbidden. One cell per person is a better attack on noisy answers than the linear program, and has the same bound."""
-    allowed = alarm_at(people=PEOPLE, epsilon=Fraction(1), false_alarm=FALSE_ALARM)
+    allowed = alarm_at(Guarantee.of_epsilon(Fraction(1)), people=PEOPLE, false_alarm=FALSE_ALARM)
     assert [row["n"] for row in street.exact(DIRECT)] == [int(bit) for bit in ill]
     assert _right_directly(street, ill, epsilon=1) < allowed <= _right_directly(street, ill, epsilon=12)
 

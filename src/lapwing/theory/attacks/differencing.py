@@ -3,7 +3,7 @@
 The attacker asks for the number of people with a property, then for the number of people *other than the target* with it. Neither question
 singles anybody out, and refusing such pairs does not help: there are too many ways to ask, and a refusal is itself an answer. Noise does,
 if it is paid for: the two answers together are (epsilon_1 + epsilon_2)-differentially private, and
-:func:`lapwing.theory.attacks.bounds.success_upper` says what that leaves.
+:func:`lapwing.theory.attacks.bounds.success_max` says what that leaves.
 """
 
 from __future__ import annotations

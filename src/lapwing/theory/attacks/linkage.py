@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from lapwing.errors import LapwingError
 
-Secret = TypeVar("Secret", bound=Hashable)
+_Secret = TypeVar("_Secret", bound=Hashable)
 Quasi = tuple[Hashable, ...]
 """A value of the quasi-identifier: the attributes that both tables have, in a fixed order."""
 
@@ -35,15 +35,15 @@ def link_rows(
 
 
 def link_counts(
-    counts: Mapping[tuple[Quasi, Secret], int | float], register: Mapping[str, Quasi], *, least: float = 0.5
-) -> dict[str, Secret]:
+    counts: Mapping[tuple[Quasi, _Secret], int | float], register: Mapping[str, Quasi], *, least: float = 0.5
+) -> dict[str, _Secret]:
     """Names that nobody else in the register can be confused with, each with the secret whose cell is the largest.
 
     ``counts`` is a released table of counts by quasi-identifier and secret; a cell that it does not show counts as empty. Exact cells of a
     unique person are 1 and 0. Noisy ones make this a guess, the likeliest one when all cells have the same noise. A person with no cell of
     ``least`` or more is left out; minus infinity guesses about everybody with a cell.
     """
-    best: dict[Quasi, tuple[float, Secret]] = {}
+    best: dict[Quasi, tuple[float, _Secret]] = {}
     for (quasi, secret), count in counts.items():
         if count >= least and (quasi not in best or count > best[quasi][0]):
             best[quasi] = (count, secret)

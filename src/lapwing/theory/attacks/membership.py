@@ -5,7 +5,7 @@ Neyman and Pearson no test does better at the same rate of false alarms, so its 
 (Homer et al. 2008; Dwork et al. 2015) knows only the published means and the frequencies of the population: over many attributes, a member
 pulls each mean a little towards themselves, and the sum of the pulls shows.
 
-What (epsilon, delta) allows either of them is :func:`lapwing.theory.attacks.bounds.true_positive_rate_upper`.
+What (epsilon, delta) allows either of them is :func:`lapwing.theory.meaning.power_max`.
 """
 
 from __future__ import annotations
