@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import sqrt
+from itertools import pairwise
+from math import exp, fsum, pi, sqrt
 
 import mpmath
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from lapwing.errors import LapwingError
 from lapwing.theory import gaussian
+from lapwing.theory.guarantees import Guarantee
 
 mus = st.fractions(min_value=Fraction(1, 50), max_value=6, max_denominator=50)
 epsilons = st.fractions(min_value=0, max_value=8, max_denominator=20)
@@ -120,6 +122,89 @@ def test_composition_adds_squares_like_one_larger_gaussian() -> None:
     assert gaussian.composed([Fraction(1, 40)] * 10) == gaussian.mu_squared(sensitivity=Fraction(1), sigma_squared=Fraction(4))
 
 
+@pytest.mark.parametrize("shift", [0, 1])
+@pytest.mark.parametrize("z", [0, 1, 4])
+def test_discrete_noise_is_a_rounded_gaussian_but_for_the_stated_factor(z: int, shift: int) -> None:
+    """The random rounding of the proof, by the trapezium rule (exact to about 1e-15 here): sigma^2 = 3 = 2 + 1, smoothing 1."""
+    closeness = gaussian.discrete_closeness_upper(cells=1, smoothing_squared=Fraction(1))
+    assert 1 + Fraction(1, 10**9) < closeness < 1 + Fraction(1, 10**7)
+
+    def integrand(y: float) -> float:
+        total = fsum(exp(-((k - y) ** 2) / 2) for k in range(-30, 31))
+        return exp(-((y - shift) ** 2) / 4) / sqrt(4 * pi) * exp(-((z - y) ** 2) / 2) / total
+
+    rounded = fsum(integrand(k / 16) / 16 for k in range(-15 * 16, 17 * 16))
+    discrete = exp(-((z - shift) ** 2) / 6) / fsum(exp(-(k**2) / 6) for k in range(-60, 61))
+    assert 1 / float(closeness) <= rounded / discrete <= float(closeness)
+    assert gaussian.discrete_mu_squared(sensitivity_squared=1, sigma_squared=Fraction(3), smoothing_squared=Fraction(1)) == Fraction(1, 2)
+
+
+def normal_quantiles(sigma: Fraction, count: int) -> list[mpmath.mpf]:
+    """``Q^-1(P[Z >= t])`` for t = 1, ..., count: where the corners of the discrete curve would lie on a normal scale."""
+    reach = count + 40 * int(sigma) + 60
+    weights = [mpmath.exp(-(mpmath.mpf(z) ** 2) / (2 * mp(sigma) ** 2)) for z in range(reach)]
+    total = 2 * mpmath.fsum(weights) - 1
+    found: list[mpmath.mpf] = []
+    for t in range(1, count + 1):
+        goal = mpmath.log(mpmath.fsum(weights[t:]) / total)
+        guess = (t - mpmath.mpf("0.5")) / mp(sigma)
+        found.append(mpmath.findroot(lambda x, goal=goal: mpmath.log(mpmath.erfc(x / mpmath.sqrt(2)) / 2) - goal, guess))
+    return found
+
+
+@pytest.mark.parametrize("sigma", [Fraction(1, 2), Fraction(1), Fraction(2), Fraction(5)])
+def test_the_discrete_curve_lies_below_the_gaussian_one_most_at_the_centre(sigma: Fraction) -> None:
+    with mpmath.workdps(40):
+        quantiles = normal_quantiles(sigma, 25)
+        steps = [2 * quantiles[0], *(b - a for a, b in pairwise(quantiles))]
+        # a step above 1/sigma is a corner below G: not (1/sigma)-GDP
+        assert all(step * mp(sigma) > 1 for step in steps)
+        assert max(steps) == steps[0]
+        assert abs(steps[0] - mp(gaussian.discrete_least_mu_lower(sigma))) < mpmath.mpf(10) ** -20
+
+
+@pytest.mark.parametrize("sigma", [Fraction(1, 2), Fraction(1), Fraction(3), Fraction(30), Fraction(200), Fraction(1000)])
+def test_discrete_noise_is_not_what_the_continuous_law_would_be(sigma: Fraction) -> None:
+    excess = gaussian.discrete_least_mu_lower(sigma) * sigma - 1
+    assert excess > 0
+    if sigma >= 3:
+        assert abs(excess * 24 * sigma**2 - 1) < Fraction(1, 50)
+        # and the provable mu is on the other side
+        assert gaussian.discrete_least_mu_lower(sigma) ** 2 < gaussian.discrete_mu_squared(sensitivity_squared=1, sigma_squared=sigma**2)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1)])
+def test_the_discrete_bound_against_dp_accounting(epsilon: Fraction) -> None:
+    """Forty counts with discrete noise, sigma 20: their optimistic distribution of the very law is below ours, and near."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    square = 40 * gaussian.discrete_mu_squared(sensitivity_squared=1, sigma_squared=Fraction(400), smoothing_squared=Fraction(2))
+    closeness = gaussian.discrete_closeness_upper(cells=40, smoothing_squared=Fraction(2))
+    ours = float(gaussian.discrete_delta_upper(mu_squared=square, epsilon=epsilon, closeness=closeness))
+    theirs = pld.from_discrete_gaussian_mechanism(20.0, pessimistic_estimate=False, value_discretization_interval=1e-5).self_compose(40)
+    assert theirs.get_delta_for_epsilon(float(epsilon)) <= ours <= 1.1 * theirs.get_delta_for_epsilon(float(epsilon))
+
+
+def test_the_discrete_count_of_how_many_fit() -> None:
+    """The 1,120 counts of the continuous law (variance 20,000, budget (1, 1e-6)) fit with discrete noise too."""
+    square = gaussian.discrete_mu_squared(sensitivity_squared=1, sigma_squared=Fraction(20_000))
+    closeness = gaussian.discrete_closeness_upper(cells=1121)
+    deltas = [gaussian.discrete_delta_upper(mu_squared=k * square, epsilon=Fraction(1), closeness=closeness) for k in (1120, 1121)]
+    assert deltas[0] <= Fraction(1, 10**6) < deltas[1]
+
+
+@pytest.mark.parametrize("odds", [Fraction(1), Fraction(11, 10), Fraction(3), Fraction(50)])
+def test_a_pure_guarantee_is_gaussian_at_its_corner(odds: Fraction) -> None:
+    mu = gaussian.pure_mu_upper(Guarantee(odds))
+    corner = 1 / (1 + odds)
+    assert gaussian.trade_off_lower(mu_squared=mu**2, false_alarm=corner) <= corner
+    if odds > 1:
+        assert gaussian.trade_off_lower(mu_squared=(mu * Fraction(999, 1000)) ** 2, false_alarm=corner) > corner
+    if odds == Fraction(11, 10):
+        # pi/2 times the square of epsilon, where zCDP counts it once
+        assert abs(float(mu**2 / Guarantee(odds).epsilon_upper() ** 2) - 1.5708) < 0.01
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -128,6 +213,11 @@ def test_composition_adds_squares_like_one_larger_gaussian() -> None:
         lambda: gaussian.mu_squared(sensitivity=Fraction(1), sigma_squared=Fraction(0)),
         lambda: gaussian.sigma_analytic(epsilon=Fraction(1), delta=Fraction(0), sensitivity=Fraction(1)),
         lambda: gaussian.trade_off_lower(mu_squared=Fraction(1), false_alarm=Fraction(0)),
+        lambda: gaussian.pure_mu_upper(Guarantee(Fraction(2), Fraction(1, 9))),
+        lambda: gaussian.discrete_mu_squared(sensitivity_squared=1, sigma_squared=Fraction(4)),
+        lambda: gaussian.discrete_closeness_upper(cells=-1),
+        lambda: gaussian.discrete_delta_upper(mu_squared=Fraction(1), epsilon=Fraction(1), closeness=Fraction(9)),
+        lambda: gaussian.discrete_least_mu_lower(Fraction(0)),
     ],
 )
 def test_refusals(call: Callable[[], object]) -> None:
