@@ -118,7 +118,7 @@ def test_neighbours_get_the_same_statement_plan_price_and_number_of_draws(
 
     def counting(law: object, values: object, **terms: object) -> object:
         counted.append(len(values))  # type: ignore[arg-type]
-        return add_noise(law, values, **terms)  # type: ignore[arg-type]
+        return add_noise(law, values, **terms)
 
     monkeypatch.setattr(release_module, "add_noise", counting)
     compared = 0
