@@ -224,3 +224,4 @@ def test_refusals() -> None:
     assert _code(lambda: above_threshold_for(epsilon=Fraction(0), sensitivity=1, threshold=0)) == "loss-invalid"
     assert _code(lambda: above_threshold_for(epsilon=ONE, sensitivity=0, threshold=0)) == "sensitivity-invalid"
     assert _code(lambda: SparseVector(TWICE, 20).law((0,) * 40, decay=HALF)) == "law-unavailable"
+    assert _code(lambda: above_threshold_for(epsilon=Fraction(1, 10**400), sensitivity=1, threshold=0)) == "scale-invalid"

@@ -162,3 +162,4 @@ def test_refusals() -> None:
     assert _code(lambda: gaussian_sigma(epsilon=half, delta=Fraction(0), sensitivity=1)) == "calibration-invalid"
     assert _code(lambda: gaussian_sigma(epsilon=half, delta=Fraction(1), sensitivity=1)) == "calibration-invalid"
     assert _code(lambda: gaussian_sigma(epsilon=half, delta=Fraction(1, 10**9), sensitivity=int(SCALE_MAX))) == "scale-invalid"
+    assert _code(lambda: gaussian_sigma_classic(epsilon=Fraction(1, 10**400), delta=half, sensitivity=1)) == "scale-invalid"
