@@ -50,6 +50,9 @@ _PLAIN: dict[type[exp.Expr], tuple[TokenType, ...]] = {
     exp.GT: (TokenType.GT,),
     exp.GTE: (TokenType.GTE,),
     exp.DPipe: (TokenType.DPIPE,),
+    exp.With: (TokenType.WITH,),
+    exp.Exists: (TokenType.EXISTS,),
+    exp.Rollup: (TokenType.ROLLUP,),
 }
 """Words that every node of a class calls for."""
 
@@ -88,6 +91,8 @@ def _join(node: exp.Expr) -> Counts:
     return {
         TokenType.JOIN: 1,
         TokenType.LEFT: int(side == "LEFT"),
+        TokenType.RIGHT: int(side == "RIGHT"),
+        TokenType.FULL: int(side == "FULL"),
         TokenType.INNER: int(kind == "INNER"),
         TokenType.OUTER: int(kind == "OUTER"),
         TokenType.ON: int(is_set(node.args.get("on"))),
@@ -106,6 +111,8 @@ _COUNTED: dict[type[exp.Expr], Callable[[exp.Expr], Counts]] = {
     exp.ILike: _like(TokenType.ILIKE),
     exp.Join: _join,
     exp.Mod: _modulo,
+    exp.Union: lambda node: {TokenType.UNION: 1, TokenType.ALL: int(node.args.get("distinct") is False)},
+    exp.Window: lambda node: {TokenType.OVER: 1, TokenType.PARTITION_BY: int(is_set(node.args.get("partition_by")))},
     exp.Ordered: lambda node: {TokenType.DESC: int(is_set(node.args.get("desc")))},
     exp.Boolean: lambda node: {TokenType.TRUE if node.args.get("this") else TokenType.FALSE: 1},
     exp.DataType: lambda _: {TokenType.DATE: 1},
@@ -116,7 +123,8 @@ _COUNTABLE = frozenset(
     {word for words in _PLAIN.values() for word in words}
     | {TokenType.CASE, TokenType.END, TokenType.ELSE, TokenType.WHEN, TokenType.THEN, TokenType.LIKE, TokenType.ILIKE, TokenType.JOIN}
     | {TokenType.LEFT, TokenType.INNER, TokenType.OUTER, TokenType.ON, TokenType.USING, TokenType.MOD, TokenType.DESC}
-    | {TokenType.TRUE, TokenType.FALSE, TokenType.DATE}
+    | {TokenType.TRUE, TokenType.FALSE, TokenType.DATE, TokenType.UNION, TokenType.ALL, TokenType.OVER, TokenType.PARTITION_BY}
+    | {TokenType.RIGHT, TokenType.FULL}
 )
 
 

@@ -18,7 +18,8 @@ from lapwing.sql.refusals import span_of
 _LINE = re.compile(r"[^\r\n]*")
 _COMMENT_MARK = re.compile(r"/\*|\*/")
 _STRUCTURE_WORDS = """
-SELECT FROM WHERE GROUP_BY HAVING ORDER_BY LIMIT OFFSET JOIN INNER LEFT OUTER ON USING ALIAS DISTINCT FILTER
+SELECT FROM WHERE GROUP_BY HAVING ORDER_BY LIMIT OFFSET JOIN INNER LEFT RIGHT FULL OUTER ON USING ALIAS DISTINCT FILTER
+WITH UNION ALL EXISTS OVER PARTITION_BY ROLLUP
 AND OR NOT IN BETWEEN IS NULL TRUE FALSE LIKE ILIKE ESCAPE CASE WHEN THEN ELSE END ASC DESC
 COMMA DOT L_PAREN R_PAREN PLUS DASH STAR SLASH DIV MOD EQ NEQ LT LTE GT GTE DCOLON DPIPE SEMICOLON
 DOUBLE FLOAT DATE TIMESTAMP TIMESTAMPNTZ INT BIGINT SMALLINT TINYINT TEXT VARCHAR
@@ -235,19 +236,24 @@ def _check_lists(source: Source) -> None:
 def _check_brackets(source: Source, levels_max: int) -> None:
     """Refuse what the parser would read over: brackets that do not match, clauses out of order; and nesting too deep for it."""
     opened: list[Token] = []
-    clause = 0
+    clauses = [0]
     for token in source.tokens:
-        if not opened and token.token_type in _CLAUSES:
-            if _CLAUSES[token.token_type] < clause:
+        kind = token.token_type
+        if kind is TokenType.SELECT:
+            clauses[-1] = 0
+        elif kind in _CLAUSES:
+            if _CLAUSES[kind] < clauses[-1]:
                 raise source.refuse_token("sql-syntax", "this clause comes too late", token)
-            clause = _CLAUSES[token.token_type]
-        if token.token_type in _BRACKETS:
+            clauses[-1] = _CLAUSES[kind]
+        if kind in _BRACKETS:
             opened.append(token)
+            clauses.append(0)
             if len(opened) > levels_max + 1:
                 raise source.refuse_token("expression-too-deep", f"nested deeper than {levels_max} levels", token)
-        elif token.token_type in _BRACKETS.values():
-            if not opened or _BRACKETS[opened.pop().token_type] is not token.token_type:
+        elif kind in _BRACKETS.values():
+            if not opened or _BRACKETS[opened.pop().token_type] is not kind:
                 raise source.refuse_token("sql-syntax", "this closes nothing", token)
+            clauses.pop()
     if opened:
         raise source.refuse_token("sql-syntax", "this is never closed", opened[-1])
 
