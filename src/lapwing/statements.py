@@ -151,3 +151,9 @@ class Statement:
     post: PostProcess
     spans: tuple[tuple[str, Span], ...] = ()
     """Where named parts stand in the text, for messages: q0.k0, q0.a0 and so on."""
+
+    @property
+    def private(self) -> PrivateQuery:
+        """The private query of a statement that has one."""
+        (query,) = self.privates
+        return query

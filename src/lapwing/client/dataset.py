@@ -71,10 +71,12 @@ class DataSet:
         statement, planned = self._plan(sql, epsilon)
         sure = self._confidence(confidence)
         budget = self.curator.declaration.budget()
-        if planned.certified is None:
+        if planned.measured is None:
             assembled = assemble(planned, None, statement.post, confidence=sure)
             notes: tuple[str, ...] = ("answered from declarations alone: free",)
-            return Answer(assembled.table, assembled.intervals, float(sure), CostView.of(Cost.zero(), budget, free=True), self.budget, notes)
+            return Answer(
+                assembled.table, assembled.intervals, float(sure), CostView.of(Cost.zero(), budget, free=True), self.budget, notes
+            )
         released, free = self.curator.answer(planned.certified.plan, summary=sql, analyst=analyst, request_id=request_id)
         assembled = assemble(planned, released, statement.post, confidence=sure)
         notes = notes_of(planned, released, assembled, unit=self.curator.declaration.dataset.unit)

@@ -43,7 +43,7 @@ def explanation(statement: Statement, planned: Planned, curator: Curator, *, con
     balance, unit = curator.balance(), curator.declaration.dataset.unit
     facts = planned.facts
     protects = ("protects", f"one {unit}; {facts.neighbours.value} neighbours; version {facts.version}")
-    certified = planned.certified
+    certified = planned.measured
     if certified is None:
         nothing = CostView.of(Cost.zero(), balance.budget, free=True)
         values: dict[str, Any] = {"cost": {**nothing.to_dict(), "loss": 0.0}, "share_of_budget": 0.0, "affordable": True, "parts": []}
@@ -80,7 +80,7 @@ def _explained(
     statement: Statement, number: int, part: Part, planned: Planned, unit: str, confidence: Fraction
 ) -> tuple[list[tuple[str, str]], dict[str, Any]]:
     """Lines and values of one private query."""
-    if part.number is None or planned.certified is None:
+    if part.number is None or planned.measured is None:
         return [("groups", f"{len(part.groups or ()):,} from declarations; nothing is measured")], {}
     query = planned.certified.queries[part.number]
     lines = [("groups", _groups(query)), ("bounding", _bounding(part, query, unit))]

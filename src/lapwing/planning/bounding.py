@@ -94,7 +94,7 @@ def choose(situation: Situation) -> Choice:
         return full  # nothing is gained by leaving out a row
     if situation.distinct:
         return _ranked(situation, min(float(situation.rows_per_unit_max), DISTINCT_ROWS))
-    ranked = _best(situation, (_ranked(situation, limit) for limit in _limits(situation.rows_per_unit_max, whole=True)))
+    ranked = best_ranked(situation)
     after = _after_filter(situation)
     if after is None:
         return ranked
@@ -102,6 +102,11 @@ def choose(situation: Situation) -> Choice:
     worth = WORTH_A_SHUFFLE if situation.kept > SELECTIVE else 1.0
     better = after.weighed(situation) < worth * ranked.weighed(situation)
     return after if better and not nothing_to_gain else ranked
+
+
+def best_ranked(situation: Situation) -> Choice:
+    """The best limit on rows before the filter."""
+    return _best(situation, (_ranked(situation, limit) for limit in _limits(situation.rows_per_unit_max, whole=True)))
 
 
 def _best(situation: Situation, choices: Iterable[Choice]) -> Choice:

@@ -41,7 +41,7 @@ from lapwing.kernel.ir import (
 )
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, law_for
 from lapwing.kernel.stability import Shape, domain_of, shape_of
-from lapwing.planning.bounding import Choice, Situation, choose, groups_for
+from lapwing.planning.bounding import Choice, Situation, best_ranked, choose, groups_for
 from lapwing.planning.contributions import Contributions, assumed
 from lapwing.planning.groups import Evaluate, known_groups
 from lapwing.planning.measures import Averaged, Measured, Recipe, measured
@@ -81,14 +81,31 @@ class Part:
     choice: Choice
     kept: float
 
+    @property
+    def known(self) -> bool:
+        """Whether its groups are known beforehand."""
+        return self.groups is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Planned:
     """All parts of a statement, and the certified plan that measures them; None where nothing is measured, which is free."""
 
-    certified: Certified | None
+    measured: Certified | None
     parts: tuple[Part, ...]
     facts: Facts
+
+    @property
+    def certified(self) -> Certified:
+        """The certified plan of a statement that measures something."""
+        assert self.measured is not None
+        return self.measured
+
+    @property
+    def only(self) -> Part:
+        """The part of a statement that has one."""
+        (part,) = self.parts
+        return part
 
     def columns(self, part: Part) -> Mapping[str, Domain]:
         """The columns that a part's keys are written over."""
@@ -122,11 +139,39 @@ def plan_statement(
         if draft.vectors == 0:
             parts.append(Part(draft.query, None, draft.found, (), choice, situation.kept))
             continue
-        drafted = _draft(draft.query, draft.shape, draft.wanted, choice, draft.found, Price(price.loss, delta), limits, facts)
+        choice, query = _fitting(draft, situation, choice, Price(price.loss, delta), share, limits, facts)
         parts.append(Part(draft.query, len(measured_queries), draft.found, draft.wanted.recipes, choice, situation.kept))
-        measured_queries.append(_with_noise(drafted, facts, share))
+        measured_queries.append(query)
     certified = certify(Plan(tuple(measured_queries)), facts) if measured_queries else None
     return Planned(certified, tuple(parts), facts)
+
+
+def plan_query(
+    query: PrivateQuery,
+    facts: Facts,
+    price: Price,
+    *,
+    contributions: Mapping[str, Contributions],
+    units: int | None,
+    limits: Limits,
+    evaluate: Evaluate,
+) -> Planned:
+    """The plan of a statement that is one private query."""
+    return plan_statement((query,), facts, price, contributions=contributions, units=units, limits=limits, evaluate=evaluate)
+
+
+def _fitting(
+    draft: _Draft, situation: Situation, choice: Choice, price: Price, share: Fraction, limits: Limits, facts: Facts
+) -> tuple[Choice, Query]:
+    """The query with this choice of bounds or, where its finer grid would not fit the integers, with a limit on rows."""
+    for candidate in (choice, best_ranked(situation)):
+        drafted = _draft(draft.query, draft.shape, draft.wanted, candidate, draft.found, price, limits, facts)
+        try:
+            return candidate, _with_noise(drafted, facts, share)
+        except Refused as error:
+            if error.code != "range-too-wide" or candidate.kind == "ranked":
+                raise
+    raise AssertionError("unreachable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +253,7 @@ def _draft(
         Vector(name, measure, _placeholder(price), _bound(measure, bounding, choice, wanted, name))
         for name, measure in wanted.measures.items()
     )
-    groups = (
-        DiscoveredGroups(_placeholder(price), price.delta, limits.groups_max) if found is None else KnownGroups(found)
-    )
+    groups = DiscoveredGroups(_placeholder(price), price.delta, limits.groups_max) if found is None else KnownGroups(found)
     return Query(source, query.keys, groups, bounding, vectors)
 
 

@@ -35,6 +35,4 @@ def bind(
     # sqlglot takes a third of a second to import, and only binding needs it.
     from lapwing.sql.statement import bind_statement
 
-    return bind_statement(
-        text, facts, settings=settings, unit_columns=unit_columns, references=references or {}, dialect=dialect
-    )
+    return bind_statement(text, facts, settings=settings, unit_columns=unit_columns, references=references or {}, dialect=dialect)

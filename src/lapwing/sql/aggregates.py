@@ -50,7 +50,7 @@ class Aggregates:
 
     def _bind(self, node: exp.Expr, where: Typed | None, whole: exp.Expr) -> int:
         token = self.session.source.name_token(node)
-        if type(node) not in KNOWN or token is None or token.text.upper() not in _NAMES[type(node)]:
+        if type(node) not in KNOWN or (token is not None and token.text.upper() not in _NAMES[type(node)]):
             name = self.session.source.called_name(node).upper()
             message = f"the aggregate {name} is not supported yet" if name else "this aggregate is not supported yet"
             raise self.session.refuse("aggregate-unsupported", message, node=node, hint="COUNT, COUNT_IF, SUM and AVG are")
@@ -114,6 +114,8 @@ class Aggregates:
             present = self._present(values[0], unit)
             return Aggregate(AggregateKind.COUNT_UNITS, None, self._both(node, where, present).expression)
         value, where = self._value(values[0], where)
+        if isinstance(value.expression, Column) and value.expression.name in self.scalars.scope.units:
+            return Aggregate(AggregateKind.COUNT_UNITS, None, _of(where))
         if value.kind is Kind.REAL:
             hint = "round it to an integer first, or count its bins"
             raise self.session.refuse("distinct-unsupported", "distinct real numbers are not counted", node=node, hint=hint)
@@ -137,7 +139,9 @@ class Aggregates:
         scope = self.scalars.scope
         if unit in scope.virtual:
             hint = "use JOIN, or test another column of the subquery for NULL"
-            raise self.session.refuse("join-unsupported", "the unit of the joined side is not known where there is none", node=node, hint=hint)
+            raise self.session.refuse(
+                "join-unsupported", "the unit of the joined side is not known where there is none", node=node, hint=hint
+            )
         scope.used.add(unit)
         typed = Typed(Column(unit), scope.columns[unit], node)
         return self.scalars.call(node, Function.NOT, self.scalars.call(node, Function.IS_NULL, typed))

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from lapwing.sql.reader import is_set
-from lapwing.sql.source import Source, positions, untraced
+from lapwing.sql.source import UNPLACED, Source, positions, untraced
 
 Counts = dict[TokenType, int]
 
@@ -145,10 +145,24 @@ def take_census(source: Source, tree: exp.Expr) -> None:
     for kind, missing in wanted.items():
         if missing > 0:
             raise source.refuse("sql-syntax", f"a word is missing: {kind.name.replace('_', ' ')}")
-    _check_names(source, traced)
+    _check_unplaced(source, tree, traced)
+    _check_names(source, traced, named=sum(isinstance(node, exp.CTE) for node in tree.walk()))
     for node in tree.walk():
         if isinstance(node, exp.Identifier) and node.arg_key in ("alias", "this") and isinstance(node.parent, exp.Alias | exp.TableAlias):
             _check_alias(source, node)
+
+
+def _check_unplaced(source: Source, tree: exp.Expr, traced: frozenset[int]) -> None:
+    """Names without a position stand as often as there are nodes without one."""
+    for word, kind in UNPLACED.items():
+        nodes = sum(type(node) is kind and node.meta.get("start") is None for node in tree.walk())
+        for token in source.tokens:
+            if token.text.upper() == word and token.start not in traced:
+                nodes -= 1
+                if nodes < 0:
+                    raise source.refuse_token("sql-syntax", "this word has no meaning here", token)
+        if nodes:
+            raise source.refuse("sql-syntax", f"a word is missing: {word}")
 
 
 def _structure(source: Source, traced: frozenset[int]) -> Iterator[tuple[TokenType, Token]]:
@@ -159,10 +173,13 @@ def _structure(source: Source, traced: frozenset[int]) -> Iterator[tuple[TokenTy
             yield kind, token
 
 
-def _check_names(source: Source, traced: frozenset[int]) -> None:
-    """AS stands between something and a name or type."""
+def _check_names(source: Source, traced: frozenset[int], *, named: int) -> None:
+    """AS stands between something and a name or type; or, as often as WITH gives a name, between that and its subquery."""
     for token, after in zip(source.tokens, (*source.tokens[1:], None), strict=True):
         if token.token_type is TokenType.ALIAS and token.start not in traced:
+            if after is not None and after.token_type is TokenType.L_PAREN and named:
+                named -= 1
+                continue
             if after is None or not (after.start in traced or after.token_type in _TYPES):
                 raise source.refuse_token("sql-syntax", "a name is missing after this", token)
 

@@ -17,8 +17,8 @@ from lapwing.sql.scope import Origin, Rows
 class Known:
     """The catalogue as far as binding needs it.
 
-    ``unit_columns`` names each table's own column that holds the unit, where there is one. ``references`` are declared keys: from a column to
-    the column of another protected table that it refers to on the way to the unit.
+    ``unit_columns`` names each table's own column that holds the unit, where there is one. ``references`` are declared keys: from a column
+    to the column of another protected table that it refers to on the way to the unit.
     """
 
     facts: Facts

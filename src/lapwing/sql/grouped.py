@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from lapwing.errors import Refused
 from lapwing.kernel.domains import Kind
@@ -15,6 +16,7 @@ from lapwing.sql.joins import columns_of
 from lapwing.sql.post import Outputs, Value
 from lapwing.sql.reader import Reader
 from lapwing.sql.scalars import Scalars, Typed, column, column_name, unsupported
+from lapwing.sql.source import Source
 from lapwing.statements import KeyOutput, LinearOutput, Noisy
 
 
@@ -77,9 +79,12 @@ class GroupedLeaves:
         return unsupported(outputs.session, node)
 
 
-def group_nodes(reader: Reader) -> tuple[exp.Expr, ...]:
+def group_nodes(reader: Reader, source: Source) -> tuple[exp.Expr, ...]:
     """The expressions of GROUP BY."""
-    reader.require_absent("rollup", "cube", "grouping_sets", "all")
+    if reader.flag("all"):
+        word = next((token for token in source.tokens if token.token_type is TokenType.ALL), source.tokens[0])
+        raise source.refuse_token("groups-unsupported", "GROUP BY ALL is not supported", word, hint="list the columns")
+    reader.require_absent("rollup", "cube", "grouping_sets")
     return reader.many("expressions")
 
 

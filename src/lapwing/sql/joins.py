@@ -1,4 +1,4 @@
-"""Joins of rows: to public tables on their key, and to other rows of the same unit. Anything else would let one unit touch another's rows."""
+"""Joins of rows: to public tables on their key, and to other rows of the same unit; else one unit would touch another's rows."""
 
 from __future__ import annotations
 
@@ -123,13 +123,15 @@ class Joins:
         relation = self._right_conditions(rows.relation, right, others, kind)
         names = self._adopt(scope, rows, called.name, kind)
         used = {column for _, column in links.on}
-        scope.joins.append(UnitPending(relation, tuple(links.on), kind, tuple((names[c], c) for c in rows.columns if c not in rows.virtual)))
+        scope.joins.append(
+            UnitPending(relation, tuple(links.on), kind, tuple((names[c], c) for c in rows.columns if c not in rows.virtual))
+        )
         scope.used |= {left for left, _ in links.on}
         assert used <= set(rows.columns)
         return [scalars.condition(node, "a condition of ON") for node in others]
 
     def _right_conditions(self, relation: Relation, right: Scope, others: list[exp.Expr], kind: JoinKind) -> Relation:
-        """For a LEFT JOIN, conditions on the right side alone are applied there; all conditions of ON decide what is joined, not what is kept."""
+        """For a LEFT JOIN, conditions on the right side alone are applied there: ON decides what is joined, not what is kept."""
         if kind is not JoinKind.LEFT or not others:
             return relation
         scalars = Scalars(self.session, right, self.handlers)
@@ -184,7 +186,7 @@ class Links:
             return False
         sides = [self._side(child) for child in (node.this, node.expression)]
         for (left, _), (_, right) in (sides, sides[::-1]):
-            if left is not None and right is not None:
+            if left is not None and right is not None and self._joinable(left, right):
                 with self.session.reading(node) as reader:
                     for name in ("this", "expression"):
                         with self.session.reading(reader.node_of(name)) as child:
@@ -212,12 +214,18 @@ class Links:
             raise self.session.refuse("join-private", NOT_ALONG_UNIT, node=node, hint="join on the unit of both sides")
         if self.known.along_key(self.left.origins.get(left), self.right.origins.get(right)):
             self.by_unit = True
-        a, b = self.left.columns[left], self.right.columns[right]
-        texts = isinstance(a, KeyDomain) and isinstance(b, KeyDomain) and a.text != b.text
-        if kind_of(a) is not kind_of(b) or isinstance(a, RealDomain) or texts:
-            message = f"a {kind_of(a).value} and a {kind_of(b).value} cannot be joined"
-            raise self.session.refuse("type-mismatch", message, node=node, hint="real numbers are never joined on" if kind_of(a) is kind_of(b) else "")
+        if not self._joinable(left, right):
+            raise self.session.refuse(
+                "type-mismatch", "these columns cannot be joined on", node=node, hint="join on identifiers, dates or text"
+            )
         self.on.append((left, right))
+
+    def _joinable(self, left: str, right: str) -> bool:
+        """Whether equality of two columns is one the kernel joins on; another one is a condition like any other."""
+        a, b = self.left.columns[left], self.right.columns[right]
+        if isinstance(a, KeyDomain) and isinstance(b, KeyDomain):
+            return a.text == b.text
+        return kind_of(a) is kind_of(b) and not isinstance(a, RealDomain)
 
     def require(self, node: exp.Expr) -> None:
         """Refuse rows that are not held together by their unit."""

@@ -76,7 +76,9 @@ class NoisyLeaves:
             return outputs.aliases[name.lower()]
         if len(found) != 1:
             code, what = ("ambiguous-column", "several subqueries have") if found else ("unknown-column", "there is here no")
-            raise outputs.session.refuse(code, f"{what} a column {name!r}" if found else f"there is no column {name!r} here", node=reader.node)
+            raise outputs.session.refuse(
+                code, f"{what} a column {name!r}" if found else f"there is no column {name!r} here", node=reader.node
+            )
         sql, known = found[0]
         # Rows of a nested SELECT are not the groups of one private query any more, so keys are not numbered here.
         form = algebra.COMPUTED if isinstance(known.form, KeyOutput) else known.form

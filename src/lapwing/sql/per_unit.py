@@ -142,4 +142,3 @@ def _where(value: Typed, kept: Typed | None) -> Expression:
     if kept is None:
         return value.expression
     return Case(((kept.expression, value.expression),), Literal(None, kind_of(value.domain)))
-

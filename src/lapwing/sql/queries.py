@@ -1,7 +1,8 @@
-"""Binds any query of a statement: rows of units, or an answer. What is private and what is post-processing is decided here, SELECT by SELECT.
+"""Binds any query of a statement: rows of units, or an answer. What is private and what post-processing is decided SELECT by SELECT.
 
-A SELECT over protected tables without aggregates, or grouped by the unit, gives *rows*: unit-local relations that only another SELECT may use. With
-aggregates it gives an *answer*: one private query, and from there on post-processing. A SELECT over answers is post-processing as a whole.
+A SELECT over protected tables without aggregates, or grouped by the unit, gives *rows*: unit-local relations that only another SELECT may
+use. With aggregates it gives an *answer*: one private query, and from there on post-processing. A SELECT over answers is post-processing
+as a whole.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from lapwing.errors import Refused, Span
+from lapwing.errors import Span
 from lapwing.kernel.expressions import Column
-from lapwing.kernel.ir import Filter, Project, Relation, Union
-from lapwing.kernel.stability import shape_of
-from lapwing.sql import algebra, disjoint
+from lapwing.kernel.ir import Filter, Relation
+from lapwing.sql import algebra
 from lapwing.sql.aggregates import Aggregates
-from lapwing.sql.environment import Environment, Known, Named, NoisyField, NoisyItem, PublicItem
+from lapwing.sql.answers import Answered, named_rows
+from lapwing.sql.environment import Environment, Known, Named, NoisyItem, PublicItem
 from lapwing.sql.grouped import GroupedLeaves, group_nodes, keys_of, meant
 from lapwing.sql.items import SelectItem, distinct_names, order_by, row_count, select_item
 from lapwing.sql.joins import Joins, conjuncts
@@ -30,24 +31,9 @@ from lapwing.sql.scalars import Handler, Scalars, Typed, column_name, identifier
 from lapwing.sql.scope import Rows, Scope
 from lapwing.sql.subqueries import Subqueries, filtered
 from lapwing.sql.tables import Called, Tables
+from lapwing.sql.unions import union_of_answers, union_of_rows
 from lapwing.sql.windows import window
 from lapwing.statements import Output, PostProcess, PrivateQuery
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A SELECT that is an answer: its post-processing, with what is known of each column."""
-
-    post: PostProcess
-    values: tuple[Value, ...]
-
-    @property
-    def item(self) -> NoisyItem:
-        """The answer as something another SELECT can stand over. Columns are named c0, c1, .."""
-        fields: dict[str, NoisyField] = {}
-        for number, (output, value) in enumerate(zip(self.post.outputs, self.values, strict=True)):
-            fields.setdefault(output.name.lower(), NoisyField(f"c{number}", value.kind, algebra.COMPUTED))
-        return NoisyItem(self.post.sql(numbered=False), fields)
 
 
 @dataclass(slots=True)
@@ -169,11 +155,16 @@ class Queries:
             if type(group) is not exp.Group:
                 raise unsupported(self.session, group)
             with self.session.reading(group) as clause:
-                nodes = group_nodes(clause)
+                nodes = group_nodes(clause, self.session.source)
         if nodes and self._is_unit(scalars, nodes, items):
             return self._per_unit(reader, scalars, conditions, items)
         distinct = reader.optional("distinct")
-        if group is None and distinct is None and not any(_aggregates(item.node) for item in items) and reader.node.args.get("having") is None:
+        if (
+            group is None
+            and distinct is None
+            and not any(_aggregates(item.node) for item in items)
+            and reader.node.args.get("having") is None
+        ):
             return self._rows(reader, scalars, conditions, items)
         return self._grouped(reader, environment, scalars, conditions, items, nodes, distinct)
 
@@ -208,7 +199,7 @@ class Queries:
         self._plain(reader)
         outputs = self._row_items(scalars, items)
         label = "_".join(item.name for item in scalars.scope.items if item.name) or "rows"
-        return _named_rows(filtered(scalars, conditions), label, outputs, scalars.scope)
+        return named_rows(filtered(scalars, conditions), label, outputs, scalars.scope)
 
     def _row_items(self, scalars: Scalars, items: list[SelectItem]) -> list[tuple[str, Typed]]:
         outputs: list[tuple[str, Typed]] = []
@@ -246,7 +237,7 @@ class Queries:
         relation: Relation = aggregates.relation()
         if condition is not None:
             relation = Filter(relation, condition.expression)
-        return _named_rows(relation, "per_unit", outputs, outer.scope)
+        return named_rows(relation, "per_unit", outputs, outer.scope)
 
     # -- answers ----------------------------------------------------------------------------------------------------------------------
 
@@ -356,7 +347,7 @@ class Queries:
         keys: list[str] = []
         if group is not None:
             with self.session.reading(group) as clause:
-                keys = [outputs.bind(self._noisy_key(scope, node, items)).total_sql for node in group_nodes(clause)]
+                keys = [outputs.bind(self._noisy_key(scope, node, items)).total_sql for node in group_nodes(clause, self.session.source)]
         if distinct is not None:
             self._read_distinct(distinct)
         values = [outputs.bind(item.node) for item in items]
@@ -393,85 +384,14 @@ class Queries:
         if reader.flag("distinct"):
             message = "UNION removes equal rows, whoever they belong to"
             raise self.session.refuse("union-unsupported", message, node=reader.node, hint="use UNION ALL")
-        nodes = [reader.node_of("this"), reader.node_of("expression")]
-        parts = [self.bind(node, environment) for node in nodes]
+        parts = [self.bind(node, environment) for node in (reader.node_of("this"), reader.node_of("expression"))]
         reader.require_absent("order", "limit", "offset", "by_name", "side", "kind", "on")
-        if all(isinstance(part, Rows) for part in parts):
-            return self._union_rows([part for part in parts if isinstance(part, Rows)], reader.node)
-        if all(isinstance(part, Answered) for part in parts):
-            return self._union_answers([part for part in parts if isinstance(part, Answered)], reader.node)
-        raise self.session.refuse("union-unsupported", "rows and answers cannot be put together", node=reader.node)
-
-    def _union_rows(self, parts: list[Rows], node: exp.Expr) -> Rows:
-        first = parts[0]
-        if any(len(part.names) != len(first.names) for part in parts):
-            raise self.session.refuse("union-columns", "both parts of UNION ALL need the same number of columns", node=node)
-        sources, virtual = [], set()
-        made = [f"x{i}" for i in range(len(first.names))]
-        for part in parts:
-            virtual |= {name for name, column in zip(made, part.names.values(), strict=True) if column in part.virtual}
-        for part in parts:
-            listed = [(name, Column(column)) for name, column in zip(made, part.names.values(), strict=True) if name not in virtual]
-            sources.append(Project(part.relation, tuple(listed)))
-        relation = Union(tuple(sources))
-        try:
-            columns = dict(shape_of(relation, self.known.facts).columns)
-        except Refused as error:
-            error.span = error.span or self.session.source.span(node)
-            raise
-        units = {name for i, name in enumerate(made) if all([*part.names.values()][i] in part.units for part in parts)}
-        domains = {name: columns.get(name, first.columns[[*first.names.values()][i]]) for i, name in enumerate(made)}
-        return Rows(relation, "union", domains, dict(zip(first.names, made, strict=True)), {}, frozenset(units), frozenset(virtual))
-
-    def _union_answers(self, parts: list[Answered], node: exp.Expr) -> Answered:
-        first = parts[0]
-        for part in parts[1:]:
-            if [value.kind for value in part.values] != [value.kind for value in first.values]:
-                raise self.session.refuse("union-columns", "both parts of UNION ALL need the same columns", node=node)
-        merged = self._one_vector(parts)
-        if merged is not None:
-            return merged
-        source = " UNION ALL ".join(f"({part.post.sql(numbered=False)})" for part in parts)
-        outputs = tuple(Output(o.name, f"u.c{i}", algebra.COMPUTED) for i, o in enumerate(first.post.outputs))
-        values = tuple(Value(f"u.c{i}", value.kind, algebra.COMPUTED, value.node) for i, value in enumerate(first.values))
-        return Answered(PostProcess(outputs, source=f"({source}) AS u", rows_of=None), values)
-
-    def _one_vector(self, parts: list[Answered]) -> Answered | None:
-        """Branches over one relation that exclude one another are one vector with one bound: charged once, not once each."""
-        numbers = [part.post.rows_of for part in parts]
-        if any(number is None or number != len(self.privates) - len(parts) + i for i, number in enumerate(numbers)):
-            return None
-        queries = [self.privates[number] for number in numbers if number is not None]
-        found = disjoint.merged([query for query in queries if query is not None])
-        if found is None or not all(_same_but_query(parts[0], part) for part in parts[1:]):
-            return None
-        assert numbers[0] is not None
-        del self.privates[numbers[0] :]
-        self.privates.append(found)
-        post = parts[0].post
-        return Answered(PostProcess(post.outputs, source=post.source, rows_of=post.rows_of, order_by=(f"q{numbers[0]}.k0 ASC",)), parts[0].values)
-
-
-def _named_rows(source: Relation, label: str, outputs: list[tuple[str, Typed]], scope: Scope) -> Rows:
-    """Rows with the columns that a SELECT lists. Where it computes something, they are projected; plain columns keep their names."""
-    plain = {name: typed.expression.name for name, typed in outputs if isinstance(typed.expression, Column)}
-    if len(plain) == len(outputs):
-        columns = {column: scope.columns[column] for column in plain.values()}
-        origins = {column: scope.origins[column] for column in columns if column in scope.origins}
-        kept = set(columns)
-        return Rows(source, label, columns, plain, origins, frozenset(scope.units & kept), frozenset(scope.virtual & kept))
-    names = {name: f"x{i}" for i, (name, _) in enumerate(outputs)}
-    virtual = frozenset(names[name] for name, column in plain.items() if column in scope.virtual)
-    listed = tuple((names[name], typed.expression) for name, typed in outputs if names[name] not in virtual)
-    return Rows(
-        relation=Project(source, listed),
-        label=label,
-        columns={names[name]: typed.domain for name, typed in outputs},
-        names=names,
-        origins={names[name]: scope.origins[column] for name, column in plain.items() if column in scope.origins},
-        units=frozenset(names[name] for name, column in plain.items() if column in scope.units),
-        virtual=virtual,
-    )
+        rows, answers = [part for part in parts if isinstance(part, Rows)], [part for part in parts if isinstance(part, Answered)]
+        if rows and answers:
+            raise self.session.refuse("union-unsupported", "rows and answers cannot be put together", node=reader.node)
+        if rows:
+            return union_of_rows(self.session, self.known.facts, rows, reader.node)
+        return union_of_answers(self.session, self.privates, answers, reader.node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -487,7 +407,9 @@ class _Scalar:
             reader.require_absent("alias")
             found = self.queries.bind(reader.node_of("this"), self.environment)
         if not isinstance(found, Answered):
-            raise session.refuse("rows-not-aggregates", "this subquery asks for rows", node=node, hint="ask for an aggregate such as COUNT(*)")
+            raise session.refuse(
+                "rows-not-aggregates", "this subquery asks for rows", node=node, hint="ask for an aggregate such as COUNT(*)"
+            )
         if len(found.values) != 1:
             raise session.refuse("sql-unsupported", "a subquery that stands for a value selects one column", node=node)
         value, post = found.values[0], found.post
@@ -499,14 +421,6 @@ class _Scalar:
             message = "a subquery that stands for a value must have one row"
             raise session.refuse("sql-unsupported", message, node=node, hint="leave GROUP BY and HAVING out of it")
         return Value(f"({post.sql(numbered=False)})", value.kind, value.form, node)
-
-
-def _same_but_query(first: Answered, other: Answered) -> bool:
-    """Whether two answers do the same with the same columns of their own query, and nothing else."""
-    a, b = first.post, other.post
-    plain = all(p.where is None and not p.order_by and p.limit is None and not p.offset and not p.distinct for p in (a, b))
-    swapped = [o.sql.replace(f"q{b.rows_of}.", f"q{a.rows_of}.") for o in b.outputs]
-    return plain and [o.sql for o in a.outputs] == swapped
 
 
 def _aggregates(node: exp.Expr) -> bool:

@@ -133,7 +133,9 @@ class Scalars:
 def unsupported(session: Session, node: exp.Expr) -> Refused:
     """The refusal of a node of a class that is not read here."""
     if isinstance(node, exp.Window):
-        return session.refuse("window-unsupported", "window functions are not supported yet", node=node, hint="use GROUP BY and ORDER BY")
+        return session.refuse(
+            "window-unsupported", "window functions work on answers, never on rows", node=node, hint="use GROUP BY, then a window over it"
+        )
     if isinstance(node, exp.WithinGroup):
         return session.refuse("aggregate-unsupported", "ordered aggregates are not supported yet", node=node)
     if isinstance(node, exp.AggFunc | exp.Filter):

@@ -1,7 +1,7 @@
 """What a FROM stands for, and what column names mean in it.
 
-Columns get names that depend on the tables alone, never on the aliases chosen, so that the same question asked with other aliases is the same
-question.
+Columns get names that depend on the tables alone, never on the aliases chosen, so that the same question asked with other aliases is the
+same question.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Origin: TypeAlias = tuple[str, str]
 class Rows:
     """Rows of units: a protected table, or a subquery over some.
 
-    ``names`` are the columns as a statement calls them (in small letters), with their names in the relation. ``units`` are the columns that hold
-    the unit. A unit column may be *virtual*: one row per unit has a unit, but no column for it.
+    ``names`` are the columns as a statement calls them (in small letters), with their names in the relation. ``units`` are the columns that
+    hold the unit. A unit column may be *virtual*: one row per unit has a unit, but no column for it.
     """
 
     relation: Relation

@@ -34,6 +34,16 @@ YEAR QUARTER MONTH WEEK DAY DOW DAYOFWEEK ISODOW HOUR MINUTE
 NOISE = frozenset(_OTHER_WORDS.split())
 """Words the parser keeps in another form than a name: casts, parts of dates, the order of NULLs."""
 
+UNPLACED: dict[str, type[exp.Expr]] = {
+    "MAX": exp.Max,
+    "MIN": exp.Min,
+    "QUANTILE_CONT": exp.PercentileCont,
+    "QUANTILE_DISC": exp.PercentileDisc,
+    "WITHIN": exp.WithinGroup,
+    "GROUP": exp.WithinGroup,
+}
+"""Names of functions for which the parser may keep no position: the census counts them against the nodes that have none."""
+
 _BRACKETS = {
     TokenType.L_PAREN: TokenType.R_PAREN,
     TokenType.L_BRACKET: TokenType.R_BRACKET,
@@ -270,7 +280,8 @@ def untraced(source: Source, tree: exp.Expr) -> Iterator[Token]:
     before: Token | None = None
     for token in source.tokens:
         is_structure = token.token_type in STRUCTURE and token.text.upper() != "DIV"  # // is meant
-        if not (is_structure or token.start in traced or token.text.upper() in NOISE or _is_fraction(before, token)):
+        word = token.text.upper()
+        if not (is_structure or token.start in traced or word in NOISE or word in UNPLACED or _is_fraction(before, token)):
             yield token
         before = token
 

@@ -9,11 +9,12 @@ from sqlglot import exp
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused
 from lapwing.kernel.facts import Facts
+from lapwing.sql.answers import Answered
 from lapwing.sql.census import take_census
 from lapwing.sql.environment import Environment, Known
 from lapwing.sql.handlers import HANDLERS
 from lapwing.sql.parse import deep_recursion, parse
-from lapwing.sql.queries import Answered, Queries
+from lapwing.sql.queries import Queries
 from lapwing.sql.reader import Session
 from lapwing.sql.refusals import span_of
 from lapwing.sql.scope import Origin

@@ -77,7 +77,10 @@ class Subqueries:
         for item in items:
             if type(item) not in (exp.Literal, exp.Star):
                 raise self.session.refuse("sql-unsupported", "write SELECT 1 inside EXISTS", node=item)
-            self.session.read.add(id(item))
+            with self.session.reading(item) as reader:
+                if type(item) is exp.Literal:
+                    reader.word("this")
+                    reader.flag("is_string")
 
     def _correlated(self, scalars: Scalars, reader: Reader, environment: Environment) -> tuple[Relation, Links]:
         inner, rest = self._inner_scope(reader, environment)
@@ -131,7 +134,9 @@ class Subqueries:
         links.equal(left, column, value)
         links.require(reader.node)
         if negated and any(scalars.scope.columns[a].nullable or bound.columns[b].nullable for a, b in links.on):
-            raise self.session.refuse("subquery-unsupported", "NOT IN of something that may be NULL", node=reader.node, hint="use NOT EXISTS")
+            raise self.session.refuse(
+                "subquery-unsupported", "NOT IN of something that may be NULL", node=reader.node, hint="use NOT EXISTS"
+            )
         scalars.scope.used |= {a for a, _ in links.on}
         scalars.scope.joins.append(SemiPending(bound.relation, tuple(links.on), negated))
 
@@ -165,8 +170,9 @@ class Subqueries:
         with self.session.reading(query) as reader:
             reader.optional("from_")
             reader.require_absent("with_", "group", "having", "distinct", "limit", "offset", "order")
-            (item, *more) = reader.many("expressions")
-            if more or type(item) is not exp.Column or item.name.lower() != public.key.lower():
+            items = reader.many("expressions")
+            item = items[0] if items else query
+            if len(items) != 1 or type(item) is not exp.Column or item.name.lower() != public.key.lower():
                 hint = f"select its key, {public.key}"
                 message = f"a subquery on {table!r} selects its key alone"
                 raise self.session.refuse("subquery-unsupported", message, node=item, hint=hint)
