@@ -70,7 +70,8 @@ def _lapwing(
 
     \b
     Exit status: 0 done; 1 internal fault or ledger; 2 wrong usage; 3 refused;
-    4 the budget cannot pay; 5 the owner must act (catalogue, preparation).
+    4 the budget cannot pay; 5 the owner must act (catalogue, preparation);
+    6 an audit refuted a claim.
     """
     context.obj = directory
 
@@ -299,6 +300,47 @@ def reopen(
         curator.store.latest()
         curator.reopen(reason)
         typer.echo("The data set is open.")
+
+
+@app.command(short_help="Try to refute what is claimed, on made-up data.")
+def audit(
+    context: typer.Context,
+    sql: Annotated[
+        list[str] | None, typer.Argument(metavar="[SQL]...", help="Statements to audit; when left out, the count of each protected table.")
+    ] = None,
+    epsilon: Annotated[
+        str, typer.Option(metavar="NUMBER", help="Of each statement. A large one shows more, and the code is the same.")
+    ] = "8",
+    samples: Annotated[int, typer.Option(min=100, max=10_000_000, help="Runs on each of two neighbouring data sets.")] = 20_000,
+    asks: Annotated[int, typer.Option(min=0, max=1_000, help="Answers asked for one by one, ledger and all, on each of them.")] = 50,
+    mechanisms: Annotated[bool, typer.Option("--mechanisms", help="Audit every mechanism of the kernel; needs no catalogue.")] = False,
+    plans: Annotated[bool, typer.Option("--plans", help="Audit every shape of plan; needs no catalogue.")] = False,
+    form: Annotated[Report, typer.Option("--format", help="How to print it.")] = Report.TABLE,
+) -> None:
+    """Try to refute what is claimed: run on neighbouring made-up data sets, and compare. Reads no row of yours, charges nothing.
+
+    Each line gives the claim and the largest value that the runs refute. Ends with 6 if that is above a claim.
+
+    \b
+    Example:
+        lapwing -C clinic audit "SELECT region, AVG(income) FROM patients GROUP BY region"
+        lapwing audit --mechanisms --samples 100000
+    """
+    from lapwing.cli.auditing import audited
+
+    statements = [_statement(text) for text in sql or []]
+    with reported(statements[0] if len(statements) == 1 else ""):
+        status = audited(
+            _catalogue_path(context),
+            statements,
+            epsilon=epsilon,
+            samples=samples,
+            asks=asks,
+            mechanisms=mechanisms,
+            plans=plans,
+            form=form,
+        )
+        raise typer.Exit(status)
 
 
 def _catalogue_path(context: typer.Context) -> Path:

@@ -32,6 +32,8 @@ class ExitStatus(IntEnum):
     """The budget cannot pay; nothing was charged."""
     OWNER = 5
     """The owner must act: the catalogue, a preparation or an incident."""
+    REFUTED = 6
+    """An audit refuted a claim of differential privacy."""
 
 
 def status_of(error: LapwingError) -> ExitStatus:

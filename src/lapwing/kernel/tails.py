@@ -1,4 +1,4 @@
-"""Upper bounds on the tails of the two noise laws, rounded against us.
+"""Bounds on the tails of the two noise laws, rounded against us: upper ones, and for the Gaussian a lower one.
 
 ``laplace_tail_upper(b, t)`` and ``gaussian_tail_upper(sigma, t)`` are never below ``P[Z >= t]``, for every integer ``t``. The discrete
 Laplace has a closed form. The discrete Gaussian is summed in fixed point while sigma is at most ``SUMMED_SCALE_MAX`` (relative error below
@@ -53,6 +53,11 @@ def gaussian_tail_upper(sigma: Fraction, t: int) -> Fraction:
     # beyond 0, so each term is at most its integral over the unit interval before it. The total is at least sigma sqrt(2 pi).
     half = Fraction(1, 2)
     return normal_tail_upper((t - half if t - half >= sigma else t - 1) / sigma)
+
+
+def gaussian_tail_lower(sigma: Fraction, t: int) -> Fraction:
+    """At most ``P[Z >= t]`` for the discrete Gaussian law of parameter sigma, and at least 0."""
+    return _positive_tail_lower(sigma, t) if t >= 1 else max(Fraction(0), 1 - gaussian_tail_upper(sigma, 1 - t))
 
 
 def _positive_tail_lower(sigma: Fraction, t: int) -> Fraction:

@@ -1,0 +1,110 @@
+"""``lapwing audit``: lower bounds on what is revealed, beside what is claimed.
+
+The only module of the product that imports ``lapwing.testing``, and only when the command runs: an audit answers no statement of the data
+set, opens neither its rows nor its ledger, and everything it asks it asks of invented data (docs/decisions/0010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lapwing.cli import terminal
+from lapwing.cli.exits import ExitStatus
+from lapwing.cli.views import Report, as_json
+
+if TYPE_CHECKING:
+    from lapwing.testing.audit.report import Item, Line
+
+HEADERS = ("audited", "setting", "claimed", "at least", "runs", "the claim")
+RIGHT = (False, False, False, True, True, False)
+CONFIDENCE_TEXT = "99 %"
+
+
+def audited(
+    catalogue: Path, statements: Sequence[str], *, epsilon: str, samples: int, asks: int, mechanisms: bool, plans: bool, form: Report
+) -> ExitStatus:
+    """Audit and print; the status says whether a claim was refuted."""
+    lines: list[Line] = []
+    if mechanisms or plans:
+        lines += _measured(_items(mechanisms=mechanisms, plans=plans), samples=samples)
+    if statements or not (mechanisms or plans):
+        lines += _statements(catalogue, statements, epsilon=epsilon, samples=samples, asks=asks, alone=not lines)
+    write_lines(lines, form)
+    return ExitStatus.REFUTED if any(line.caught for line in lines) else ExitStatus.OK
+
+
+def _items(*, mechanisms: bool, plans: bool) -> list[Item]:
+    from lapwing.testing.audit.report import mechanism_items, plan_items
+
+    return [*(mechanism_items() if mechanisms else []), *(plan_items() if plans else [])]
+
+
+def _measured(items: Sequence[Item], *, samples: int) -> list[Line]:
+    from lapwing.testing.audit.report import measured
+
+    lines = []
+    with _status() as show:
+        show(f"1 of {len(items)}: {items[0].name}")
+        for line in measured(items, samples=samples):
+            lines.append(line)
+            if len(lines) < len(items):
+                show(f"{len(lines) + 1} of {len(items)}: {items[len(lines)].name}")
+    return lines
+
+
+@contextmanager
+def _status() -> Iterator[Callable[[str], None]]:
+    """A line on a terminal's standard error that says how far the audit is; nothing elsewhere."""
+    target = terminal.console(stderr=True)
+    if not target.is_terminal:
+        yield lambda _text: None
+        return
+    with target.status("auditing", spinner_style=terminal.ACCENT) as status:
+        yield status.update
+
+
+def _statements(catalogue: Path, statements: Sequence[str], *, epsilon: str, samples: int, asks: int, alone: bool) -> list[Line]:
+    from lapwing.testing.audit.project import invented_project
+    from lapwing.testing.audit.report import TESTS, exact_line, line_of
+
+    lines = []
+    with _status() as show, invented_project(catalogue) as project:
+        wanted = statements or [f"SELECT COUNT(*) AS n FROM {table}" for table in project.tables()]
+        # beside other audits, the correction of a whole report: then one confidence holds for all lines
+        tests = (4 if asks else 2) * len(wanted) if alone else TESTS
+        for statement in wanted:
+            show(" ".join(statement.split()))
+            found = project.audit(statement, epsilon=epsilon, samples=samples, asks=asks, tests=tests)
+            name = " ".join(statement.split())
+            lines.append(exact_line(found.released.claimed, share=found.share, name=name))
+            lines.append(line_of(found.released, area="statement", name=name, setting="released at once"))
+            if found.asked is not None:
+                lines.append(line_of(found.asked, area="statement", name=name, setting="asked one by one"))
+    return lines
+
+
+def write_lines(lines: Sequence[Line], form: Report) -> None:
+    """Print what was found."""
+    from lapwing.testing.audit.report import claim_text, headline, runs_text, verdict
+
+    if form is Report.JSON:
+        refuted = sum(line.caught for line in lines)
+        terminal.write(as_json({"confidence": 0.99, "refuted": refuted, "lines": [asdict(line) for line in lines]}))
+        return
+    rows = [[line.name, line.setting, claim_text(line), f"{line.lower_bound:.4f}", runs_text(line), verdict(line)] for line in lines]
+    summary = f"{headline(lines)} Confidence {CONFIDENCE_TEXT} for all lines together."
+    if not terminal.is_terminal():
+        terminal.write(terminal.plain_table(HEADERS, rows, right=RIGHT))
+        terminal.write(f"\n{summary}")
+        return
+    table = terminal.table(HEADERS, right=RIGHT, accents=(False, False, False, True, False, False))
+    for row, line in zip(rows, lines, strict=True):
+        table.add_row(*row, style=f"bold {terminal.ALARM}" if line.caught else None)
+    target = terminal.console()
+    target.print(table)
+    target.print()
+    target.print(summary, style=f"bold {terminal.ALARM}" if any(line.caught for line in lines) else "bold")

@@ -1,0 +1,58 @@
+"""Linkage: a table without names, joined with a register that has them.
+
+A few ordinary attributes (where one lives, when one was born) are together unique for most people, so removing names removes nothing
+(Sweeney 2000). Tables of counts are no better when their cells are small: a count of 1 *is* a record. Through differential privacy, cells
+of few people are hidden when their keys are not declared, and noisy when they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from lapwing.errors import LapwingError
+
+_Secret = TypeVar("_Secret", bound=Hashable)
+Quasi = tuple[Hashable, ...]
+"""A value of the quasi-identifier: the attributes that both tables have, in a fixed order."""
+
+
+def link_rows(
+    rows: Iterable[Mapping[str, Hashable]], register: Mapping[str, Quasi], *, on: Sequence[str], secret: str
+) -> dict[str, Hashable]:
+    """Names from the register, each with the secret of the only row that can be theirs.
+
+    ``rows`` have no names; ``on`` lists the attributes that the register's values stand for. A name is linked when its attributes are
+    those of nobody else in the register and of exactly one row. If the register lists everybody in the table, every link is right.
+    """
+    found: dict[Quasi, list[Hashable]] = {}
+    for row in rows:
+        missing = [name for name in (*on, secret) if name not in row]
+        if missing:
+            raise LapwingError("attack-input", "a row lacks an attribute that the attack joins on or looks for")
+        found.setdefault(tuple(row[name] for name in on), []).append(row[secret])
+    return {name: found[quasi][0] for name, quasi in unique_people(register).items() if len(found.get(quasi, ())) == 1}
+
+
+def link_counts(
+    counts: Mapping[tuple[Quasi, _Secret], int | float], register: Mapping[str, Quasi], *, least: float = 0.5
+) -> dict[str, _Secret]:
+    """Names that nobody else in the register can be confused with, each with the secret whose cell is the largest.
+
+    ``counts`` is a released table of counts by quasi-identifier and secret; a cell that it does not show counts as empty. Exact cells of a
+    unique person are 1 and 0. Noisy ones make this a guess, the likeliest one when all cells have the same noise. A person with no cell of
+    ``least`` or more is left out; minus infinity guesses about everybody with a cell.
+    """
+    best: dict[Quasi, tuple[float, _Secret]] = {}
+    for (quasi, secret), count in counts.items():
+        if count >= least and (quasi not in best or count > best[quasi][0]):
+            best[quasi] = (count, secret)
+    return {name: best[quasi][1] for name, quasi in unique_people(register).items() if quasi in best}
+
+
+def unique_people(register: Mapping[str, Quasi]) -> dict[str, Quasi]:
+    """The part of a register whose attributes are shared with nobody else in it."""
+    seen: dict[Quasi, int] = {}
+    for quasi in register.values():
+        seen[quasi] = seen.get(quasi, 0) + 1
+    return {name: quasi for name, quasi in register.items() if seen[quasi] == 1}
