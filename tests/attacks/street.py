@@ -5,6 +5,7 @@ The same rows can be asked exactly, by the bare engine, and privately, by Lapwin
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -84,3 +85,8 @@ def told(answer: lw.Answer) -> list[Record]:
     """The rows of an answer."""
     found: list[Record] = answer.table.to_pylist()
     return found
+
+
+def coins(count: int) -> list[bool]:
+    """Fair and independent secrets, new in every run: the bounds on many guesses are over the secrets as well as the noise."""
+    return [bool(secrets.randbits(1)) for _ in range(count)]

@@ -16,15 +16,14 @@ from lapwing.kernel.laws import DiscreteLaplace, variance
 from lapwing.theory.attacks.averaging import answers_needed, guess_by_averaging
 from lapwing.theory.attacks.bounds import alarm_at, success_max
 from lapwing.theory.guarantees import Guarantee
-from tests.attacks.street import FALSE_ALARM, Street, make_street, told
+from tests.attacks.street import FALSE_ALARM, Street, coins, make_street, told
 
 HOUSES = 1_000
 
 
 @pytest.fixture(scope="module")
 def ill() -> list[bool]:
-    rng = random.Random(30)
-    return [rng.random() < 0.5 for _ in range(HOUSES)]
+    return coins(HOUSES)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from lapwing.kernel.laws import DiscreteLaplace, pmf
 from lapwing.theory.attacks.bounds import alarm_at, success_max
 from lapwing.theory.attacks.differencing import guess_by_difference
 from lapwing.theory.guarantees import Guarantee
-from tests.attacks.street import FALSE_ALARM, Street, make_street, told
+from tests.attacks.street import FALSE_ALARM, Street, coins, make_street, told
 
 TOWNS = 1_000
 EVERYBODY = "SELECT town, COUNT(*) FILTER (WHERE ill = 1) AS n FROM people GROUP BY town ORDER BY town"
@@ -27,8 +27,7 @@ EVERYBODY_ELSE = "SELECT town, COUNT(*) FILTER (WHERE ill = 1 AND job <> 1) AS n
 
 @pytest.fixture(scope="module")
 def mayors() -> list[bool]:
-    rng = random.Random(20)
-    return [rng.random() < 0.5 for _ in range(TOWNS)]
+    return coins(TOWNS)
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import random
+import secrets
 from fractions import Fraction
 
 import pytest
@@ -34,7 +35,7 @@ OPEN = {**_KNOWN, "diagnosis": '{ type = "text" }'}
 def _rows() -> list[Record]:
     rng = random.Random(40)
     return [
-        {"postcode": rng.randint(1, 20), "born": rng.randint(1930, 2009), "sex": rng.choice("fm"), "diagnosis": rng.choice(DIAGNOSES)}
+        {"postcode": rng.randint(1, 20), "born": rng.randint(1930, 2009), "sex": rng.choice("fm"), "diagnosis": secrets.choice(DIAGNOSES)}
         for _ in range(PEOPLE)
     ]
 

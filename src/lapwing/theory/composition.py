@@ -60,7 +60,7 @@ def worst_pair(guarantee: Guarantee) -> LossLaw:
     """The loss of the mechanism from which every mechanism with this guarantee can be made by post-processing.
 
     Randomised response that with probability delta gives the secret away: loss infinite with probability delta, else ``+epsilon`` or
-    ``-epsilon`` with odds ``exp(epsilon) : 1`` (Kairouz, Oh and Viswanath 2015, theorem 3.4). So composing these is composing the worst.
+    ``-epsilon`` with odds ``exp(epsilon) : 1`` (Kairouz, Oh and Viswanath 2015). So composing these is composing the worst.
     """
     if guarantee.delta >= 1:
         raise LapwingError("theory-argument", "delta is below 1")
@@ -167,7 +167,7 @@ def renyi_to_epsilon_upper(*, order: Fraction, divergence: Fraction, delta: Frac
     """At least the epsilon for which a Rényi divergence of this order gives (epsilon, delta): ``D + ln(1 - 1/a) - (ln delta + ln a) /
     (a-1)``.
 
-    Canonne, Kamath and Steinke 2020, proposition 12; step 2 of ``docs/proofs/accounting.md``. At least 0.
+    Canonne, Kamath and Steinke 2020; step 2 of ``docs/proofs/accounting.md``. At least 0.
     """
     require_exact(order, divergence, delta)
     if not (order > 1 and divergence >= 0 and 0 < delta < 1):

@@ -59,9 +59,13 @@ class AboveThreshold:
         """How far the noise of the one value above has to move between neighbours."""
         return self.sensitivity if self.monotone else 2 * self.sensitivity
 
+    def epsilon(self) -> Fraction:
+        """Epsilon as above, with the margin of :func:`lapwing.kernel.laws.loss`."""
+        return LOSS_MARGIN * (self.sensitivity / self.scale_threshold + self.query_shift() / self.scale_query)
+
     def event(self) -> Event:
-        """Epsilon as above, with the margin of :func:`lapwing.kernel.laws.loss`, and ``epsilon^2 / 2``-zCDP."""
-        return Event.pure(LOSS_MARGIN * (self.sensitivity / self.scale_threshold + self.query_shift() / self.scale_query))
+        """Epsilon as above, and ``epsilon^2 / 2``-zCDP."""
+        return Event.pure(self.epsilon())
 
     def exponents(self) -> tuple[int, int]:
         """``(m, n)``, coprime, with ``exp(-1 / scale_threshold) = decay**m`` and ``exp(-1 / scale_query) = decay**n``.
@@ -194,9 +198,8 @@ class SparseVector:
 
     def event(self) -> Event:
         """``starts`` times the epsilon and ``starts`` times the rho of one start: adaptive composition."""
-        one = self.above.event()
-        assert one.epsilon is not None and one.rho is not None  # above threshold has both
-        return Event(epsilon=self.starts * one.epsilon, rho=self.starts * one.rho)
+        epsilon = self.above.epsilon()
+        return Event(epsilon=self.starts * epsilon, rho=self.starts * epsilon**2 / 2)
 
     def odds(self, *, decay: Fraction) -> Fraction:
         """That of one start, to the power ``starts``."""

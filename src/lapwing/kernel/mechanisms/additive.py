@@ -31,10 +31,10 @@ Clamp: TypeAlias = tuple[int, int] | None
 
 def require_integers(value: Integers) -> tuple[int, ...]:
     """The value as a vector; anything but integers is stopped with ``value-invalid``."""
-    vector = value if type(value) is tuple else (value,)
+    vector = value if isinstance(value, tuple) else (value,)
     if any(type(coordinate) is not int for coordinate in vector):
         raise LapwingError("value-invalid", "noise is added to integers only")
-    return vector  # type: ignore[return-value]
+    return vector
 
 
 def _require_sensitivity(amount: int) -> None:

@@ -25,6 +25,7 @@ from lapwing.kernel.mechanisms.top_k import TopK
 from lapwing.kernel.noise.additive import add_noise
 from lapwing.kernel.noise.response import respond
 from lapwing.kernel.noise.selection import OneOfMany, draw_quantile, draw_selection, draw_top_k
+from lapwing.kernel.noise.unbounded import laplace_noise
 
 Additive: TypeAlias = LaplaceMechanism | GaussianMechanism
 Selection: TypeAlias = OneOfMany | TopK | QuantileSelection
@@ -122,9 +123,8 @@ def _chunks(noisy: list[int], length: int, times: int) -> list[tuple[int, ...]]:
 
 def _responses(mechanism: RandomisedResponse, value: Answers, *, times: int) -> list[Any]:
     # On either account the sampler's map is held against the event's epsilon, from which rho was derived.
-    epsilon = mechanism.event().epsilon or Fraction(0)
     answers = mechanism.require_answers(value)
-    said = respond(answers * times, categories=mechanism.categories, truth=mechanism.truth, epsilon_charged=epsilon)
+    said = respond(answers * times, categories=mechanism.categories, truth=mechanism.truth, epsilon_charged=mechanism.epsilon())
     return _chunks(said, len(answers), times) if isinstance(value, tuple) else said
 
 
@@ -141,8 +141,8 @@ def _key_sets(mechanism: KeySet, value: tuple[int, ...], *, times: int, account:
 def _streams(mechanism: SparseVector, value: tuple[int, ...], *, times: int) -> list[tuple[int, ...]]:
     """The noise of each value and of each start's threshold is fresh, whether drawn beforehand or when it is needed."""
     above, stream = mechanism.above, require_stream(value)
-    noisy = _stream_noise(above.scale_query, stream * times, shift=above.query_shift())
-    thresholds = _stream_noise(above.scale_threshold, (above.threshold,) * (mechanism.starts * times), shift=above.sensitivity)
+    noisy = _compared(stream * times, above.scale_query, shift=above.query_shift())
+    thresholds = _compared((above.threshold,) * (mechanism.starts * times), above.scale_threshold, shift=above.sensitivity)
     return [
         _first_above(values, starts)
         for values, starts in zip(_chunks(noisy, len(stream), times), _chunks(thresholds, mechanism.starts, times), strict=True)
@@ -157,11 +157,11 @@ def _first_above(values: tuple[int, ...], thresholds: tuple[int, ...]) -> tuple[
     return tuple(indices)
 
 
-def _stream_noise(scale: Fraction, values: tuple[int, ...], *, shift: int) -> list[int]:
-    """The values with noise, whose own price (what a movement by ``shift`` reveals) is part of the event paid for the whole stream."""
+def _compared(values: tuple[int, ...], scale: Fraction, *, shift: int) -> list[int]:
+    """The values with noise, to be compared. What a movement by ``shift`` reveals is a part of the event paid for the whole stream."""
     law = DiscreteLaplace(scale)
-    part = loss(law, Account.PURE, l1=shift, l2_squared=0)
-    return add_noise(law, values, account=Account.PURE, l1=shift, l2_squared=0, charged=part)
+    noise = laplace_noise(law, len(values), l1=shift, epsilon_charged=loss(law, Account.PURE, l1=shift, l2_squared=0))
+    return [value + drawn for value, drawn in zip(values, noise, strict=True)]
 
 
 class SparseSession:
@@ -193,7 +193,7 @@ class SparseSession:
         if self.ended:
             raise Refused("session-ended", "the sparse vector has used up its starts", hint="open another session, at its price")
         above = self._mechanism.above
-        (noisy,) = _stream_noise(above.scale_query, (value,), shift=above.query_shift())
+        (noisy,) = _compared(require_stream((value,)), above.scale_query, shift=above.query_shift())
         if noisy < self._threshold:
             return False
         self._starts_left -= 1
@@ -203,4 +203,4 @@ class SparseSession:
 
     def _start(self) -> None:
         above = self._mechanism.above
-        (self._threshold,) = _stream_noise(above.scale_threshold, (above.threshold,), shift=above.sensitivity)
+        (self._threshold,) = _compared((above.threshold,), above.scale_threshold, shift=above.sensitivity)

@@ -52,15 +52,17 @@ class RandomisedResponse:
         """The probability of each of the answers that are not true."""
         return (1 - self.truth) / (self.categories - 1)
 
-    def event(self) -> Event:
-        """``epsilon = ln(odds)`` and ``rho = epsilon (odds - 1) / (odds + 1)``, which is at most ``epsilon^2 / 2``.
+    def epsilon(self) -> Fraction:
+        """``ln(odds)``, rounded up, with a margin on the odds so that the sampler's own map, which rounds up in floats, stays below."""
+        return LOSS_MARGIN * ln_upper(self.odds() * LOSS_MARGIN)
 
-        Rounded up; the odds carry a margin, so that the sampler's own map, which rounds up in floats, stays below. For two categories rho
-        is the exact one; for more it is an upper bound.
+    def event(self) -> Event:
+        """``epsilon = ln(odds)`` and ``rho = epsilon (odds - 1) / (odds + 1)``, which is at most ``epsilon^2 / 2``; both rounded up.
+
+        For two categories rho is the exact one; for more it is an upper bound.
         """
         odds = self.odds() * LOSS_MARGIN
-        epsilon = LOSS_MARGIN * ln_upper(odds)
-        return Event(epsilon=epsilon, rho=epsilon * (odds - 1) / (odds + 1))
+        return Event(epsilon=self.epsilon(), rho=self.epsilon() * (odds - 1) / (odds + 1))
 
     @overload
     def law(self, value: int, *, decay: Fraction | None = None) -> Mapping[int, Fraction]: ...

@@ -184,6 +184,7 @@ def _arrow_type(domain: Domain) -> pa.DataType:
 
 def throwaway_catalogue(catalogue: Path, *, epsilon: int) -> str:
     """The owner's catalogue for invented rows: sources beside it, public tables where they are, a budget of its own, nothing to buy."""
+    load(catalogue)  # says what is wrong with it, if anything is
     document = tomllib.loads(catalogue.read_text(encoding="utf-8"), parse_float=Decimal)
     directory = catalogue.resolve().parent
     document["dataset"]["id"] = "audit"
