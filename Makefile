@@ -10,11 +10,11 @@ PYTHON ?= python3
 WORKERS ?= 2
 export PYTHONPATH := src
 
-.PHONY: help venv install constraints format lint types contracts docs wheel test check bench clean
+.PHONY: help venv install constraints format lint types contracts docs wheel test check bench audit clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
-	@echo "targets: venv install constraints format lint types contracts docs wheel test check bench clean"
+	@echo "targets: venv install constraints format lint types contracts docs wheel test check bench audit clean"
 
 venv:
 	$(PYTHON) -m venv $(VENV)
@@ -57,6 +57,11 @@ test:
 # Prints figures; there is no threshold to fail. BENCH passes arguments, such as BENCH="--rows 1_000_000".
 bench:
 	$(PY) -m benchmarks.bounding_plans $(BENCH)
+
+# A million runs of everything, in hours; stop it at will, it goes on where it was. AUDIT passes arguments, such as AUDIT="--only plan/".
+audit:
+	$(PY) -m benchmarks.audit_report $(AUDIT)
+	$(PY) -m benchmarks.audit_report --page > docs/reference/audit-report.md
 
 # test comes last, so that the output ends with pytest's own summary.
 check: lint types contracts docs wheel test

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.errors import LapwingError, Refused
-from lapwing.kernel.laws import LOSS_MARGIN, DiscreteLaplace, half_width
+from lapwing.kernel.laws import LOSS_MARGIN, DiscreteLaplace, half_width, scale_at_least
 from lapwing.kernel.mechanisms.geometric import OUTPUTS_MAX, mass, tail
 from lapwing.kernel.mechanisms.shape import Event, require_confidence, require_decay
-from lapwing.kernel.numbers import float_at_least, require_exact
+from lapwing.kernel.numbers import require_exact
 
 EXPONENT_MAX = 2**10
 """Largest power of the common decay that the decay of either noise may be, for an exact law."""
@@ -137,7 +137,7 @@ def above_threshold_for(*, epsilon: Fraction, sensitivity: int, threshold: int, 
         raise Refused("loss-invalid", "noise needs a positive loss")
     if type(sensitivity) is not int or sensitivity < 1:
         raise LapwingError("sensitivity-invalid", "a stream's sensitivity is a positive integer")
-    scale = Fraction(float_at_least(LOSS_MARGIN * 2 * sensitivity / Fraction(epsilon)))
+    scale = scale_at_least(LOSS_MARGIN * 2 * sensitivity / Fraction(epsilon))
     return AboveThreshold(sensitivity, threshold, scale, scale if monotone else 2 * scale, monotone)
 
 

@@ -17,10 +17,10 @@ from typing import TypeAlias, overload
 
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, half_width, law_for, loss
+from lapwing.kernel.laws import SCALE_MAX, DiscreteGaussian, DiscreteLaplace, Family, Law, half_width, law_for, loss, scale_at_least
 from lapwing.kernel.mechanisms.geometric import OUTPUTS_MAX, mass, tail
 from lapwing.kernel.mechanisms.shape import Event, require_decay
-from lapwing.kernel.numbers import float_at_least, ln_lower, require_exact
+from lapwing.kernel.numbers import ln_lower, require_exact
 
 Integers: TypeAlias = int | tuple[int, ...]
 """One integer, or a vector of them."""
@@ -155,7 +155,10 @@ def geometric(*, alpha: Fraction, sensitivity: int = 1, clamp: Clamp = None) -> 
     private; ``law(value, decay=alpha)`` is the law at ``alpha`` itself. With a ``clamp`` it is the truncated geometric mechanism.
     """
     require_decay(alpha)
-    return LaplaceMechanism(scale=Fraction(float_at_least(1 / ln_lower(1 / alpha))), l1=sensitivity, clamp=clamp)
+    rate = ln_lower(1 / alpha)
+    if rate * SCALE_MAX < 1:
+        raise Refused("scale-invalid", "alpha is so near to 1 that it needs noise above the largest scale")
+    return LaplaceMechanism(scale=scale_at_least(1 / rate), l1=sensitivity, clamp=clamp)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ import math
 from fractions import Fraction
 
 from lapwing.errors import LapwingError, Refused
-from lapwing.kernel.laws import SCALE_MAX, SCALE_MIN, DiscreteGaussian
-from lapwing.kernel.numbers import exp_lower, exp_upper, float_at_least, ln_upper, require_exact, sqrt_lower, sqrt_upper
+from lapwing.kernel.laws import SCALE_MAX, SCALE_MIN, DiscreteGaussian, scale_root_at_least
+from lapwing.kernel.numbers import exp_lower, exp_upper, ln_upper, require_exact, sqrt_lower
 from lapwing.kernel.tails import (
     PI_LOWER,
     SUMMED_SCALE_MAX,
@@ -94,7 +94,7 @@ def gaussian_sigma_classic(*, epsilon: Fraction, delta: Fraction, sensitivity: i
     if epsilon >= 1:
         raise Refused("calibration-invalid", "the textbook's calibration holds below epsilon = 1 only", hint="use gaussian_sigma")
     square = 2 * ln_upper(Fraction(5, 4) / delta) * sensitivity**2 / Fraction(epsilon) ** 2
-    law = DiscreteGaussian(Fraction(float_at_least(sqrt_upper(square))))
+    law = DiscreteGaussian(scale_root_at_least(square))
     certify_gaussian(law, sensitivity=sensitivity, epsilon=epsilon, delta=delta)
     return law
 

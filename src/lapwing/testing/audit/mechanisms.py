@@ -26,9 +26,11 @@ from lapwing.kernel.mechanisms.response import RandomisedResponse, response_for
 from lapwing.kernel.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, exponential_for, permute_and_flip_for
 from lapwing.kernel.mechanisms.top_k import TopK, top_k_for
 from lapwing.kernel.neighbours import Neighbours
+from lapwing.kernel.numbers import sqrt_upper
 from lapwing.testing.audit.auditor import CONFIDENCE, Audit, audit_draws
 from lapwing.testing.audit.claims import Approximate, Claim, Concentrated, Floats, Gaussian, claim_of, evidence
 from lapwing.testing.audit.events import Score
+from lapwing.theory.gaussian import discrete_mu_squared
 
 RUNS_AT_ONCE = 50_000
 """Runs drawn in one call: a million at once would hold gigabytes of Python integers."""
@@ -178,24 +180,31 @@ def most_telling(
 EPSILON = Fraction(2)
 """What the audited mechanisms are charged, but for additive noise (1) and for rho (as an audit sees it best)."""
 MU = Fraction(3, 2)
+SHIFT = 80
+
+
+def _curve(mechanism: GaussianMechanism) -> Gaussian:
+    """The mu that is proven of discrete noise, up to a factor on probabilities that is nothing to an audit."""
+    return Gaussian(sqrt_upper(discrete_mu_squared(sensitivity_squared=mechanism.l2_squared, sigma_squared=mechanism.scale**2)))
 
 
 def additive_cases() -> list[Case]:
     """Laplace, geometric and Gaussian noise."""
     laplace, vector = laplace_for(epsilon=Fraction(1), l1=1), laplace_for(epsilon=Fraction(1), l1=5)
     clamped = geometric(alpha=Fraction(1, 2), clamp=(-1, 2))
-    gaussian, pairwise = gaussian_for(rho=MU**2 / 2, l2_squared=64), gaussian_for(rho=MU**2 / 2, l2_squared=128)
+    # A large scale, where the curve that is proven of discrete noise is close to that of the normal law.
+    gaussian, pairwise = gaussian_for(rho=MU**2 / 2, l2_squared=SHIFT**2), gaussian_for(rho=MU**2 / 2, l2_squared=2 * SHIFT**2)
     noise = DiscreteGaussian(gaussian.scale)
-    at_one = Approximate(Fraction(1), gaussian_delta(noise, sensitivity=8, epsilon=Fraction(1)))
+    at_one = Approximate(Fraction(1), gaussian_delta(noise, sensitivity=SHIFT, epsilon=Fraction(1)))
     return [
         Case("Laplace", "Laplace", laplace, 0, 1, claim_of(laplace.event())),
         Case("Laplace, rho", "Laplace", laplace, 0, 1, claim_of(laplace.event(), concentrated=True)),
         Case("Laplace, two values", "Laplace", vector, (0, 0), (2, 3), claim_of(vector.event())),
         Case("geometric, clamped", "Laplace", clamped, 0, 1, claim_of(clamped.event())),
-        Case("Gaussian, rho", "Gaussian", gaussian, 0, 8, claim_of(gaussian.event())),
-        Case("Gaussian, curve", "Gaussian", gaussian, 0, 8, Gaussian(MU)),
-        Case("Gaussian, delta at epsilon 1", "Gaussian", gaussian, 0, 8, at_one),
-        Case("Gaussian, two values", "Gaussian", pairwise, (0, 0), (8, -8), Gaussian(MU)),
+        Case("Gaussian, rho", "Gaussian", gaussian, 0, SHIFT, claim_of(gaussian.event())),
+        Case("Gaussian, curve", "Gaussian", gaussian, 0, SHIFT, _curve(gaussian)),
+        Case("Gaussian, delta at epsilon 1", "Gaussian", gaussian, 0, SHIFT, at_one),
+        Case("Gaussian, two values", "Gaussian", pairwise, (0, 0), (SHIFT, -SHIFT), _curve(pairwise)),
     ]
 
 

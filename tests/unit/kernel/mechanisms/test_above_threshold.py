@@ -10,6 +10,8 @@ from typing import Any
 
 import mpmath
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lapwing.errors import LapwingError
 from lapwing.kernel.mechanisms.above_threshold import AboveThreshold, SparseVector, above_threshold_for
@@ -81,6 +83,24 @@ def test_no_small_stream_passes_the_odds(scale_query: int, length: int, monotone
     if length == 3:
         pairs = pairs[:: 7 if monotone else 29]
     assert 1 < worst_ratio(mechanism, pairs, decay=decay) <= mechanism.odds(decay=decay)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    values=st.lists(st.tuples(st.integers(-9, 9), st.integers(-2, 2)), min_size=1, max_size=6),
+    scales=st.sampled_from([(1, 1), (1, 2), (2, 1), (3, 2)]),
+    monotone=st.booleans(),
+    decay=st.sampled_from([HALF, Fraction(1, 3), Fraction(7, 8)]),
+    starts=st.integers(1, 3),
+)
+def test_no_random_stream_passes_the_odds(
+    values: list[tuple[int, int]], scales: tuple[int, int], monotone: bool, decay: Fraction, starts: int
+) -> None:
+    above = AboveThreshold(2, 1, Fraction(scales[0]), Fraction(scales[1]), monotone)
+    here = tuple(value for value, _ in values)
+    there = tuple(value + (abs(move) if monotone else move) for value, move in values)
+    mechanism = SparseVector(above, starts)
+    assert worst_ratio(mechanism, [(here, there)], decay=decay) <= mechanism.odds(decay=decay)
 
 
 @pytest.mark.parametrize("sensitivity", [1, 2])
@@ -204,3 +224,4 @@ def test_refusals() -> None:
     assert _code(lambda: above_threshold_for(epsilon=Fraction(0), sensitivity=1, threshold=0)) == "loss-invalid"
     assert _code(lambda: above_threshold_for(epsilon=ONE, sensitivity=0, threshold=0)) == "sensitivity-invalid"
     assert _code(lambda: SparseVector(TWICE, 20).law((0,) * 40, decay=HALF)) == "law-unavailable"
+    assert _code(lambda: above_threshold_for(epsilon=Fraction(1, 10**400), sensitivity=1, threshold=0)) == "scale-invalid"

@@ -148,3 +148,6 @@ def test_refusals() -> None:
     assert _code(lambda: clamped_one.error(confidence=half, coordinates=0)) == "mechanism-invalid"
     assert _code(lambda: clamped_one.error(confidence=ONE)) == "confidence-invalid"
     assert _code(lambda: geometric(alpha=a_float)) == "decay-invalid"
+    assert _code(lambda: geometric(alpha=1 - Fraction(1, 10**130))) == "scale-invalid"
+    assert _code(lambda: geometric(alpha=1 - Fraction(1, 10**18))) == "scale-invalid"
+    assert _code(lambda: laplace_for(epsilon=Fraction(1, 10**400), l1=1)) == "scale-invalid"

@@ -10,6 +10,7 @@ from typing import Any
 
 import mpmath
 import pytest
+from dp_accounting.pld.privacy_loss_mechanism import DiscreteGaussianPrivacyLoss
 from scipy import stats
 
 from lapwing.errors import LapwingError
@@ -74,6 +75,14 @@ def test_it_tends_to_the_continuous_one() -> None:
         continuous = stats.norm.sf(epsilon - 0.5) - math.exp(epsilon) * stats.norm.sf(epsilon + 0.5)
         bound = gaussian_delta(DiscreteGaussian(Fraction(sigma)), sensitivity=moved, epsilon=Fraction(epsilon))
         assert 1 - 1e-9 < bound / Fraction(continuous) < 1 + 1e-5
+
+
+@pytest.mark.parametrize(("sigma", "sensitivity", "epsilon"), [(1.5, 1, 1.0), (8.0, 3, 0.5), (40.0, 7, 0.3)])
+def test_another_implementation_agrees(sigma: float, sensitivity: int, epsilon: float) -> None:
+    """dp-accounting's discrete Gaussian, in floats."""
+    theirs = DiscreteGaussianPrivacyLoss(sigma=sigma, sensitivity=sensitivity).get_delta_for_epsilon(epsilon)
+    ours = gaussian_delta(DiscreteGaussian(Fraction(sigma)), sensitivity=sensitivity, epsilon=Fraction(epsilon))
+    assert math.isclose(ours, theirs, rel_tol=1e-6)
 
 
 def test_the_continuous_formula_would_understate_delta_at_small_sigma() -> None:
@@ -153,3 +162,4 @@ def test_refusals() -> None:
     assert _code(lambda: gaussian_sigma(epsilon=half, delta=Fraction(0), sensitivity=1)) == "calibration-invalid"
     assert _code(lambda: gaussian_sigma(epsilon=half, delta=Fraction(1), sensitivity=1)) == "calibration-invalid"
     assert _code(lambda: gaussian_sigma(epsilon=half, delta=Fraction(1, 10**9), sensitivity=int(SCALE_MAX))) == "scale-invalid"
+    assert _code(lambda: gaussian_sigma_classic(epsilon=Fraction(1, 10**400), delta=half, sensitivity=1)) == "scale-invalid"
