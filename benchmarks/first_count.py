@@ -86,7 +86,7 @@ def measure(directory: Path, source: Path, *, delta: str, rows: int) -> tuple[fl
         bounded = curator.snapshot.run(planned.certified)._tables[0]._vectors[0][0]
         vector = planned.certified.queries[0].vectors[0]
         total = math.hypot(float(bounded * vector.step) - rows, math.sqrt(variance(vector.vector.law)) * float(vector.step))
-        return total, planned.choice.limit
+        return total, planned.only.choice.limit
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What an analyst asked, in our own terms: one private query, and what is done with its noisy answer afterwards.
+"""What an analyst asked, in our own terms: private queries, and what is done with their noisy answers afterwards.
 
 The SQL front makes these and planning turns the private part into a plan. Nothing here is trusted: a mistake can give a wrong answer, never
 an uncharged one, because only the finished plan is certified and run.
@@ -12,24 +12,29 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from lapwing.errors import Span
-from lapwing.kernel.expressions import Expression
+from lapwing.kernel.expressions import Expression, Value
 from lapwing.kernel.ir import Relation
+
+ROW = "_row"
+"""The column of a noisy table that numbers its rows."""
 
 
 class AggregateKind(Enum):
-    """The aggregates of the first part."""
+    """The aggregates of the private part."""
 
     COUNT = "count"
     """Rows, or non-NULL values when there is a value."""
     COUNT_UNITS = "count_units"
     """Distinct units."""
+    COUNT_DISTINCT = "count_distinct"
+    """Distinct non-NULL values."""
     SUM = "sum"
     AVG = "avg"
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One aggregate of the private query; ``where`` is its FILTER. Equal aggregates appear once."""
+    """One aggregate of a private query; ``where`` is its FILTER. Equal aggregates appear once."""
 
     kind: AggregateKind
     value: Expression | None = None
@@ -38,11 +43,23 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class PrivateQuery:
-    """The only part that touches protected rows. Every Scan stands at its table's cap; planning lowers it."""
+    """The only kind of part that touches protected rows. Every Scan stands at its table's cap; planning lowers it.
+
+    ``groups`` lists the groups where the statement itself says which there are; without it they are declared or discovered.
+    """
 
     source: Relation
     keys: tuple[tuple[str, Expression], ...]
     aggregates: tuple[Aggregate, ...]
+    groups: tuple[tuple[Value, ...], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Noisy:
+    """Aggregate number ``index`` of private query number ``query``."""
+
+    query: int
+    index: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +73,7 @@ class KeyOutput:
 class LinearOutput:
     """The output is scale * aggregate + shift."""
 
-    aggregate: int
+    aggregate: Noisy
     scale: Fraction = Fraction(1)
     shift: Fraction = Fraction(0)
 
@@ -65,8 +82,8 @@ class LinearOutput:
 class RatioOutput:
     """The output is scale * numerator / denominator, both aggregates."""
 
-    numerator: int
-    denominator: int
+    numerator: Noisy
+    denominator: Noisy
     scale: Fraction = Fraction(1)
 
 
@@ -80,7 +97,7 @@ Derivation: TypeAlias = KeyOutput | LinearOutput | RatioOutput | ComputedOutput
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One column of the answer. ``sql`` is DuckDB SQL over the noisy columns k0, k1, .. and a0, a1, .. of the table ``noisy``."""
+    """One column of the answer. ``sql`` is DuckDB SQL over the noisy tables q0, q1, .. and their columns k0, k1, .. and a0, a1, .."""
 
     name: str
     sql: str
@@ -89,21 +106,54 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class PostProcess:
-    """HAVING, ORDER BY, LIMIT and expressions over aggregates; run on the noisy table alone."""
+    """All that is done with noisy tables: joins, HAVING, ORDER BY, LIMIT, expressions over aggregates. It sees nothing else."""
 
     outputs: tuple[Output, ...]
+    source: str = "q0"
+    """What stands in FROM, written over the noisy tables; empty where nothing does."""
+    rows_of: int | None = 0
+    """The private query whose groups are the rows of ``source``, one for one; None where rows come about otherwise."""
+    where: str | None = None
+    group_by: tuple[str, ...] = ()
     having: str | None = None
+    distinct: bool = False
     order_by: tuple[str, ...] = ()
     limit: int | None = None
     offset: int = 0
 
+    def sql(self, *, numbered: bool) -> str:
+        """The whole as one SELECT with columns c0, c1, ..
+
+        ``numbered``: where rows are those of one noisy table, the number of the row there is the last column and decides ties.
+        """
+        listed = [f"{output.sql} AS c{i}" for i, output in enumerate(self.outputs)]
+        order = list(self.order_by)
+        if numbered and self.rows_of is not None and not self.distinct:
+            listed.append(f"q{self.rows_of}.{ROW}")
+            order.append(f"q{self.rows_of}.{ROW}")
+        parts = [f"SELECT {'DISTINCT ' if self.distinct else ''}{', '.join(listed)}"]
+        parts += [f"FROM {self.source}"] if self.source else []
+        parts += [f"WHERE {self.where}"] if self.where is not None else []
+        parts += [f"GROUP BY {', '.join(self.group_by)}"] if self.group_by else []
+        parts += [f"HAVING {self.having}"] if self.having is not None else []
+        parts += [f"ORDER BY {', '.join(order)}"] if order else []
+        parts += [f"LIMIT {self.limit}"] if self.limit is not None else []
+        parts += [f"OFFSET {self.offset}"] if self.offset else []
+        return " ".join(parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A bound statement."""
+    """A bound statement. Without private queries it is answered from declarations alone, and is free."""
 
     text: str
-    private: PrivateQuery
+    privates: tuple[PrivateQuery, ...]
     post: PostProcess
     spans: tuple[tuple[str, Span], ...] = ()
-    """Where named parts stand in the text, for messages."""
+    """Where named parts stand in the text, for messages: q0.k0, q0.a0 and so on."""
+
+    @property
+    def private(self) -> PrivateQuery:
+        """The private query of a statement that has one."""
+        (query,) = self.privates
+        return query

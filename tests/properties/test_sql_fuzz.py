@@ -10,21 +10,23 @@ import itertools
 import random
 import re
 from collections import Counter
+from typing import assert_never
 
 import duckdb
 import pytest
 
 from lapwing.errors import Refused
 from lapwing.kernel.expressions import Expression
-from lapwing.kernel.ir import Filter, PublicJoin, Relation, Scan
+from lapwing.kernel.ir import Filter, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin
+from lapwing.sql.environment import Environment, Known
 from lapwing.sql.handlers import HANDLERS
+from lapwing.sql.joins import columns_of
 from lapwing.sql.parse import deep_recursion, parse
+from lapwing.sql.queries import Queries
 from lapwing.sql.reader import Session
-from lapwing.sql.statement import Binder
-from lapwing.sql.tables import Tables, columns_of
 from lapwing.statements import AggregateKind, Statement
 from tests.unit.sql.accepted import ACCEPTED
-from tests.unit.sql.clinic import FACTS, SETTINGS, UNIT_COLUMNS, bound
+from tests.unit.sql.clinic import FACTS, REFERENCES, SETTINGS, UNIT_COLUMNS, bound
 from tests.unit.sql.grammar import Grammar
 from tests.unit.sql.meaning import answer, engine, rows, same, stored
 from tests.unit.sql.mutations import WORD, mutated
@@ -38,6 +40,7 @@ COLUMNS = {
     *(column for table in FACTS.tables.values() for column in table.columns),
     *(column for table in FACTS.public_tables.values() for column in table.columns),
 }
+UNITS = {"patient_id"}
 PARTS_OF_DATES = {"day"}
 """Columns that are also the name of a function or part of a date."""
 DECLARED = {"sex", "region", "code", "kind", "chapter", "city"}
@@ -65,20 +68,41 @@ def _read(relation: Relation) -> tuple[set[str], set[str]]:
             tables, columns = _read(source)
             key = FACTS.public_table(table).key
             return tables | {table}, columns | columns_of(on) | {key} | {column for _, column in added}
+        case Project(source, projected):
+            tables, columns = _read(source)
+            return tables, columns.union(*(columns_of(value) for _, value in projected))
+        case UnitJoin(left, right, pairs, added):
+            (tables, columns), (more, others) = _read(left), _read(right)
+            linked = {name for pair in pairs for name in pair}
+            return tables | more, columns | others | linked | {column for _, column in added} | UNITS
+        case SemiJoin(source, other, pairs):
+            (tables, columns), (more, others) = _read(source), _read(other)
+            return tables | more, columns | others | {name for pair in pairs for name in pair} | UNITS
+        case Union(sources):
+            found = [_read(source) for source in sources]
+            return set().union(*(tables for tables, _ in found)), set().union(*(columns for _, columns in found))
+        case PerUnit(source, aggregates):
+            tables, columns = _read(source)
+            values = [aggregate.value for _, aggregate in aggregates if aggregate.value is not None]
+            return tables, columns.union(UNITS, *(columns_of(value) for value in values))
         case _:
-            raise AssertionError("no other relation is made yet")
+            assert_never(relation)
 
 
 def _named(statement: Statement) -> tuple[set[str], set[str]]:
-    """Tables and columns of a private query."""
-    private = statement.private
-    tables, columns = _read(private.source)
-    expressions: list[Expression | None] = [key for _, key in private.keys]
-    for aggregate in private.aggregates:
-        expressions += [aggregate.value, aggregate.where]
-        if aggregate.kind is AggregateKind.COUNT_UNITS:
-            columns.add("patient_id")
-    return tables, columns.union(*(columns_of(expression) for expression in expressions if expression is not None))
+    """Tables and columns of all private queries."""
+    tables: set[str] = set()
+    columns: set[str] = set()
+    for private in statement.privates:
+        own, read = _read(private.source)
+        expressions: list[Expression | None] = [key for _, key in private.keys]
+        for aggregate in private.aggregates:
+            expressions += [aggregate.value, aggregate.where]
+            if aggregate.kind in (AggregateKind.COUNT_UNITS, AggregateKind.COUNT):  # COUNT of the unit's column is COUNT(*)
+                read |= UNITS
+        tables |= own
+        columns |= read.union(*(columns_of(expression) for expression in expressions if expression is not None))
+    return tables, columns
 
 
 def _words(text: str) -> list[str]:
@@ -113,7 +137,7 @@ def _check_read(text: str) -> None:
     with deep_recursion(SETTINGS.expression_depth_max):
         source, tree = parse(text, settings=SETTINGS, dialect="duckdb")
         session = Session(source, SETTINGS)
-        Binder(session, Tables(session, FACTS, UNIT_COLUMNS, HANDLERS)).bind(tree)
+        Queries(session, Known(FACTS, UNIT_COLUMNS, REFERENCES), HANDLERS).bind(tree, Environment())
     assert session.read == {id(node) for node in tree.walk()}, text
 
 

@@ -157,7 +157,7 @@ class Limit:
     def compare(self, statement: Generated) -> bool:
         """Ask both, unless the plan's own bound binds: whether they were asked."""
         epsilon, planned, tolerances = self._price(statement)
-        if planned.choice.limit < limit_world.ROWS_PER_UNIT and planned.certified.queries[0].shape.rows_per_unit > 1:
+        if planned.only.choice.limit < limit_world.ROWS_PER_UNIT and planned.certified.queries[0].shape.rows_per_unit > 1:
             return False  # by its text the filter keeps so few rows that the planner bounds units below what they have
         self.afford(epsilon)
         answer = self.data.ask(statement.unlimited, epsilon=epsilon)
@@ -207,7 +207,7 @@ class Limit:
                 if not noisy <= computed_reals(planned.certified):
                     found[i] = math.inf  # a clipped plan, and more than an error bar can follow
                 continue
-            recipe, scale = planned.recipes[output.derivation.aggregate], abs(float(output.derivation.scale))
+            recipe, scale = planned.only.recipes[output.derivation.aggregate.index], abs(float(output.derivation.scale))
             match recipe:
                 case Summed(vector) if vector in noisy:
                     found[i] = scale * tolerance(vectors[vector], rows=ROWS)

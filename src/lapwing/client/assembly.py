@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from lapwing.engines.scratch import post_process, typed_array
 from lapwing.kernel.domains import kind_of
+from lapwing.kernel.expressions import Value
 from lapwing.kernel.intervals import Interval, ratio_interval, widened
 from lapwing.kernel.laws import half_width
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.kernel.stability import domain_of
-from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
-from lapwing.planning.plan import Planned
-from lapwing.statements import ComputedOutput, Derivation, KeyOutput, LinearOutput, PostProcess, RatioOutput
+from lapwing.planning.measures import Averaged, Counted, Recipe, Summed, is_whole
+from lapwing.planning.plan import Part, Planned
+from lapwing.statements import ComputedOutput, Derivation, KeyOutput, LinearOutput, Noisy, PostProcess, RatioOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,32 +37,59 @@ class Assembled:
     intervals: dict[str, list[Interval | None]]
 
 
-def assemble(planned: Planned, released: Released, post: PostProcess, *, confidence: Fraction) -> Assembled:
-    """Estimates for every group, then HAVING, ORDER BY, LIMIT and expressions on the noisy table alone."""
-    noisy = released.tables[0]
-    estimates = [_estimates(recipe, noisy, confidence) for recipe in planned.recipes]
-    table, rows = post_process(_noisy_table(planned, noisy, estimates), post)
+def assemble(planned: Planned, released: Released | None, post: PostProcess, *, confidence: Fraction) -> Assembled:
+    """Estimates for every group, then HAVING, ORDER BY, LIMIT and expressions on the noisy tables alone."""
+    parts = [_part(part, planned, released, confidence) for part in planned.parts]
+    table, rows = post_process([part.table for part in parts], post)
     intervals: dict[str, list[Interval | None]] = {}
+    places = [None] * table.num_rows if rows is None else rows
     for output in post.outputs:
-        found = [_derived(output.derivation, planned, noisy, estimates, row, confidence) for row in rows]
         if not isinstance(output.derivation, KeyOutput | ComputedOutput):
-            intervals[output.name] = found
+            intervals[output.name] = [_derived(output.derivation, parts, post.rows_of, row, confidence) for row in places]
     return Assembled(table, intervals)
 
 
-def _noisy_table(planned: Planned, noisy: NoisyTable, estimates: Sequence[Sequence[Estimate]]) -> pa.Table:
-    certified = planned.certified.queries[0]
+@dataclass(frozen=True, slots=True)
+class NoisyPart:
+    """One private query's release with its estimates, and the table post-processing sees."""
+
+    recipes: tuple[Recipe, ...]
+    noisy: NoisyTable | None
+    estimates: Sequence[Sequence[Estimate]]
+    table: pa.Table
+
+
+def _part(part: Part, planned: Planned, released: Released | None, confidence: Fraction) -> NoisyPart:
+    noisy = None if part.number is None or released is None else released.tables[part.number]
+    if noisy is None:
+        return NoisyPart(part.recipes, None, (), empty_or_declared(part, planned, part.groups or ()))
+    estimates = [_estimates(recipe, noisy, confidence) for recipe in part.recipes]
+    values = [[estimate.value for estimate in column] for column in estimates]
+    return NoisyPart(part.recipes, noisy, estimates, _noisy_table(part, planned, noisy.groups, values))
+
+
+def empty_or_declared(part: Part, planned: Planned, groups: Sequence[tuple[Value, ...]]) -> pa.Table:
+    """A table of the right types with these groups and no measured value."""
+    return _noisy_table(part, planned, groups, [[None] * len(groups) for _ in part.recipes])
+
+
+def check_post(planned: Planned, post: PostProcess) -> None:
+    """Refuse post-processing that cannot be computed, before anything is charged: it is tried on tables without rows."""
+    post_process([empty_or_declared(part, planned, ()) for part in planned.parts], post)
+
+
+def _noisy_table(
+    part: Part, planned: Planned, groups: Sequence[tuple[Value, ...]], values: Sequence[Sequence[float | int | None]]
+) -> pa.Table:
+    columns = planned.columns(part)
     names, arrays = [], []
-    for i, (_, key) in enumerate(certified.query.keys):
-        kind = kind_of(domain_of(key, certified.shape.columns))
-        arrays.append(typed_array([group[i] for group in noisy.groups], kind))
+    for i, (_, key) in enumerate(part.query.keys):
+        arrays.append(typed_array([group[i] for group in groups], kind_of(domain_of(key, columns))))
         names.append(f"k{i}")
-    for i, column in enumerate(estimates):
-        values = [estimate.value for estimate in column]
-        whole = all(isinstance(value, int) for value in values)
-        arrays.append(pa.array(values, pa.int64() if whole else pa.float64()))
+    for i, (recipe, column) in enumerate(zip(part.recipes, values, strict=True)):
+        arrays.append(pa.array(column, pa.int64() if is_whole(recipe) else pa.float64()))
         names.append(f"a{i}")
-    return pa.table(arrays, names=names) if names else pa.table({"_": pa.array([0] * len(noisy.groups), pa.int64())})
+    return pa.table(arrays, names=names) if names else pa.table({"_": pa.array([0] * len(groups), pa.int64())})
 
 
 def _estimates(recipe: Recipe, noisy: NoisyTable, confidence: Fraction) -> list[Estimate]:
@@ -108,35 +136,58 @@ def _averages(recipe: Averaged, noisy: NoisyTable, confidence: Fraction) -> list
 
 
 def _derived(
-    derivation: Derivation, planned: Planned, noisy: NoisyTable, estimates: Sequence[Sequence[Estimate]], row: int, confidence: Fraction
+    derivation: Derivation, parts: Sequence[NoisyPart], rows_of: int | None, row: int | None, confidence: Fraction
 ) -> Interval | None:
+    """The interval of an output. A query other than the one whose rows these are stands for one value: its only row."""
+
+    def place(aggregate: Noisy) -> int | None:
+        if aggregate.query == rows_of:
+            return row
+        noisy = parts[aggregate.query].noisy
+        return 0 if noisy is not None and len(noisy.groups) == 1 else None
+
     match derivation:
         case KeyOutput() | ComputedOutput():
             return None
         case LinearOutput(aggregate, scale, shift):
-            interval = estimates[aggregate][row].interval
+            at = place(aggregate)
+            interval = None if at is None else parts[aggregate.query].estimates[aggregate.index][at].interval
             if interval is None:
                 return None
             ends = sorted((float(scale) * interval.lo + float(shift), float(scale) * interval.hi + float(shift)))
             return Interval(ends[0], ends[1])
         case RatioOutput(numerator, denominator, scale):
-            return _ratio(planned.recipes[numerator], planned.recipes[denominator], noisy, row, float(scale), confidence)
+            above, below = place(numerator), place(denominator)
+            if above is None or below is None:
+                return None
+            top, bottom = _plain_cell(parts[numerator.query], numerator, above), _plain_cell(parts[denominator.query], denominator, below)
+            same = numerator.query == denominator.query
+            if top is None or bottom is None or (same and top[0].name == bottom[0].name):
+                return None
+            return _ratio(top, bottom, float(scale), confidence)
         case _:
             assert_never(derivation)
 
 
-def _ratio(top: Recipe, bottom: Recipe, noisy: NoisyTable, row: int, scale: float, confidence: Fraction) -> Interval | None:
-    """Fieller interval of a ratio of two plain aggregates whose noises are independent."""
-    if isinstance(top, Averaged) or isinstance(bottom, Averaged) or top.vector == bottom.vector:
+def _plain_cell(part: NoisyPart, aggregate: Noisy, row: int) -> tuple[NoisyColumn, int] | None:
+    """The noisy integer behind an aggregate that is one, and its column."""
+    recipe = part.recipes[aggregate.index]
+    if part.noisy is None or not isinstance(recipe, Counted | Summed):
         return None
-    above, below = noisy.column(top.vector), noisy.column(bottom.vector)
-    if below.values[row] <= 0:
+    column = part.noisy.column(recipe.vector)
+    return column, column.values[row]
+
+
+def _ratio(top: tuple[NoisyColumn, int], bottom: tuple[NoisyColumn, int], scale: float, confidence: Fraction) -> Interval | None:
+    """Fieller interval of a ratio of two plain aggregates whose noises are independent."""
+    (above, total), (below, count) = top, bottom
+    if count <= 0:
         return None
     per = float(above.step / below.step)
-    reach = 1e12 * (1 + abs(above.values[row]))
+    reach = 1e12 * (1 + abs(total))
     _, interval = ratio_interval(
-        total=float(above.values[row]),
-        count=float(below.values[row]),
+        total=float(total),
+        count=float(count),
         sum_law=above.law,
         count_law=below.law,
         confidence=float(confidence),

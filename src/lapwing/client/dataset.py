@@ -14,9 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from lapwing.catalog import Settings, UnitPath
+from lapwing.catalog import Declaration, Settings, UnitPath
 from lapwing.client.answer import Answer, CostView
-from lapwing.client.assembly import assemble
+from lapwing.client.assembly import assemble, check_post
 from lapwing.client.budget import BudgetView, budget_view
 from lapwing.client.explanation import Explanation, explanation, notes_of
 from lapwing.client.quick import quick_catalogue
@@ -24,9 +24,9 @@ from lapwing.curator import Curator
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.scratch import evaluate
 from lapwing.errors import Refused
-from lapwing.kernel.accounting import Account, statement_loss
+from lapwing.kernel.accounting import Account, Cost, statement_loss
 from lapwing.ledger.store import Entry
-from lapwing.planning.plan import Limits, Planned, Price, plan_query
+from lapwing.planning.plan import Limits, Planned, Price, plan_statement
 from lapwing.sql import bind
 from lapwing.statements import Statement
 
@@ -70,12 +70,19 @@ class DataSet:
         """Answer a statement. ``epsilon`` is for the whole statement; asking the same again on the same version is free."""
         statement, planned = self._plan(sql, epsilon)
         sure = self._confidence(confidence)
+        budget = self.curator.declaration.budget()
+        if planned.measured is None:
+            assembled = assemble(planned, None, statement.post, confidence=sure)
+            notes: tuple[str, ...] = ("answered from declarations alone: free",)
+            return Answer(
+                assembled.table, assembled.intervals, float(sure), CostView.of(Cost.zero(), budget, free=True), self.budget, notes
+            )
         released, free = self.curator.answer(planned.certified.plan, summary=sql, analyst=analyst, request_id=request_id)
         assembled = assemble(planned, released, statement.post, confidence=sure)
-        notes = notes_of(planned, released.tables[0], assembled, unit=self.curator.declaration.dataset.unit)
+        notes = notes_of(planned, released, assembled, unit=self.curator.declaration.dataset.unit)
         if free:
             notes = ("answered before on this version: free, the same answer bit for bit", *notes)
-        cost = CostView.of(planned.certified.cost, self.curator.declaration.budget(), free=free)
+        cost = CostView.of(planned.certified.cost, budget, free=free)
         return Answer(assembled.table, assembled.intervals, float(sure), cost, self.budget, notes)
 
     def explain(self, sql: str, *, epsilon: Number | None = None, confidence: Number | None = None) -> Explanation:
@@ -105,13 +112,13 @@ class DataSet:
     def _plan(self, sql: str, epsilon: Number | None) -> tuple[Statement, Planned]:
         curator = self.curator
         declaration, facts, settings = curator.declaration, curator.facts, curator.settings
-        units = {table.name: column for table in declaration.tables if (column := unit_column(table.unit)) is not None}
-        statement = bind(sql, facts, settings=settings, unit_columns=units)
+        units, references = unit_columns(declaration), references_of(declaration)
+        statement = bind(sql, facts, settings=settings, unit_columns=units, references=references)
         asked = declaration.defaults.epsilon if epsilon is None else exact_number(epsilon, "epsilon")
         budget = curator.balance().budget
         delta = budget.delta_keys / DELTA_STATEMENTS if budget.account is Account.APPROXIMATE else Fraction(0)
-        planned = plan_query(
-            statement.private,
+        planned = plan_statement(
+            statement.privates,
             facts,
             Price(statement_loss(budget, asked), delta),
             contributions=curator.contributions(),
@@ -119,7 +126,19 @@ class DataSet:
             limits=Limits(settings.known_cells_max, settings.groups_max),
             evaluate=evaluate,
         )
+        check_post(planned, statement.post)
         return statement, planned
+
+
+def unit_columns(declaration: Declaration) -> dict[str, str]:
+    """Each protected table's own column that holds the unit, where there is one."""
+    return {table.name: column for table in declaration.tables if (column := unit_column(table.unit)) is not None}
+
+
+def references_of(declaration: Declaration) -> dict[tuple[str, str], tuple[str, str]]:
+    """Declared keys on the way to the unit."""
+    hops = [(table.name, table.unit.hops[0]) for table in declaration.tables if table.unit.hops]
+    return {(name, hop.column): (hop.target.table, hop.target.column) for name, hop in hops}
 
 
 def unit_column(path: UnitPath) -> str | None:

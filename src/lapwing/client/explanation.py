@@ -9,11 +9,12 @@ from typing import Any
 from lapwing.client.answer import CostView
 from lapwing.client.assembly import Assembled
 from lapwing.curator import Curator
-from lapwing.kernel.accounting import LOSS_UNITS
+from lapwing.kernel.accounting import LOSS_UNITS, Cost
+from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.ir import DiscoveredGroups, KnownGroups
 from lapwing.kernel.laws import half_width
-from lapwing.kernel.release import NoisyTable
-from lapwing.planning.plan import Planned
+from lapwing.kernel.release import Released
+from lapwing.planning.plan import Part, Planned
 from lapwing.statements import Statement
 
 TRUNCATION_NOTED = 0.01
@@ -39,64 +40,84 @@ class Explanation:
 
 def explanation(statement: Statement, planned: Planned, curator: Curator, *, confidence: Fraction) -> Explanation:
     """The explanation of a planned statement; nothing was charged and no data was read."""
-    certified, balance = planned.certified, curator.balance()
-    query = certified.queries[0]
+    balance, unit = curator.balance(), curator.declaration.dataset.unit
+    facts = planned.facts
+    protects = ("protects", f"one {unit}; {facts.neighbours.value} neighbours; version {facts.version}")
+    certified = planned.measured
+    if certified is None:
+        nothing = CostView.of(Cost.zero(), balance.budget, free=True)
+        values: dict[str, Any] = {"cost": {**nothing.to_dict(), "loss": 0.0}, "share_of_budget": 0.0, "affordable": True, "parts": []}
+        return Explanation((protects, ("price", "free: answered from declarations alone")), nothing, values)
     cost = CostView.of(certified.cost, balance.budget, free=False)
     stored = curator.ledger.find(certified.digest) is not None
     share = certified.cost.loss / balance.budget.loss_total
     affordable = certified.cost.loss <= balance.remaining.loss and certified.cost.delta <= balance.remaining.delta
     amount = f"epsilon {cost.epsilon:.4g}" + ("" if cost.rho is None else f" (rho {float(cost.rho):.4g})")
     price = "free: the same statement was answered on this version" if stored else f"{amount}, {share:.2%} of the whole budget"
-    lines = [
-        (
-            "protects",
-            f"one {curator.declaration.dataset.unit}; {certified.facts.neighbours.value} neighbours; version {certified.facts.version}",
-        ),
-        ("price", price + ("" if stored or affordable else "; MORE THAN IS LEFT")),
-        ("groups", _groups(planned)),
-        ("bounding", _bounding(planned, curator.declaration.dataset.unit)),
-    ]
-    names = _names(statement, planned)
-    for vector in query.vectors:
-        width = float(half_width(vector.vector.law, confidence=confidence) * vector.step)
-        kind = type(vector.vector.law).__name__.removeprefix("Discrete").lower()
-        label = names.get(vector.vector.name, vector.vector.name)
-        lines.append(("noise", f"{label}: {kind}, ±{width:,.4g} at {float(confidence):.0%}"))
-    if planned.choice.truncation > 0:
-        lines.append(("predicted", f"about {planned.choice.truncation:,.3g} rows per group lost to the bound, beside the noise"))
+    lines = [protects, ("price", price + ("" if stored or affordable else "; MORE THAN IS LEFT"))]
+    details = []
+    several = sum(part.number is not None for part in planned.parts) > 1
+    for number, part in enumerate(planned.parts):
+        if several:
+            lines.append(("part", f"{number + 1} of {len(planned.parts)}"))
+        found, detail = _explained(statement, number, part, planned, unit, confidence)
+        lines += found
+        details.append(detail)
+    first = next(detail for detail in details if detail)
     values = {
         "cost": {**cost.to_dict(), "loss": certified.cost.loss / LOSS_UNITS},
         "share_of_budget": share,
         "affordable": affordable,
         "stored": stored,
-        "groups": len(query.query.groups.groups) if isinstance(query.query.groups, KnownGroups) else None,
-        "threshold": None if query.keys is None else query.keys.threshold,
-        "bounding": planned.choice.kind,
-        "limit": planned.choice.limit,
-        "predicted_truncation": planned.choice.truncation,
-        "predicted_noise": planned.choice.noise,
+        **first,
+        "parts": details,
         "digest": certified.digest,
     }
     return Explanation(tuple(lines), cost, values)
 
 
-def _names(statement: Statement, planned: Planned) -> dict[str, str]:
+def _explained(
+    statement: Statement, number: int, part: Part, planned: Planned, unit: str, confidence: Fraction
+) -> tuple[list[tuple[str, str]], dict[str, Any]]:
+    """Lines and values of one private query."""
+    if part.number is None or planned.measured is None:
+        return [("groups", f"{len(part.groups or ()):,} from declarations; nothing is measured")], {}
+    query = planned.certified.queries[part.number]
+    lines = [("groups", _groups(query)), ("bounding", _bounding(part, query, unit))]
+    names = _names(statement, number, part)
+    for vector in query.vectors:
+        width = float(half_width(vector.vector.law, confidence=confidence) * vector.step)
+        kind = type(vector.vector.law).__name__.removeprefix("Discrete").lower()
+        label = names.get(vector.vector.name, vector.vector.name)
+        lines.append(("noise", f"{label}: {kind}, ±{width:,.4g} at {float(confidence):.0%}"))
+    if part.choice.truncation > 0:
+        lines.append(("predicted", f"about {part.choice.truncation:,.3g} rows per group lost to the bound, beside the noise"))
+    return lines, {
+        "groups": len(query.query.groups.groups) if isinstance(query.query.groups, KnownGroups) else None,
+        "threshold": None if query.keys is None else query.keys.threshold,
+        "bounding": part.choice.kind,
+        "limit": part.choice.limit,
+        "predicted_truncation": part.choice.truncation,
+        "predicted_noise": part.choice.noise,
+    }
+
+
+def _names(statement: Statement, number: int, part: Part) -> dict[str, str]:
     """Readable names of vectors: what the aggregate they serve is called in the answer, where it is one plainly."""
     names: dict[str, str] = {}
     for output in statement.post.outputs:
         aggregate = getattr(output.derivation, "aggregate", None)
-        if aggregate is None:
+        if aggregate is None or aggregate.query != number:
             continue
-        recipe = planned.recipes[aggregate]
-        for part in ("vector", "total", "count"):
-            vector = getattr(recipe, part, None)
+        recipe = part.recipes[aggregate.index]
+        for name in ("vector", "total", "count"):
+            vector = getattr(recipe, name, None)
             if vector is not None:
-                names.setdefault(vector, output.name if part == "vector" else f"{part} of {output.name}")
+                names.setdefault(vector, output.name if name == "vector" else f"{name} of {output.name}")
     return names
 
 
-def _groups(planned: Planned) -> str:
-    query = planned.certified.queries[0]
+def _groups(query: CertifiedQuery) -> str:
     if not query.query.keys:
         return "one, the whole table"
     if isinstance(query.query.groups, DiscoveredGroups) and query.keys is not None:
@@ -105,10 +126,10 @@ def _groups(planned: Planned) -> str:
     return f"{len(query.query.groups.groups):,} known from declarations; each is shown, empty ones with noise around 0"
 
 
-def _bounding(planned: Planned, unit: str) -> str:
-    choice = planned.choice
+def _bounding(part: Part, query: CertifiedQuery, unit: str) -> str:
+    choice = part.choice
     match choice.kind:
-        case "ranked" if planned.certified.queries[0].shape.rows_per_unit == 1:
+        case "ranked" if query.shape.rows_per_unit == 1:
             return f"none needed: every {unit} has at most one row"
         case "ranked":
             return f"ranked: at most {int(choice.limit):,} rows of each {unit} count, chosen at random once, at preparation"
@@ -118,14 +139,15 @@ def _bounding(planned: Planned, unit: str) -> str:
             return f"grouped: after the filter, each {unit} counts with at most {choice.limit:,.3g} rows"
 
 
-def notes_of(planned: Planned, noisy: NoisyTable, assembled: Assembled, *, unit: str) -> tuple[str, ...]:
+def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit: str) -> tuple[str, ...]:
     """What an analyst should know about this answer; from released values and public facts only."""
     notes = []
-    choice = planned.choice
-    if noisy.threshold is not None:
-        notes.append(f"groups with fewer than about {noisy.threshold} units may be hidden")
-    if choice.truncation > TRUNCATION_NOTED * max(_typical(assembled), 1.0):
-        notes.append(f"rows beyond the bound on one {unit} are left out: about {choice.truncation:,.3g} per group are expected missing")
+    thresholds = sorted({table.threshold for table in released.tables if table.threshold is not None})
+    if thresholds:
+        notes.append(f"groups with fewer than about {thresholds[-1]} units may be hidden")
+    truncation = max(part.choice.truncation for part in planned.parts)
+    if truncation > TRUNCATION_NOTED * max(_typical(assembled), 1.0):
+        notes.append(f"rows beyond the bound on one {unit} are left out: about {truncation:,.3g} per group are expected missing")
     wide = [name for name, found in assembled.intervals.items() if _mostly_wide(assembled, name, found)]
     if wide:
         notes.append(f"the error bars of {', '.join(wide)} are wider than most of the values: ask with a larger epsilon or fewer groups")

@@ -20,9 +20,8 @@ from lapwing.errors import Refused
 from lapwing.kernel.domains import Domain, Kind, RealDomain, kind_of
 from lapwing.kernel.expressions import Expression, Value
 from lapwing.kernel.stability import domain_of
-from lapwing.statements import PostProcess
+from lapwing.statements import ROW, PostProcess
 
-ROW = "_row"
 _local = threading.local()
 
 
@@ -79,27 +78,22 @@ def typed_array(values: Sequence[Value], kind: Kind) -> pa.Array:
             return pa.array(values, pa.string())
 
 
-def post_process(noisy: pa.Table, post: PostProcess) -> tuple[pa.Table, list[int]]:
-    """The answer's table, and for each of its rows the number of the noisy row it comes from."""
+def post_process(noisy: Sequence[pa.Table], post: PostProcess) -> tuple[pa.Table, list[int] | None]:
+    """The answer's table, and for each of its rows the number of the noisy row it comes from, where there is one."""
     connection = _connection()
-    indexed = noisy.append_column(ROW, pa.array(range(noisy.num_rows), pa.int64()))
-    listed = ", ".join(f"{output.sql} AS c{i}" for i, output in enumerate(post.outputs))
-    sql = f"SELECT {listed}, noisy.{ROW} FROM noisy"
-    if post.having is not None:
-        sql += f" WHERE {post.having}"
-    sql += f" ORDER BY {', '.join((*post.order_by, f'noisy.{ROW}'))}"
-    if post.limit is not None:
-        sql += f" LIMIT {post.limit}"
-    if post.offset:
-        sql += f" OFFSET {post.offset}"
-    connection.register("noisy", indexed)
+    names = [f"q{number}" for number in range(len(noisy))]
+    for name, table in zip(names, noisy, strict=True):
+        connection.register(name, table.append_column(ROW, pa.array(range(table.num_rows), pa.int64())))
     try:
-        result = connection.sql(sql).to_arrow_table()
+        result = connection.sql(post.sql(numbered=True)).to_arrow_table()
     except duckdb.Error as error:
         # Noisy values only are at stake here; still the text of an engine is not ours to show.
         raise Refused("post-processing", "the expressions over the noisy answer cannot be computed") from error
     finally:
-        connection.unregister("noisy")
-    rows = [int(row) for row in result.column(len(post.outputs)).to_pylist()]
+        for name in names:
+            connection.unregister(name)
     columns = [result.column(i) for i in range(len(post.outputs))]
-    return pa.table(columns, names=[output.name for output in post.outputs]), rows
+    table = pa.table(columns, names=[output.name for output in post.outputs])
+    if result.num_columns == len(post.outputs):
+        return table, None
+    return table, [int(row) for row in result.column(len(post.outputs)).to_pylist()]

@@ -214,7 +214,9 @@ def _unit_join(join: UnitJoin, facts: Facts) -> Shape:
         added.append((name, with_null(domain, True) if optional else domain))
     fan_out = max(1, right.rows_per_unit) if optional else right.rows_per_unit
     columns = _named([*left.columns.items(), *added])
-    return Shape(columns, left.rows_per_unit * fan_out, left.rows_max * fan_out, weighable=False)
+    # Counted from either side: a row of the one meets at most as many rows of its unit as the other has. LEFT keeps lonely left rows too.
+    rows_max = min(left.rows_max * fan_out, right.rows_max * left.rows_per_unit + (left.rows_max if optional else 0))
+    return Shape(columns, left.rows_per_unit * fan_out, rows_max, weighable=False)
 
 
 def _union(shapes: tuple[Shape, ...]) -> Shape:

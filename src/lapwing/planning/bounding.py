@@ -24,6 +24,8 @@ SKEW = 1.35
 """Assumed ratio of the root mean square to the mean of what is lost per group: large groups lose most (1.34 for weights i^-0.7)."""
 GROUPED_WASTE = 1.5
 """Assumed loss of the grouped plan: it keeps as much as a limit smaller by this factor would."""
+DISTINCT_ROWS = 4.0
+"""Rows of each unit that count towards distinct values where noise matters: values that many units share show with any of them."""
 CONCENTRATION = 0.85
 """Assumed ratio of the Euclidean norm of a unit's counts over groups to their sum, when there are several groups."""
 
@@ -48,6 +50,8 @@ class Situation:
     """How much a lost row matters, over all vectors: 1 for counts, less where only averages are asked."""
     noise_weight: float = 1.0
     """Noise of a vector that one row moves by its largest value, in typical values: 1 for counts, more for sums."""
+    distinct: bool = False
+    """Distinct values are counted: only ranked bounding serves, and few rows of each unit already show most values."""
     real_keys: bool = False
     """Some key is a computed real, by which a unit's groups cannot be chosen."""
     groups_guess: int = 50
@@ -88,7 +92,9 @@ def choose(situation: Situation) -> Choice:
     full = _ranked(situation, float(situation.rows_per_unit_max))
     if full.noise < NEGLIGIBLE:
         return full  # nothing is gained by leaving out a row
-    ranked = _best(situation, (_ranked(situation, limit) for limit in _limits(situation.rows_per_unit_max, whole=True)))
+    if situation.distinct:
+        return _ranked(situation, min(float(situation.rows_per_unit_max), DISTINCT_ROWS))
+    ranked = best_ranked(situation)
     after = _after_filter(situation)
     if after is None:
         return ranked
@@ -96,6 +102,11 @@ def choose(situation: Situation) -> Choice:
     worth = WORTH_A_SHUFFLE if situation.kept > SELECTIVE else 1.0
     better = after.weighed(situation) < worth * ranked.weighed(situation)
     return after if better and not nothing_to_gain else ranked
+
+
+def best_ranked(situation: Situation) -> Choice:
+    """The best limit on rows before the filter."""
+    return _best(situation, (_ranked(situation, limit) for limit in _limits(situation.rows_per_unit_max, whole=True)))
 
 
 def _best(situation: Situation, choices: Iterable[Choice]) -> Choice:

@@ -126,7 +126,7 @@ def _power_law(ends: Sequence[int], noisy: Sequence[float], seen: Sequence[int],
     points = []
     for i in seen:
         low, high = ends[i], ends[i + 1]
-        if low >= TAIL_FROM:
+        if low >= TAIL_FROM and noisy[i] > 0:
             weight = noisy[i] ** 2 / (deviation**2 + noisy[i])
             # Rows are whole numbers: more than low and at most high of them is the range from low + 1 up to high + 1.
             width = math.log((high + 1) / (low + 1))

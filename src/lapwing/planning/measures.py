@@ -20,7 +20,7 @@ from lapwing.kernel.domains import (
     kind_of,
 )
 from lapwing.kernel.expressions import Case, Expression, Function, Literal, call, not_null
-from lapwing.kernel.ir import GridSum, Measure, RowCount, UnitCount
+from lapwing.kernel.ir import DistinctCount, GridSum, Measure, RowCount, UnitCount
 from lapwing.kernel.stability import Shape, domain_of
 from lapwing.statements import Aggregate, AggregateKind
 
@@ -58,6 +58,11 @@ class Averaged:
 Recipe: TypeAlias = Counted | Summed | Averaged
 
 
+def is_whole(recipe: Recipe) -> bool:
+    """Whether the aggregate is a whole number."""
+    return isinstance(recipe, Counted) or (isinstance(recipe, Summed) and recipe.whole)
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """All vectors a statement needs, each once, and how its aggregates come from them."""
@@ -69,6 +74,11 @@ class Measured:
     def units_only(self) -> bool:
         """Whether nothing but distinct units is counted."""
         return all(isinstance(measure, UnitCount) for measure in self.measures.values())
+
+    @property
+    def has_distinct(self) -> bool:
+        """Whether distinct values are counted, which only a limit on rows bounds."""
+        return any(isinstance(measure, DistinctCount) for measure in self.measures.values())
 
     @property
     def has_average(self) -> bool:
@@ -90,6 +100,8 @@ def measured(aggregates: tuple[Aggregate, ...], shape: Shape) -> Measured:
                 recipes.append(Counted(vector(RowCount(_counted(aggregate)))))
             case AggregateKind.COUNT_UNITS:
                 recipes.append(Counted(vector(UnitCount(aggregate.where))))
+            case AggregateKind.COUNT_DISTINCT:
+                recipes.append(Counted(vector(DistinctCount(_filtered(aggregate, shape)))))
             case AggregateKind.SUM:
                 grid = grid_of(_filtered(aggregate, shape), shape)
                 recipes.append(Summed(vector(grid), isinstance(domain_of(grid.value, shape.columns), IntegerDomain)))

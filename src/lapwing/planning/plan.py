@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
@@ -12,6 +12,7 @@ from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.domains import Domain, RealDomain
+from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
     Bounding,
@@ -40,7 +41,7 @@ from lapwing.kernel.ir import (
 )
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, law_for
 from lapwing.kernel.stability import Shape, domain_of, shape_of
-from lapwing.planning.bounding import Choice, Situation, choose, groups_for
+from lapwing.planning.bounding import Choice, Situation, best_ranked, choose, groups_for
 from lapwing.planning.contributions import Contributions, assumed
 from lapwing.planning.groups import Evaluate, known_groups
 from lapwing.planning.measures import Averaged, Measured, Recipe, measured
@@ -68,14 +69,81 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """A certified plan with what the answer and the explanation need to know about it."""
+class Part:
+    """One private query as it is measured, with what the answer and the explanation need to know about it."""
 
-    certified: Certified
+    query: PrivateQuery
+    number: int | None
+    """Which query of the certified plan it is; None where its groups are declared and nothing is measured."""
+    groups: tuple[tuple[Value, ...], ...] | None
+    """The groups, where they are known beforehand."""
     recipes: tuple[Recipe, ...]
     choice: Choice
     kept: float
-    known: bool
+
+    @property
+    def known(self) -> bool:
+        """Whether its groups are known beforehand."""
+        return self.groups is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """All parts of a statement, and the certified plan that measures them; None where nothing is measured, which is free."""
+
+    measured: Certified | None
+    parts: tuple[Part, ...]
+    facts: Facts
+
+    @property
+    def certified(self) -> Certified:
+        """The certified plan of a statement that measures something."""
+        assert self.measured is not None
+        return self.measured
+
+    @property
+    def only(self) -> Part:
+        """The part of a statement that has one."""
+        (part,) = self.parts
+        return part
+
+    def columns(self, part: Part) -> Mapping[str, Domain]:
+        """The columns that a part's keys are written over."""
+        return shape_of(part.query.source, self.facts).columns
+
+
+def plan_statement(
+    queries: Sequence[PrivateQuery],
+    facts: Facts,
+    price: Price,
+    *,
+    contributions: Mapping[str, Contributions],
+    units: int | None,
+    limits: Limits,
+    evaluate: Evaluate,
+) -> Planned:
+    """The plan with the least predicted error for the price; its certified cost is at most the price.
+
+    Every vector of the statement gets the same share of the loss, and every query that discovers groups the same share of the delta.
+    """
+    drafts = [_Draft.of(query, facts, limits, evaluate) for query in queries]
+    vectors = sum(draft.vectors for draft in drafts)
+    discovering = sum(draft.found is None for draft in drafts)
+    share = price.loss / max(vectors, 1)
+    delta = price.delta / max(discovering, 1)
+    parts: list[Part] = []
+    measured_queries: list[Query] = []
+    for draft in drafts:
+        situation = draft.situation(facts, share, contributions, units)
+        choice = choose(situation)
+        if draft.vectors == 0:
+            parts.append(Part(draft.query, None, draft.found, (), choice, situation.kept))
+            continue
+        choice, query = _fitting(draft, situation, choice, Price(price.loss, delta), share, limits, facts)
+        parts.append(Part(draft.query, len(measured_queries), draft.found, draft.wanted.recipes, choice, situation.kept))
+        measured_queries.append(query)
+    certified = certify(Plan(tuple(measured_queries)), facts) if measured_queries else None
+    return Planned(certified, tuple(parts), facts)
 
 
 def plan_query(
@@ -88,34 +156,69 @@ def plan_query(
     limits: Limits,
     evaluate: Evaluate,
 ) -> Planned:
-    """The plan with the least predicted error for the price; its certified cost is at most the price."""
-    shape = shape_of(query.source, facts)
-    wanted = measured(query.aggregates, shape)
-    found = known_groups(query.keys, shape.columns, cells_max=limits.known_cells_max, evaluate=evaluate) if query.keys else ((),)
-    if found is None and facts.account is Account.PURE:
-        raise Refused(
-            "keys-need-delta",
-            "the values of a GROUP BY key are not declared, and this data set has no delta to discover them with",
-            hint="group by a declared column, or let the owner declare its values",
+    """The plan of a statement that is one private query."""
+    return plan_statement((query,), facts, price, contributions=contributions, units=units, limits=limits, evaluate=evaluate)
+
+
+def _fitting(
+    draft: _Draft, situation: Situation, choice: Choice, price: Price, share: Fraction, limits: Limits, facts: Facts
+) -> tuple[Choice, Query]:
+    """The query with this choice of bounds or, where its finer grid would not fit the integers, with a limit on rows."""
+    for candidate in (choice, best_ranked(situation)):
+        drafted = _draft(draft.query, draft.shape, draft.wanted, candidate, draft.found, price, limits, facts)
+        try:
+            return candidate, _with_noise(drafted, facts, share)
+        except Refused as error:
+            if error.code != "range-too-wide" or candidate.kind == "ranked":
+                raise
+    raise AssertionError("unreachable")
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A query before its bounds and noise are chosen."""
+
+    query: PrivateQuery
+    shape: Shape
+    wanted: Measured
+    found: tuple[tuple[Value, ...], ...] | None
+
+    @staticmethod
+    def of(query: PrivateQuery, facts: Facts, limits: Limits, evaluate: Evaluate) -> _Draft:
+        shape = shape_of(query.source, facts)
+        found = query.groups
+        if found is None:
+            found = known_groups(query.keys, shape.columns, cells_max=limits.known_cells_max, evaluate=evaluate) if query.keys else ((),)
+        if found is None and facts.account is Account.PURE:
+            raise Refused(
+                "keys-need-delta",
+                "the values of a GROUP BY key are not declared, and this data set has no delta to discover them with",
+                hint="group by a declared column, or let the owner declare its values",
+            )
+        return _Draft(query, shape, measured(query.aggregates, shape), found)
+
+    @property
+    def vectors(self) -> int:
+        """How many vectors share the loss; discovering groups takes one more."""
+        return len(self.wanted.measures) + (1 if self.found is None else 0)
+
+    def situation(self, facts: Facts, share: Fraction, contributions: Mapping[str, Contributions], units: int | None) -> Situation:
+        """What the choice of bounds depends on."""
+        query, wanted = self.query, self.wanted
+        return Situation(
+            contributions=_contributions(query.source, facts, contributions, units),
+            rows_per_unit_max=self.shape.rows_per_unit,
+            kept=_kept(query.source, facts),
+            cells=None if self.found is None else len(self.found),
+            account=facts.account,
+            loss_per_vector=float(share),
+            has_average=wanted.has_average,
+            units_only=wanted.units_only,
+            distinct=wanted.has_distinct,
+            real_keys=any(_is_computed_real(domain_of(key, self.shape.columns)) for _, key in query.keys),
+            loss_weight=_weight(wanted, of_noise=False),
+            noise_weight=_weight(wanted, of_noise=True),
         )
-    share = price.loss / (len(wanted.measures) + (1 if found is None else 0))
-    situation = Situation(
-        contributions=_contributions(query.source, facts, contributions, units),
-        rows_per_unit_max=shape.rows_per_unit,
-        kept=_kept(query.source, facts),
-        cells=None if found is None else len(found),
-        account=facts.account,
-        loss_per_vector=float(share),
-        has_average=wanted.has_average,
-        units_only=wanted.units_only,
-        real_keys=any(_is_computed_real(domain_of(key, shape.columns)) for _, key in query.keys),
-        loss_weight=_weight(wanted, of_noise=False),
-        noise_weight=_weight(wanted, of_noise=True),
-    )
-    choice = choose(situation)
-    draft = _draft(query, shape, wanted, choice, found, price, limits)
-    certified = certify(Plan((_with_noise(draft, facts, share),)), facts)
-    return Planned(certified, wanted.recipes, choice, situation.kept, found is not None)
 
 
 def _is_computed_real(domain: Domain) -> bool:
@@ -137,21 +240,20 @@ def _draft(
     shape: Shape,
     wanted: Measured,
     choice: Choice,
-    found: tuple[tuple[object, ...], ...] | None,
+    found: tuple[tuple[Value, ...], ...] | None,
     price: Price,
     limits: Limits,
+    facts: Facts,
 ) -> Query:
     """The query with its bounds and a placeholder for the noise."""
     source, bounding = query.source, _bounding(choice, shape, wanted, cells=None if found is None else len(found))
     if choice.kind == "ranked":
-        source = limited(source, int(choice.limit))
+        source = limited(source, int(choice.limit), facts)
     vectors = tuple(
         Vector(name, measure, _placeholder(price), _bound(measure, bounding, choice, wanted, name))
         for name, measure in wanted.measures.items()
     )
-    groups = (
-        DiscoveredGroups(_placeholder(price), price.delta, limits.groups_max) if found is None else KnownGroups(found)  # type: ignore[arg-type]
-    )
+    groups = DiscoveredGroups(_placeholder(price), price.delta, limits.groups_max) if found is None else KnownGroups(found)
     return Query(source, query.keys, groups, bounding, vectors)
 
 
@@ -217,33 +319,43 @@ def _with_noise(draft: Query, facts: Facts, share: Fraction) -> Query:
     return replace(draft, vectors=vectors, groups=groups)
 
 
-def limited(relation: Relation, rows: int) -> Relation:
-    """The relation with every scan lowered to at most ``rows`` rows per unit."""
+def limited(relation: Relation, rows: int, facts: Facts) -> Relation:
+    """The relation with scans lowered so that a unit has at most ``rows`` rows in it; unchanged where it has no more anyway."""
+    shape = shape_of(relation, facts)
+    if rows >= shape.rows_per_unit:
+        return relation
     match relation:
-        case Scan(table, at_most):
-            return Scan(table, min(rows, at_most))
+        case Scan(table):
+            return Scan(table, rows)
         case Filter(source, predicate):
-            return Filter(limited(source, rows), predicate)
+            return Filter(limited(source, rows, facts), predicate)
         case Project(source, columns):
-            return Project(limited(source, rows), columns)
-        case PublicJoin(source):
-            return replace(relation, source=limited(source, rows))
-        case UnitJoin() | SemiJoin() | Union() | PerUnit():
+            return Project(limited(source, rows, facts), columns)
+        case PublicJoin(source) | SemiJoin(source):
+            return replace(relation, source=limited(source, rows, facts))
+        case UnitJoin(left, right):
+            k_left, k_right = (shape_of(side, facts).rows_per_unit for side in (left, right))
+            # A side with one row per unit costs nothing; otherwise both are lowered alike.
+            to_left = rows // k_right if k_right == 1 else rows if k_left == 1 else max(1, math.isqrt(rows))
+            to_right = max(1, rows // min(k_left, to_left))
+            return replace(relation, left=limited(left, max(1, to_left), facts), right=limited(right, to_right, facts))
+        case Union(sources):
+            return Union(tuple(limited(source, max(1, rows // len(sources)), facts) for source in sources))
+        case PerUnit():
             return relation
         case _:
             assert_never(relation)
 
 
 def _tables(relation: Relation) -> tuple[str, ...]:
+    """The tables whose rows make up the relation's; those behind conditions and per-unit rows add none."""
     match relation:
         case Scan(table):
             return (table,)
-        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source):
-            return _tables(source)
-        case SemiJoin(source):
+        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | SemiJoin(source):
             return _tables(source)
         case UnitJoin(left, right):
-            return (*_tables(left), *_tables(right))
+            return (*_tables(left), *(() if isinstance(right, PerUnit) else _tables(right)))
         case Union(sources):
             return tuple(table for source in sources for table in _tables(source))
         case _:
@@ -251,7 +363,8 @@ def _tables(relation: Relation) -> tuple[str, ...]:
 
 
 def _contributions(relation: Relation, facts: Facts, known: Mapping[str, Contributions], units: int | None) -> Contributions:
-    table = _tables(relation)[0]
+    """What is known of rows per unit: that of the table that has most."""
+    table = max(_tables(relation), key=lambda name: facts.table(name).rows_per_unit_max)
     declared = facts.table(table)
     if table in known:
         return known[table]
@@ -265,5 +378,7 @@ def _kept(relation: Relation, facts: Facts) -> float:
             return max(kept_share(predicate, shape_of(source, facts).columns), 1e-9) * _kept(source, facts)
         case Project(source) | PublicJoin(source) | PerUnit(source) | SemiJoin(source):
             return _kept(source, facts)
+        case UnitJoin(left, right):
+            return _kept(left, facts) * _kept(right, facts)
         case _:
             return 1.0

@@ -17,13 +17,22 @@ from lapwing.statements import Statement
 __all__ = ["bind", "render_refusal"]
 
 
-def bind(text: str, facts: Facts, *, settings: Settings, unit_columns: Mapping[str, str], dialect: str = "duckdb") -> Statement:
+def bind(
+    text: str,
+    facts: Facts,
+    *,
+    settings: Settings,
+    unit_columns: Mapping[str, str],
+    references: Mapping[tuple[str, str], tuple[str, str]] | None = None,
+    dialect: str = "duckdb",
+) -> Statement:
     """The statement in our own terms, or ``Refused``.
 
     ``unit_columns`` names the column that holds the unit, for each protected table that has one: counting its distinct values counts units.
+    ``references`` are declared keys on the way to the unit, each from (table, column) to the (table, column) it refers to.
     The outcome depends on the text, the facts and the settings only; no data is read.
     """
     # sqlglot takes a third of a second to import, and only binding needs it.
     from lapwing.sql.statement import bind_statement
 
-    return bind_statement(text, facts, settings=settings, unit_columns=unit_columns, dialect=dialect)
+    return bind_statement(text, facts, settings=settings, unit_columns=unit_columns, references=references or {}, dialect=dialect)

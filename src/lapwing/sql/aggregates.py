@@ -10,7 +10,7 @@ from lapwing.errors import Span
 from lapwing.kernel.domains import BooleanDomain, Kind, is_numeric
 from lapwing.kernel.expressions import Column, Expression, Function, Literal
 from lapwing.sql.reader import Reader, Session
-from lapwing.sql.scalars import Scalars, Typed
+from lapwing.sql.scalars import Scalars, Typed, column_name
 from lapwing.statements import Aggregate, AggregateKind
 
 KNOWN: tuple[type[exp.Expr], ...] = (exp.Count, exp.CountIf, exp.Sum, exp.Avg)
@@ -50,7 +50,7 @@ class Aggregates:
 
     def _bind(self, node: exp.Expr, where: Typed | None, whole: exp.Expr) -> int:
         token = self.session.source.name_token(node)
-        if type(node) not in KNOWN or token is None or token.text.upper() not in _NAMES[type(node)]:
+        if type(node) not in KNOWN or (token is not None and token.text.upper() not in _NAMES[type(node)]):
             name = self.session.source.called_name(node).upper()
             message = f"the aggregate {name} is not supported yet" if name else "this aggregate is not supported yet"
             raise self.session.refuse("aggregate-unsupported", message, node=node, hint="COUNT, COUNT_IF, SUM and AVG are")
@@ -92,6 +92,11 @@ class Aggregates:
         if type(argument) is exp.Distinct:
             with self.session.reading(argument) as distinct:
                 return self._count_distinct(argument, distinct.many("expressions"), where)
+        unit = self._unit(argument)
+        if unit is not None and unit in self.scalars.scope.units:
+            return Aggregate(AggregateKind.COUNT, None, _of(where))  # the unit is never NULL
+        if unit is not None:
+            return Aggregate(AggregateKind.COUNT, None, self._both(argument, where, self._present(argument, unit)).expression)
         value, where = self._value(argument, where)
         if value.is_null:
             raise self.session.refuse("null-constant", "NULL is never counted", node=argument)
@@ -99,14 +104,47 @@ class Aggregates:
         return Aggregate(AggregateKind.COUNT, None if constant else value.expression, _of(where))
 
     def _count_distinct(self, node: exp.Expr, values: tuple[exp.Expr, ...], where: Typed | None) -> Aggregate:
-        if len(values) == 1:
-            value, where = self._value(values[0], where)
-            unit = self.scalars.scope.unit_column
-            if unit is not None and value.expression == Column(unit):
+        if len(values) != 1:
+            raise self.session.refuse("distinct-unsupported", "distinct values of one thing are counted", node=node)
+        unit = self._unit(values[0])
+        if unit is not None:
+            scope = self.scalars.scope
+            if unit in scope.units:
                 return Aggregate(AggregateKind.COUNT_UNITS, None, _of(where))
-        unit = self.scalars.scope.unit_column
-        hint = f"COUNT(DISTINCT {unit}) is" if unit else ""
-        raise self.session.refuse("distinct-unsupported", "distinct values of this are not counted yet", node=node, hint=hint)
+            present = self._present(values[0], unit)
+            return Aggregate(AggregateKind.COUNT_UNITS, None, self._both(node, where, present).expression)
+        value, where = self._value(values[0], where)
+        if isinstance(value.expression, Column) and value.expression.name in self.scalars.scope.units:
+            return Aggregate(AggregateKind.COUNT_UNITS, None, _of(where))
+        if value.kind is Kind.REAL:
+            hint = "round it to an integer first, or count its bins"
+            raise self.session.refuse("distinct-unsupported", "distinct real numbers are not counted", node=node, hint=hint)
+        if isinstance(value.expression, Literal):
+            raise self.session.refuse("distinct-unsupported", "a constant has one value", node=node)
+        return Aggregate(AggregateKind.COUNT_DISTINCT, value.expression, _of(where))
+
+    def _unit(self, node: exp.Expr) -> str | None:
+        """The column of the unit that a node is, if it is one."""
+        if type(node) is not exp.Column:
+            return None
+        found = self.scalars.scope.lookup(node.name, node.table or None)
+        if len(found) != 1 or found[0] not in self.scalars.scope.units | self.scalars.scope.optional_units:
+            return None
+        with self.session.reading(node) as reader:
+            column_name(self.session, reader)
+        return found[0]
+
+    def _present(self, node: exp.Expr, unit: str) -> Typed:
+        """That a LEFT JOIN found a row of the unit."""
+        scope = self.scalars.scope
+        if unit in scope.virtual:
+            hint = "use JOIN, or test another column of the subquery for NULL"
+            raise self.session.refuse(
+                "join-unsupported", "the unit of the joined side is not known where there is none", node=node, hint=hint
+            )
+        scope.used.add(unit)
+        typed = Typed(Column(unit), scope.columns[unit], node)
+        return self.scalars.call(node, Function.NOT, self.scalars.call(node, Function.IS_NULL, typed))
 
     def _value(self, node: exp.Expr, where: Typed | None) -> tuple[Typed, Typed | None]:
         """The argument of an aggregate. CASE WHEN p THEN x END is x where p: aggregates leave NULLs out, so both are the same."""

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from lapwing.sql.reader import is_set
-from lapwing.sql.source import Source, positions, untraced
+from lapwing.sql.source import UNPLACED, Source, positions, untraced
 
 Counts = dict[TokenType, int]
 
@@ -50,6 +50,9 @@ _PLAIN: dict[type[exp.Expr], tuple[TokenType, ...]] = {
     exp.GT: (TokenType.GT,),
     exp.GTE: (TokenType.GTE,),
     exp.DPipe: (TokenType.DPIPE,),
+    exp.With: (TokenType.WITH,),
+    exp.Exists: (TokenType.EXISTS,),
+    exp.Rollup: (TokenType.ROLLUP,),
 }
 """Words that every node of a class calls for."""
 
@@ -88,6 +91,8 @@ def _join(node: exp.Expr) -> Counts:
     return {
         TokenType.JOIN: 1,
         TokenType.LEFT: int(side == "LEFT"),
+        TokenType.RIGHT: int(side == "RIGHT"),
+        TokenType.FULL: int(side == "FULL"),
         TokenType.INNER: int(kind == "INNER"),
         TokenType.OUTER: int(kind == "OUTER"),
         TokenType.ON: int(is_set(node.args.get("on"))),
@@ -106,6 +111,8 @@ _COUNTED: dict[type[exp.Expr], Callable[[exp.Expr], Counts]] = {
     exp.ILike: _like(TokenType.ILIKE),
     exp.Join: _join,
     exp.Mod: _modulo,
+    exp.Union: lambda node: {TokenType.UNION: 1, TokenType.ALL: int(node.args.get("distinct") is False)},
+    exp.Window: lambda node: {TokenType.OVER: 1, TokenType.PARTITION_BY: int(is_set(node.args.get("partition_by")))},
     exp.Ordered: lambda node: {TokenType.DESC: int(is_set(node.args.get("desc")))},
     exp.Boolean: lambda node: {TokenType.TRUE if node.args.get("this") else TokenType.FALSE: 1},
     exp.DataType: lambda _: {TokenType.DATE: 1},
@@ -116,7 +123,8 @@ _COUNTABLE = frozenset(
     {word for words in _PLAIN.values() for word in words}
     | {TokenType.CASE, TokenType.END, TokenType.ELSE, TokenType.WHEN, TokenType.THEN, TokenType.LIKE, TokenType.ILIKE, TokenType.JOIN}
     | {TokenType.LEFT, TokenType.INNER, TokenType.OUTER, TokenType.ON, TokenType.USING, TokenType.MOD, TokenType.DESC}
-    | {TokenType.TRUE, TokenType.FALSE, TokenType.DATE}
+    | {TokenType.TRUE, TokenType.FALSE, TokenType.DATE, TokenType.UNION, TokenType.ALL, TokenType.OVER, TokenType.PARTITION_BY}
+    | {TokenType.RIGHT, TokenType.FULL}
 )
 
 
@@ -137,10 +145,24 @@ def take_census(source: Source, tree: exp.Expr) -> None:
     for kind, missing in wanted.items():
         if missing > 0:
             raise source.refuse("sql-syntax", f"a word is missing: {kind.name.replace('_', ' ')}")
-    _check_names(source, traced)
+    _check_unplaced(source, tree, traced)
+    _check_names(source, traced, named=sum(isinstance(node, exp.CTE) for node in tree.walk()))
     for node in tree.walk():
         if isinstance(node, exp.Identifier) and node.arg_key in ("alias", "this") and isinstance(node.parent, exp.Alias | exp.TableAlias):
             _check_alias(source, node)
+
+
+def _check_unplaced(source: Source, tree: exp.Expr, traced: frozenset[int]) -> None:
+    """Names without a position stand as often as there are nodes without one."""
+    for word, kind in UNPLACED.items():
+        nodes = sum(type(node) is kind and node.meta.get("start") is None for node in tree.walk())
+        for token in source.tokens:
+            if token.text.upper() == word and token.start not in traced:
+                nodes -= 1
+                if nodes < 0:
+                    raise source.refuse_token("sql-syntax", "this word has no meaning here", token)
+        if nodes:
+            raise source.refuse("sql-syntax", f"a word is missing: {word}")
 
 
 def _structure(source: Source, traced: frozenset[int]) -> Iterator[tuple[TokenType, Token]]:
@@ -151,10 +173,13 @@ def _structure(source: Source, traced: frozenset[int]) -> Iterator[tuple[TokenTy
             yield kind, token
 
 
-def _check_names(source: Source, traced: frozenset[int]) -> None:
-    """AS stands between something and a name or type."""
+def _check_names(source: Source, traced: frozenset[int], *, named: int) -> None:
+    """AS stands between something and a name or type; or, as often as WITH gives a name, between that and its subquery."""
     for token, after in zip(source.tokens, (*source.tokens[1:], None), strict=True):
         if token.token_type is TokenType.ALIAS and token.start not in traced:
+            if after is not None and after.token_type is TokenType.L_PAREN and named:
+                named -= 1
+                continue
             if after is None or not (after.start in traced or after.token_type in _TYPES):
                 raise source.refuse_token("sql-syntax", "a name is missing after this", token)
 

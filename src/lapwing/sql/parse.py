@@ -48,8 +48,8 @@ def _quiet() -> Iterator[None]:
         log.disabled = before
 
 
-def parse(text: str, *, settings: Settings, dialect: str) -> tuple[Source, exp.Select]:
-    """The tree of one SELECT, or refuse. Pre: inside ``deep_recursion``."""
+def parse(text: str, *, settings: Settings, dialect: str) -> tuple[Source, exp.Expr]:
+    """The tree of one SELECT or UNION ALL, or refuse. Pre: inside ``deep_recursion``."""
     grammar = Dialect.get_or_raise(dialect)
     source = tokenise(text, settings=settings, dialect=grammar)
     try:
@@ -64,11 +64,12 @@ def parse(text: str, *, settings: Settings, dialect: str) -> tuple[Source, exp.S
         raise source.refuse("sql-syntax", "the statement cannot be read") from error
     statements = [tree for tree in trees if tree is not None and type(tree) is not exp.Semicolon]
     tree = statements[0] if len(statements) == 1 else None
-    if isinstance(tree, exp.SetOperation):
+    if isinstance(tree, exp.Except | exp.Intersect):
         hint = "send the statements one by one"
-        raise source.refuse("union-unsupported", "UNION, INTERSECT and EXCEPT are not supported yet", node=tree.expression, hint=hint)
-    if type(tree) is not exp.Select:
+        raise source.refuse("union-unsupported", "INTERSECT and EXCEPT are not supported", node=tree.expression, hint=hint)
+    if type(tree) not in (exp.Select, exp.Union):
         raise source.refuse("statement-unsupported", "only a single SELECT is answered", node=tree, hint="leave brackets around it out")
+    assert isinstance(tree, exp.Expr)
     _check_nodes(source, tree, settings)
     return source, tree
 

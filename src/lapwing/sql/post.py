@@ -7,24 +7,23 @@ total: a division by 0 and an integer overflow give NULL, because nothing may fa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Protocol
 
 from sqlglot import exp
 
 from lapwing.errors import Refused
 from lapwing.kernel import calendar
 from lapwing.kernel.domains import Kind
-from lapwing.kernel.expressions import Expression, Literal
+from lapwing.kernel.expressions import Literal
 from lapwing.sql import algebra, constants
-from lapwing.sql.aggregates import Aggregates
 from lapwing.sql.functions import type_name
 from lapwing.sql.operators import COMPARISONS, CONSTANTS, chain, compared
 from lapwing.sql.reader import Reader, Session
-from lapwing.sql.scalars import Scalars, column, column_name, unsupported
-from lapwing.statements import KeyOutput, LinearOutput
+from lapwing.sql.scalars import Scalars
+from lapwing.statements import LinearOutput
 
-TABLE = "noisy"
 _NUMBERS = (Kind.INTEGER, Kind.REAL)
 
 
@@ -45,14 +44,34 @@ class Value:
         return f"TRY({self.sql})" if self.can_overflow else self.sql
 
 
+class Leaves(Protocol):
+    """What an expression over noisy tables is made of, beside constants: keys and aggregates, or columns of subqueries."""
+
+    def leaf(self, outputs: Outputs, node: exp.Expr) -> Value | None:
+        """The value of a node that is such a part as a whole, or None."""
+        ...
+
+    def column(self, outputs: Outputs, reader: Reader) -> Value:
+        """A column that is no leaf: refuse."""
+        ...
+
+    def refusal(self, outputs: Outputs, node: exp.Expr) -> Refused:
+        """Why a node of a class without handler cannot stand here."""
+        ...
+
+
 @dataclass(slots=True)
 class Outputs:
-    """Binds what stands in SELECT, HAVING and ORDER BY. ``aliases`` are the outputs by name, once SELECT has been read."""
+    """Binds what stands in SELECT, HAVING and ORDER BY. ``aliases`` are the outputs by name, once SELECT has been read.
+
+    ``scalars`` reads constants and checks names; ``scalar_subquery`` binds a subquery that stands for one value, ``window`` a window.
+    """
 
     scalars: Scalars
-    aggregates: Aggregates
-    keys: tuple[tuple[Expression, Kind], ...]
-    aliases: Mapping[str, Value]
+    leaves: Leaves
+    scalar_subquery: Callable[[exp.Expr], Value]
+    window: Callable[[Outputs, exp.Expr], Value]
+    aliases: Mapping[str, Value] = field(default_factory=dict)
 
     @property
     def session(self) -> Session:
@@ -61,15 +80,16 @@ class Outputs:
 
     def bind(self, node: exp.Expr) -> Value:
         """The value of a node, or refuse."""
-        if isinstance(node, exp.AggFunc | exp.Filter):
-            number = self.aggregates.bind(node)
-            return Value(f"{TABLE}.a{number}", self.aggregates.kinds[number], LinearOutput(number), node)
-        key = self._key(node)
-        if key is not None:
-            return Value(f"{TABLE}.k{key}", self.keys[key][1], KeyOutput(key), node)
+        found = self.leaves.leaf(self, node)
+        if found is not None:
+            return found
+        if type(node) is exp.Subquery:
+            return self.scalar_subquery(node)
+        if type(node) is exp.Window:
+            return self.window(self, node)
         handler = _HANDLERS.get(type(node))
         if handler is None:
-            raise self._not_computable(node)
+            raise self.leaves.refusal(self, node)
         self.scalars.check_name(node, self.scalars.handlers[type(node)].names)
         with self.session.reading(node) as reader:
             return handler(self, reader)
@@ -80,34 +100,6 @@ class Outputs:
         if found.kind is not Kind.BOOLEAN:
             raise self.session.refuse("type-mismatch", f"{what} must be true or false", node=node, hint="compare it with something")
         return found
-
-    def _key(self, node: exp.Expr) -> int | None:
-        """Which key the node is, if it is one: it means the same expression over rows, however it is written."""
-        if not self.keys or any(isinstance(part, exp.AggFunc) for part in node.walk()):
-            return None
-        if not any(isinstance(part, exp.Column) for part in node.walk()):
-            return None
-        session, scope = self.session, self.scalars.scope
-        read, used, listed = session.read, set(scope.used), session.lookup_listed
-        session.read = set()
-        try:
-            found = self.scalars.bind(node).expression
-        except Refused:
-            found = None
-        tried, session.read = session.read, read
-        for number, (key, _) in enumerate(self.keys):
-            if key == found:
-                read |= tried
-                return number
-        scope.used, session.lookup_listed = used, listed  # a trial that failed has read nothing
-        return None
-
-    def _not_computable(self, node: exp.Expr) -> Refused:
-        if type(node) in self.scalars.handlers:
-            self.scalars.bind(node)  # says what is wrong with it, if anything is wrong with it as an expression over rows
-            hint = "put the whole expression into GROUP BY, or inside an aggregate"
-            return self.session.refuse("not-grouped", "this is neither an aggregate nor grouped by", node=node, hint=hint)
-        return unsupported(self.session, node)
 
     def alike(self, values: list[Value]) -> tuple[list[Value], Kind | None]:
         """Values of one type, constants turned into it where that is possible, and the type; or refuse."""
@@ -164,13 +156,7 @@ Handler = Callable[[Outputs, Reader], Value]
 
 
 def _column(outputs: Outputs, reader: Reader) -> Value:
-    name, table = column_name(outputs.session, reader)
-    if table is None and name.lower() in outputs.aliases:
-        return replace(outputs.aliases[name.lower()], node=reader.node)
-    found = column(outputs.scalars, reader.node, name, table)
-    where = "an aggregate" if not outputs.keys else "an aggregate or in GROUP BY"
-    hint = f"write {name} inside an aggregate such as COUNT or SUM, or add it to GROUP BY"
-    raise outputs.session.refuse("not-grouped", f"the column {name!r} must stand inside {where}", node=found.node, hint=hint)
+    return outputs.leaves.column(outputs, reader)
 
 
 def _constant(outputs: Outputs, reader: Reader) -> Value:

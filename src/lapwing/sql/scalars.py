@@ -133,14 +133,18 @@ class Scalars:
 def unsupported(session: Session, node: exp.Expr) -> Refused:
     """The refusal of a node of a class that is not read here."""
     if isinstance(node, exp.Window):
-        return session.refuse("window-unsupported", "window functions are not supported yet", node=node, hint="use GROUP BY and ORDER BY")
+        return session.refuse(
+            "window-unsupported", "window functions work on answers, never on rows", node=node, hint="use GROUP BY, then a window over it"
+        )
     if isinstance(node, exp.WithinGroup):
         return session.refuse("aggregate-unsupported", "ordered aggregates are not supported yet", node=node)
     if isinstance(node, exp.AggFunc | exp.Filter):
         hint = "aggregates stand in SELECT, HAVING and ORDER BY, and not inside one another"
         return session.refuse("aggregate-misplaced", "an aggregate cannot stand here", node=node, hint=hint)
     if isinstance(node, exp.Subquery | exp.Query | exp.Exists):
-        return session.refuse("subquery-unsupported", "subqueries are not supported yet", node=node, hint="ask the inner statement first")
+        message = "a subquery cannot stand inside an expression over rows: an answer cannot decide which rows count"
+        hint = "ask the inner statement first and write its answer into this one; IN and EXISTS stand in WHERE, joined by AND"
+        return session.refuse("subquery-private", message, node=node, hint=hint)
     if isinstance(node, exp.Distinct):
         hint = "COUNT(DISTINCT ...) of the unit's column is supported"
         return session.refuse("distinct-unsupported", "DISTINCT is not supported here", node=node, hint=hint)
@@ -177,6 +181,9 @@ def column(scalars: Scalars, node: exp.Expr, name: str, table: str | None) -> Ty
         raise session.refuse("unknown-column", f"there is no column {name!r} here", node=node, hint=hint)
     if len(found) > 1:
         raise session.refuse("ambiguous-column", f"several tables have a column {name!r}", node=node, hint="write table.column")
+    if found[0] in scope.virtual:
+        hint = "join on it, or count its distinct values"
+        raise session.refuse("type-mismatch", "the unit can be joined on and counted, nothing else", node=node, hint=hint)
     scope.used.add(found[0])
     return Typed(Column(found[0]), scope.columns[found[0]], node)
 

@@ -1,30 +1,51 @@
-"""FROM: which tables a statement reads, and what its column names mean.
+"""What a FROM stands for, and what column names mean in it.
 
-One protected table and public tables joined on their unique key. Columns get names that depend on the tables alone, never on the aliases
-chosen, so that the same question asked with other aliases is the same question.
+Columns get names that depend on the tables alone, never on the aliases chosen, so that the same question asked with other aliases is the
+same question.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from lapwing.kernel.domains import Domain
 from lapwing.kernel.expressions import Expression
-from lapwing.kernel.ir import JoinKind, PublicJoin, Relation, Scan
+from lapwing.kernel.ir import JoinKind, PublicJoin, Relation, SemiJoin, UnitJoin
+
+Origin: TypeAlias = tuple[str, str]
+"""The table and column of the catalogue that a column's values come from unchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of units: a protected table, or a subquery over some.
+
+    ``names`` are the columns as a statement calls them (in small letters), with their names in the relation. ``units`` are the columns that
+    hold the unit. A unit column may be *virtual*: one row per unit has a unit, but no column for it.
+    """
+
+    relation: Relation
+    label: str
+    columns: Mapping[str, Domain]
+    names: Mapping[str, str]
+    origins: Mapping[str, Origin]
+    units: frozenset[str]
+    virtual: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One table of FROM: the name it is called by, and its columns by their name in the catalogue, with their name in the relation."""
+    """One item of FROM: the name it is called by, and its columns by their name in the statement, with their name in the relation."""
 
     name: str
     columns: Mapping[str, str]
 
 
-@dataclass(slots=True)
-class PendingJoin:
-    """A public join whose list of columns is known only when the whole statement was read; ``extra`` are further conditions of its ON."""
+@dataclass(frozen=True, slots=True)
+class PublicPending:
+    """A public join whose list of columns is known only when the whole statement was read."""
 
     table: str
     on: Expression
@@ -32,18 +53,60 @@ class PendingJoin:
     columns: tuple[tuple[str, str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class UnitPending:
+    """A join to other rows of the same unit, likewise."""
+
+    right: Relation
+    on: tuple[tuple[str, str], ...]
+    kind: JoinKind
+    columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SemiPending:
+    """A condition on the unit's rows elsewhere."""
+
+    other: Relation
+    on: tuple[tuple[str, str], ...]
+    negated: bool
+
+
+Pending: TypeAlias = PublicPending | UnitPending | SemiPending
+
+
 @dataclass(slots=True)
 class Scope:
-    """The columns a statement can see. ``used`` grows while expressions are bound."""
+    """The columns a SELECT over rows can see. ``used`` grows while expressions are bound."""
 
-    scan: Scan
-    unit_column: str | None
+    source: Relation
     items: list[Item]
     columns: dict[str, Domain]
-    joins: list[PendingJoin] = field(default_factory=list)
+    origins: dict[str, Origin] = field(default_factory=dict)
+    units: set[str] = field(default_factory=set)
+    """Columns that hold the unit in every row."""
+    virtual: set[str] = field(default_factory=set)
+    """Of these and of optional ones, those that are no columns of the relation."""
+    optional_units: set[str] = field(default_factory=set)
+    """Columns that hold the unit, or NULL where a LEFT JOIN found nothing."""
+    joins: list[Pending] = field(default_factory=list)
     merged: dict[str, str] = field(default_factory=dict)
     """Columns named in USING: one name, the left one, for both sides."""
     used: set[str] = field(default_factory=set)
+    conditions: list[Expression] = field(default_factory=list)
+    """Conditions that subqueries of WHERE came down to."""
+
+    @classmethod
+    def over(cls, rows: Rows, name: str) -> Scope:
+        """The scope of a single item."""
+        return cls(
+            source=rows.relation,
+            items=[Item(name, dict(rows.names))],
+            columns=dict(rows.columns),
+            origins=dict(rows.origins),
+            units=set(rows.units),
+            virtual=set(rows.virtual),
+        )
 
     def lookup(self, column: str, table: str | None) -> list[str]:
         """Names in the relation that a name in the statement can mean; letter case does not matter."""
@@ -53,21 +116,29 @@ class Scope:
         items = [item for item in self.items if table is None or item.name == table.lower()]
         return [item.columns[wanted] for item in items if wanted in item.columns]
 
-    def free_name(self, table: str, column: str) -> str:
+    def free_name(self, label: str, column: str) -> str:
         """A name for a joined column that no other column has."""
-        candidates = [column, f"{table}_{column}"]
+        candidates = [column, f"{label}_{column}"]
         number = 2
         while candidates[0] in self.columns:
             candidates.pop(0)
             if not candidates:
-                candidates.append(f"{table}_{column}_{number}")
+                candidates.append(f"{label}_{column}_{number}")
                 number += 1
         return candidates[0]
 
     def relation(self) -> Relation:
         """The joined tables with the columns that are used, and no others."""
-        source: Relation = self.scan
+        source = self.source
         for join in self.joins:
-            kept = tuple((name, column) for name, column in join.columns if name in self.used)
-            source = PublicJoin(source, join.table, join.on, kept, join.kind)
+            match join:
+                case PublicPending(table, on, kind, columns):
+                    source = PublicJoin(source, table, on, self._kept(columns), kind)
+                case UnitPending(right, on, kind, columns):
+                    source = UnitJoin(source, right, on, self._kept(columns), kind)
+                case SemiPending(other, on, negated):
+                    source = SemiJoin(source, other, on, negated)
         return source
+
+    def _kept(self, columns: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        return tuple((name, column) for name, column in columns if name in self.used)

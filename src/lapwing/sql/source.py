@@ -18,7 +18,8 @@ from lapwing.sql.refusals import span_of
 _LINE = re.compile(r"[^\r\n]*")
 _COMMENT_MARK = re.compile(r"/\*|\*/")
 _STRUCTURE_WORDS = """
-SELECT FROM WHERE GROUP_BY HAVING ORDER_BY LIMIT OFFSET JOIN INNER LEFT OUTER ON USING ALIAS DISTINCT FILTER
+SELECT FROM WHERE GROUP_BY HAVING ORDER_BY LIMIT OFFSET JOIN INNER LEFT RIGHT FULL OUTER ON USING ALIAS DISTINCT FILTER
+WITH UNION ALL EXISTS OVER PARTITION_BY ROLLUP
 AND OR NOT IN BETWEEN IS NULL TRUE FALSE LIKE ILIKE ESCAPE CASE WHEN THEN ELSE END ASC DESC
 COMMA DOT L_PAREN R_PAREN PLUS DASH STAR SLASH DIV MOD EQ NEQ LT LTE GT GTE DCOLON DPIPE SEMICOLON
 DOUBLE FLOAT DATE TIMESTAMP TIMESTAMPNTZ INT BIGINT SMALLINT TINYINT TEXT VARCHAR
@@ -32,6 +33,16 @@ YEAR QUARTER MONTH WEEK DAY DOW DAYOFWEEK ISODOW HOUR MINUTE
 """
 NOISE = frozenset(_OTHER_WORDS.split())
 """Words the parser keeps in another form than a name: casts, parts of dates, the order of NULLs."""
+
+UNPLACED: dict[str, type[exp.Expr]] = {
+    "MAX": exp.Max,
+    "MIN": exp.Min,
+    "QUANTILE_CONT": exp.PercentileCont,
+    "QUANTILE_DISC": exp.PercentileDisc,
+    "WITHIN": exp.WithinGroup,
+    "GROUP": exp.WithinGroup,
+}
+"""Names of functions for which the parser may keep no position: the census counts them against the nodes that have none."""
 
 _BRACKETS = {
     TokenType.L_PAREN: TokenType.R_PAREN,
@@ -235,19 +246,24 @@ def _check_lists(source: Source) -> None:
 def _check_brackets(source: Source, levels_max: int) -> None:
     """Refuse what the parser would read over: brackets that do not match, clauses out of order; and nesting too deep for it."""
     opened: list[Token] = []
-    clause = 0
+    clauses = [0]
     for token in source.tokens:
-        if not opened and token.token_type in _CLAUSES:
-            if _CLAUSES[token.token_type] < clause:
+        kind = token.token_type
+        if kind is TokenType.SELECT:
+            clauses[-1] = 0
+        elif kind in _CLAUSES:
+            if _CLAUSES[kind] < clauses[-1]:
                 raise source.refuse_token("sql-syntax", "this clause comes too late", token)
-            clause = _CLAUSES[token.token_type]
-        if token.token_type in _BRACKETS:
+            clauses[-1] = _CLAUSES[kind]
+        if kind in _BRACKETS:
             opened.append(token)
+            clauses.append(0)
             if len(opened) > levels_max + 1:
                 raise source.refuse_token("expression-too-deep", f"nested deeper than {levels_max} levels", token)
-        elif token.token_type in _BRACKETS.values():
-            if not opened or _BRACKETS[opened.pop().token_type] is not token.token_type:
+        elif kind in _BRACKETS.values():
+            if not opened or _BRACKETS[opened.pop().token_type] is not kind:
                 raise source.refuse_token("sql-syntax", "this closes nothing", token)
+            clauses.pop()
     if opened:
         raise source.refuse_token("sql-syntax", "this is never closed", opened[-1])
 
@@ -264,7 +280,8 @@ def untraced(source: Source, tree: exp.Expr) -> Iterator[Token]:
     before: Token | None = None
     for token in source.tokens:
         is_structure = token.token_type in STRUCTURE and token.text.upper() != "DIV"  # // is meant
-        if not (is_structure or token.start in traced or token.text.upper() in NOISE or _is_fraction(before, token)):
+        word = token.text.upper()
+        if not (is_structure or token.start in traced or word in NOISE or word in UNPLACED or _is_fraction(before, token)):
             yield token
         before = token
 

@@ -13,7 +13,7 @@ from lapwing.kernel.accounting import Account, budget_for, statement_loss
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
 from lapwing.planning.contributions import Contributions
-from lapwing.planning.plan import Limits, Planned, Price, plan_query
+from lapwing.planning.plan import Limits, Planned, Price, plan_statement
 from lapwing.sql import bind
 from lapwing.testing.sql_queries import SqlQueries
 
@@ -31,6 +31,7 @@ class SqlShape:
     epsilon: Fraction
     contributions: Contributions | None
     unit_columns: Mapping[str, str]
+    references: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     delta: Fraction = Fraction(1, 2**30)
     _planned: list[tuple[Facts, Planned]] = field(default_factory=list)
 
@@ -39,10 +40,10 @@ class SqlShape:
         approximate = facts.account is Account.APPROXIMATE
         budget = budget_for(epsilon=Fraction(100), delta=self.delta if approximate else Fraction(0))
         settings = Settings()
-        statement = bind(self.sql, facts, settings=settings, unit_columns=self.unit_columns)
+        statement = bind(self.sql, facts, settings=settings, unit_columns=self.unit_columns, references=self.references)
         known = {} if self.contributions is None else dict.fromkeys(facts.tables, self.contributions)
-        return plan_query(
-            statement.private,
+        return plan_statement(
+            statement.privates,
             facts,
             Price(statement_loss(budget, self.epsilon), budget.delta_keys / 1024),
             contributions=known,

@@ -8,23 +8,40 @@ from typing import assert_never
 from lapwing.kernel import calendar
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Literal
-from lapwing.kernel.ir import Filter, PublicJoin, Relation, Scan
-from lapwing.statements import Aggregate, ComputedOutput, Derivation, KeyOutput, LinearOutput, RatioOutput, Statement
+from lapwing.kernel.ir import Filter, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin
+from lapwing.statements import Aggregate, ComputedOutput, Derivation, KeyOutput, LinearOutput, Noisy, PrivateQuery, RatioOutput, Statement
 
 
 def dump(statement: Statement) -> str:
     """All of a statement but its text."""
-    private, post = statement.private, statement.post
-    lines = list(_relation(private.source))
-    lines += [f"key {name} = {expression(value)}" for name, value in private.keys]
-    lines += [f"a{i} = {_aggregate(aggregate)}" for i, aggregate in enumerate(private.aggregates)]
+    post = statement.post
+    lines: list[str] = []
+    for number, private in enumerate(statement.privates):
+        lines += [f"q{number}:"] if len(statement.privates) > 1 else []
+        lines += _private(private)
+    lines += [f"from {post.source}"] if post.source != "q0" else []
+    lines += ["distinct"] if post.distinct else []
     lines += [f"output {output.name!r} = {output.sql}  [{_derivation(output.derivation)}]" for output in post.outputs]
+    lines += [f"where {post.where}"] if post.where is not None else []
+    lines += [f"group by {item}" for item in post.group_by]
     lines += [f"having {post.having}"] if post.having is not None else []
     lines += [f"order by {item}" for item in post.order_by]
     lines += [f"limit {post.limit}"] if post.limit is not None else []
     lines += [f"offset {post.offset}"] if post.offset else []
     lines += [f"{name} is {statement.text[span.start : span.end]!r}" for name, span in statement.spans]
     return "\n".join(lines)
+
+
+def _private(private: PrivateQuery) -> Iterator[str]:
+    yield from _relation(private.source)
+    yield from (f"key {name} = {expression(value)}" for name, value in private.keys)
+    if private.groups is not None:
+        yield f"groups {private.groups}"
+    yield from (f"a{i} = {_aggregate(aggregate)}" for i, aggregate in enumerate(private.aggregates))
+
+
+def _inside(relation: Relation) -> str:
+    return "(" + "; ".join(_relation(relation)) + ")"
 
 
 def _relation(relation: Relation) -> Iterator[str]:
@@ -38,8 +55,26 @@ def _relation(relation: Relation) -> Iterator[str]:
             yield from _relation(source)
             added = ", ".join(f"{column} as {name}" for name, column in columns) or "nothing"
             yield f"{kind.value} join {table} on its key = {expression(on)}, adding {added}"
+        case Project(source, columns):
+            yield from _relation(source)
+            yield f"columns {', '.join(f'{name} = {expression(value)}' for name, value in columns)}"
+        case UnitJoin(left, right, on, columns, kind):
+            yield from _relation(left)
+            equal = "".join(f" and {a} = {b}" for a, b in on)
+            added = ", ".join(f"{column} as {name}" for name, column in columns) or "nothing"
+            yield f"{kind.value} join of rows {_inside(right)} on the unit{equal}, adding {added}"
+        case SemiJoin(source, other, on, negated):
+            yield from _relation(source)
+            equal = "".join(f" and {a} = {b}" for a, b in on)
+            yield f"where the unit {'has no' if negated else 'has a'} row in {_inside(other)}{equal}"
+        case Union(sources):
+            yield f"union of {', '.join(_inside(source) for source in sources)}"
+        case PerUnit(source, aggregates):
+            yield from _relation(source)
+            listed = [f"{n} = {a.kind.value}({'*' if a.value is None else expression(a.value)})" for n, a in aggregates]
+            yield f"one row per unit: {', '.join(listed)}"
         case _:
-            raise AssertionError("no other relation is made yet")
+            assert_never(relation)
 
 
 def _aggregate(aggregate: Aggregate) -> str:
@@ -53,13 +88,17 @@ def _derivation(derivation: Derivation) -> str:
         case KeyOutput(key):
             return f"key {key}"
         case LinearOutput(aggregate, scale, shift):
-            return f"{scale} * a{aggregate} + {shift}"
+            return f"{scale} * {_noisy(aggregate)} + {shift}"
         case RatioOutput(numerator, denominator, scale):
-            return f"{scale} * a{numerator} / a{denominator}"
+            return f"{scale} * {_noisy(numerator)} / {_noisy(denominator)}"
         case ComputedOutput():
             return "computed"
         case _:
             assert_never(derivation)
+
+
+def _noisy(aggregate: Noisy) -> str:
+    return f"q{aggregate.query}.a{aggregate.index}"
 
 
 def expression(found: Expression) -> str:

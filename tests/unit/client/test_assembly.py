@@ -82,7 +82,7 @@ def test_post_processing_keeps_each_row_with_its_interval(clipped: tuple[Stateme
     count, total = (vector.vector.name for vector in planned.certified.queries[0].vectors)
     counts = [5 * 1024, 40 * 1024, 10 * 1024, 30 * 1024, 20 * 1024]
     released = release_of(planned, {count: counts, total: [0] * 5})
-    post = replace(statement.post, order_by=("noisy.a0 DESC",), limit=3)
+    post = replace(statement.post, order_by=("q0.a0 DESC",), limit=3)
     found = assemble(planned, released, post, confidence=CONFIDENCE)
     assert found.table.column("n").to_pylist() == [40, 30, 20]
     for n, interval in zip(found.table.column("n").to_pylist(), found.intervals["n"], strict=True):

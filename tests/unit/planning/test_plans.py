@@ -105,7 +105,7 @@ def test_the_cost_is_the_price_and_never_more(account: Account, relation: str) -
         cost = found.certified.cost
         assert cost.loss <= charge_loss(price.loss)
         assert cost.delta <= charge_delta(price.delta)
-        assert (cost.delta > 0) == (not found.known)
+        assert (cost.delta > 0) == (not found.only.known)
         assert cost.loss >= charge_loss(price.loss) * 0.99 or _smallest_noise(found)
         checked += 1
 

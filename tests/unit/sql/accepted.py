@@ -32,6 +32,44 @@ ACCEPTED: dict[str, str] = {
     "c35": "SELECT AVG(ROUND(cost, 1)) FROM visits WHERE ABS(minutes - 30) <= 10;",
     "c36": "SELECT c.city, COUNT(*) FROM visits v JOIN clinics c ON v.clinic_id = c.clinic_id GROUP BY c.city;",
     "c37": "SELECT d.chapter, SUM(v.cost) FROM visits v JOIN diagnoses d USING (code) WHERE d.chronic GROUP BY d.chapter;",
+    "c11": "SELECT COUNT(DISTINCT clinic_id) FROM visits",
+    "c22": "SELECT region, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM patients GROUP BY region",
+    "c24": "SELECT DISTINCT region FROM patients",
+    "c38": "SELECT p.region, AVG(v.cost) FROM visits v JOIN patients p ON v.patient_id = p.patient_id GROUP BY p.region",
+    "c39": (
+        "SELECT p.sex, COUNT(*) FROM prescriptions r JOIN visits v ON r.visit_id = v.visit_id JOIN patients p ON "
+        "v.patient_id = p.patient_id GROUP BY p.sex"
+    ),
+    "c40": (
+        "SELECT c.city, p.sex, COUNT(DISTINCT v.patient_id) FROM visits v JOIN clinics c USING (clinic_id) JOIN "
+        "patients p USING (patient_id) GROUP BY c.city, p.sex"
+    ),
+    "c41": ("SELECT p.region, COUNT(v.visit_id) FROM patients p LEFT JOIN visits v ON v.patient_id = p.patient_id GROUP BY p.region"),
+    "c42": "SELECT COUNT(*) FROM patients WHERE patient_id IN (SELECT patient_id FROM visits WHERE code = 'C50')",
+    "c43": ("SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND v.cost > 1000)"),
+    "c44": "SELECT COUNT(*) FROM visits WHERE clinic_id IN (SELECT clinic_id FROM clinics WHERE kind = 'hospital')",
+    "c45": "SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS per_patient",
+    "c47": (
+        "WITH last AS (SELECT patient_id, MAX(day) AS last_day FROM visits GROUP BY patient_id) SELECT "
+        "DATE_TRUNC('month', last_day) AS m, COUNT(*) FROM last GROUP BY m"
+    ),
+    "c48": (
+        "SELECT p.sex, AVG(s.total) FROM patients p JOIN (SELECT patient_id, SUM(cost) AS total FROM visits GROUP BY "
+        "patient_id) s ON p.patient_id = s.patient_id GROUP BY p.sex"
+    ),
+    "c49": "WITH m AS (SELECT region, COUNT(*) AS n FROM patients GROUP BY region) SELECT MAX(n), SUM(n) FROM m",
+    "c50": (
+        "SELECT a.region, a.n * 1.0 / b.n FROM (SELECT region, COUNT(*) AS n FROM patients WHERE smoker GROUP BY "
+        "region) a JOIN (SELECT region, COUNT(*) AS n FROM patients GROUP BY region) b ON a.region = b.region"
+    ),
+    "c51": (
+        "SELECT COUNT(*) FROM visits WHERE day < DATE '2025-01-01' UNION ALL SELECT COUNT(*) FROM visits WHERE day >= DATE '2025-01-01'"
+    ),
+    "c52": (
+        "SELECT COUNT(*) FROM (SELECT patient_id FROM visits UNION ALL SELECT v.patient_id FROM prescriptions r JOIN "
+        "visits v USING (visit_id)) AS events"
+    ),
+    "c53": "SELECT (SELECT COUNT(*) FROM patients WHERE smoker) * 1.0 / (SELECT COUNT(*) FROM patients)",
     # names, aliases, layout
     "any-case": 'select Count(*) AS "N" from VISITS as V where v.MINUTES > 5',
     "from-first": "FROM visits SELECT COUNT(*)",

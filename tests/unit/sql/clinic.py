@@ -89,9 +89,10 @@ FACTS: Facts = facts(
     version=1,
 )
 UNIT_COLUMNS = {"patients": "patient_id", "visits": "patient_id"}
+REFERENCES = {("prescriptions", "visit_id"): ("visits", "visit_id")}
 SETTINGS = Settings()
 
 
 def bound(text: str, settings: Settings = SETTINGS) -> Statement:
     """A statement about this data set, bound."""
-    return bind(text, FACTS, settings=settings, unit_columns=UNIT_COLUMNS)
+    return bind(text, FACTS, settings=settings, unit_columns=UNIT_COLUMNS, references=REFERENCES)

@@ -6,7 +6,7 @@ import datetime
 import math
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, assert_never
 
 import duckdb
 import pyarrow as pa
@@ -14,15 +14,29 @@ import pyarrow as pa
 from lapwing.engines.scratch import post_process, typed_array
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Expression
-from lapwing.kernel.ir import Filter, JoinKind, PublicJoin, Relation, Scan
+from lapwing.kernel.ir import (
+    Filter,
+    JoinKind,
+    PerUnit,
+    Project,
+    PublicJoin,
+    Relation,
+    Scan,
+    SemiJoin,
+    Union,
+    UnitAggregate,
+    UnitAggregateKind,
+    UnitJoin,
+)
 from lapwing.kernel.stability import shape_of
-from lapwing.statements import Aggregate, AggregateKind, Statement
+from lapwing.statements import Aggregate, AggregateKind, PrivateQuery, Statement
 from lapwing.testing.reference import evaluator
 from tests.unit.sql.clinic import CITIES, DIAGNOSES, FACTS
 
 Row = dict[str, Any]
 EPOCH = datetime.datetime(1970, 1, 1)
 FIRST_DAY = datetime.date(2024, 1, 1)
+UNIT = "_unit"
 DRUGS = ("aspirin", "asprin", "paracetamol", "x", "y", "Aspirin", "", None)
 
 
@@ -88,7 +102,12 @@ def stored(tables: dict[str, list[Row]]) -> dict[str, list[Row]]:
             return (raw - EPOCH.date()).days
         return round(raw * steps[name]) if name in steps and raw is not None else raw
 
-    return {table: [{name: value(name, raw) for name, raw in row.items()} for row in listed] for table, listed in tables.items()}
+    units = {row["visit_id"]: row["patient_id"] for row in tables["visits"]}
+    made = {table: [{name: value(name, raw) for name, raw in row.items()} for row in listed] for table, listed in tables.items()}
+    for table in ("patients", "visits", "prescriptions"):
+        for row in made[table]:
+            row[UNIT] = row["patient_id"] if table != "prescriptions" else units[row["visit_id"]]
+    return made
 
 
 def relation_rows(relation: Relation, tables: dict[str, list[Row]]) -> list[Row]:
@@ -101,8 +120,63 @@ def relation_rows(relation: Relation, tables: dict[str, list[Row]]) -> list[Row]
             return [row for row in relation_rows(source, tables) if holds(row) is True]
         case PublicJoin(source, table, on, columns, kind):
             return _joined(relation_rows(source, tables), tables[table], FACTS.public_table(table).key, _value(on, source), columns, kind)
+        case Project(source, projected):
+            values = [(name, _value(expression, source)) for name, expression in projected]
+            return [{UNIT: row[UNIT], **{name: value(row) for name, value in values}} for row in relation_rows(source, tables)]
+        case UnitJoin(left, right, pairs, columns, kind):
+            return _unit_joined(relation_rows(left, tables), relation_rows(right, tables), pairs, columns, kind)
+        case SemiJoin(source, other, pairs, negated):
+            others = relation_rows(other, tables)
+            listed = relation_rows(source, tables)
+            return [row for row in listed if any(_linked(row, found, pairs) for found in others) is not negated]
+        case Union(sources):
+            return [row for source in sources for row in relation_rows(source, tables)]
+        case PerUnit(source, aggregates):
+            return _per_unit(relation_rows(source, tables), source, aggregates)
         case _:
-            raise AssertionError("the first part makes no other relations")
+            assert_never(relation)
+
+
+def _linked(left: Row, right: Row, pairs: tuple[tuple[str, str], ...]) -> bool:
+    return left[UNIT] == right[UNIT] and all(left[a] is not None and left[a] == right[b] for a, b in pairs)
+
+
+def _unit_joined(
+    left: list[Row], right: list[Row], pairs: tuple[tuple[str, str], ...], columns: tuple[tuple[str, str], ...], kind: JoinKind
+) -> list[Row]:
+    made = []
+    for row in left:
+        found: list[Row | None] = [other for other in right if _linked(row, other, pairs)]
+        for other in found or ([None] if kind is JoinKind.LEFT else []):
+            made.append({**row, **{name: None if other is None else other[column] for name, column in columns}})
+    return made
+
+
+def _per_unit(listed: list[Row], source: Relation, aggregates: tuple[tuple[str, UnitAggregate], ...]) -> list[Row]:
+    units: dict[Any, list[Row]] = {}
+    for row in listed:
+        units.setdefault(row[UNIT], []).append(row)
+    return [{UNIT: unit, **{name: _unit_value(one, own, source) for name, one in aggregates}} for unit, own in units.items()]
+
+
+def _unit_value(aggregate: UnitAggregate, own: list[Row], source: Relation) -> Any:
+    if aggregate.value is None:
+        return len(own)
+    value = _value(aggregate.value, source)
+    values = [found for row in own if (found := value(row)) is not None]
+    match aggregate.kind:
+        case UnitAggregateKind.COUNT:
+            return len(values)
+        case UnitAggregateKind.SUM:
+            return sum(values) if values else None
+        case UnitAggregateKind.MIN:
+            return min(values, default=None)
+        case UnitAggregateKind.MAX:
+            return max(values, default=None)
+        case UnitAggregateKind.ANY:
+            return any(values) if values else None
+        case _:
+            assert_never(aggregate.kind)
 
 
 def _joined(
@@ -128,13 +202,15 @@ def aggregate_value(aggregate: Aggregate, listed: list[Row], source: Relation) -
         holds = _value(aggregate.where, source)
         listed = [row for row in listed if holds(row) is True]
     if aggregate.kind is AggregateKind.COUNT_UNITS:
-        return len({row["patient_id"] for row in listed})
+        return len({row[UNIT] for row in listed})
     if aggregate.value is None:
         return len(listed)
     found = evaluator(aggregate.value, columns)
     values = [value for row in listed if (value := found.value(row)) is not None]
     if aggregate.kind is AggregateKind.COUNT:
         return len(values)
+    if aggregate.kind is AggregateKind.COUNT_DISTINCT:
+        return len(set(values))
     if not values:
         return None
     total = sum(values) if found.kind is Kind.INTEGER else math.fsum(values) / (found.steps or 1)
@@ -143,10 +219,15 @@ def aggregate_value(aggregate: Aggregate, listed: list[Row], source: Relation) -
 
 def answer(statement: Statement, tables: dict[str, list[Row]]) -> list[tuple[Any, ...]]:
     """The exact answer of a bound statement, post-processing included."""
-    private = statement.private
+    table, _ = post_process([_noisy(private, tables) for private in statement.privates], statement.post)
+    columns = [column.to_pylist() for column in table.columns]
+    return list(zip(*columns, strict=True))
+
+
+def _noisy(private: PrivateQuery, tables: dict[str, list[Row]]) -> pa.Table:
     listed = relation_rows(private.source, tables)
     keys = [evaluator(key, shape_of(private.source, FACTS).columns) for _, key in private.keys]
-    groups: dict[tuple[Any, ...], list[Row]] = {} if keys else {(): []}
+    groups: dict[tuple[Any, ...], list[Row]] = {group: [] for group in private.groups or (() if keys else ((),))}
     for row in listed:
         groups.setdefault(tuple(key.value(row) for key in keys), []).append(row)
     names, arrays = [], []
@@ -159,9 +240,7 @@ def answer(statement: Statement, tables: dict[str, list[Row]]) -> list[tuple[Any
         whole = all(isinstance(value, int) for value in computed)
         arrays.append(pa.array(computed, pa.int64() if whole else pa.float64()))
         names.append(f"a{i}")
-    table, _ = post_process(pa.table(arrays, names=names), statement.post)
-    columns = [column.to_pylist() for column in table.columns]
-    return list(zip(*columns, strict=True))
+    return pa.table(arrays, names=names)
 
 
 def comparable(value: Any) -> Any:

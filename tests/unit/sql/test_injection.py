@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from lapwing.errors import Refused
 from lapwing.sql.aggregates import KNOWN
+from lapwing.sql.environment import Known
 from lapwing.sql.handlers import HANDLERS
 from lapwing.sql.parse import deep_recursion, parse
 from lapwing.sql.reader import is_set
@@ -16,29 +17,29 @@ from lapwing.sql.source import Source
 from lapwing.sql.statement import bind_tree
 from lapwing.statements import Statement
 from tests.unit.sql.accepted import ACCEPTED
-from tests.unit.sql.clinic import FACTS, SETTINGS, UNIT_COLUMNS
+from tests.unit.sql.clinic import FACTS, REFERENCES, SETTINGS, UNIT_COLUMNS
 
 PLANTED: tuple[object, ...] = (True, "WORD", exp.Literal.number(1), exp.column("cost"), [exp.column("cost")])
 """What is put into arguments: a mark, a word, a constant, a column, a list."""
 
 
-def _bind(source: Source, tree: exp.Select) -> Statement:
-    return bind_tree(source, tree, FACTS, settings=SETTINGS, unit_columns=UNIT_COLUMNS)
+def _bind(source: Source, tree: exp.Expr) -> Statement:
+    return bind_tree(source, tree, Known(FACTS, UNIT_COLUMNS, REFERENCES), settings=SETTINGS)
 
 
 @pytest.fixture(scope="module")
-def parsed() -> dict[str, tuple[Source, exp.Select]]:
+def parsed() -> dict[str, tuple[Source, exp.Expr]]:
     with deep_recursion(SETTINGS.expression_depth_max):
         return {name: parse(text, settings=SETTINGS, dialect="duckdb") for name, text in ACCEPTED.items()}
 
 
-def _used(parsed: dict[str, tuple[Source, exp.Select]]) -> set[tuple[type[exp.Expr], str]]:
+def _used(parsed: dict[str, tuple[Source, exp.Expr]]) -> set[tuple[type[exp.Expr], str]]:
     """Arguments that some accepted statement sets."""
     trees = (tree for _, tree in parsed.values())
     return {(type(node), name) for tree in trees for node in tree.walk() for name, value in node.args.items() if is_set(value)}
 
 
-def _places(parsed: dict[str, tuple[Source, exp.Select]]) -> Iterator[tuple[str, int]]:
+def _places(parsed: dict[str, tuple[Source, exp.Expr]]) -> Iterator[tuple[str, int]]:
     """One node of each class under each class of parent: the statement's name and the node's number in its tree."""
     seen = set()
     for name, (_, tree) in parsed.items():
@@ -49,22 +50,22 @@ def _places(parsed: dict[str, tuple[Source, exp.Select]]) -> Iterator[tuple[str,
                 yield name, number
 
 
-def _node(tree: exp.Select, number: int) -> exp.Expr:
+def _node(tree: exp.Expr, number: int) -> exp.Expr:
     return next(node for i, node in enumerate(tree.walk()) if i == number)
 
 
-def test_accepted_statements_bind_as_parsed_trees(parsed: dict[str, tuple[Source, exp.Select]]) -> None:
+def test_accepted_statements_bind_as_parsed_trees(parsed: dict[str, tuple[Source, exp.Expr]]) -> None:
     for name, (source, tree) in parsed.items():
         assert _bind(source, tree).text == ACCEPTED[name]
 
 
-def test_accepted_statements_use_every_class_that_is_read(parsed: dict[str, tuple[Source, exp.Select]]) -> None:
+def test_accepted_statements_use_every_class_that_is_read(parsed: dict[str, tuple[Source, exp.Expr]]) -> None:
     """So that the next test covers all of them."""
     seen = {type(node) for _, tree in parsed.values() for node in tree.walk()}
     assert sorted(node.__name__ for node in {*HANDLERS, *KNOWN} - seen) == []
 
 
-def test_an_argument_that_is_not_read_is_refused(parsed: dict[str, tuple[Source, exp.Select]]) -> None:
+def test_an_argument_that_is_not_read_is_refused(parsed: dict[str, tuple[Source, exp.Expr]]) -> None:
     used, tried = _used(parsed), set()
     bound = []
     for name, number in list(_places(parsed)):
@@ -89,7 +90,7 @@ def test_an_argument_that_is_not_read_is_refused(parsed: dict[str, tuple[Source,
     assert len(tried) > 200
 
 
-def test_a_part_that_is_not_known_is_refused(parsed: dict[str, tuple[Source, exp.Select]]) -> None:
+def test_a_part_that_is_not_known_is_refused(parsed: dict[str, tuple[Source, exp.Expr]]) -> None:
     """A foreign node in the place of any other."""
     strangers: tuple[type[exp.Expr], ...] = (exp.Placeholder, exp.Command, exp.Semicolon, exp.Rand, exp.Subquery, exp.Exists)
     bound = []

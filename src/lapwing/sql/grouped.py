@@ -1,0 +1,120 @@
+"""SELECT with aggregates over rows: the part that is measured, and the leaves of what is computed from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from lapwing.errors import Refused
+from lapwing.kernel.domains import Kind
+from lapwing.kernel.expressions import Expression
+from lapwing.sql.aggregates import Aggregates
+from lapwing.sql.items import SelectItem, nth
+from lapwing.sql.joins import columns_of
+from lapwing.sql.post import Outputs, Value
+from lapwing.sql.reader import Reader
+from lapwing.sql.scalars import Scalars, Typed, column, column_name, unsupported
+from lapwing.sql.source import Source
+from lapwing.statements import KeyOutput, LinearOutput, Noisy
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedLeaves:
+    """Keys and aggregates of private query number ``query``."""
+
+    query: int
+    scalars: Scalars
+    aggregates: Aggregates
+    keys: tuple[tuple[Expression, Kind], ...]
+
+    def leaf(self, outputs: Outputs, node: exp.Expr) -> Value | None:
+        """An aggregate, or a key."""
+        if isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup):
+            number = self.aggregates.bind(node)
+            return Value(f"q{self.query}.a{number}", self.aggregates.kinds[number], LinearOutput(Noisy(self.query, number)), node)
+        key = self._key(node)
+        if key is not None:
+            return Value(f"q{self.query}.k{key}", self.keys[key][1], KeyOutput(key), node)
+        return None
+
+    def _key(self, node: exp.Expr) -> int | None:
+        """Which key the node is, if it is one: it means the same expression over rows, however it is written."""
+        if not self.keys or any(isinstance(part, exp.AggFunc | exp.Query) for part in node.walk()):
+            return None
+        if not any(isinstance(part, exp.Column) for part in node.walk()):
+            return None
+        session, scope = self.scalars.session, self.scalars.scope
+        read, used, listed = session.read, set(scope.used), session.lookup_listed
+        session.read = set()
+        try:
+            found = self.scalars.bind(node).expression
+        except Refused:
+            found = None
+        tried, session.read = session.read, read
+        for number, (key, _) in enumerate(self.keys):
+            if key == found:
+                read |= tried
+                return number
+        scope.used, session.lookup_listed = used, listed  # a trial that failed has read nothing
+        return None
+
+    def column(self, outputs: Outputs, reader: Reader) -> Value:
+        """An alias of SELECT; any other column is refused."""
+        name, table = column_name(outputs.session, reader)
+        if table is None and name.lower() in outputs.aliases:
+            return replace(outputs.aliases[name.lower()], node=reader.node)
+        found = column(self.scalars, reader.node, name, table)
+        where = "an aggregate" if not self.keys else "an aggregate or in GROUP BY"
+        hint = f"write {name} inside an aggregate such as COUNT or SUM, or add it to GROUP BY"
+        raise outputs.session.refuse("not-grouped", f"the column {name!r} must stand inside {where}", node=found.node, hint=hint)
+
+    def refusal(self, outputs: Outputs, node: exp.Expr) -> Refused:
+        """What is neither an aggregate nor grouped by."""
+        if type(node) in self.scalars.handlers:
+            self.scalars.bind(node)  # says what is wrong with it, if anything is wrong with it as an expression over rows
+            hint = "put the whole expression into GROUP BY, or inside an aggregate"
+            return outputs.session.refuse("not-grouped", "this is neither an aggregate nor grouped by", node=node, hint=hint)
+        return unsupported(outputs.session, node)
+
+
+def group_nodes(reader: Reader, source: Source) -> tuple[exp.Expr, ...]:
+    """The expressions of GROUP BY."""
+    if reader.flag("all"):
+        word = next((token for token in source.tokens if token.token_type is TokenType.ALL), source.tokens[0])
+        raise source.refuse_token("groups-unsupported", "GROUP BY ALL is not supported", word, hint="list the columns")
+    reader.require_absent("rollup", "cube", "grouping_sets")
+    return reader.many("expressions")
+
+
+def keys_of(scalars: Scalars, nodes: tuple[exp.Expr, ...], items: list[SelectItem]) -> list[Typed]:
+    """The keys of GROUP BY, each once."""
+    found: dict[Expression, Typed] = {}
+    for node in nodes:
+        key = _key(scalars, node, items)
+        found.setdefault(key.expression, key)
+    return list(found.values())
+
+
+def _key(scalars: Scalars, node: exp.Expr, items: list[SelectItem]) -> Typed:
+    session = scalars.session
+    key = scalars.bind(meant(scalars, node, items))
+    if key.kind is Kind.KEY:
+        hint = "group by something that many units share"
+        raise session.refuse("groups-by-unit", "grouping by an identifier would publish it", node=node, hint=hint)
+    if not columns_of(key.expression):
+        raise session.refuse("key-constant", "a constant makes no groups", node=node, hint="group by a column")
+    return key
+
+
+def meant(scalars: Scalars, node: exp.Expr, items: list[SelectItem]) -> exp.Expr:
+    """The expression behind an ordinal or an alias; a column of that name comes before an alias."""
+    if type(node) is exp.Literal and not node.is_string:
+        return nth(scalars.session, node, items).node
+    if type(node) is exp.Column:
+        with scalars.session.reading(node) as reader:
+            name, table = column_name(scalars.session, reader)
+        if table is None and not scalars.scope.lookup(name, None):
+            return next((item.node for item in items if item.alias.lower() == name.lower()), node)
+    return node

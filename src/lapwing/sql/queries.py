@@ -1,0 +1,432 @@
+"""Binds any query of a statement: rows of units, or an answer. What is private and what post-processing is decided SELECT by SELECT.
+
+A SELECT over protected tables without aggregates, or grouped by the unit, gives *rows*: unit-local relations that only another SELECT may
+use. With aggregates it gives an *answer*: one private query, and from there on post-processing. A SELECT over answers is post-processing
+as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from lapwing.errors import Span
+from lapwing.kernel.expressions import Column
+from lapwing.kernel.ir import Filter, Relation
+from lapwing.sql import algebra
+from lapwing.sql.aggregates import Aggregates
+from lapwing.sql.answers import Answered, named_rows
+from lapwing.sql.environment import Environment, Known, Named, NoisyItem, PublicItem
+from lapwing.sql.grouped import GroupedLeaves, group_nodes, keys_of, meant
+from lapwing.sql.items import SelectItem, distinct_names, order_by, row_count, select_item
+from lapwing.sql.joins import Joins, conjuncts
+from lapwing.sql.noisy import NoisyLeaves, NoisyScope
+from lapwing.sql.noisy import join as noisy_join
+from lapwing.sql.per_unit import UnitAggregates, unit_scalars
+from lapwing.sql.post import Outputs, Value
+from lapwing.sql.reader import Reader, Session
+from lapwing.sql.scalars import Handler, Scalars, Typed, column_name, identifier, unsupported
+from lapwing.sql.scope import Rows, Scope
+from lapwing.sql.subqueries import Subqueries, filtered
+from lapwing.sql.tables import Called, Tables
+from lapwing.sql.unions import union_of_answers, union_of_rows
+from lapwing.sql.windows import window
+from lapwing.statements import Output, PostProcess, PrivateQuery
+
+
+@dataclass(slots=True)
+class Queries:
+    """Binds the queries of one statement; ``privates`` collects what must be measured."""
+
+    session: Session
+    known: Known
+    handlers: Mapping[type[exp.Expr], Handler]
+    privates: list[PrivateQuery | None] = field(default_factory=list)
+    spans: list[tuple[str, Span]] = field(default_factory=list)
+
+    @property
+    def tables(self) -> Tables:
+        """Reads items of FROM."""
+        return Tables(self.session, self.known, self.bind_item)
+
+    @property
+    def joins(self) -> Joins:
+        """Reads joins of rows."""
+        return Joins(self.session, self.known, self.handlers)
+
+    @property
+    def subqueries(self) -> Subqueries:
+        """Reads conditions with subqueries."""
+        return Subqueries(self.session, self.known, self.tables, self.joins)
+
+    def bind_item(self, node: exp.Expr, environment: Environment) -> Rows | NoisyItem:
+        """A query that stands in FROM or IN."""
+        found = self.bind(node, environment)
+        return found.item if isinstance(found, Answered) else found
+
+    def bind(self, node: exp.Expr, environment: Environment) -> Rows | Answered:
+        """Any query."""
+        if type(node) is exp.Subquery:
+            with self.session.reading(node) as reader:
+                return self.bind(reader.node_of("this"), environment)
+        if type(node) is exp.Union:
+            with self.session.reading(node) as reader:
+                return self._union(reader, environment)
+        if type(node) is not exp.Select:
+            hint = "UNION ALL is"
+            raise self.session.refuse("union-unsupported", "this way of putting statements together is not supported", node=node, hint=hint)
+        with self.session.reading(node) as reader:
+            return self._select(reader, environment)
+
+    def _with(self, reader: Reader, environment: Environment) -> Environment:
+        node = reader.optional("with_")
+        if node is None:
+            return environment
+        inside = Environment(outer=environment)
+        with self.session.reading(node) as clause:
+            if clause.flag("recursive"):
+                message = "WITH RECURSIVE has no bound on how far one row reaches"
+                raise self.session.refuse("with-unsupported", message, node=node, hint="write the levels out")
+            for item in clause.many("expressions"):
+                if type(item) is not exp.CTE:
+                    raise unsupported(self.session, item)
+                with self.session.reading(item) as named:
+                    alias = named.node_of("alias")
+                    with self.session.reading(alias) as table:
+                        name = identifier(self.session, table.node_of("this")).lower()
+                    if name in inside.names:
+                        raise self.session.refuse("ambiguous-table", f"WITH gives the name {name!r} twice", node=item)
+                    # A name sees those before it, never itself.
+                    before = Environment(dict(inside.names), environment)
+                    inside.names[name] = Named(named.node_of("this"), before)
+        return inside
+
+    # -- SELECT -----------------------------------------------------------------------------------------------------------------------
+
+    def _select(self, reader: Reader, outside: Environment) -> Rows | Answered:
+        environment = self._with(reader, outside)
+        reader.require_absent("windows", "qualify")
+        first, joins = reader.optional("from_"), reader.many("joins")
+        if first is None:
+            return self._noisy(reader, environment, [], joins)
+        limit = self.session.settings.joins_max
+        if len(joins) > limit:
+            raise self.session.refuse("too-many-joins", f"a statement may have at most {limit} joins", node=joins[limit])
+        called = self._items(first, joins, environment)
+        if any(isinstance(item.item, NoisyItem) for item in called):
+            return self._noisy(reader, environment, called, joins)
+        return self._over_rows(reader, environment, called, joins)
+
+    def _items(self, first: exp.Expr, joins: tuple[exp.Expr, ...], environment: Environment) -> list[Called]:
+        with self.session.reading(first) as clause:
+            called = [self.tables.item(clause.node_of("this"), environment)]
+        for join in joins:
+            if type(join) is not exp.Join:
+                raise unsupported(self.session, join)
+            called.append(self.tables.item(join.this, environment))
+        return called
+
+    def _over_rows(self, reader: Reader, environment: Environment, called: list[Called], joins: tuple[exp.Expr, ...]) -> Rows | Answered:
+        first = called[0]
+        if isinstance(first.item, PublicItem):
+            hint = "name a protected table first and join the public one to it"
+            raise self.session.refuse("table-public", f"the table {first.item.table!r} is public", node=first.node, hint=hint)
+        assert isinstance(first.item, Rows)
+        scalars = Scalars(self.session, Scope.over(first.item, first.name), self.handlers)
+        conditions: list[Typed] = []
+        for join, item in zip(joins, called[1:], strict=True):
+            with self.session.reading(join) as clause:
+                clause.node_of("this")
+                conditions += self.joins.add(scalars, item, clause)
+        where = reader.optional("where")
+        if where is not None:
+            with self.session.reading(where) as clause:
+                for node in conjuncts(self.session, clause.node_of("this")):
+                    if not self.subqueries.condition(scalars, node, environment):
+                        conditions.append(scalars.condition(node, "WHERE"))
+        items = [select_item(self.session, node) for node in reader.many("expressions")]
+        if not items:
+            raise self.session.refuse("sql-syntax", "nothing is selected", node=reader.node)
+        group = reader.optional("group")
+        nodes: tuple[exp.Expr, ...] = ()
+        if group is not None:
+            if type(group) is not exp.Group:
+                raise unsupported(self.session, group)
+            with self.session.reading(group) as clause:
+                nodes = group_nodes(clause, self.session.source)
+        if nodes and self._is_unit(scalars, nodes, items):
+            return self._per_unit(reader, scalars, conditions, items)
+        distinct = reader.optional("distinct")
+        if (
+            group is None
+            and distinct is None
+            and not any(_aggregates(item.node) for item in items)
+            and reader.node.args.get("having") is None
+        ):
+            return self._rows(reader, scalars, conditions, items)
+        return self._grouped(reader, environment, scalars, conditions, items, nodes, distinct)
+
+    def _is_unit(self, scalars: Scalars, nodes: tuple[exp.Expr, ...], items: list[SelectItem]) -> bool:
+        """Whether GROUP BY names the unit, and nothing else."""
+        found = []
+        for node in nodes:
+            key = meant(scalars, node, items)
+            name = None
+            if type(key) is exp.Column:
+                columns = scalars.scope.lookup(key.name, key.table or None)
+                name = columns[0] if len(columns) == 1 else None
+            found.append(name in scalars.scope.units)
+        if any(found) and not all(found):
+            message = "rows of one unit grouped further would be many rows per unit"
+            hint = "group by the unit alone inside, or leave the unit out"
+            raise self.session.refuse("groups-by-unit", message, node=nodes[found.index(True)], hint=hint)
+        if all(found):
+            for node in nodes:
+                with self.session.reading(meant(scalars, node, items)) as column:
+                    column_name(self.session, column)
+                self.session.read.add(id(node))
+        return all(found)
+
+    # -- rows -------------------------------------------------------------------------------------------------------------------------
+
+    def _plain(self, reader: Reader) -> None:
+        """Rows have no order, and none are left out by their place."""
+        reader.require_absent("order", "limit", "offset", "distinct")
+
+    def _rows(self, reader: Reader, scalars: Scalars, conditions: list[Typed], items: list[SelectItem]) -> Rows:
+        self._plain(reader)
+        outputs = self._row_items(scalars, items)
+        label = "_".join(item.name for item in scalars.scope.items if item.name) or "rows"
+        return named_rows(filtered(scalars, conditions), label, outputs, scalars.scope)
+
+    def _row_items(self, scalars: Scalars, items: list[SelectItem]) -> list[tuple[str, Typed]]:
+        outputs: list[tuple[str, Typed]] = []
+        for item in items:
+            if type(item.node) is exp.Star:
+                with self.session.reading(item.node):
+                    pass
+                for one in scalars.scope.items:
+                    for name, column in one.columns.items():
+                        scalars.scope.used.add(column)
+                        outputs.append((name, Typed(Column(column), scalars.scope.columns[column], item.node)))
+                continue
+            outputs.append((item.name.lower(), scalars.bind(item.node)))
+        names = [name for name, _ in outputs]
+        if len(set(names)) != len(names):
+            merged: dict[str, Typed] = {}
+            for name, typed in outputs:
+                if name in merged and merged[name].expression != typed.expression and name not in scalars.scope.merged:
+                    hint = "give one an alias"
+                    raise self.session.refuse("ambiguous-column", f"two columns are called {name!r}", node=typed.node, hint=hint)
+                merged.setdefault(name, typed)
+            return list(merged.items())
+        return outputs
+
+    def _per_unit(self, reader: Reader, scalars: Scalars, conditions: list[Typed], items: list[SelectItem]) -> Rows:
+        self._plain(reader)
+        aggregates = UnitAggregates(scalars, self.known.facts, lambda: filtered(scalars, conditions))
+        units = {name for item in scalars.scope.items for name, column in item.columns.items() if column in scalars.scope.units}
+        outer = unit_scalars(aggregates, units)
+        outputs = [(item.name.lower(), outer.bind(item.node)) for item in items]
+        having, condition = reader.optional("having"), None
+        if having is not None:
+            with self.session.reading(having) as clause:
+                condition = outer.condition(clause.node_of("this"), "HAVING")
+        relation: Relation = aggregates.relation()
+        if condition is not None:
+            relation = Filter(relation, condition.expression)
+        return named_rows(relation, "per_unit", outputs, outer.scope)
+
+    # -- answers ----------------------------------------------------------------------------------------------------------------------
+
+    def _scalar(self, environment: Environment) -> _Scalar:
+        return _Scalar(self, environment)
+
+    def _grouped(
+        self,
+        reader: Reader,
+        environment: Environment,
+        scalars: Scalars,
+        conditions: list[Typed],
+        items: list[SelectItem],
+        nodes: tuple[exp.Expr, ...],
+        distinct: exp.Expr | None,
+    ) -> Answered:
+        number = len(self.privates)
+        self.privates.append(None)
+        if distinct is not None:
+            self._read_distinct(distinct)
+        keys = keys_of(scalars, nodes, items)
+        if distinct is not None and not nodes and not any(_aggregates(item.node) for item in items):
+            keys = keys_of(scalars, tuple(item.node for item in items), items)
+        aggregates = Aggregates(scalars)
+        leaves = GroupedLeaves(number, scalars, aggregates, tuple((key.expression, key.kind) for key in keys))
+        outputs = Outputs(scalars, leaves, self._scalar(environment), window)
+        values = [outputs.bind(item.node) for item in items]
+        post = self._finish(reader, outputs, items, values)
+        if not aggregates.found and not keys:
+            hint = "ask for an aggregate such as COUNT(*)"
+            raise self.session.refuse("rows-not-aggregates", "the statement asks for no aggregate", node=items[0].node, hint=hint)
+        if not aggregates.found and distinct is None:
+            hint = "ask for an aggregate such as COUNT(*), or write SELECT DISTINCT"
+            raise self.session.refuse("rows-not-aggregates", "the statement asks for no aggregate", node=items[0].node, hint=hint)
+        self.privates[number] = PrivateQuery(
+            source=filtered(scalars, conditions),
+            keys=tuple((f"k{i}", key.expression) for i, key in enumerate(keys)),
+            aggregates=tuple(aggregates.found),
+        )
+        self.spans += [(f"q{number}.k{i}", self.session.source.span(key.node)) for i, key in enumerate(keys)]
+        self.spans += [(f"q{number}.a{i}", span) for i, span in enumerate(aggregates.spans)]
+        return Answered(
+            PostProcess(
+                post.outputs,
+                source=f"q{number}",
+                rows_of=number,
+                where=post.having,
+                distinct=distinct is not None and bool(aggregates.found),
+                order_by=post.order_by,
+                limit=post.limit,
+                offset=post.offset,
+            ),
+            tuple(values),
+        )
+
+    def _read_distinct(self, node: exp.Expr) -> None:
+        if type(node) is not exp.Distinct:
+            raise unsupported(self.session, node)
+        with self.session.reading(node) as reader:
+            reader.require_absent("on")
+
+    def _finish(self, reader: Reader, outputs: Outputs, items: list[SelectItem], values: list[Value]) -> PostProcess:
+        """What all answers share: names, HAVING, ORDER BY, LIMIT."""
+        names = distinct_names([item.name for item in items])
+        named = tuple(Output(name, value.total_sql, algebra.derivation(value.form)) for name, value in zip(names, values, strict=True))
+        outputs.aliases = {item.alias.lower(): value for item, value in reversed(list(zip(items, values, strict=True))) if item.alias}
+        having = reader.optional("having")
+        condition = None
+        if having is not None:
+            with self.session.reading(having) as clause:
+                condition = outputs.condition(clause.node_of("this"), "HAVING").total_sql
+        ordered = order_by(outputs, reader.optional("order"), values)
+        limit, offset = row_count(self.session, reader.optional("limit")), row_count(self.session, reader.optional("offset"))
+        return PostProcess(named, having=condition, order_by=ordered, limit=limit, offset=offset or 0)
+
+    def _noisy(self, reader: Reader, environment: Environment, called: list[Called], joins: tuple[exp.Expr, ...]) -> Answered:
+        for item in called:
+            if not isinstance(item.item, NoisyItem):
+                message = "an answer cannot be joined to rows: it would be joined to nobody in particular"
+                raise self.session.refuse("join-private", message, node=item.node, hint="join answers with answers, or rows with rows")
+        empty = Scalars(self.session, Scope(source=None, items=[], columns={}), self.handlers)  # type: ignore[arg-type]
+        scope = NoisyScope(self.session)
+        leaves = NoisyLeaves(scope)
+        outputs = Outputs(empty, leaves, self._scalar(environment), window)
+        source = ""
+        for number, item in enumerate(called):
+            assert isinstance(item.item, NoisyItem)
+            if any(name == item.name and name for name, _, _ in scope.items):
+                hint = "give one an alias"
+                raise self.session.refuse("ambiguous-table", f"two tables are called {item.name!r}", node=item.node, hint=hint)
+            if number == 0:
+                scope.items.append((item.name, "s0", item.item))
+                source = f"({item.item.sql}) AS s0"
+                continue
+            with self.session.reading(joins[number - 1]) as clause:
+                clause.node_of("this")
+                clause.require_absent("method")
+                source += noisy_join(scope, outputs, clause, item.name, item.item)
+        where, group, distinct = reader.optional("where"), reader.optional("group"), reader.optional("distinct")
+        kept = None
+        if where is not None:
+            with self.session.reading(where) as clause:
+                kept = outputs.condition(clause.node_of("this"), "WHERE").total_sql
+        if leaves.aggregated:
+            raise self.session.refuse("aggregate-misplaced", "an aggregate cannot stand in WHERE", node=where, hint="use HAVING")
+        items = [select_item(self.session, node) for node in reader.many("expressions")]
+        keys: list[str] = []
+        if group is not None:
+            with self.session.reading(group) as clause:
+                keys = [outputs.bind(self._noisy_key(scope, node, items)).total_sql for node in group_nodes(clause, self.session.source)]
+        if distinct is not None:
+            self._read_distinct(distinct)
+        values = [outputs.bind(item.node) for item in items]
+        post = self._finish(reader, outputs, items, values)
+        if not self.privates:
+            raise self.session.refuse("from-missing", "a statement must say FROM which table", node=reader.node)
+        made = PostProcess(
+            post.outputs,
+            source=source,
+            rows_of=None,
+            where=kept,
+            group_by=tuple(keys),
+            having=post.having,
+            distinct=distinct is not None,
+            order_by=post.order_by,
+            limit=post.limit,
+            offset=post.offset,
+        )
+        return Answered(made, tuple(values))
+
+    def _noisy_key(self, scope: NoisyScope, node: exp.Expr, items: list[SelectItem]) -> exp.Expr:
+        if type(node) is exp.Column and not node.table and not scope.find(node.name, None):
+            found = next((item.node for item in items if item.alias.lower() == node.name.lower()), None)
+            if found is not None:
+                with self.session.reading(node) as reader:
+                    column_name(self.session, reader)
+                return found
+        return node
+
+    # -- UNION ALL --------------------------------------------------------------------------------------------------------------------
+
+    def _union(self, reader: Reader, outside: Environment) -> Rows | Answered:
+        environment = self._with(reader, outside)
+        if reader.flag("distinct"):
+            message = "UNION removes equal rows, whoever they belong to"
+            raise self.session.refuse("union-unsupported", message, node=reader.node, hint="use UNION ALL")
+        parts = [self.bind(node, environment) for node in (reader.node_of("this"), reader.node_of("expression"))]
+        reader.require_absent("order", "limit", "offset", "by_name", "side", "kind", "on")
+        rows, answers = [part for part in parts if isinstance(part, Rows)], [part for part in parts if isinstance(part, Answered)]
+        if rows and answers:
+            raise self.session.refuse("union-unsupported", "rows and answers cannot be put together", node=reader.node)
+        if rows:
+            return union_of_rows(self.session, self.known.facts, rows, reader.node)
+        return union_of_answers(self.session, self.privates, answers, reader.node)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scalar:
+    """Binds a subquery that stands for one value of an answer."""
+
+    queries: Queries
+    environment: Environment
+
+    def __call__(self, node: exp.Expr) -> Value:
+        session = self.queries.session
+        with session.reading(node) as reader:
+            reader.require_absent("alias")
+            found = self.queries.bind(reader.node_of("this"), self.environment)
+        if not isinstance(found, Answered):
+            raise session.refuse(
+                "rows-not-aggregates", "this subquery asks for rows", node=node, hint="ask for an aggregate such as COUNT(*)"
+            )
+        if len(found.values) != 1:
+            raise session.refuse("sql-unsupported", "a subquery that stands for a value selects one column", node=node)
+        value, post = found.values[0], found.post
+        single = post.rows_of is not None and not post.group_by
+        if single and post.rows_of is not None:
+            query = self.queries.privates[post.rows_of]
+            single = query is not None and not query.keys and post.where is None
+        if not single:
+            message = "a subquery that stands for a value must have one row"
+            raise session.refuse("sql-unsupported", message, node=node, hint="leave GROUP BY and HAVING out of it")
+        return Value(f"({post.sql(numbered=False)})", value.kind, value.form, node)
+
+
+def _aggregates(node: exp.Expr) -> bool:
+    """Whether an expression contains an aggregate of its own SELECT."""
+    if isinstance(node, exp.Query | exp.Subquery):
+        return False
+    if isinstance(node, exp.AggFunc):
+        return True
+    return any(_aggregates(child) for child in node.iter_expressions())

@@ -1,0 +1,81 @@
+"""UNION ALL: of rows, which stay with their units; and of answers, which are measured as one where their rows exclude one another."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from lapwing.errors import Refused
+from lapwing.kernel.expressions import Column
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import Project, Union
+from lapwing.kernel.stability import shape_of
+from lapwing.sql import algebra, disjoint
+from lapwing.sql.answers import Answered
+from lapwing.sql.post import Value
+from lapwing.sql.reader import Session
+from lapwing.sql.scope import Rows
+from lapwing.statements import Output, PostProcess, PrivateQuery
+
+
+def union_of_rows(session: Session, facts: Facts, parts: list[Rows], node: exp.Expr) -> Rows:
+    """All rows of both; they stay with their units."""
+    first = parts[0]
+    if any(len(part.names) != len(first.names) for part in parts):
+        raise session.refuse("union-columns", "both parts of UNION ALL need the same number of columns", node=node)
+    sources, virtual = [], set()
+    made = [f"x{i}" for i in range(len(first.names))]
+    for part in parts:
+        virtual |= {name for name, column in zip(made, part.names.values(), strict=True) if column in part.virtual}
+    for part in parts:
+        listed = [(name, Column(column)) for name, column in zip(made, part.names.values(), strict=True) if name not in virtual]
+        sources.append(Project(part.relation, tuple(listed)))
+    relation = Union(tuple(sources))
+    try:
+        columns = dict(shape_of(relation, facts).columns)
+    except Refused as error:
+        error.span = error.span or session.source.span(node)
+        raise
+    units = {name for i, name in enumerate(made) if all([*part.names.values()][i] in part.units for part in parts)}
+    domains = {name: columns.get(name, first.columns[[*first.names.values()][i]]) for i, name in enumerate(made)}
+    return Rows(relation, "union", domains, dict(zip(first.names, made, strict=True)), {}, frozenset(units), frozenset(virtual))
+
+
+def union_of_answers(session: Session, privates: list[PrivateQuery | None], parts: list[Answered], node: exp.Expr) -> Answered:
+    """Both answers, one under the other."""
+    first = parts[0]
+    for part in parts[1:]:
+        if [value.kind for value in part.values] != [value.kind for value in first.values]:
+            raise session.refuse("union-columns", "both parts of UNION ALL need the same columns", node=node)
+    merged = _one_vector(privates, parts)
+    if merged is not None:
+        return merged
+    source = " UNION ALL ".join(f"({part.post.sql(numbered=False)})" for part in parts)
+    outputs = tuple(Output(o.name, f"u.c{i}", algebra.COMPUTED) for i, o in enumerate(first.post.outputs))
+    values = tuple(Value(f"u.c{i}", value.kind, algebra.COMPUTED, value.node) for i, value in enumerate(first.values))
+    return Answered(PostProcess(outputs, source=f"({source}) AS u", rows_of=None), values)
+
+
+def _one_vector(privates: list[PrivateQuery | None], parts: list[Answered]) -> Answered | None:
+    """Branches over one relation that exclude one another are one vector with one bound: charged once, not once each."""
+    numbers = [part.post.rows_of for part in parts]
+    if any(number is None or number != len(privates) - len(parts) + i for i, number in enumerate(numbers)):
+        return None
+    queries = [privates[number] for number in numbers if number is not None]
+    found = disjoint.merged([query for query in queries if query is not None])
+    if found is None or not all(_same_but_query(parts[0], part) for part in parts[1:]):
+        return None
+    assert numbers[0] is not None
+    del privates[numbers[0] :]
+    privates.append(found)
+    post = parts[0].post
+    return Answered(
+        PostProcess(post.outputs, source=post.source, rows_of=post.rows_of, order_by=(f"q{numbers[0]}.k0 ASC",)), parts[0].values
+    )
+
+
+def _same_but_query(first: Answered, other: Answered) -> bool:
+    """Whether two answers do the same with the same columns of their own query, and nothing else."""
+    a, b = first.post, other.post
+    plain = all(p.where is None and not p.order_by and p.limit is None and not p.offset and not p.distinct for p in (a, b))
+    swapped = [o.sql.replace(f"q{b.rows_of}.", f"q{a.rows_of}.") for o in b.outputs]
+    return plain and [o.sql for o in a.outputs] == swapped
