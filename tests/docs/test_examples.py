@@ -13,8 +13,8 @@ from tests.docs.pages import ROOT, document_of, refilled
 from tests.docs.transcripts import Command, Ran, commands, difference, masked, run
 
 _BLOCK = re.compile(r"^```(?:python|console|\{code-block\} toml)$", re.MULTILINE)
-OPTIONAL = {"matplotlib": ".plot(", "pandas": ".to_pandas(", "scipy": "reconstruct("}
-"""Libraries that Lapwing can use and does not need, and the call that needs them."""
+OPTIONAL = {"matplotlib": (".plot(", "plots."), "pandas": (".to_pandas(",), "scipy": ("reconstruct(",)}
+"""Libraries that Lapwing can use and does not need, and the calls that need them."""
 
 
 def _pages() -> list[Path]:
@@ -31,7 +31,7 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("MPLBACKEND", "agg")
     examples = list(document_of(page).examples())
     assert len(examples) >= len(_BLOCK.findall(page.read_text(encoding="utf-8")))
-    needed = [name for name, call in OPTIONAL.items() if any(call in str(example.parsed) for example in examples)]
+    needed = [name for name, calls in OPTIONAL.items() if any(call in str(example.parsed) for example in examples for call in calls)]
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
         pytest.skip(f"the page needs {', '.join(missing)}")
