@@ -75,6 +75,7 @@ def linkage(*, shared: bool = False) -> bool:
     bit; errors of 1 do not help; errors of 8, above sqrt(31), do.""",
     source="notes 1, 1.1 and 2.1; Dinur and Nissim 2003; Dwork, McSherry and Talwar 2007",
     wrong={"errors of 8 do not": {"error": 8}},
+    method=Method.RUN,
 )
 def reconstruction(*, error: int = 1) -> bool:
     bits = [(7 * i * i + 3 * i) % 11 < 5 for i in range(31)]
@@ -167,6 +168,29 @@ def approximate_truthfulness(*, scale: int = 1, part: Fraction = ONE) -> bool:
                 gain = meaning.gain_from_lying(law_of, truth=truth, utility=lambda s, liked=liked: Fraction(scale * (s == liked)))  # type: ignore[misc]
                 if gain > part * 2 * epsilon:
                     return False
+    return True
+
+
+@statement(
+    says="""Under an epsilon-private mechanism no report is much better than any other: what truth gains over a lie is at most 2 epsilon too,
+    so privacy alone gives nobody a reason to tell the truth.""",
+    source="notes 4, mechanism design (drawback); Dwork and Roth 2014, section 10.1",
+    wrong={"without noise, too": {"noise": False}},
+    method=Method.ENCLOSED,
+)
+def any_report_is_nearly_best(*, noise: bool = True) -> bool:
+    decay = Fraction(4, 5)
+    epsilon = ln_lower(decay**-2)
+    for others in product(range(2), repeat=2):
+        laws_of = {}
+        for report in range(2):
+            counts = [(*others, report).count(option) for option in range(2)]
+            exact = {option: Fraction(int(option == (counts[1] > counts[0]))) for option in range(2)}
+            laws_of[report] = ExponentialMechanism(ONE, 1, 2).law(counts, decay=decay) if noise else exact
+        for liked in range(2):  # the liar reports the other option; the truth gains this much over the lie
+            gain = meaning.gain_from_lying(laws_of, truth=1 - liked, utility=lambda s, liked=liked: Fraction(int(s == liked)))  # type: ignore[misc]
+            if gain > 2 * epsilon:
+                return False
     return True
 
 
@@ -299,6 +323,7 @@ STATEMENTS = [
     expected_utility,
     expected_utility_with_delta,
     approximate_truthfulness,
+    any_report_is_nearly_best,
     additive_chernoff,
     multiplicative_chernoff,
     azuma,

@@ -8,7 +8,15 @@ from itertools import product
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.numbers import exp_lower, exp_upper, ln_lower
 from lapwing.theory.databases import Universe, adjacent, databases, distance, neighbouring_pairs, size
-from lapwing.theory.divergences import kl_lower, kl_upper, max_divergence_lower, max_divergence_upper, odds_approximate, odds_max
+from lapwing.theory.divergences import (
+    kl_lower,
+    kl_upper,
+    max_divergence_lower,
+    max_divergence_upper,
+    odds_approximate,
+    odds_max,
+    total_variation,
+)
 from lapwing.theory.finite import FiniteMechanism, deterministic, randomised
 from lapwing.theory.loss import exceeds_bound, loss_law, odds_of
 from lapwing.theory.meaning import one_record_law, posterior, posterior_max
@@ -125,6 +133,23 @@ def single_outputs_are_enough_without_delta(*, delta: Fraction = ZERO) -> bool:
 
 
 @statement(
+    says="An output that neither of two neighbours can produce asks for nothing: 0/0 counts as 1.",
+    source="notes 5, 2.1.2",
+    wrong={"so does one that only one of them can produce": {"both": False}},
+)
+def zero_over_zero(*, both: bool = True) -> bool:
+    for p, q in pairs_of_laws(outputs=2):
+        before = odds_max(p, q)
+        if before is None:
+            continue
+        if not both:
+            p = {0: p[0] / 2, 1: p[1] / 2, 2: Fraction(1, 2)}
+        if odds_max({**p, 7: ZERO}, {**q, 7: ZERO}) != before:
+            return False
+    return True
+
+
+@statement(
     says="The definition goes both ways: the probability of every set lies between exp(-epsilon) and exp(epsilon) times its neighbour's.",
     source="notes 3, 3 (symmetry)",
     wrong={"one order of each pair is enough": {"orders": 1}},
@@ -160,6 +185,21 @@ def smaller_parameters_are_stronger(*, odds_after: Fraction = Fraction(3)) -> bo
     return all(
         private(p, q, odds=odds_after, delta=delta + Fraction(1, 100)) for p, q in pairs_of_laws() if private(p, q, odds=odds, delta=delta)
     )
+
+
+@statement(
+    says="""A large epsilon says little: of two mechanisms with the same epsilon, ln 1000 and no less, one gives the secret away and the
+    other gains an attacker less than 1/1000.""",
+    source="notes 1, 2.3.2 (final remarks)",
+    wrong={"so does a small one, ln(5/4)": {"odds": Fraction(5, 4)}},
+)
+def a_large_epsilon_says_little(*, odds: Fraction = Fraction(1000)) -> bool:
+    likely, unlikely = odds / (1 + odds), 1 / (1 + odds)
+    loud = ({0: likely, 1: unlikely, 2: ZERO}, {0: unlikely, 1: likely, 2: ZERO})
+    # the same answers, but 999 times in 1000 nothing is said
+    quiet = tuple({0: law[0] / 1000, 1: law[1] / 1000, 2: Fraction(999, 1000)} for law in loud)
+    same = odds_max(*loud) == odds_max(quiet[0], quiet[1]) == odds
+    return same and total_variation(*loud) > Fraction(99, 100) and total_variation(quiet[0], quiet[1]) < Fraction(1, 1000)
 
 
 @statement(
@@ -344,9 +384,11 @@ STATEMENTS = [
     epsilon_infinite_promises_nothing,
     deterministic_mechanisms_are_not_private,
     single_outputs_are_enough_without_delta,
+    zero_over_zero,
     the_definition_is_symmetric,
     small_epsilon_is_a_relative_change,
     smaller_parameters_are_stronger,
+    a_large_epsilon_says_little,
     delta_allows_the_impossible,
     one_row_in_n_is_published,
     delta_is_negligible_in_kappa,

@@ -18,9 +18,11 @@ from lapwing.kernel.mechanisms.shape import Mechanism
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.numbers import exp_upper, ln_upper, sqrt_upper
 from lapwing.theory import gaussian
+from lapwing.theory.broken.counts import suppressed_small_counts
 from lapwing.theory.broken.selection import exact_maximum_published
 from lapwing.theory.broken.sparse_vector import no_cut_off
 from lapwing.theory.databases import Histogram, Universe, neighbouring_pairs
+from lapwing.theory.divergences import hockey_stick
 from lapwing.theory.finite import FiniteMechanism, from_kernel
 from lapwing.theory.sensitivity import Norm, difference, sensitivity
 from lapwing.theory.verify import Claim, Verified, tight_odds, verify
@@ -257,6 +259,57 @@ def the_textbook_gaussian_is_not_tight(*, part: Fraction = ONE) -> bool:
     return True
 
 
+@statement(
+    says="""A delta need not mean a catastrophe: a Gaussian mechanism that is (epsilon, delta)-private is (2 epsilon, delta/1000)-private as
+    well.""",
+    source="notes 4, introduction (catastrophes do not occur in practice)",
+    wrong={"so is one that gives everything away with probability delta": {"leaky": True}},
+    method=Method.ENCLOSED,
+)
+def delta_of_the_gaussian(*, leaky: bool = False) -> bool:
+    for epsilon, delta in product((HALF, ONE), (Fraction(1, 10**6), Fraction(1, 10**9))):
+        sigma = gaussian.sigma_analytic(epsilon=epsilon, delta=delta, sensitivity=ONE)
+        at_twice = gaussian.delta_upper(mu_squared=1 / sigma**2, epsilon=2 * epsilon)
+        if leaky:
+            p, q = {0: 1 - delta, 1: delta}, {0: 1 - delta, 2: delta}
+            at_twice = hockey_stick(p, q, odds=exp_upper(2 * epsilon))
+        if at_twice > delta / 1000:
+            return False
+    return True
+
+
+@statement(
+    says="""Accuracy must fall with the number of queries: with one epsilon for all of them, k counts need k times the Laplace noise, or at
+    least sqrt(k) times the Gaussian noise.""",
+    source="notes 1, 2.1 (interactive model)",
+    wrong={"the same noise is enough": {"same": True}},
+    method=Method.ENCLOSED,
+)
+def accuracy_falls_with_the_number_of_queries(*, same: bool = False) -> bool:
+    epsilon, delta = HALF, Fraction(1, 10**6)
+    one = laplace_for(epsilon=epsilon, l1=1).scale
+    sigma = gaussian.sigma_analytic(epsilon=epsilon, delta=delta, sensitivity=ONE)
+    for k in (4, 25, 100):
+        many = one if same else laplace_for(epsilon=epsilon, l1=k).scale
+        if not abs(many / one - k) < Fraction(1, 10**9):
+            return False
+        root = gaussian.sigma_analytic(epsilon=epsilon, delta=delta, sensitivity=sqrt_upper(Fraction(k)))
+        if not abs((root / sigma) ** 2 - k) < Fraction(1, 10**6):
+            return False
+    return True
+
+
+@statement(
+    says="A refusal is an answer: to refuse exact counts below 2, and publish the others with noise, is less private than noise alone.",
+    source="notes 1, 1.1 (refusing a query can itself be disclosive)",
+    wrong={"it is as private": {"as_private": True}},
+)
+def a_refusal_is_an_answer(*, as_private: bool = False) -> bool:
+    planted = suppressed_small_counts(HALF)
+    assert isinstance(verify(planted.right, planted.claim, planted.pairs), Verified)
+    return isinstance(verify(planted.wrong, planted.claim, planted.pairs), Verified) == as_private
+
+
 def gaussian_wins(*, answers: int, epsilon: Fraction, delta: Fraction) -> bool:
     """Whether d counts, each moved by 1, get less noise (standard deviation) from the Gaussian mechanism than from Laplace."""
     sigma = gaussian.sigma_analytic(epsilon=epsilon, delta=delta, sensitivity=sqrt_upper(Fraction(answers)))
@@ -395,6 +448,9 @@ STATEMENTS = [
     gaussian_mechanism,
     gaussian_noise_is_never_pure,
     the_textbook_gaussian_is_not_tight,
+    delta_of_the_gaussian,
+    accuracy_falls_with_the_number_of_queries,
+    a_refusal_is_an_answer,
     gaussian_for_many_answers,
     exponential_mechanism,
     monotone_scores,

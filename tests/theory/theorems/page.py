@@ -24,7 +24,8 @@ so, it stands among the false ones.
 
 There are {count} statements and {wrong} false ones beside them. *Exact*: decided in rational arithmetic over everything that was
 enumerated (all laws on a few outputs with a common denominator, all small databases, all sets of outputs), without estimates. *Enclosed*:
-irrational numbers occur, and lie between bounds that are rounded outwards. No check draws random numbers. A check over finitely many cases
+irrational numbers occur, and lie between bounds that are rounded outwards. *Run*: a procedure in floats is run on fixed inputs, and what
+comes out is compared with the truth. No check draws random numbers. A check over finitely many cases
 is not a proof for all; the proofs are in {{doc}}`/proofs/index` and in the papers named.
 
 | notes | what they are |

@@ -21,6 +21,9 @@ class Method(Enum):
     ENCLOSED = "enclosed"
     """With irrational numbers between bounds that are rounded outwards; a pass is a proof for the numbers tried."""
 
+    RUN = "run"
+    """By running a procedure on fixed inputs, in floats, and comparing what comes out with the truth."""
+
 
 @dataclass(frozen=True, slots=True)
 class Statement:
