@@ -172,8 +172,8 @@ def approximate_truthfulness(*, scale: int = 1, part: Fraction = ONE) -> bool:
 
 
 @statement(
-    says="""Under an epsilon-private mechanism no report is much better than any other: what truth gains over a lie is at most 2 epsilon too,
-    so privacy alone gives nobody a reason to tell the truth.""",
+    says="""Under an epsilon-private mechanism no report is much better than any other: what truth gains over a lie is at most 2 epsilon
+    too, so privacy alone gives nobody a reason to tell the truth.""",
     source="notes 4, mechanism design (drawback); Dwork and Roth 2014, section 10.1",
     wrong={"without noise, too": {"noise": False}},
     method=Method.ENCLOSED,
