@@ -7,6 +7,7 @@ million runs and smaller mistakes, is ``make audit``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -16,6 +17,7 @@ from lapwing.engines.render.queries import render_plan
 from lapwing.kernel import release as release_module
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.ir import KnownGroups
+from lapwing.kernel.mechanisms.key_set import KeySet
 from lapwing.testing.audit.claims import Concentrated, Pure, parameter_of
 from lapwing.testing.audit.mechanisms import Case, audit_case, cases, mistakes, sharper
 from lapwing.testing.audit.plans import Pair, audit_pair, claim_of_plan, same_law, tiled_ratios, whole_releases, worst_pairs
@@ -137,3 +139,12 @@ def test_neighbours_get_the_same_statement_plan_price_and_number_of_draws(
         assert draws[0] == draws[1] and draws[0]
         compared += 1
     assert compared >= 30
+
+
+@pytest.mark.slow
+def test_a_key_threshold_one_too_low_is_caught() -> None:
+    """The chance that a unit shows a key it alone carries is then exp(1 / scale) times the delta that was paid."""
+    (case,) = (case for case in CASES if case.name == "key set, a key of one unit")
+    assert isinstance(case.mechanism, KeySet)
+    lower = replace(case.mechanism, threshold=case.mechanism.threshold - 1)
+    assert audit_case(case, samples=10_000, run=lower).caught

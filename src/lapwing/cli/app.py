@@ -306,7 +306,7 @@ def reopen(
 def audit(
     context: typer.Context,
     sql: Annotated[
-        list[str] | None, typer.Argument(metavar="[SQL]...", help="Statements to audit; when left out, the count of each protected table.")
+        list[str] | None, typer.Argument(metavar="SQL", help="Statements to audit; when left out, the count of each protected table.")
     ] = None,
     epsilon: Annotated[
         str, typer.Option(metavar="NUMBER", help="Of each statement. A large one shows more, and the code is the same.")

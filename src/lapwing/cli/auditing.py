@@ -102,8 +102,11 @@ def write_lines(lines: Sequence[Line], form: Report) -> None:
         terminal.write(f"\n{summary}")
         return
     table = terminal.table(HEADERS, right=RIGHT, accents=(False, False, False, True, False, False))
+    above = ""
     for row, line in zip(rows, lines, strict=True):
-        table.add_row(*row, style=f"bold {terminal.ALARM}" if line.caught else None)
+        # a statement is long: its three lines name it once
+        table.add_row("" if row[0] == above else row[0], *row[1:], style=f"bold {terminal.ALARM}" if line.caught else None)
+        above = row[0] if line.area == "statement" else ""
     target = terminal.console()
     target.print(table)
     target.print()
