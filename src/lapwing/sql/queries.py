@@ -269,9 +269,6 @@ class Queries:
         if not aggregates.found and not keys:
             hint = "ask for an aggregate such as COUNT(*)"
             raise self.session.refuse("rows-not-aggregates", "the statement asks for no aggregate", node=items[0].node, hint=hint)
-        if not aggregates.found and distinct is None:
-            hint = "ask for an aggregate such as COUNT(*), or write SELECT DISTINCT"
-            raise self.session.refuse("rows-not-aggregates", "the statement asks for no aggregate", node=items[0].node, hint=hint)
         self.privates[number] = PrivateQuery(
             source=filtered(scalars, conditions),
             keys=tuple((f"k{i}", key.expression) for i, key in enumerate(keys)),

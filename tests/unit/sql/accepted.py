@@ -34,6 +34,7 @@ ACCEPTED: dict[str, str] = {
     "c37": "SELECT d.chapter, SUM(v.cost) FROM visits v JOIN diagnoses d USING (code) WHERE d.chronic GROUP BY d.chapter;",
     "c11": "SELECT COUNT(DISTINCT clinic_id) FROM visits",
     "c22": "SELECT region, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM patients GROUP BY region",
+    "keys-alone": "SELECT region FROM patients GROUP BY region",
     "c24": "SELECT DISTINCT region FROM patients",
     "c38": "SELECT p.region, AVG(v.cost) FROM visits v JOIN patients p ON v.patient_id = p.patient_id GROUP BY p.region",
     "c39": (

@@ -107,7 +107,6 @@ WHERE v.clinic_id IN (SELECT clinic_id FROM visits WHERE code = 'C50');""",
     "alias-in-where": ("unknown-column", "SELECT SUM(cost) AS total FROM visits WHERE total > 5"),
     "three-parts": ("sql-unsupported", "SELECT SUM(main.visits.cost) FROM visits"),
     # aggregates and keys
-    "no-aggregate": ("rows-not-aggregates", "SELECT region FROM patients GROUP BY region"),
     "constant-only": ("rows-not-aggregates", "SELECT 1 FROM visits"),
     "not-grouped": ("not-grouped", "SELECT region, COUNT(*) FROM patients"),
     "not-grouped-function": ("not-grouped", "SELECT UPPER(region), COUNT(*) FROM patients GROUP BY region"),
