@@ -24,7 +24,18 @@ from lapwing.theory.meaning import roc
 
 HERE = Path(__file__).resolve().parent
 PEOPLE, QUESTIONS, RUNS = 101, 256, 10
-EPSILONS = [Fraction(1, 10), Fraction(1), Fraction(3), Fraction(10), Fraction(30), Fraction(100), Fraction(300), Fraction(1000)]
+EPSILONS = [
+    Fraction(1, 10),
+    Fraction(3, 10),
+    Fraction(1),
+    Fraction(2),
+    Fraction(3),
+    Fraction(10),
+    Fraction(30),
+    Fraction(100),
+    Fraction(300),
+    Fraction(1000),
+]
 
 
 def noisy(mechanism: LaplaceMechanism, values: list[int]) -> tuple[int, ...]:

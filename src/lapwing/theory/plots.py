@@ -232,7 +232,13 @@ def trade_off_curves(
     top = float(meaning.power_max(first, false_alarm=(1 - first.delta) / (1 + first.odds)))
     axes.annotate("", (corner, top), (corner, corner), arrowprops={"arrowstyle": "<->", "color": BLACK})
     axes.annotate(
-        f"advantage\n{top - corner:.2f}", (corner, (top + corner) / 2), xytext=(6, 0), textcoords="offset points", va="center", bbox=BEHIND
+        f"advantage {top - corner:.2f}",
+        (corner, top - 0.07 * (top - corner)),
+        xytext=(6, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize="small",
+        bbox=BEHIND,
     )
     for (name, corners), marker in zip((tests or {}).items(), "osD^v", strict=False):
         axes.plot(
