@@ -28,6 +28,7 @@ from lapwing.kernel.domains import (
     kind_of,
 )
 from lapwing.kernel.facts import Facts
+from lapwing.testing.sql_pieces import Generated, Piece, Source
 
 JUNK_TEXTS = ("", "a", "%", "_", "it's", "x%", "%o%", "nothing like it")
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
@@ -36,47 +37,6 @@ TRUNCATIONS = ("year", "quarter", "month", "week", "day")
 SMALL_KEY_VALUES = 16
 """A second key has at most about this many values, so that cells stay few."""
 FIRST_KEY_VALUES = 800
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """An expression over aggregates: as asked, and for the bare engine, where a sum of nothing must be asked to be 0."""
-
-    sql: str
-    reference: str
-    whole: bool
-    """Always an integer."""
-    sharp: bool
-    """Made of counts and of sums of integers or stored reals only, so that noise of 0 means an exact value."""
-
-    def wrapped(self, pattern: str, *, whole: bool | None = None) -> Piece:
-        """The pattern with both forms put in its braces."""
-        return Piece(pattern.format(self.sql), pattern.format(self.reference), self.whole if whole is None else whole, self.sharp)
-
-
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """A statement. Its first ``keys`` outputs are the keys, the others are ``outputs``."""
-
-    text: str
-    unlimited: str
-    """The same without LIMIT and OFFSET."""
-    reference: str
-    """``unlimited`` for the bare engine."""
-    existing: str | None
-    """For the bare engine: the keys of all groups that have a row, whatever HAVING says, and the number of their units if wanted."""
-    keys: int
-    outputs: tuple[Piece, ...]
-    table: str
-    discovered: bool
-    """Some key has no declared values."""
-    limit: int | None
-    offset: int
-
-    @property
-    def sharp(self) -> bool:
-        """Whether every output is."""
-        return all(output.sharp for output in self.outputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,32 +58,35 @@ class SqlQueries:
         self._comparable = comparable
         self._bare_unit = bare_unit
         self._discover = facts.account is Account.APPROXIMATE
-        self._columns: dict[str, Domain] = {}
+        self._columns: Mapping[str, Domain] = {}
+        self._unit: str | None = None
 
     # -- the statement --------------------------------------------------------------------------------------------------------------
 
     def statement(self, table: str | None = None) -> Generated:
         """A statement about a protected table."""
-        rng = self._rng
-        table = table or rng.choice(sorted(self._facts.tables))
-        source = self._source(table)
-        where = f" WHERE {self.boolean(rng.randint(1, 3))}" if rng.random() < 0.65 else ""
-        keys = self._keys()
-        pieces = [self._output(table) for _ in range(rng.choice((1, 1, 2, 2, 3)))]
+        return self.about(self._source(table or self._rng.choice(sorted(self._facts.tables))))
+
+    def about(self, source: Source) -> Generated:
+        """A statement about these rows."""
+        rng, self._columns, self._unit = self._rng, source.columns, source.unit
+        kept = [self.boolean(rng.randint(1, 3))] if rng.random() < 0.65 else []
+        where = f" WHERE {' AND '.join([*kept, *source.conditions])}" if kept or source.conditions else ""
+        keys = [key for key in self._keys() if source.bare_unit or not key.discovered or not self._bare_unit]
+        pieces = [self._output() for _ in range(rng.choice((1, 1, 2, 2, 3)))]
         names = [f"g{i}" for i in range(len(keys))]
         listed = [f"{key.sql} AS {name}" for key, name in zip(keys, names, strict=True)]
         grouped = f" GROUP BY {', '.join(self._key_name(key, i) for i, key in enumerate(keys))}" if keys else ""
-        having = self._having(table, pieces, keys)
+        having = self._having(pieces, keys)
         order, sorted_by = self._order(pieces, keys)
-        tail = f" FROM {source}{where}{grouped}"
+        tail = f" FROM {source.sql}{where}{grouped}"
         asked, bare = (
-            f"SELECT {', '.join([*listed, *(f'{form(piece)} AS a{i}' for i, piece in enumerate(pieces))])}{tail}{form(having)}"
-            for form in (_asked, _bare)
+            f"{source.prefix}SELECT {', '.join([*listed, *_named(pieces, form)])}{tail}{form(having)}" for form in (_asked, _bare)
         )
         limit, offset = (rng.randint(1, 6), rng.choice((0, 0, 1))) if sorted_by and rng.random() < 0.5 else (None, 0)
         limits = "" if limit is None else f" LIMIT {limit}" + (f" OFFSET {offset}" if offset else "")
-        units = f", COUNT(DISTINCT {self._name(self._bare_unit)}) AS units" if self._bare_unit is not None else ""
-        existing = f"SELECT {', '.join(listed)}{units}{tail}" if keys else None
+        units = f", COUNT(DISTINCT {source.bare_unit}) AS units" if source.bare_unit is not None else ""
+        existing = f"{source.prefix}SELECT {', '.join(listed)}{units}{tail}" if keys else None
         return Generated(
             text=asked + order + limits,
             unlimited=asked + order,
@@ -131,29 +94,37 @@ class SqlQueries:
             existing=existing,
             keys=len(keys),
             outputs=tuple(pieces),
-            table=table,
+            table=source.table,
             discovered=any(key.discovered for key in keys),
             limit=limit,
             offset=offset,
         )
 
-    def _source(self, table: str) -> str:
-        """FROM and its joins; fills in the columns that expressions may use."""
-        self._columns = {name: domain for name, domain in self._facts.table(table).columns.items() if not isinstance(domain, KeyDomain)}
-        joins = [pair for public in self._facts.public_tables for pair in self._joinable(table, public)]
+    def condition(self, columns: Mapping[str, Domain], depth: int) -> str:
+        """A condition on these columns."""
+        self._columns = columns
+        return self.boolean(depth)
+
+    def _source(self, table: str) -> Source:
+        """A table, perhaps joined to a public one."""
+        columns = {name: domain for name, domain in self._facts.table(table).columns.items() if not isinstance(domain, KeyDomain)}
+        joins = [pair for public in self._facts.public_tables for pair in self.joinable(table, public)]
+        unit = self._units.get(table)
         if not joins or self._rng.random() < 0.55:
-            return table
+            return Source(table, table, columns, unit, self._bare_unit)
         column, public = self._rng.choice(joins)
         known = self._facts.public_table(public)
-        self._columns = {f"t.{name}": domain for name, domain in self._columns.items()}
-        self._columns |= {f"p.{name}": domain for name, domain in known.columns.items() if name != known.key}
+        joined = {f"t.{name}": domain for name, domain in columns.items()}
+        joined |= {f"p.{name}": domain for name, domain in known.columns.items() if name != known.key}
         kind = self._rng.choice(("JOIN", "INNER JOIN", "LEFT JOIN"))
         condition = self._rng.choice((f"ON t.{column} = p.{known.key}", f"ON p.{known.key} = t.{column}"))
         if column == known.key and self._rng.random() < 0.4:
             condition = f"USING ({column})"
-        return f"{table} AS t {kind} {public} p {condition}"
+        bare_unit = f"t.{self._bare_unit}" if self._bare_unit else None
+        return Source(table, f"{table} AS t {kind} {public} p {condition}", joined, f"t.{unit}" if unit else None, bare_unit)
 
-    def _joinable(self, table: str, public: str) -> list[tuple[str, str]]:
+    def joinable(self, table: str, public: str) -> list[tuple[str, str]]:
+        """Columns of a protected table that a public one can be joined on, with that one's name."""
         known = self._facts.public_table(public)
         key = known.columns[known.key]
         columns = self._facts.table(table).columns
@@ -161,19 +132,16 @@ class SqlQueries:
             return [(name, public) for name, domain in columns.items() if isinstance(domain, IntegerDomain)]
         return [(name, public) for name, domain in columns.items() if isinstance(domain, TextDomain) and isinstance(key, TextDomain)]
 
-    def _name(self, column: str) -> str:
-        return f"t.{column}" if any(name.startswith("t.") for name in self._columns) else column
-
     def _key_name(self, key: _Key, number: int) -> str:
         return self._rng.choice((f"g{number}", key.sql, str(number + 1)))
 
-    def _having(self, table: str, pieces: list[Piece], keys: list[_Key]) -> Piece:
+    def _having(self, pieces: list[Piece], keys: list[_Key]) -> Piece:
         if not keys or self._rng.random() < 0.7:
             return Piece("", "", False, True)
         bound = self._rng.randint(0, 6)
         compare = self._rng.choice((">", ">=", "<>", "<="))
         whole = [(f"a{i}", piece) for i, piece in enumerate(pieces) if piece.whole and piece.sharp]
-        choices = [self._aggregate(table, whole=True).wrapped(f" HAVING {{}} {compare} {bound}")]
+        choices = [self._aggregate(whole=True).wrapped(f" HAVING {{}} {compare} {bound}")]
         if whole:
             alias, _ = self._rng.choice(whole)
             choices.append(Piece(f" HAVING {alias} {compare} {bound}", f" HAVING {alias} {compare} {bound}", False, True))
@@ -236,9 +204,9 @@ class SqlQueries:
 
     # -- aggregates -----------------------------------------------------------------------------------------------------------------
 
-    def _output(self, table: str) -> Piece:
-        piece = self._aggregate(table)
-        other = self._aggregate(table, whole=True)
+    def _output(self) -> Piece:
+        piece = self._aggregate()
+        other = self._aggregate(whole=True)
         wraps: list[Callable[[], Piece]] = [lambda: piece] * 5
         wraps += [
             lambda: piece.wrapped("{} * 2"),
@@ -253,19 +221,19 @@ class SqlQueries:
                 lambda: piece.wrapped("LEAST({}, 40)"),
                 lambda: piece.wrapped("CASE WHEN {} > 7.0123 THEN 1 ELSE 0 END", whole=True),
                 lambda: _ratio(piece, other),
-                lambda: _ratio(other, self._aggregate(table, whole=True)),
+                lambda: _ratio(other, self._aggregate(whole=True)),
             ]
         if piece.sharp and piece.whole:
             wraps += [lambda: piece.wrapped("ROUND({} / 8.0, 2)", whole=False), lambda: piece.wrapped("{} BETWEEN 2 AND 9", whole=False)]
         return self._rng.choice(wraps)()
 
-    def _aggregate(self, table: str, *, whole: bool = False) -> Piece:
+    def _aggregate(self, *, whole: bool = False) -> Piece:
         rng = self._rng
         kept = f" FILTER (WHERE {self.boolean(rng.randint(0, 2))})" if rng.random() < 0.3 else ""
         counts = ["COUNT(*)", f"COUNT({self._anything(1)})", f"COUNT_IF({self.boolean(1)})"]
         counts.append(f"COUNT(CASE WHEN {self.boolean(1)} THEN 1 END)")
-        if table in self._units:
-            unit = self._name(self._units[table])
+        if self._unit is not None:
+            unit = self._unit
             counts += [f"COUNT(DISTINCT {unit})", f"COUNT(DISTINCT CASE WHEN {self.boolean(1)} THEN {unit} END)"]
         choice = rng.random()
         if choice < (0.6 if whole else 0.35):
@@ -295,7 +263,8 @@ class SqlQueries:
             name = self._rng.choice(reals)
             if self._rng.random() < 0.3:  # a condition takes a stored real off its grid
                 return f"CASE WHEN {self.boolean(1)} THEN {name} ELSE NULL END", False, False
-            return name, False, True
+            domain = self._columns[name]
+            return name, False, isinstance(domain, RealDomain) and domain.steps is not None
         return self.real(self._rng.randint(1, 3)), False, False
 
     # -- expressions over rows --------------------------------------------------------------------------------------------------------
@@ -458,6 +427,10 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def _named(pieces: list[Piece], form: Callable[[Piece], str]) -> list[str]:
+    return [f"{form(piece)} AS a{i}" for i, piece in enumerate(pieces)]
+
+
 def _asked(piece: Piece) -> str:
     return piece.sql
 
@@ -476,4 +449,4 @@ def _ratio(above: Piece, below: Piece) -> Piece:
     )
 
 
-__all__ = ["Generated", "Piece", "SqlQueries"]
+__all__ = ["Generated", "Piece", "Source", "SqlQueries"]
