@@ -43,7 +43,7 @@ SEEDS, QUERIES, VECTORS, DEPTHS = 40, 5, 52, 6
 """40 * 5 * 52 = 10,400 expressions, half of them nested more than three deep."""
 MAGNITUDE_MAX = 2**52
 """Grid integers of sums go up to the largest that 1,000 rows can add up."""
-LIBRARY = frozenset([Function.LN, Function.EXP])
+LIBRARY = frozenset([Function.LN, Function.LOG_2, Function.LOG_10, Function.EXP, Function.SIN, Function.COS])
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +188,7 @@ KEYWORDS = frozenset(["AND", "AS", "CAST", "CASE", "COALESCE", "ELSE", "FROM", "
 ALLOWED = frozenset(
     [
         *("abs", "ceil", "exp", "floor", "greatest", "least", "ln", "round", "round_even", "sqrt", "sum", "count"),
-        *("date_part", "date_trunc", "make_timestamp", "starts_with"),
+        *("log2", "log10", "sin", "cos", "date_part", "date_trunc", "make_timestamp", "epoch_us", "to_months", "starts_with"),
     ]
 )
 """Every function of the engine that a rendered expression or measure may call."""

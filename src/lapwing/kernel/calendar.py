@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from calendar import monthrange
 
 EPOCH = datetime.date(1970, 1, 1)
 DAY_MICROSECONDS = 86_400_000_000
@@ -36,3 +37,12 @@ def truncate_days(days: int, unit: str) -> int:
             return days
         case _:
             raise ValueError(unit)
+
+
+def add_months(days: int, months: int) -> int | None:
+    """The same day so many months later, or the last day of that month where it has no such day; None outside the years 1 to 9999."""
+    date = to_date(days)
+    year, month = divmod(date.year * 12 + date.month - 1 + months, 12)
+    if not 1 <= year <= 9999:
+        return None
+    return to_days(datetime.date(year, month + 1, min(date.day, monthrange(year, month + 1)[1])))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from lapwing.errors import Refused
-from lapwing.kernel.date_functions import DATE_PARTS, TRUNCATIONS, date_part, truncate
+from lapwing.kernel.date_functions import DATE_RULES
 from lapwing.kernel.domains import (
     DOUBLE_EXACT_LIMIT,
     INTEGER_LIMIT,
@@ -45,7 +45,10 @@ EXP_LIMIT = 200
 LN_SMALLEST = -745
 """ln of the smallest positive double, rounded down."""
 LIBRARY_ERROR = Fraction(1, 2**40)
-"""Most by which an engine's ``ln`` or ``exp`` may be wrong, relative to 1 + the result; real ones do 2^10 better."""
+"""Most by which an engine's logarithm, ``exp``, ``sin`` or ``cos`` may be wrong, relative to 1 + the result; real ones do 2^10 better."""
+LOGARITHMS: dict[Function, int | None] = {Function.LN: None, Function.LOG_2: 2, Function.LOG_10: 10}
+"""The logarithms and their bases; None stands for e."""
+_IN_DOUBLES = frozenset({*LOGARITHMS, Function.SQRT, Function.EXP, Function.SIN, Function.COS, Function.TO_REAL})
 STEPS_MAX = 10**12
 """Finest grid an expression can be put on: its steps per 1 are an exact double, and one step is far from the smallest double."""
 
@@ -118,7 +121,7 @@ def _starts_with(domains: tuple[Domain, ...], arguments: tuple[Expression, ...])
 
 
 def _arithmetic(function: Function) -> Rule:
-    def rule(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Domain:
+    def rule(domains: tuple[Domain, ...], arguments: tuple[Expression, ...]) -> Domain:
         require_count(function, domains, 2)
         (a, b), (c, d) = _ends(domains)
         match function:
@@ -129,6 +132,8 @@ def _arithmetic(function: Function) -> Rule:
             case _:
                 corners = (a * c, a * d, b * c, b * d)
                 lo, hi = min(corners), max(corners)
+                if arguments[0] == arguments[1]:  # a square: both factors are the same number on every row
+                    lo = max(lo, Fraction(0))
         return _number(lo, hi, integer=all_integer(domains), nullable=any_null(domains))
 
     return rule
@@ -183,8 +188,7 @@ def _modulo(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Domain:
 def _unary(function: Function) -> Rule:
     def rule(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Domain:
         require_count(function, domains, 1)
-        in_doubles = function in (Function.SQRT, Function.LN, Function.EXP, Function.TO_REAL)
-        a, b = double_bounds(domains[0]) if in_doubles else _ends(domains)[0]
+        a, b = double_bounds(domains[0]) if function in _IN_DOUBLES else _ends(domains)[0]
         nullable, integer = domains[0].nullable, all_integer(domains)
         match function:
             case Function.NEGATE:
@@ -201,11 +205,11 @@ def _unary(function: Function) -> Rule:
                 lo, hi, integer = Fraction(a // 1), Fraction(-(-b // 1)), True
             case Function.SQRT:
                 lo, hi, integer, nullable = Fraction(0), sqrt_upper(max(b, Fraction(0))), False, nullable or a < 0
-            case Function.LN:
-                lo = Fraction(LN_SMALLEST) if a <= 0 else ln_lower(a)
-                hi = Fraction(LN_SMALLEST) if b <= 0 else max(ln_upper(b), lo)
-                lo, hi = lo - LIBRARY_ERROR * (abs(lo) + 1), hi + LIBRARY_ERROR * (abs(hi) + 1)
+            case Function.LN | Function.LOG_2 | Function.LOG_10:
+                lo, hi = _logarithm(a, b, base=LOGARITHMS[function])
                 integer, nullable = False, nullable or a <= 0
+            case Function.SIN | Function.COS:
+                lo, hi, integer = -1 - LIBRARY_ERROR, 1 + LIBRARY_ERROR, False
             case Function.EXP:
                 if b > EXP_LIMIT:
                     raise Refused("range-too-wide", f"EXP is only taken of values up to {EXP_LIMIT}", hint="narrow it with LEAST")
@@ -215,6 +219,17 @@ def _unary(function: Function) -> Rule:
         return _number(lo, hi, integer=integer, nullable=nullable)
 
     return rule
+
+
+def _logarithm(a: Fraction, b: Fraction, *, base: int | None) -> tuple[Fraction, Fraction]:
+    """Ends of the logarithm of the positive doubles in [a, b], with a margin for the library's error."""
+    lo = Fraction(LN_SMALLEST) if a <= 0 else ln_lower(a)
+    hi = Fraction(LN_SMALLEST) if b <= 0 else max(ln_upper(b), lo)
+    if base is not None:
+        # a quotient by a positive number: the divisor that makes each end larger in size or smaller, whichever is outwards
+        least, most = ln_lower(Fraction(base)), ln_upper(Fraction(base))
+        lo, hi = min(lo / least, lo / most), max(hi / least, hi / most)
+    return lo - LIBRARY_ERROR * (abs(lo) + 1), hi + LIBRARY_ERROR * (abs(hi) + 1)
 
 
 def _round(domains: tuple[Domain, ...], arguments: tuple[Expression, ...]) -> Domain:
@@ -303,14 +318,12 @@ RULES: dict[Function, Rule] = {
     Function.INTEGER_DIVIDE: _integer_divide,
     Function.MODULO: _modulo,
     **{f: _unary(f) for f in (Function.NEGATE, Function.ABS, Function.SIGN, Function.FLOOR, Function.CEILING)},
-    **{f: _unary(f) for f in (Function.SQRT, Function.LN, Function.EXP, Function.TO_INTEGER, Function.TO_REAL)},
+    **{f: _unary(f) for f in (Function.TO_INTEGER, *_IN_DOUBLES)},
     Function.TO_GRID: _to_grid,
     Function.ROUND: _round,
     Function.LEAST: _extreme(Function.LEAST),
     Function.GREATEST: _extreme(Function.GREATEST),
     Function.NULL_IF: _null_if,
     Function.COALESCE: _coalesce,
-    Function.YEAR: date_part(Function.YEAR),
-    **{f: date_part(f) for f in DATE_PARTS},
-    **{f: truncate(f) for f in TRUNCATIONS},
+    **DATE_RULES,
 }

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from lapwing.errors import Refused
 from lapwing.kernel import calendar
-from lapwing.kernel.date_functions import TRUNCATIONS
+from lapwing.kernel.date_functions import TIME_TRUNCATIONS, TRUNCATIONS
 from lapwing.kernel.domains import Domain, Kind, RealDomain, bounds, kind_of
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal, Value
 from lapwing.kernel.functions import result_domain
@@ -35,7 +35,12 @@ REALS: tuple[Fraction, ...] = (
 _SHORT_TEXTS = tuple(text for text in TEXTS if "\x00" not in text and len(text) < 100)
 _STEPS = (1, 2, 3, 7, 10, 100, 1024, 10**6, 10**12)
 _COMPARISONS = (Function.EQUAL, Function.NOT_EQUAL, Function.LESS, Function.LESS_EQUAL, Function.GREATER, Function.GREATER_EQUAL)
-_DATE_PARTS = (Function.YEAR, Function.QUARTER, Function.MONTH, Function.DAY, Function.DAY_OF_WEEK)
+_DATE_PARTS = (
+    *(Function.YEAR, Function.QUARTER, Function.MONTH, Function.DAY, Function.DAY_OF_WEEK, Function.DAY_OF_YEAR, Function.WEEK),
+    *(Function.ISO_YEAR, Function.DAY_NUMBER),
+)
+_TIME_PARTS = (Function.HOUR, Function.MINUTE, Function.SECOND, Function.MICROSECONDS)
+_OF_DOUBLES = (Function.SQRT, Function.LN, Function.LOG_2, Function.LOG_10, Function.EXP, Function.SIN, Function.COS, Function.TO_REAL)
 _TRUNCATIONS = tuple(TRUNCATIONS)
 _CHOICES = (None, Function.COALESCE, Function.NULL_IF)
 """Ways to choose among values of any kind; None stands for CASE."""
@@ -48,15 +53,15 @@ _MAKERS: Mapping[Kind, tuple[Function | None, ...]] = {
     Kind.INTEGER: (
         *(Function.ADD, Function.SUBTRACT, Function.MULTIPLY, Function.INTEGER_DIVIDE, Function.MODULO, Function.NEGATE, Function.ABS),
         *(Function.SIGN, Function.FLOOR, Function.CEILING, Function.TO_INTEGER, Function.ROUND, Function.LEAST, Function.GREATEST),
-        *(*_DATE_PARTS, Function.HOUR, Function.MINUTE, *_CHOICES),
+        *(*_DATE_PARTS, *_TIME_PARTS, *_CHOICES),
     ),
     Kind.REAL: (
         *(Function.ADD, Function.SUBTRACT, Function.MULTIPLY, Function.DIVIDE, Function.NEGATE, Function.ABS, Function.ROUND),
-        *(Function.SQRT, Function.LN, Function.EXP, Function.LEAST, Function.GREATEST, Function.TO_REAL, Function.TO_GRID, *_CHOICES),
+        *(*_OF_DOUBLES, Function.LEAST, Function.GREATEST, Function.TO_GRID, *_CHOICES),
     ),
     Kind.TEXT: _CHOICES,
-    Kind.DATE: (*_TRUNCATIONS, *_CHOICES),
-    Kind.TIMESTAMP: (*_TRUNCATIONS, *_CHOICES),
+    Kind.DATE: (*_TRUNCATIONS, Function.DATE_OF, Function.DATE_OF, Function.ADD_MONTHS, *_CHOICES),
+    Kind.TIMESTAMP: (*_TRUNCATIONS, *TIME_TRUNCATIONS, Function.TIMESTAMP_OF, Function.TIMESTAMP_OF, Function.ADD_MONTHS, *_CHOICES),
     Kind.KEY: (None, Function.COALESCE),
 }
 KINDS = (Kind.INTEGER, Kind.REAL, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.TEXT)
@@ -202,14 +207,18 @@ class ExpressionFuzz:
             Function.STARTS_WITH: lambda: [child(Kind.TEXT), self._literal(Kind.TEXT)],
             Function.DIVIDE: lambda: [number(), number()],
             **dict.fromkeys((Function.SIGN, Function.FLOOR, Function.CEILING, Function.TO_INTEGER), lambda: [child(Kind.REAL)]),
-            **dict.fromkeys((Function.SQRT, Function.LN, Function.EXP, Function.TO_REAL), lambda: [number()]),
+            **dict.fromkeys(_OF_DOUBLES, lambda: [number()]),
             Function.ROUND: lambda: [child(kind), self._typed(Literal(choose.randint(0, 9), Kind.INTEGER))],
             Function.TO_GRID: lambda: [number(), self._typed(Literal(choose.choice(_STEPS), Kind.INTEGER))],
             **dict.fromkeys((Function.LEAST, Function.GREATEST), lambda: self._some(kind, depth)),
             Function.COALESCE: lambda: self._some(kind, depth),
             Function.NULL_IF: lambda: [child(kind), number() if kind in (Kind.INTEGER, Kind.REAL) else child(kind)],
             **dict.fromkeys(_DATE_PARTS, lambda: [dated()]),
-            **dict.fromkeys((Function.HOUR, Function.MINUTE), lambda: [child(Kind.TIMESTAMP)]),
+            **dict.fromkeys((*_TIME_PARTS, *TIME_TRUNCATIONS), lambda: [child(Kind.TIMESTAMP)]),
+            # any whole number is too far for the calendar, so the number of a date or moment is moved a little
+            Function.DATE_OF: lambda: [self._moved(Function.DAY_NUMBER, dated(), 800)],
+            Function.TIMESTAMP_OF: lambda: [self._moved(Function.MICROSECONDS, child(Kind.TIMESTAMP), 10**14)],
+            Function.ADD_MONTHS: lambda: [child(kind), self._typed(Literal(choose.choice((0, 1, -1, 12, -13, 700)), Kind.INTEGER))],
             **dict.fromkeys((Function.NEGATE, Function.ABS), lambda: [child(kind)]),
             **dict.fromkeys(_TRUNCATIONS, lambda: [child(kind)]),
         }
@@ -217,6 +226,19 @@ class ExpressionFuzz:
             return makers[function]()
         # arithmetic: integers among themselves, or at least one real
         return [child(kind), number() if kind is Kind.REAL else child(kind)]
+
+    def _moved(self, number: Function, dated: Typed, most: int) -> Typed:
+        """The number of a date or moment and a little more or less; a date at the end of the calendar stays where it is."""
+        found = self._made(number, [dated])
+        by = self._typed(Literal(self._choose.choice((0, 1, -1, most, -self._choose.randrange(most))), Kind.INTEGER))
+        moved = self._made(Function.ADD, [found, by])
+        try:
+            result_domain(
+                Function.DATE_OF if number is Function.DAY_NUMBER else Function.TIMESTAMP_OF, (moved.domain,), (moved.expression,)
+            )
+        except Refused:
+            return found
+        return moved
 
     def _some(self, kind: Kind, depth: int) -> list[Typed]:
         first = self._below(kind, depth)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import random
 from fractions import Fraction
 
@@ -33,9 +34,13 @@ NUMBER_PAIRS = (Function.ADD, Function.SUBTRACT, Function.MULTIPLY, Function.DIV
 INTEGER_PAIRS = (Function.INTEGER_DIVIDE, Function.MODULO)
 NUMBER = (
     *(Function.NEGATE, Function.ABS, Function.SIGN, Function.FLOOR, Function.CEILING, Function.TO_INTEGER, Function.TO_REAL),
-    *(Function.SQRT, Function.LN, Function.EXP),
+    *(Function.SQRT, Function.LN, Function.LOG_2, Function.LOG_10, Function.EXP, Function.SIN, Function.COS),
 )
-PARTS = (Function.YEAR, Function.QUARTER, Function.MONTH, Function.DAY, Function.DAY_OF_WEEK, Function.HOUR, Function.MINUTE)
+PARTS = (
+    *(Function.YEAR, Function.QUARTER, Function.MONTH, Function.DAY, Function.DAY_OF_WEEK, Function.DAY_OF_YEAR, Function.WEEK),
+    *(Function.ISO_YEAR, Function.DAY_NUMBER),
+)
+OF_TIME = (*(Function.HOUR, Function.MINUTE, Function.SECOND, Function.MICROSECONDS, Function.TRUNCATE_HOUR, Function.TRUNCATE_MINUTE),)
 TRUNCATE = (*(Function.TRUNCATE_YEAR, Function.TRUNCATE_QUARTER, Function.TRUNCATE_MONTH, Function.TRUNCATE_WEEK, Function.TRUNCATE_DAY),)
 INTEGER_ENDS = (0, 1, -1, 2, -3, 5, 100, -100, 199, 2**31, 2**53 + 1, -(2**53) - 1, 2**61, -(2**61))
 REAL_ENDS = (
@@ -140,7 +145,7 @@ def test_a_choice_stays_in_the_derived_interval() -> None:
         assert _check(expression, {"x": x, "y": y, "c": BooleanDomain()}, rows)
 
 
-@pytest.mark.parametrize("function", [*PARTS, *TRUNCATE])
+@pytest.mark.parametrize("function", [*PARTS, *OF_TIME, *TRUNCATE])
 def test_dates_stay_in_the_derived_interval(function: Function) -> None:
     choose = random.Random(function.value)
     day = calendar.DAY_MICROSECONDS
@@ -149,13 +154,49 @@ def test_dates_stay_in_the_derived_interval(function: Function) -> None:
         lo, hi = sorted(choose.choices(ends, k=2))
         moments: list[Row] = [{"x": lo * day}, {"x": hi * day + day - 1}, {"x": choose.randint(lo * day, hi * day + day - 1)}]
         assert _check(call(function, X), {"x": TimestampDomain(lo * day, hi * day + day - 1)}, moments)
-        if function not in (Function.HOUR, Function.MINUTE):
+        if function not in OF_TIME:
             assert _check(call(function, X), {"x": DateDomain(lo, hi)}, [{"x": lo}, {"x": hi}, {"x": choose.randint(lo, hi)}])
+
+
+@pytest.mark.parametrize("months", [0, 1, -1, 11, 12, -13, 24_000])
+def test_months_later_stay_in_the_derived_interval(months: int) -> None:
+    choose = random.Random(months)
+    day = calendar.DAY_MICROSECONDS
+    ends = [calendar.DAYS_MIN, calendar.DAYS_MAX, 0, 19_782, *(choose.randint(19_000, 20_500) for _ in range(20))]
+    expression, accepted = call(Function.ADD_MONTHS, X, integer(months)), 0
+    for _ in range(80):
+        lo, hi = sorted(choose.choices(ends, k=2))
+        days: list[Row] = [{"x": lo}, {"x": hi}, *({"x": choose.randint(lo, hi)} for _ in range(3))]
+        accepted += _check(expression, {"x": DateDomain(lo, hi)}, days)
+        moments: list[Row] = [{"x": lo * day}, {"x": hi * day + day - 1}, {"x": choose.randint(lo * day, hi * day + day - 1)}]
+        _check(expression, {"x": TimestampDomain(lo * day, hi * day + day - 1)}, moments)
+    assert accepted > 5
+
+
+def test_a_month_later_two_moments_may_change_places() -> None:
+    """The 30th at noon and the 31st at six both become the last of February: the later of the two is then the earlier."""
+    day, hour = calendar.DAY_MICROSECONDS, 3_600_000_000
+    start = calendar.to_days(datetime.date(2024, 1, 30))
+    domain: Domain = TimestampDomain(start * day + 12 * hour, (start + 1) * day + 6 * hour)
+    month_later = call(Function.ADD_MONTHS, X, integer(1))
+    assert _check(month_later, {"x": domain}, [{"x": start * day + 12 * hour}, {"x": (start + 1) * day + 6 * hour}])
+    noon, six = (
+        evaluator(month_later, {"x": domain}).value({"x": moment}) for moment in (start * day + 12 * hour, (start + 1) * day + 6 * hour)
+    )
+    assert noon > six
+
+
+def test_dates_and_numbers_of_days_are_inverse() -> None:
+    columns: dict[str, Domain] = {"d": DateDomain(-5, 9), "m": TimestampDomain(-5, 9)}
+    assert domain_of(call(Function.DATE_OF, call(Function.DAY_NUMBER, Column("d"))), columns) == columns["d"]
+    assert domain_of(call(Function.TIMESTAMP_OF, call(Function.MICROSECONDS, Column("m"))), columns) == columns["m"]
 
 
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
+        (call(Function.MULTIPLY, X, X), IntegerDomain(0, 100)),
+        (call(Function.MULTIPLY, X, call(Function.NEGATE, X)), IntegerDomain(-100, 100)),
         (call(Function.ADD, integer(2), integer(3)), IntegerDomain(5, 5, nullable=False)),
         (call(Function.ADD, real("0.1"), real("0.2")), RealDomain(Fraction(0.1 + 0.2), Fraction(0.1 + 0.2), nullable=False)),
         (call(Function.DIVIDE, integer(1), integer(3)), RealDomain(Fraction(1 / 3), Fraction(1 / 3), nullable=False)),
@@ -206,6 +247,20 @@ REFUSED: list[tuple[Expression, str]] = [
     (call(Function.HOUR, Column("d")), "type-mismatch"),
     (call(Function.YEAR, X), "type-mismatch"),
     (call(Function.TRUNCATE_DAY, Column("t")), "type-mismatch"),
+    (call(Function.TRUNCATE_HOUR, Column("d")), "type-mismatch"),
+    (call(Function.MICROSECONDS, Column("d")), "type-mismatch"),
+    (call(Function.DAY_NUMBER, X), "type-mismatch"),
+    (call(Function.DATE_OF, Column("d")), "type-mismatch"),
+    (call(Function.DATE_OF, integer(calendar.DAYS_MAX + 1)), "range-too-wide"),
+    (call(Function.DATE_OF, integer(calendar.DAYS_MIN - 1)), "range-too-wide"),
+    (call(Function.TIMESTAMP_OF, Column("m")), "type-mismatch"),
+    (call(Function.TIMESTAMP_OF, integer((calendar.DAYS_MAX + 1) * calendar.DAY_MICROSECONDS)), "range-too-wide"),
+    (call(Function.ADD_MONTHS, Column("d"), X), "wrong-arguments"),
+    (call(Function.ADD_MONTHS, Column("d"), real(1)), "wrong-arguments"),
+    (call(Function.ADD_MONTHS, X, integer(1)), "type-mismatch"),
+    (call(Function.ADD_MONTHS, Column("d"), integer(12 * 8_030)), "range-too-wide"),
+    (call(Function.ADD_MONTHS, Column("d"), integer(-12 * 1_970)), "range-too-wide"),
+    (call(Function.ADD_MONTHS, Column("d"), integer(10**9)), "wrong-arguments"),
     (call(Function.ROUND, real(1), integer(10)), "wrong-arguments"),
     (call(Function.ROUND, real(1), integer(-1)), "wrong-arguments"),
     (call(Function.ROUND, real(1), X), "wrong-arguments"),

@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from lapwing.engines.render.dialect import Dialect, standard_text_literal
-from lapwing.kernel.date_functions import TRUNCATIONS
+from lapwing.kernel.date_functions import TIME_TRUNCATIONS, TRUNCATIONS
 from lapwing.kernel.expressions import Function
+
+_PARTS = {
+    Function.YEAR: "year",
+    Function.QUARTER: "quarter",
+    Function.MONTH: "month",
+    Function.DAY: "day",
+    Function.DAY_OF_WEEK: "dow",
+    Function.DAY_OF_YEAR: "doy",
+    Function.WEEK: "week",
+    Function.ISO_YEAR: "isoyear",
+    Function.HOUR: "hour",
+    Function.MINUTE: "minute",
+    Function.SECOND: "second",
+}
 
 
 def _date(days: int) -> str:
@@ -46,13 +60,17 @@ DUCKDB = Dialect(
         Function.SQRT: lambda value: f"sqrt({value})",
         Function.LN: lambda value: f"ln({value})",
         Function.EXP: lambda value: f"exp({value})",
-        Function.YEAR: lambda value: f"CAST(date_part('year', {value}) AS BIGINT)",
-        Function.QUARTER: lambda value: f"CAST(date_part('quarter', {value}) AS BIGINT)",
-        Function.MONTH: lambda value: f"CAST(date_part('month', {value}) AS BIGINT)",
-        Function.DAY: lambda value: f"CAST(date_part('day', {value}) AS BIGINT)",
-        Function.DAY_OF_WEEK: lambda value: f"CAST(date_part('dow', {value}) AS BIGINT)",
-        Function.HOUR: lambda value: f"CAST(date_part('hour', {value}) AS BIGINT)",
-        Function.MINUTE: lambda value: f"CAST(date_part('minute', {value}) AS BIGINT)",
+        Function.LOG_2: lambda value: f"log2({value})",
+        Function.LOG_10: lambda value: f"log10({value})",
+        Function.SIN: lambda value: f"sin({value})",
+        Function.COS: lambda value: f"cos({value})",
+        **{function: (lambda value, part=part: f"CAST(date_part('{part}', {value}) AS BIGINT)") for function, part in _PARTS.items()},
         **{function: (lambda value, unit=unit: f"date_trunc('{unit}', {value})") for function, unit in TRUNCATIONS.items()},
+        **{function: (lambda value, unit=unit: f"date_trunc('{unit}', {value})") for function, (unit, _) in TIME_TRUNCATIONS.items()},
+        Function.DAY_NUMBER: lambda value: f"CAST(CAST({value} AS DATE) - DATE '1970-01-01' AS BIGINT)",
+        Function.MICROSECONDS: lambda value: f"epoch_us({value})",
+        Function.DATE_OF: lambda value: f"(DATE '1970-01-01' + CAST({value} AS INTEGER))",
+        Function.TIMESTAMP_OF: lambda value: f"make_timestamp({value})",
+        Function.ADD_MONTHS: lambda value, months: f"({value} + to_months({months}))",
     },
 )

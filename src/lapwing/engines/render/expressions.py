@@ -173,7 +173,9 @@ def _numeric_or_own(function: Function, arguments: tuple[Expression, ...], whole
             # a CASE, because greatest would turn NULL into the limit
             value = as_double(arguments[0], scope)
             return emit[function](f"(CASE WHEN {value} < {-EXP_LIMIT}.0 THEN {-EXP_LIMIT}.0 ELSE {value} END)")
-        case Function.SQRT | Function.LN:
+        case Function.SIN | Function.COS:
+            return emit[function](as_double(arguments[0], scope))
+        case Function.SQRT | Function.LN | Function.LOG_2 | Function.LOG_10:
             value = as_double(arguments[0], scope)
             sign = ">=" if function is Function.SQRT else ">"
             return emit[function](f"(CASE WHEN {value} {sign} 0 THEN {value} END)")
@@ -182,11 +184,18 @@ def _numeric_or_own(function: Function, arguments: tuple[Expression, ...], whole
             return f"(CASE WHEN {value} > 0 THEN CAST(1 AS {dialect.integer}) WHEN {value} < 0 THEN -1 WHEN {value} = 0 THEN 0 END)"
         case Function.FLOOR | Function.CEILING | Function.TO_INTEGER:
             return emit[function](as_double(arguments[0], scope))
-        case _ if isinstance(domain, DateDomain):
-            # engines truncate a date to a timestamp: back to what the domain says
-            return f"CAST({emit[function](render_expression(arguments[0], scope))} AS {dialect.date})"
+        case Function.ADD_MONTHS:
+            months = arguments[1]
+            if not isinstance(months, Literal) or not isinstance(months.value, int):
+                raise Refused("wrong-arguments", "months are added as a constant whole number")
+            return _dated(emit[function](render_expression(arguments[0], scope), months.value), domain, dialect)
         case _:
-            return emit[function](*(render_expression(argument, scope) for argument in arguments))
+            return _dated(emit[function](*(render_expression(argument, scope) for argument in arguments)), domain, dialect)
+
+
+def _dated(sql: str, domain: Domain, dialect: Dialect) -> str:
+    """Engines truncate and move a date to a timestamp: back to what the domain says."""
+    return f"CAST({sql} AS {dialect.date})" if isinstance(domain, DateDomain) else sql
 
 
 def is_exact_divisor(domain: Domain) -> bool:

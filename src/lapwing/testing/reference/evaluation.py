@@ -206,6 +206,14 @@ def _call(function: Function, arguments: tuple[Expression, ...], whole: Call, co
             return Evaluator(Kind.BOOLEAN, None, _comparison(function, arguments, columns))
         case _ if function in dates.PARTS or function in dates.TRUNCATIONS:
             return _date(function, evaluator(arguments[0], columns))
+        case Function.TRUNCATE_HOUR | Function.TRUNCATE_MINUTE:
+            size = dates.TIME_TRUNCATIONS[function]
+            return Evaluator(Kind.TIMESTAMP, None, _strict(lambda moment: moment - moment % size, evaluator(arguments[0], columns).value))
+        case Function.DATE_OF | Function.TIMESTAMP_OF:
+            kind = Kind.DATE if function is Function.DATE_OF else Kind.TIMESTAMP
+            return Evaluator(kind, None, evaluator(arguments[0], columns).value)
+        case Function.ADD_MONTHS:
+            return _add_months(evaluator(arguments[0], columns), arguments[1])
         case Function.TO_GRID:
             return _to_grid(arguments, whole, columns)
         case _:
@@ -266,6 +274,15 @@ def _date(function: Function, argument: Evaluator) -> Evaluator:
     return Evaluator(Kind.TIMESTAMP, None, _strict(lambda moment: first_day(moment // day) * day, argument.value))
 
 
+def _add_months(argument: Evaluator, months: Expression) -> Evaluator:
+    assert isinstance(months, Literal) and isinstance(months.value, int)
+    count, day = months.value, dates.DAY_MICROSECONDS
+    if argument.kind is Kind.DATE:
+        return Evaluator(Kind.DATE, None, _strict(lambda days: dates.add_months(days, count), argument.value))
+    moved = _strict(lambda moment: dates.add_months(moment // day, count) * day + moment % day, argument.value)
+    return Evaluator(Kind.TIMESTAMP, None, moved)
+
+
 def _to_grid(arguments: tuple[Expression, ...], whole: Call, columns: Mapping[str, Domain]) -> Evaluator:
     found, steps = evaluator(arguments[0], columns), arguments[1]
     assert isinstance(steps, Literal) and isinstance(steps.value, int)
@@ -324,6 +341,14 @@ def _doubles(function: Function, found: list[Evaluator]) -> Callable[[Row], Any]
             return _strict(lambda number: math.sqrt(number) if number >= 0 else None, first)
         case Function.LN:
             return _strict(lambda number: math.log(number) if number > 0 else None, first)
+        case Function.LOG_2:
+            return _strict(lambda number: math.log2(number) if number > 0 else None, first)
+        case Function.LOG_10:
+            return _strict(lambda number: math.log10(number) if number > 0 else None, first)
+        case Function.SIN:
+            return _strict(math.sin, first)
+        case Function.COS:
+            return _strict(math.cos, first)
         case Function.EXP:
             return _strict(lambda number: math.exp(max(number, EXP_SMALLEST)), first)
         case _:
