@@ -37,7 +37,8 @@ def named_rows(source: Relation, label: str, outputs: list[tuple[str, Typed]], s
         columns = {column: scope.columns[column] for column in plain.values()}
         origins = {column: scope.origins[column] for column in columns if column in scope.origins}
         kept = set(columns)
-        return Rows(source, label, columns, plain, origins, frozenset(scope.units & kept), frozenset(scope.virtual & kept))
+        hidden = (scope.hidden | set(scope.columns)) - kept
+        return Rows(source, label, columns, plain, origins, frozenset(scope.units & kept), frozenset(scope.virtual & kept), hidden)
     names = {name: f"x{i}" for i, (name, _) in enumerate(outputs)}
     virtual = frozenset(names[name] for name, column in plain.items() if column in scope.virtual)
     listed = tuple((names[name], typed.expression) for name, typed in outputs if names[name] not in virtual)

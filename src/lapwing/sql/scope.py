@@ -33,6 +33,8 @@ class Rows:
     origins: Mapping[str, Origin]
     units: frozenset[str]
     virtual: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
+    """Columns of the relation that the statement has no name for here; their names are taken all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,8 @@ class Scope:
     used: set[str] = field(default_factory=set)
     conditions: list[Expression] = field(default_factory=list)
     """Conditions that subqueries of WHERE came down to."""
+    hidden: frozenset[str] = frozenset()
+    """Columns of the first item that have no name here."""
 
     @classmethod
     def over(cls, rows: Rows, name: str) -> Scope:
@@ -106,6 +110,7 @@ class Scope:
             origins=dict(rows.origins),
             units=set(rows.units),
             virtual=set(rows.virtual),
+            hidden=rows.hidden,
         )
 
     def lookup(self, column: str, table: str | None) -> list[str]:
@@ -120,7 +125,7 @@ class Scope:
         """A name for a joined column that no other column has."""
         candidates = [column, f"{label}_{column}"]
         number = 2
-        while candidates[0] in self.columns:
+        while candidates[0] in self.columns or candidates[0] in self.hidden:
             candidates.pop(0)
             if not candidates:
                 candidates.append(f"{label}_{column}_{number}")
