@@ -120,10 +120,10 @@ def test_reusing_the_choosing_runs_would_raise_false_alarms() -> None:
     """Why runs are not used twice: with 400 outputs that tell nothing, the best of them *seems* telling on the runs that chose it."""
     rng = np.random.default_rng(8)
     runs = 4_000
-    draws = [rng.integers(0, 400, runs).tolist() for _ in range(2)]
+    draws = [[f"output {number}" for number in rng.integers(0, 400, runs)] for _ in range(2)]
     half = [draw[: runs // 2] for draw in draws]
 
-    def replay(rows: Sequence[Sequence[int]]) -> Draw[int, int]:
+    def replay(rows: Sequence[Sequence[str]]) -> Draw[int, str]:
         return lambda value, _runs: list(rows[value])
 
     honest = audit_draws(replay(draws), [(0, 1)], Pure(Fraction(1, 10)), samples=runs)

@@ -73,9 +73,9 @@ def test_no_plan_reveals_more_than_its_certificate(account: Account, relation: s
     assert [name for name, pair in found.items() if pair.share > 1] == []
     close = sorted(found, key=lambda name: -found[name].worth)[:6]
     assert found[close[0]].share > 0.9
-    audits = [audit_pair(found[name], samples=2_000, tests=2 * len(close), confidence=SURE) for name in close]
+    audits = [audit_pair(found[name], samples=4_000, tests=2 * len(close), confidence=SURE) for name in close]
     assert [audit for audit in audits if audit.caught] == []
-    assert max(audit.lower_bound / float(parameter_of(audit.claimed)) for audit in audits) > 0.2, "these audits see something"
+    assert max(audit.lower_bound / float(parameter_of(audit.claimed)) for audit in audits) > 0.1, "these audits see something"
 
 
 @pytest.mark.slow

@@ -46,13 +46,15 @@ def choose(
 
     ``deviations`` is how many standard deviations the measuring bounds will allow for, so that rare events are not overrated.
     """
+    # Shares are uncertain twice: as estimated here, and as they will be measured. Without the first, rare events look better than they are.
+    known = 1.0 / (1.0 / runs + 1.0 / min(len(left), len(right)))
     best: tuple[float, Score[Output], float] | None = None
     for used in [score] if score is not None else estimated_scores(left, right):
         on_left, on_right = np.sort(used(left)), np.sort(used(right))
         thresholds = _thresholds(np.concatenate([on_left, on_right]))
         q = 1.0 - np.searchsorted(on_left, thresholds, side="left") / len(on_left)
         p = 1.0 - np.searchsorted(on_right, thresholds, side="left") / len(on_right)
-        strength = evidence(claim, p=_wilson(p, runs, -deviations), q=_wilson(q, runs, deviations))
+        strength = evidence(claim, p=_wilson(p, known, -deviations), q=_wilson(q, known, deviations))
         place = int(np.argmax(strength))
         if best is None or strength[place] > best[0]:
             best = (float(strength[place]), used, float(thresholds[place]))
@@ -67,7 +69,7 @@ def _thresholds(scores: Floats) -> Floats:
     return np.unique(np.quantile(scores, np.linspace(0.0, 1.0, _THRESHOLDS_MAX), method="nearest"))
 
 
-def _wilson(share: Floats, runs: int, deviations: float) -> Floats:
+def _wilson(share: Floats, runs: float, deviations: float) -> Floats:
     """Wilson's score bound: a quick stand-in for the bound that will count."""
     squared = deviations**2 / runs
     middle = (share + squared / 2.0) / (1.0 + squared)

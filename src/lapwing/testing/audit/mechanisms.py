@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, assert_never
@@ -30,6 +30,7 @@ from lapwing.kernel.numbers import sqrt_upper
 from lapwing.testing.audit.auditor import CONFIDENCE, Audit, audit_draws
 from lapwing.testing.audit.claims import Approximate, Claim, Concentrated, Floats, Gaussian, claim_of, evidence
 from lapwing.testing.audit.events import Score
+from lapwing.testing.audit.plans import log_ratio
 from lapwing.theory.gaussian import discrete_mu_squared
 
 RUNS_AT_ONCE = 50_000
@@ -51,16 +52,31 @@ class Case:
     right: Any
     claim: Claim
     decay: Fraction | None = None
-    """Where the exact law is evaluated to score outputs; None where the score is estimated from runs."""
+    """Where the exact law is evaluated to score outputs. None where it is not: additive noise has a score in closed form, the others
+    have it estimated from runs."""
 
     def score(self) -> Score[Any] | None:
         """The log likelihood ratio by the exact law, near the mechanism's own scale: any score is sound, a good one tells more."""
+        if isinstance(self.mechanism, LaplaceMechanism | GaussianMechanism):
+            return _additive_score(self.mechanism.noise(), self.left, self.right)
         if self.decay is None:
             return None
         law: Any = getattr(self.mechanism, "law", None)
         left, right = (law(value, decay=self.decay) for value in (self.left, self.right))
         ratios = {output: _log_odds(right.get(output, 0), left.get(output, 0)) for output in left.keys() | right.keys()}
         return lambda outputs: np.array([ratios.get(output, 0.0) for output in outputs])
+
+
+def _additive_score(noise: Law, left: Any, right: Any) -> Score[Any]:
+    """Of one value or of several, each with noise of its own."""
+    exact = [np.atleast_1d(np.array(value, dtype=np.float64)) for value in (left, right)]
+
+    def score(outputs: Sequence[Any]) -> Floats:
+        noisy = np.asarray(outputs, dtype=np.float64).reshape(len(outputs), -1)
+        summed: Floats = log_ratio(noise, noisy, left=exact[0], right=exact[1]).sum(axis=1)
+        return summed
+
+    return score
 
 
 def _log_odds(towards: Fraction | int, against: Fraction | int) -> float:

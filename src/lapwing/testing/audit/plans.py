@@ -173,19 +173,20 @@ def _ratios(moved: Moved, table: NoisyTable, *, runs: int) -> Floats:
     ratio = np.zeros(len(run))
     for vector in moved.vectors:
         noisy = np.array(table.column(vector.name).values, dtype=np.float64)
-        ratio += _log_ratio(vector.law, noisy, left=np.array(vector.left)[place], right=np.array(vector.right)[place])
+        ratio += log_ratio(vector.law, noisy, left=np.array(vector.left)[place], right=np.array(vector.right)[place])
     found = np.zeros(runs)
     if moved.units is not None and isinstance(moved.query.query.groups, DiscoveredGroups):
         law = moved.query.query.groups.law
         a, b = (np.array([np.nan if pair[side] is None else pair[side] for pair in moved.units]) for side in (0, 1))
-        shown = _log_ratio(law, np.array(table.columns[0].values, dtype=np.float64), left=a[place], right=b[place])
+        shown = log_ratio(law, np.array(table.columns[0].values, dtype=np.float64), left=a[place], right=b[place])
         ratio = np.where(np.isnan(a[place]), SHOWN_ALONE, np.where(np.isnan(b[place]), -SHOWN_ALONE, ratio + shown))
         hidden = _hidden(moved, law)
         found += hidden.sum() - np.bincount(run, weights=hidden[place], minlength=runs)
     return found + np.bincount(run, weights=ratio, minlength=runs)
 
 
-def _log_ratio(law: Law, noisy: Floats, *, left: Floats, right: Floats) -> Floats:
+def log_ratio(law: Law, noisy: Floats, *, left: Floats, right: Floats) -> Floats:
+    """For each noisy value, the log likelihood ratio of the exact value ``right`` to ``left``."""
     scale = float(law.scale)
     match law:
         case DiscreteLaplace():
