@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -28,7 +29,7 @@ from lapwing.kernel.ir import Plan
 from lapwing.kernel.laws import variance
 from lapwing.kernel.release import Released, release
 from lapwing.ledger.local import LocalLedger
-from lapwing.ledger.store import Balance, Entry, Kind, Request, StoredAnswer
+from lapwing.ledger.store import Balance, Bought, Entry, Kind, Request, StoredAnswer
 from lapwing.planning.contributions import Contributions, fitted, histogram_plan
 
 CATALOGUE_FILE = "lapwing.toml"
@@ -209,6 +210,15 @@ class Curator:
     def preview(self, plan: Plan) -> Certified:
         """Certify without touching data or budget."""
         return certify(plan, self.facts)
+
+    def released_before(self, is_wanted: Callable[[str], bool], *, limit: int) -> tuple[tuple[Bought, Released], ...]:
+        """What was released about this version for statements that are wanted, newest first; of the newest ``limit`` answers. Free."""
+        ledger = self.ledger
+        if ledger.balance().closed:
+            return ()
+        wanted = [item for item in ledger.bought(version=self.facts.version, limit=limit) if is_wanted(item.summary)]
+        found = [(item, ledger.find(item.digest)) for item in wanted]
+        return tuple((item, decode(stored.payload)) for item, stored in found if stored is not None)
 
     def answer(self, plan: Plan, *, summary: str, analyst: str = "local", request_id: str | None = None) -> tuple[Released, bool]:
         """The release of a plan, and whether it was free because the very same plan was answered before."""

@@ -18,7 +18,7 @@ from typing import NoReturn, assert_never
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budget_value
-from lapwing.ledger.store import Entry, Kind, Request, State, StoredAnswer
+from lapwing.ledger.store import Bought, Entry, Kind, Request, State, StoredAnswer
 from lapwing.ledger.workers import Worker
 
 _CANONICAL = json.JSONEncoder(separators=(",", ":"))
@@ -186,6 +186,15 @@ def newest_answer(connection: sqlite3.Connection, digest: str) -> StoredAnswer |
     """The newest committed answer with this digest."""
     row = connection.execute("SELECT max(charge_id) FROM charge WHERE digest = ? AND state = 'committed'", [digest]).fetchone()
     return None if row[0] is None else stored_answer(connection, row[0])
+
+
+def newest_bought(connection: sqlite3.Connection, *, version: int, limit: int) -> tuple[Bought, ...]:
+    """The newest committed charges of a version, newest first."""
+    rows = connection.execute(
+        "SELECT summary, loss, delta, digest FROM charge WHERE version = ? AND state = 'committed' ORDER BY charge_id DESC LIMIT ?",
+        [version, limit],
+    )
+    return tuple(Bought(summary, Cost(loss=amount_value(loss), delta=amount_value(delta)), digest) for summary, loss, delta, digest in rows)
 
 
 def add_worker(connection: sqlite3.Connection, worker: Worker) -> int:

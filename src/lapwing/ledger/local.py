@@ -29,7 +29,7 @@ from lapwing.ledger.book import LedgerState
 from lapwing.ledger.database import PROCESS_GATE, Database, create_database, open_database
 from lapwing.ledger.registry import Anchor
 from lapwing.ledger.schema import LEDGER_FORMAT
-from lapwing.ledger.store import RECORDABLE, Balance, Entry, Kind, Request, State, StoredAnswer
+from lapwing.ledger.store import RECORDABLE, Balance, Bought, Entry, Kind, Request, State, StoredAnswer
 from lapwing.ledger.workers import Worker, current_worker, is_dead
 
 
@@ -215,6 +215,12 @@ class LocalLedger:
         self._require_own_process()
         with self._database.read() as connection:
             return book.newest_answer(connection, digest)
+
+    def bought(self, *, version: int, limit: int) -> tuple[Bought, ...]:
+        """The newest committed answers about one version, newest first."""
+        self._require_own_process()
+        with self._database.read() as connection:
+            return book.newest_bought(connection, version=version, limit=limit)
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         """Newest entries first."""

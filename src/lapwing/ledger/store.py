@@ -75,6 +75,15 @@ class StoredAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class Bought:
+    """A committed answer: what it was asked as, what was paid, and the digest to find it by."""
+
+    summary: str
+    cost: Cost
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One row of the history. Entries are appended, never changed; a charge's state changes are entries too."""
 
@@ -141,6 +150,10 @@ class Ledger(Protocol):
 
     def find(self, digest: str) -> StoredAnswer | None:
         """The newest committed answer with this digest, whoever paid for it: replay is free."""
+        ...
+
+    def bought(self, *, version: int, limit: int) -> tuple[Bought, ...]:
+        """The newest committed answers about one version, newest first, whoever paid for them: what was released once is public."""
         ...
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
