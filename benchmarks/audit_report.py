@@ -31,6 +31,7 @@ from lapwing.testing.audit.report import (
 )
 
 STATE = Path("build/audit.json")
+RUNS_AIMED_AT = 1_000_000
 FACTOR = Fraction(11, 10)
 """How much more than they claim the planted mechanisms reveal."""
 
@@ -38,14 +39,15 @@ FACTOR = Fraction(11, 10)
 def main() -> int:
     """Measure or print; 1 if a claim is refuted, or a planted mistake is not found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--samples", type=int, default=1_000_000, help="runs on each side of each pair")
+    parser.add_argument("--samples", type=int, default=RUNS_AIMED_AT, help="runs on each side of each pair")
     parser.add_argument("--state", type=Path, default=STATE, help="where results are kept")
     parser.add_argument("--only", default="", help="items whose key contains this text")
     parser.add_argument("--whole", type=int, default=WHOLE_RELEASES, help="whole releases of each plan, compared with the tiled ones")
+    parser.add_argument("--note", default="", help="on the page: what a reader should know of how it was measured")
     parser.add_argument("--page", action="store_true", help="print the page; measure nothing")
     given = parser.parse_args()
     if given.page:
-        sys.stdout.write(page(list(read_state(given.state).values())))
+        sys.stdout.write(page(list(read_state(given.state).values()), note=given.note))
         return 0
     items = [*mechanism_items(), *mistake_items(FACTOR), *plan_items(whole_releases_each=given.whole)]
     wrong = 0
@@ -56,17 +58,24 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def page(lines: list[Line]) -> str:
-    """The report as a page of the reference."""
+def _lengths(lines: list[Line]) -> str:
+    """How far the measurements are from the million runs that are aimed at."""
+    full = sum(line.samples >= RUNS_AIMED_AT for line in lines)
+    fewest = min((line.samples for line in lines), default=0)
+    return f"{full} of {len(lines)} lines have the {RUNS_AIMED_AT:,} runs that are aimed at; the fewest is {fewest:,}."
+
+
+def page(lines: list[Line], *, note: str = "") -> str:
+    """The report as a page of the reference; ``note`` says what a reader should know of how it was measured."""
     first = f"""# Audit report
 
-Version {version("lapwing")}. Made by `make audit`; nothing on this page is written by hand. How to read and repeat it:
-{{doc}}`../how-to/audit`; why it is sound: {{doc}}`../proofs/audit`.
+Version {version("lapwing")}. Made by `benchmarks/audit_report.py`. How to read and repeat it: {{doc}}`../how-to/audit`; why it is sound:
+{{doc}}`../proofs/audit`.
 
 **{headline(lines)}** Each line gives what is claimed and the largest value that the runs refute, at a confidence of
 {float(CONFIDENCE):.0%} for the whole page (each test is corrected for {TESTS:,} tests). A claim is refuted if that value is above it. A
 value well below the claim says that these neighbours, or this number of runs, show no more; it proves nothing. *Runs* are those on each of
-the two data sets.
+the two data sets. {_lengths(lines)}{f" {note}" if note else ""}
 """
     parts = [("mechanism", MECHANISMS), ("plan", PLANS), ("mistake", MISTAKES)]
     return first + "".join(text + _table([line for line in lines if line.area == area]) for area, text in parts)
