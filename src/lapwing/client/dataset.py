@@ -8,29 +8,33 @@ answer = ds.ask("SELECT region, COUNT(*) AS n FROM patients GROUP BY region", ep
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from lapwing.catalog import Declaration, Settings, UnitPath
+from lapwing.client.aiming import Aim, Asking
 from lapwing.client.answer import Answer, CostView
 from lapwing.client.assembly import assemble, check_post
 from lapwing.client.budget import BudgetView, budget_view
 from lapwing.client.explanation import Explanation, explanation, notes_of
 from lapwing.client.quick import quick_catalogue
+from lapwing.client.shown import budget_answer, explained_answer
+from lapwing.client.terms import Number, Terms, exact_number, pilot_epsilons, terms_of
 from lapwing.curator import Curator
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.scratch import evaluate
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, Cost, statement_loss
+from lapwing.kernel.release import Released
 from lapwing.ledger.store import Entry
 from lapwing.planning.plan import Limits, Planned, Price, plan_statement
 from lapwing.sql import bind
+from lapwing.sql.refusals import span_of
+from lapwing.sql.words import Question, ShowBudget, read_words
 from lapwing.statements import Statement
 
-Number = str | int | float | Decimal | Fraction
 DELTA_STATEMENTS = 1024
 """A statement that discovers keys may use one part in this many of the delta set aside for keys."""
 
@@ -67,28 +71,73 @@ class DataSet:
         analyst: str = "local",
         request_id: str | None = None,
     ) -> Answer:
-        """Answer a statement. ``epsilon`` is for the whole statement; asking the same again on the same version is free."""
-        statement, planned = self._plan(sql, epsilon)
-        sure = self._confidence(confidence)
-        budget = self.curator.declaration.budget()
+        """Answer a statement. ``epsilon`` is for the whole statement; asking the same again on the same version is free.
+
+        ``EXPLAIN PRIVACY ..``, ``SHOW PRIVACY BUDGET`` and ``.. WITH PRIVACY (..)`` are read here too, and must agree with the arguments.
+        """
+        words = read_words(sql, settings=self.curator.settings)
+        if isinstance(words, ShowBudget):
+            return budget_answer(self.budget, confidence=self.curator.declaration.defaults.confidence)
+        if words.explain:
+            found = self.explain(sql, epsilon=epsilon, confidence=confidence)
+            return explained_answer(found, self.budget, confidence=self._terms(words, epsilon, confidence).confidence)
+        asking, terms = self._asking(words.statement), self._terms(words, epsilon, confidence)
+        if isinstance(terms.wanted, Fraction):
+            planned = asking.plan_at(terms.wanted)
+            if planned.measured is None:
+                return self._declared(asking, planned, terms.confidence)
+            check_post(planned, asking.statement.post)
+            released, free = self.curator.answer(planned.certified.plan, summary=sql, analyst=analyst, request_id=request_id)
+            notes = ("answered before on this version: free, the same answer bit for bit",) if free else ()
+            cost = Cost.zero() if free else planned.certified.cost
+            return self._answered(asking, planned, released, terms.confidence, cost=cost, notes=notes)
+        planned = asking.plan_at(self._pilot_losses()[0])
         if planned.measured is None:
-            assembled = assemble(planned, None, statement.post, confidence=sure)
-            notes: tuple[str, ...] = ("answered from declarations alone: free",)
-            return Answer(
-                assembled.table, assembled.intervals, float(sure), CostView.of(Cost.zero(), budget, free=True), self.budget, notes
-            )
-        released, free = self.curator.answer(planned.certified.plan, summary=sql, analyst=analyst, request_id=request_id)
-        assembled = assemble(planned, released, statement.post, confidence=sure)
-        notes = notes_of(planned, released, assembled, unit=self.curator.declaration.dataset.unit)
-        if free:
-            notes = ("answered before on this version: free, the same answer bit for bit", *notes)
-        cost = CostView.of(planned.certified.cost, budget, free=free)
-        return Answer(assembled.table, assembled.intervals, float(sure), cost, self.budget, notes)
+            return self._declared(asking, planned, terms.confidence)
+        check_post(planned, asking.statement.post)
+        aim = Aim(self.curator, sql, words.statement, asking, terms.wanted, self._pilot_losses())
+        hit = aim.reach(analyst=analyst, request_id=request_id)
+        return self._answered(asking, hit.planned, hit.released, terms.confidence, cost=hit.cost, notes=hit.notes)
+
+    def _declared(self, asking: Asking, planned: Planned, confidence: Fraction) -> Answer:
+        """An answer that measures nothing."""
+        assembled = assemble(planned, None, asking.statement.post, confidence=confidence)
+        cost = CostView.of(Cost.zero(), self.curator.declaration.budget(), free=True)
+        notes = ("answered from declarations alone: free",)
+        return Answer(assembled.table, assembled.intervals, float(confidence), cost, self.budget, notes)
+
+    def _answered(
+        self, asking: Asking, planned: Planned, released: Released, confidence: Fraction, *, cost: Cost, notes: tuple[str, ...]
+    ) -> Answer:
+        assembled = assemble(planned, released, asking.statement.post, confidence=confidence)
+        found = notes_of(planned, released, assembled, unit=self.curator.declaration.dataset.unit)
+        paid = CostView.of(cost, self.curator.declaration.budget(), free=cost == Cost.zero())
+        return Answer(assembled.table, assembled.intervals, float(confidence), paid, self.budget, (*notes, *found))
 
     def explain(self, sql: str, *, epsilon: Number | None = None, confidence: Number | None = None) -> Explanation:
-        """What asking would cost, how it would be bounded and how accurate it would be. Free; touches no data."""
-        statement, planned = self._plan(sql, epsilon)
-        return explanation(statement, planned, self.curator, confidence=self._confidence(confidence))
+        """What asking would cost, how it would be bounded and how accurate it would be. Free; touches no data.
+
+        With or without ``EXPLAIN PRIVACY`` before the statement.
+        """
+        words = read_words(sql, settings=self.curator.settings)
+        if isinstance(words, ShowBudget):
+            hint = "ask for it as it is"
+            raise Refused(
+                "statement-unsupported",
+                "SHOW PRIVACY BUDGET is free: there is nothing to explain",
+                hint=hint,
+                span=span_of(sql, 0, len(sql)),
+            )
+        asking, terms = self._asking(words.statement), self._terms(words, epsilon, confidence)
+        if isinstance(terms.wanted, Fraction):
+            planned = asking.plan_at(terms.wanted)
+            check_post(planned, asking.statement.post)
+            return explanation(asking.statement, planned, self.curator, confidence=terms.confidence)
+        planned = asking.plan_at(self._pilot_losses()[0])
+        check_post(planned, asking.statement.post)
+        if planned.measured is None:
+            return explanation(asking.statement, planned, self.curator, confidence=terms.confidence)
+        return Aim(self.curator, sql, words.statement, asking, terms.wanted, self._pilot_losses()).explanation()
 
     @property
     def budget(self) -> BudgetView:
@@ -103,31 +152,44 @@ class DataSet:
         """What the owner should look at again in the catalogue."""
         return [str(problem) for problem in self.curator.declaration.warnings]
 
-    def _confidence(self, confidence: Number | None) -> Fraction:
-        value = self.curator.declaration.defaults.confidence if confidence is None else exact_number(confidence, "confidence")
-        if not 0 < value < 1:
-            raise Refused("confidence-invalid", "a confidence lies between 0 and 1")
-        return value
+    def _terms(self, words: Question, epsilon: Number | None, confidence: Number | None) -> Terms:
+        declaration, budget = self.curator.declaration, self.curator.balance().budget
+        return terms_of(words.clause, epsilon=epsilon, confidence=confidence, declaration=declaration, budget=budget)
+
+    def _pilot_losses(self) -> tuple[Fraction, ...]:
+        budget = self.curator.balance().budget
+        return tuple(statement_loss(budget, epsilon) for epsilon in pilot_epsilons(self.curator.declaration))
 
     def _plan(self, sql: str, epsilon: Number | None) -> tuple[Statement, Planned]:
+        """A statement without words of ours, and its plan at this epsilon."""
+        asking = self._asking(sql)
+        terms = terms_of(None, epsilon=epsilon, confidence=None, declaration=self.curator.declaration, budget=self.curator.balance().budget)
+        assert isinstance(terms.wanted, Fraction)
+        planned = asking.plan_at(terms.wanted)
+        check_post(planned, asking.statement.post)
+        return asking.statement, planned
+
+    def _asking(self, text: str) -> Asking:
+        """A statement bound once, to be planned at any loss. Its plans depend on public facts and statistics bought before only."""
         curator = self.curator
         declaration, facts, settings = curator.declaration, curator.facts, curator.settings
         units, references = unit_columns(declaration), references_of(declaration)
-        statement = bind(sql, facts, settings=settings, unit_columns=units, references=references)
-        asked = declaration.defaults.epsilon if epsilon is None else exact_number(epsilon, "epsilon")
-        budget = curator.balance().budget
+        statement = bind(text, facts, settings=settings, unit_columns=units, references=references)
+        budget, contributions = curator.balance().budget, curator.contributions()
         delta = budget.delta_keys / DELTA_STATEMENTS if budget.account is Account.APPROXIMATE else Fraction(0)
-        planned = plan_statement(
-            statement.privates,
-            facts,
-            Price(statement_loss(budget, asked), delta),
-            contributions=curator.contributions(),
-            units=declaration.dataset.units,
-            limits=Limits(settings.known_cells_max, settings.groups_max),
-            evaluate=evaluate,
-        )
-        check_post(planned, statement.post)
-        return statement, planned
+
+        def plan_at(loss: Fraction) -> Planned:
+            return plan_statement(
+                statement.privates,
+                facts,
+                Price(loss, delta),
+                contributions=contributions,
+                units=declaration.dataset.units,
+                limits=Limits(settings.known_cells_max, settings.groups_max),
+                evaluate=evaluate,
+            )
+
+        return Asking(statement, plan_at)
 
 
 def unit_columns(declaration: Declaration) -> dict[str, str]:
@@ -148,14 +210,6 @@ def unit_column(path: UnitPath) -> str | None:
     if len(path.hops) == 1 and path.hops[0].target == path.end:
         return path.hops[0].column
     return None
-
-
-def exact_number(value: Number, what: str) -> Fraction:
-    """A number as written: a float means the decimal it is printed as."""
-    try:
-        return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
-    except (ValueError, ZeroDivisionError, TypeError, OverflowError):
-        raise Refused("number-unreadable", f"{what} must be a number") from None
 
 
 def open(

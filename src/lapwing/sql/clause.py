@@ -49,6 +49,15 @@ def read_clause(text: str, *, settings: Settings, dialect: str) -> tuple[Clause,
     return written.clause(), tuple((token.start, token.end + 1) for token in written.tokens)
 
 
+def statement_tokens(text: str, *, dialect: str = "duckdb") -> tuple[tuple[str, str], ...] | None:
+    """The tokens of a text, by which two writings of one statement are known as the same: white space and comments do not count."""
+    try:
+        tokens = Dialect.get_or_raise(dialect).tokenize(text)
+    except SqlglotError:
+        return None
+    return tuple((token.token_type.name, token.text) for token in tokens if token.token_type is not TokenType.SEMICOLON)
+
+
 def _starts(tokens: list[Token], i: int) -> bool:
     """Whether WITH PRIVACY starts here, and not a common table expression that is called privacy."""
     if tokens[i].token_type is not TokenType.WITH or not _is_word(tokens[i + 1], "PRIVACY"):
