@@ -12,7 +12,7 @@ from typing import Any
 from lapwing.errors import LedgerError
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
-from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
+from lapwing.kernel.release import ChosenQuantiles, NoisyColumn, NoisyTable, Released
 
 FORMAT = 1
 
@@ -47,6 +47,9 @@ def _table(table: NoisyTable) -> dict[str, Any]:
         ],
         "threshold": table.threshold,
         "rows_max": table.rows_max,
+        "quantiles": [
+            {"name": item.name, "values": [list(column) for column in item.values], "step": str(item.step)} for item in table.quantiles
+        ],
     }
 
 
@@ -56,7 +59,11 @@ def _read_table(body: dict[str, Any]) -> NoisyTable:
         for item in body["columns"]
     )
     groups = tuple(tuple(_read_value(value) for value in group) for group in body["groups"])
-    return NoisyTable(tuple(body["keys"]), groups, columns, body["threshold"], body["rows_max"])
+    quantiles = tuple(
+        ChosenQuantiles(item["name"], tuple(tuple(column) for column in item["values"]), Fraction(item["step"]))
+        for item in body.get("quantiles", ())
+    )
+    return NoisyTable(tuple(body["keys"]), groups, columns, body["threshold"], body["rows_max"], quantiles)
 
 
 def _value(value: Value) -> object:

@@ -4,26 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import repeat
 from typing import assert_never
 
 import pyarrow as pa
 
 from lapwing.engines.render.queries import RenderedQuery
 from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, KeyDomain, RealDomain, TextDomain, TimestampDomain
-from lapwing.kernel.exact import ExactTable
+from lapwing.kernel.exact import Counts, ExactTable
 from lapwing.kernel.expressions import Value
 
 
-def exact_table(result: pa.Table, query: RenderedQuery) -> ExactTable:
-    """The exact integers of one query; column order is keys, vectors, units."""
-    keys = len(query.key_domains)
+def exact_table(run: Callable[[str], pa.Table], query: RenderedQuery) -> ExactTable:
+    """The exact integers of one query, each of whose statements ``run`` runs; column order is keys, vectors, units."""
+    quantiles = [_counts(run(item.sql), query.key_domains, item.domain) for item in query.quantiles]
+    if not query.sql:
+        return ExactTable(groups=[], vectors=[[] for _ in range(query.vectors)], units=None, quantiles=quantiles)
+    result, keys = run(query.sql), len(query.key_domains)
     if result.num_columns != keys + query.vectors + int(query.discovered):
         raise TypeError("unexpected number of columns")
     decoded = [key_values(result.column(i), domain) for i, domain in enumerate(query.key_domains)]
     groups: Sequence[tuple[Value, ...]] = list(zip(*decoded, strict=True)) if decoded else [()] * result.num_rows
     vectors = [_integers(result.column(keys + i)) for i in range(query.vectors)]
     units = _integers(result.column(keys + query.vectors)) if query.discovered else None
-    return ExactTable(groups=groups, vectors=vectors, units=units)
+    return ExactTable(groups=groups, vectors=vectors, units=units, quantiles=quantiles)
+
+
+def _counts(result: pa.Table, key_domains: Sequence[Domain], domain: Domain) -> Counts:
+    """Rows by group and grid integer; column order is keys, integer, number of rows."""
+    keys = len(key_domains)
+    if result.num_columns != keys + 2:
+        raise TypeError("unexpected number of columns")
+    decoded = [key_values(result.column(i), key) for i, key in enumerate(key_domains)]
+    groups = zip(*decoded, strict=True) if decoded else repeat((), result.num_rows)
+    values, counts = key_values(result.column(keys), domain), _integers(result.column(keys + 1))
+    found: dict[tuple[Value, ...], list[tuple[int, int]]] = {}
+    for group, value, count in zip(groups, values, counts, strict=True):
+        if type(value) is not int:
+            raise TypeError("a value of a quantile is not a whole number")
+        found.setdefault(group, []).append((value, count))
+    return found
 
 
 def _integers(column: pa.ChunkedArray) -> list[int]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from lapwing.catalog import Declaration, PublicDecl, Settings, TableDecl, parse
 from lapwing.catalog.facts import facts as declared_facts
@@ -195,7 +196,11 @@ class DuckDBSnapshot:
 
     def _table(self, query: RenderedQuery) -> ExactTable:
         parameters = [self._salt] if query.salted else []
-        return exact_table(self._connection.sql(query.sql, params=parameters).to_arrow_table(), query)
+
+        def run(sql: str) -> pa.Table:
+            return self._connection.sql(sql, params=parameters if sql == query.sql else []).to_arrow_table()
+
+        return exact_table(run, query)
 
     def close(self) -> None:
         """Close the file."""

@@ -36,6 +36,7 @@ from lapwing.kernel.ir import (
     Weighted,
 )
 from lapwing.kernel.laws import Law, loss
+from lapwing.kernel.selections import CertifiedQuantiles, certify_quantiles
 from lapwing.kernel.sensitivity import COUNTED, RowRange, Sensitivity
 from lapwing.kernel.stability import Shape, domain_of, shape_of
 from lapwing.kernel.thresholds import least_threshold
@@ -81,6 +82,7 @@ class CertifiedQuery:
     groups_per_unit: int
     vectors: tuple[CertifiedVector, ...]
     keys: CertifiedKeys | None
+    quantiles: tuple[CertifiedQuantiles, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +111,11 @@ def certify(plan: Plan, facts: Facts) -> Certified:
 
 
 def total_cost(queries: tuple[CertifiedQuery, ...]) -> Cost:
-    """Losses and deltas of all vectors and key thresholds add; each total is rounded up once."""
+    """Losses and deltas of all vectors, sets of quantiles and key thresholds add; each total is rounded up once."""
     total, delta = Fraction(0), Fraction(0)
     for certified in queries:
         total += sum((vector.loss for vector in certified.vectors), Fraction(0))
+        total += sum((quantiles.loss for quantiles in certified.quantiles), Fraction(0))
         if certified.keys is not None and isinstance(certified.query.groups, DiscoveredGroups):
             total += certified.keys.loss
             delta += certified.query.groups.delta
@@ -122,16 +125,17 @@ def total_cost(queries: tuple[CertifiedQuery, ...]) -> Cost:
 def _certify_query(query: Query, facts: Facts) -> CertifiedQuery:
     shape = shape_of(query.source, facts)
     cells = _check_groups(query, shape)
-    if not query.vectors and not isinstance(query.groups, DiscoveredGroups):
+    if not query.vectors and not query.quantiles and not isinstance(query.groups, DiscoveredGroups):
         raise Refused("plan-empty", "a query must measure something")
-    names = [vector.name for vector in query.vectors] + [name for name, _ in query.keys]
+    names = [vector.name for vector in query.vectors] + [item.name for item in query.quantiles] + [name for name, _ in query.keys]
     if len(set(names)) != len(names):
         raise Refused("column-name", "two output columns have the same name")
     if isinstance(query.bounding, Weighted | Clipped) and not 0 <= query.bounding.bits <= BITS_MAX:
         raise Refused("bound-missing", f"a finer grid has from 0 to {BITS_MAX} bits")
     per_unit = groups_per_unit(query, shape, cells)
     vectors = tuple(_certify_vector(vector, query, shape, facts, cells, per_unit) for vector in query.vectors)
-    return CertifiedQuery(query, shape, per_unit, vectors, _certify_keys(query, facts, per_unit))
+    quantiles = tuple(certify_quantiles(item, query, shape, facts) for item in query.quantiles)
+    return CertifiedQuery(query, shape, per_unit, vectors, _certify_keys(query, facts, per_unit), quantiles)
 
 
 def _check_groups(query: Query, shape: Shape) -> int | None:

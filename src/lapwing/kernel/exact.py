@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Never
+from collections.abc import Mapping, Sequence
+from typing import Never, TypeAlias
 
 from lapwing.kernel.expressions import Value
 
@@ -29,10 +29,14 @@ class Exact:
         raise TypeError("exact aggregates cannot be stored")
 
 
-class ExactTable:
-    """Exact integers of one query; see ``Exact``."""
+Counts: TypeAlias = Mapping[tuple[Value, ...], Sequence[tuple[int, int]]]
+"""By group: grid integers, in any order, and how many rows have each."""
 
-    __slots__ = ("_groups", "_units", "_vectors")
+
+class ExactTable:
+    """Exact integers of one query; see ``Exact``. ``quantiles`` holds, per set of quantiles, the rows by group and grid integer."""
+
+    __slots__ = ("_groups", "_quantiles", "_units", "_vectors")
 
     def __init__(
         self,
@@ -40,10 +44,12 @@ class ExactTable:
         groups: Sequence[tuple[Value, ...]],
         vectors: Sequence[Sequence[int]],
         units: Sequence[int] | None,
+        quantiles: Sequence[Counts] = (),
     ) -> None:
         self._groups = groups
         self._vectors = vectors
         self._units = units
+        self._quantiles = quantiles
 
     def __repr__(self) -> str:
         return "<ExactTable: redacted>"

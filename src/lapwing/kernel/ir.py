@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from lapwing.kernel.expressions import Expression, Value
 from lapwing.kernel.laws import Law
+from lapwing.kernel.mechanisms.quantile_tree import Target
 
 
 class JoinKind(Enum):
@@ -205,6 +206,22 @@ class Vector:
 
 
 @dataclass(frozen=True, slots=True)
+class QuantileSet:
+    """Quantiles of one value over rows where it is not NULL, on its grid: clamp(floor(value * steps + 1/2)); days and moments as they are.
+
+    ``scale`` is in rows: see :class:`lapwing.kernel.mechanisms.quantile_tree.QuantileTree`.
+    """
+
+    name: str
+    value: Expression
+    lower: Fraction
+    upper: Fraction
+    steps: int
+    targets: tuple[Target, ...]
+    scale: Fraction
+
+
+@dataclass(frozen=True, slots=True)
 class KnownGroups:
     """Groups listed beforehand from public facts; each always appears, others never do. No key columns: the one empty group."""
 
@@ -229,6 +246,7 @@ class Query:
     groups: KnownGroups | DiscoveredGroups
     bounding: Bounding
     vectors: tuple[Vector, ...]
+    quantiles: tuple[QuantileSet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,16 @@ from fractions import Fraction
 
 from lapwing.errors import LapwingError
 from lapwing.kernel.certify import Certified, CertifiedQuery, CertifiedVector, certify
-from lapwing.kernel.exact import Exact, ExactTable
+from lapwing.kernel.exact import Counts, Exact, ExactTable
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, KnownGroups
 from lapwing.kernel.laws import Law
+from lapwing.kernel.mechanisms.rank_line import RankLine
 from lapwing.kernel.noise.additive import add_noise
+from lapwing.kernel.noise.quantile_tree import draw_quantiles
 from lapwing.kernel.permit import Permit
+from lapwing.kernel.selections import CertifiedQuantiles
 from lapwing.kernel.sensitivity import Sensitivity
 
 UNITS_COLUMN = "_units"
@@ -42,6 +45,15 @@ class NoisyColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class ChosenQuantiles:
+    """Selected integers of one set of quantiles: per target one value per group; each stands for value * ``step``."""
+
+    name: str
+    values: tuple[tuple[int, ...], ...]
+    step: Fraction
+
+
+@dataclass(frozen=True, slots=True)
 class NoisyTable:
     """The release of one query. ``threshold`` is set when groups were discovered: a group needs about that many units to be shown."""
 
@@ -50,10 +62,15 @@ class NoisyTable:
     columns: tuple[NoisyColumn, ...]
     threshold: int | None
     rows_max: int
+    quantiles: tuple[ChosenQuantiles, ...] = ()
 
     def column(self, name: str) -> NoisyColumn:
         """The column of that name."""
         return next(column for column in self.columns if column.name == name)
+
+    def chosen(self, name: str) -> ChosenQuantiles:
+        """The set of quantiles of that name."""
+        return next(item for item in self.quantiles if item.name == name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +105,8 @@ def _take(certified: Certified, permit: Permit) -> None:
 
 def _release_query(certified: CertifiedQuery, facts: Facts, table: ExactTable) -> NoisyTable:
     query = certified.query
-    if len(table._vectors) != len(query.vectors) or any(len(v) != len(table._groups) for v in table._vectors):
+    fits = len(table._vectors) == len(query.vectors) and len(table._quantiles) == len(query.quantiles)
+    if not fits or any(len(v) != len(table._groups) for v in table._vectors):
         raise LapwingError("engine-result", "the engine's result does not fit the plan")
     columns: list[NoisyColumn] = []
     threshold = None
@@ -103,7 +121,27 @@ def _release_query(certified: CertifiedQuery, facts: Facts, table: ExactTable) -
         columns.append(NoisyColumn(UNITS_COLUMN, units, query.groups.law, Fraction(1), Fraction(0)))
     for vector, values in zip(certified.vectors, vectors, strict=True):
         columns.append(_noisy(vector, facts, values))
-    return NoisyTable(tuple(name for name, _ in query.keys), tuple(groups), tuple(columns), threshold, certified.shape.rows_max)
+    keys = tuple(name for name, _ in query.keys)
+    chosen = tuple(_chosen(item, groups, rows, facts) for item, rows in zip(certified.quantiles, table._quantiles, strict=True))
+    return NoisyTable(keys, tuple(groups), tuple(columns), threshold, certified.shape.rows_max, chosen)
+
+
+def _chosen(certified: CertifiedQuantiles, groups: Sequence[tuple[Value, ...]], rows: Counts, facts: Facts) -> ChosenQuantiles:
+    mechanism = certified.mechanism
+    lines = (rank_line(rows.get(group, ()), lower=mechanism.lower, upper=mechanism.upper) for group in groups)
+    drawn = [draw_quantiles(mechanism, line, account=facts.account, charged=certified.loss) for line in lines]
+    values = tuple(tuple(one[number] for one in drawn) for number in range(len(mechanism.targets)))
+    return ChosenQuantiles(certified.quantiles.name, values, certified.step)
+
+
+def rank_line(rows: Sequence[tuple[int, int]], *, lower: int, upper: int) -> RankLine:
+    """The rows of one group on the line, each clamped to its ends. Which rows there are matters to privacy, not where they lie."""
+    counts: dict[int, int] = {}
+    for value, count in rows:
+        inside = min(max(value, lower), upper)
+        counts[inside] = counts.get(inside, 0) + count
+    values = sorted(counts)
+    return RankLine(values, [counts[value] for value in values], lower=lower, upper=upper)
 
 
 def dense_vectors(groups: Sequence[tuple[Value, ...]], table: ExactTable) -> list[list[int]]:

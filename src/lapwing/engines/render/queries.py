@@ -13,7 +13,7 @@ from lapwing.engines.render.dialect import Dialect
 from lapwing.engines.render.expressions import Scope, as_double, clamped, gridded, render_expression
 from lapwing.engines.render.relations import ROWS, UNIT, render_relation
 from lapwing.kernel.certify import Certified, CertifiedQuery, grid_bounds
-from lapwing.kernel.domains import Domain, IntegerDomain, RealDomain, grid_integer
+from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, RealDomain, TimestampDomain, grid_integer
 from lapwing.kernel.expressions import Column
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
@@ -29,6 +29,7 @@ from lapwing.kernel.ir import (
     PerUnit,
     Project,
     PublicJoin,
+    QuantileSet,
     Ranked,
     Relation,
     RowCount,
@@ -40,18 +41,32 @@ from lapwing.kernel.ir import (
     Vector,
     Weighted,
 )
+from lapwing.kernel.selections import quantile_bounds
 from lapwing.kernel.stability import domain_of
 
 
 @dataclass(frozen=True, slots=True)
+class RenderedQuantiles:
+    """SQL of one set of quantiles, and the domain its integers are read with."""
+
+    sql: str
+    domain: Domain
+
+
+@dataclass(frozen=True, slots=True)
 class RenderedQuery:
-    """SQL of one query. Columns: k0.., v0.., and ``units`` when groups are discovered. ``salted``: its one parameter is the group salt."""
+    """SQL of one query. Columns: k0.., v0.., and ``units`` when groups are discovered. ``salted``: its one parameter is the group salt.
+
+    ``quantiles`` has one statement per set of quantiles: k0.., the grid integer, the number of rows. Where there is nothing else to measure
+    ``sql`` is empty.
+    """
 
     sql: str
     key_domains: tuple[Domain, ...]
     vectors: int
     discovered: bool
     salted: bool
+    quantiles: tuple[RenderedQuantiles, ...] = ()
 
 
 def render_plan(certified: Certified, dialect: Dialect) -> tuple[RenderedQuery, ...]:
@@ -73,7 +88,29 @@ def _render_query(certified: CertifiedQuery, facts: Facts, dialect: Dialect) -> 
         case _:
             assert_never(query.bounding)
     domains = tuple(domain_of(key, certified.shape.columns) for _, key in query.keys)
-    return RenderedQuery(sql, domains, len(query.vectors), isinstance(query.groups, DiscoveredGroups), salted)
+    discovered = isinstance(query.groups, DiscoveredGroups)
+    if not query.vectors and not discovered:
+        sql = ""
+    quantiles = tuple(_quantiles(item.quantiles, certified, facts, dialect) for item in certified.quantiles)
+    return RenderedQuery(sql, domains, len(query.vectors), discovered, salted, quantiles)
+
+
+def _quantiles(item: QuantileSet, certified: CertifiedQuery, facts: Facts, dialect: Dialect) -> RenderedQuantiles:
+    """Rows by group and grid integer. A unit's rows are bounded by the relation, and no value can make a row count twice."""
+    query, scope = certified.query, Scope(certified.shape.columns, "t", dialect)
+    domain = domain_of(item.value, certified.shape.columns)
+    listed = [f"{render_expression(key, scope)} AS k{i}" for i, (_, key) in enumerate(query.keys)]
+    if isinstance(domain, DateDomain | TimestampDomain):
+        value = render_expression(item.value, scope)
+    else:
+        lower, upper = quantile_bounds(item, domain)
+        value, domain = (
+            gridded(as_double(item.value, scope), steps=item.steps, lo=lower, hi=upper, dialect=dialect),
+            IntegerDomain(lower, upper),
+        )
+    rows = f"SELECT {', '.join([*listed, f'{value} AS x'])} FROM ({render_relation(query.source, facts, dialect)}) t"
+    columns = ", ".join([*(f"i.k{i}" for i in range(len(query.keys))), "i.x"])
+    return RenderedQuantiles(f"SELECT {columns}, COUNT(*) AS n FROM ({rows}) i WHERE i.x IS NOT NULL GROUP BY {columns}", domain)
 
 
 def needs_choice(certified: CertifiedQuery) -> bool:

@@ -1,0 +1,44 @@
+"""Exact coins from the operating system's entropy: rational chances, and chances ``exp(-x)`` for rational x. No float takes part.
+
+Proof: ``docs/proofs/quantiles.md``, section on drawing. The coins are those of Canonne, Kamath and Steinke 2020.
+"""
+
+from __future__ import annotations
+
+import secrets
+from fractions import Fraction
+
+
+def uniform(size: int) -> int:
+    """An integer from 0 to ``size - 1``, each with the same chance."""
+    return secrets.randbelow(size)
+
+
+def coin(chance: Fraction) -> bool:
+    """True with this chance, from 0 to 1."""
+    return secrets.randbelow(chance.denominator) < chance.numerator
+
+
+def coin_exp(x: Fraction) -> bool:
+    """True with chance ``exp(-x)``, for ``x >= 0``. Ends after few steps whatever x is: each whole 1 of it is a coin of its own."""
+    while x > 1:
+        if not _coin_exp_to_one(Fraction(1)):
+            return False
+        x -= 1
+    return _coin_exp_to_one(x)
+
+
+def _coin_exp_to_one(x: Fraction) -> bool:
+    """True with chance ``exp(-x)``, for x from 0 to 1: the alternating series, one term per coin."""
+    terms = 1
+    while coin(x / terms):
+        terms += 1
+    return terms % 2 == 1
+
+
+def coin_two_over_e() -> bool:
+    """True with chance ``2 / e``: the series ``1 - 1/3 + 1/12 - ...``, whose terms fall by the factors 1/3, 1/4, 1/5 and so on."""
+    terms = 0
+    while coin(Fraction(1, terms + 3)):
+        terms += 1
+    return terms % 2 == 0

@@ -1,0 +1,145 @@
+"""Drawing quantiles: an exact draw from the exponential mechanism over millions of candidates, without looking at each of them.
+
+What is bad about a candidate falls along the line to the best one and rises after it. So the candidates with badness in a band are two
+runs, found by bisection. A run is proposed with chance proportional to its size halved per band, a candidate in it uniformly, and it is
+taken with exactly the chance that makes the law right. All in integers and fractions.
+
+Proof: ``docs/proofs/quantiles.md``, section on drawing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import assert_never
+
+from lapwing.errors import LapwingError
+from lapwing.kernel.accounting import Account
+from lapwing.kernel.mechanisms.quantile_tree import (
+    AtShare,
+    Branch,
+    FromGreatest,
+    FromLeast,
+    Leaf,
+    Node,
+    QuantileTree,
+    Target,
+    reach,
+    tree_of,
+)
+from lapwing.kernel.mechanisms.rank_line import Candidates, CutCandidates, Part, RankLine, ValueCandidates
+from lapwing.kernel.noise.bernoulli import coin_exp, coin_two_over_e, uniform
+
+
+def draw_quantiles(mechanism: QuantileTree, line: RankLine, *, account: Account, charged: Fraction) -> tuple[int, ...]:
+    """One value per target of the mechanism, for one group, drawn from the law that the mechanism names.
+
+    Pre: between neighbours the lines of all groups differ by the rows of one unit, and ``charged`` (epsilon or rho) is in the ledger for
+    all groups together. Refused with ``noise-undercharged`` where the mechanism's event costs more.
+    """
+    if mechanism.event().loss(account) > charged:
+        raise LapwingError("noise-undercharged", "the selection would cost more than was charged for it")
+    if (line.lower, line.upper) != (mechanism.lower, mechanism.upper):
+        raise LapwingError("value-invalid", "the rows of a quantile have other bounds than it")
+    chosen: dict[int, int] = {}
+    _descend(mechanism, tree_of(mechanism.targets), Part.whole(line), 1, 1, chosen)
+    return tuple(chosen[number] for number in range(len(mechanism.targets)))
+
+
+def _descend(mechanism: QuantileTree, node: Node | None, part: Part, before: int, after: int, chosen: dict[int, int]) -> None:
+    """Select in this part, then in the parts it is cut into. ``before`` and ``after`` are 1 where the part ends at a fixed point."""
+    match node:
+        case None:
+            return
+        case Leaf(numbers):
+            for number in numbers:
+                target = mechanism.targets[number]
+                chosen[number] = _value(part, _level(target, part, before, after), mechanism.scale * reach(target))
+        case Branch(number, share, left, right):
+            level, scale = _level(AtShare(share), part, before, after), mechanism.scale * max(share, 1 - share)
+            if left is None and right is None:
+                chosen[number] = _value(part, level, scale)
+                return
+            cuts = CutCandidates(part)
+            cut = cuts.cut(draw_nearest(cuts, level, scale))
+            chosen[number] = min(max(cut.value, mechanism.lower), mechanism.upper)
+            _descend(mechanism, left, Part.between(part.line, part.start, cut), before, 0, chosen)
+            _descend(mechanism, right, Part.between(part.line, cut, part.end), 0, after, chosen)
+        case never:
+            assert_never(never)
+
+
+def _value(part: Part, level: Fraction, scale: Fraction) -> int:
+    values = ValueCandidates(part)
+    return values.value(draw_nearest(values, level, scale))
+
+
+def _level(target: Target, part: Part, before: int, after: int) -> Fraction:
+    """The mass, from the start of the line, that the target asks for in this part."""
+    first, inner = part.low + before, part.high - part.low - before - after
+    match target:
+        case AtShare(share):
+            return first + share * inner
+        case FromLeast(rank):
+            return first + min(Fraction(rank - 1), inner / 2)
+        case FromGreatest(rank):
+            return first + inner - min(Fraction(rank - 1), inner / 2)
+        case never:
+            assert_never(never)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Candidates ``start`` to ``stop - 1``, none of which is better than ``band`` scales worse than the best."""
+
+    start: int
+    stop: int
+    band: int
+
+
+def badness(candidates: Candidates, index: int, level: Fraction) -> Fraction:
+    """How far the level is from what the candidate covers."""
+    below, through = candidates.ends(index)
+    return max(Fraction(0), below - level, level - through)
+
+
+def draw_nearest(candidates: Candidates, level: Fraction, scale: Fraction) -> int:
+    """The number of a candidate, with chance proportional to ``exp(-badness / scale)``; exactly."""
+    first = candidates.under(level)
+    near = [index for index in (first - 1, first) if 0 <= index < candidates.size]
+    best = min(badness(candidates, index, level) for index in near)
+    runs = _runs(candidates, level, best, scale)
+    last = max(run.band for run in runs)
+    weights = [(run.stop - run.start) << (last - run.band) for run in runs]
+    while True:
+        run = runs[_weighted(weights)]
+        index = run.start + uniform(run.stop - run.start)
+        worse = (badness(candidates, index, level) - best) / scale
+        if coin_exp(worse - run.band) and all(coin_two_over_e() for _ in range(run.band)):
+            return index
+
+
+def _weighted(weights: list[int]) -> int:
+    place = uniform(sum(weights))
+    for number, weight in enumerate(weights):
+        place -= weight
+        if place < 0:
+            return number
+    raise AssertionError("unreachable")
+
+
+def _runs(candidates: Candidates, level: Fraction, best: Fraction, scale: Fraction) -> list[_Run]:
+    """All candidates, in runs: the best ones, then on both sides those up to 1, 2, .. scales worse, and all beyond as the last band."""
+    size = candidates.size
+    left, right = candidates.under(level - best), size - candidates.over(level + best)
+    runs = [_Run(left, right, 0)]
+    bands = size.bit_length() + 2  # what lies beyond weighs less than the best candidate, so it is hardly ever proposed
+    for band in range(bands):
+        reached = best + (band + 1) * scale if band + 1 < bands else None
+        next_left = 0 if reached is None else candidates.under(level - reached)
+        next_right = size if reached is None else size - candidates.over(level + reached)
+        runs += [_Run(next_left, left, band), _Run(right, next_right, band)]
+        left, right = next_left, next_right
+        if left == 0 and right == size:
+            break
+    return [run for run in runs if run.start < run.stop]
