@@ -114,7 +114,7 @@ class SqlQueries:
             return Source(table, table, columns, unit, self._bare_unit)
         column, public = self._rng.choice(joins)
         known = self._facts.public_table(public)
-        joined = {f"t.{name}": domain for name, domain in columns.items()}
+        joined: dict[str, Domain] = {f"t.{name}": domain for name, domain in columns.items()}
         joined |= {f"p.{name}": domain for name, domain in known.columns.items() if name != known.key}
         kind = self._rng.choice(("JOIN", "INNER JOIN", "LEFT JOIN"))
         condition = self._rng.choice((f"ON t.{column} = p.{known.key}", f"ON p.{known.key} = t.{column}"))

@@ -16,11 +16,14 @@ from lapwing.planning.contributions import Contributions
 from lapwing.planning.plan import Limits, Planned, Price, plan_statement
 from lapwing.sql import bind
 from lapwing.testing.sql_queries import SqlQueries
+from lapwing.testing.sql_relations import RelationalQueries
 
 FEW_ROWS = Contributions(((1.0, 900.0), (2.0, 90.0), (9.0, 10.0)))
 """Contributions under which small bounds are predicted to be best: most units have one row."""
 MANY_ROWS = Contributions(((2.0, 10.0), (11.0, 1_000.0)))
 """Contributions under which large bounds are."""
+PRICES = [(Fraction(e), c) for e in ("0.05", "1", "20") for c in (None, FEW_ROWS, MANY_ROWS)]
+"""Prices and contributions over which statements are spread, so that every bounding plan occurs."""
 
 
 @dataclass(slots=True)
@@ -62,17 +65,33 @@ class SqlShape:
         return made.certified.plan
 
 
+def relational_shapes(
+    facts: Facts, unit_columns: Mapping[str, str], references: Mapping[tuple[str, str], tuple[str, str]], *, count: int, seed: int
+) -> dict[str, SqlShape]:
+    """The same for statements about several tables. Those that measure nothing are left out."""
+    queries = RelationalQueries(facts, unit_columns, references, seed=seed)
+    found: dict[str, SqlShape] = {}
+    while len(found) < count:
+        epsilon, contributions = PRICES[len(found) % len(PRICES)]
+        shape = SqlShape(queries.statement().text, epsilon, contributions, unit_columns, references)
+        try:
+            if shape.planned(facts).measured is not None:
+                found[shape.sql] = shape
+        except Refused:
+            continue
+    return found
+
+
 def sql_shapes(facts: Facts, unit_columns: Mapping[str, str], *, count: int, seed: int, first: Sequence[str] = ()) -> dict[str, SqlShape]:
     """``count`` different statements that are answered, over a spread of prices and contributions, so that every bounding plan occurs.
 
     Those of ``first`` come first, priced as if units had many rows; on a pure account those that need a delta are left out.
     """
     queries = SqlQueries(facts, unit_columns, seed=seed)
-    prices = [(Fraction(e), c) for e in ("0.05", "1", "20") for c in (None, FEW_ROWS, MANY_ROWS)]
     given = [SqlShape(text, Fraction(1), MANY_ROWS, unit_columns) for text in first]
     found: dict[str, SqlShape] = {}
     while len(found) < count:
-        epsilon, contributions = prices[len(found) % len(prices)]
+        epsilon, contributions = PRICES[len(found) % len(PRICES)]
         shape = given.pop(0) if given else SqlShape(queries.statement().text, epsilon, contributions, unit_columns)
         try:
             shape(facts)
