@@ -61,7 +61,7 @@ def _physical(values: Sequence[Value], domain: Domain) -> pa.Array:
     return typed_array(values, kind_of(domain))
 
 
-def typed_array(values: Sequence[Value], kind: Kind) -> pa.Array:
+def typed_array(values: Sequence[Value | float], kind: Kind) -> pa.Array:
     """Key values as an Arrow column of their SQL type."""
     match kind:
         case Kind.DATE:

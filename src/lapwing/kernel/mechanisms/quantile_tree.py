@@ -161,6 +161,12 @@ class QuantileTree:
     def _movement(self) -> Fraction:
         return movement(self.targets, rows_per_unit=self.rows_per_unit, neighbours=self.neighbours, alone=self.alone)
 
+    def extreme_rank(self, *, confidence: Fraction) -> int:
+        """The least rank of an extreme for which, with this confidence, the selection does not pass beyond the last row."""
+        require_confidence(confidence)
+        candidates = self.upper - self.lower + 1
+        return min(RANK_MAX, 1 + math.floor(self.scale * ln_upper(Fraction(candidates) / (1 - confidence))))
+
     def rank_error(self, number: int, *, confidence: Fraction, rows_max: int) -> int:
         """With this confidence the value chosen for target ``number`` is at most this many ranks from it, in a group of ``rows_max`` rows
         at most. For extremes: from the rank they name, in a group of twice as many rows at least."""
