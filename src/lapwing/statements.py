@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from lapwing.errors import Span
+from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Expression, Value
 from lapwing.kernel.ir import Relation
 
@@ -30,28 +31,56 @@ class AggregateKind(Enum):
     """Distinct non-NULL values."""
     SUM = "sum"
     AVG = "avg"
+    VAR_SAMP = "var_samp"
+    VAR_POP = "var_pop"
+    STDDEV_SAMP = "stddev_samp"
+    STDDEV_POP = "stddev_pop"
+    COVAR_SAMP = "covar_samp"
+    """From here on of two values: rows where neither is NULL."""
+    COVAR_POP = "covar_pop"
+    CORR = "corr"
+    REGR_SLOPE = "regr_slope"
+    REGR_INTERCEPT = "regr_intercept"
+    REGR_R2 = "regr_r2"
+    QUANTILE_CONT = "quantile_cont"
+    """Interpolated between two rows; MEDIAN is one."""
+    QUANTILE_DISC = "quantile_disc"
+    MIN = "min"
+    MAX = "max"
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """One aggregate of a private query; ``where`` is its FILTER. Equal aggregates appear once."""
+    """One aggregate of a private query; ``where`` is its FILTER, ``second`` the x of REGR_SLOPE(y, x). Equal aggregates appear once."""
 
     kind: AggregateKind
     value: Expression | None = None
     where: Expression | None = None
+    second: Expression | None = None
+    share: Fraction | None = None
+    """Which quantile: from 0 to 1."""
+
+
+def quantile_kind(kind: AggregateKind, value: Kind) -> Kind:
+    """What a quantile of values of a kind is: interpolation makes reals of whole numbers, and moments of days."""
+    if kind is not AggregateKind.QUANTILE_CONT:
+        return value
+    return Kind.TIMESTAMP if value in (Kind.DATE, Kind.TIMESTAMP) else Kind.REAL
 
 
 @dataclass(frozen=True, slots=True)
 class PrivateQuery:
     """The only kind of part that touches protected rows. Every Scan stands at its table's cap; planning lowers it.
 
-    ``groups`` lists the groups where the statement itself says which there are; without it they are declared or discovered.
+    ``groups`` lists the groups where the statement itself says which there are; without it they are declared or discovered. ``levels`` are
+    the groupings that are shown, each as the numbers of its keys (ROLLUP and the like); all but the finest are sums of noisy groups.
     """
 
     source: Relation
     keys: tuple[tuple[str, Expression], ...]
     aggregates: tuple[Aggregate, ...]
     groups: tuple[tuple[Value, ...], ...] | None = None
+    levels: tuple[tuple[int, ...], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ class Settings:
     """Joins in one statement."""
     aggregates_max: int = 64
     """Aggregates of one statement, those in HAVING and ORDER BY included."""
+    grouping_sets_max: int = 64
+    """Levels of groups of one GROUP BY with ROLLUP, CUBE or GROUPING SETS."""
     list_items_max: int = 1_000
     """Items of one IN list."""
     known_cells_max: int = 1_000_000

@@ -9,8 +9,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
+from lapwing.kernel.noise_sums import laplace_chernoff_width
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +55,33 @@ def _two_laplace_beyond(residual: float, a: float, b: float) -> float:
 
 
 def ratio_interval(
-    *, total: float, count: float, sum_law: Law, count_law: Law, confidence: float, lo: float, hi: float
+    *, total: float, count: float, sum_law: Law, count_law: Law, confidence: float, lo: float, hi: float, terms: int = 1
 ) -> tuple[float, Interval]:
     """Estimate and Fieller interval of total / count, both inside the public bounds [lo, hi].
 
     The interval holds every ratio t in [lo, hi] for which total - t * count is no larger than its noise would explain. With a count lost in
-    its own noise that is all of [lo, hi].
+    its own noise that is all of [lo, hi]. With ``terms`` above 1, total and count are each a sum of that many noisy cells.
     """
     estimate = min(max(total / count, lo), hi) if count > 0 else (lo + hi) / 2
 
     def explained(t: float) -> bool:
+        if terms > 1:
+            return abs(total - t * count) <= _summed_width(sum_law, count_law, slope=t, terms=terms, beyond=1 - confidence)
         return chance_beyond(abs(total - t * count), sum_law, count_law, slope=t) >= 1 - confidence
 
     step = (1 + float(sum_law.scale)) / max(abs(count), 1.0)
     return estimate, Interval(_edge(explained, estimate, lo, step), _edge(explained, estimate, hi, step))
+
+
+def _summed_width(sum_law: Law, count_law: Law, *, slope: float, terms: int, beyond: float) -> float:
+    """Half-width of the noise of a sum of ``terms`` cells less slope times another such sum."""
+    a, b = float(sum_law.scale), abs(slope) * float(count_law.scale)
+    match sum_law, count_law:
+        case DiscreteGaussian(), DiscreteGaussian():
+            return NormalDist().inv_cdf(1 - beyond / 2) * math.hypot(a, b) * math.sqrt(terms) + (1 + abs(slope)) / 2
+        case _:
+            # A Gaussian of scale a is sub-Gaussian, and exp(m^2 a^2 / 2) <= 1 / (1 - m^2 a^2): Chernoff's bound covers it as a Laplace too.
+            return laplace_chernoff_width((a, b), terms=terms, beyond=beyond)
 
 
 def _edge(explained: Callable[[float], bool], inside: float, end: float, step: float) -> float:

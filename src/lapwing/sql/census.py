@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from lapwing.sql.reader import is_set
-from lapwing.sql.source import UNPLACED, Source, positions, untraced
+from lapwing.sql.source import UNPLACED, Source, intervals, positions, untraced
 
 Counts = dict[TokenType, int]
 
@@ -42,7 +42,6 @@ _PLAIN: dict[type[exp.Expr], tuple[TokenType, ...]] = {
     exp.Neg: (TokenType.DASH,),
     exp.Mul: (TokenType.STAR,),
     exp.Div: (TokenType.SLASH,),
-    exp.IntDiv: (TokenType.DIV,),
     exp.EQ: (TokenType.EQ,),
     exp.NEQ: (TokenType.NEQ,),
     exp.LT: (TokenType.LT,),
@@ -50,9 +49,14 @@ _PLAIN: dict[type[exp.Expr], tuple[TokenType, ...]] = {
     exp.GT: (TokenType.GT,),
     exp.GTE: (TokenType.GTE,),
     exp.DPipe: (TokenType.DPIPE,),
+    exp.Interval: (TokenType.INTERVAL,),
+    exp.NullSafeEQ: (TokenType.IS, TokenType.NOT, TokenType.DISTINCT, TokenType.FROM),
+    exp.NullSafeNEQ: (TokenType.IS, TokenType.DISTINCT, TokenType.FROM),
     exp.With: (TokenType.WITH,),
     exp.Exists: (TokenType.EXISTS,),
     exp.Rollup: (TokenType.ROLLUP,),
+    exp.Cube: (TokenType.CUBE,),
+    exp.GroupingSets: (TokenType.GROUPING_SETS,),
 }
 """Words that every node of a class calls for."""
 
@@ -60,6 +64,8 @@ _TYPES = frozenset(
     {
         TokenType.DOUBLE,
         TokenType.FLOAT,
+        TokenType.DECIMAL,
+        TokenType.BOOLEAN,
         TokenType.DATE,
         TokenType.TIMESTAMP,
         TokenType.TIMESTAMPNTZ,
@@ -111,6 +117,7 @@ _COUNTED: dict[type[exp.Expr], Callable[[exp.Expr], Counts]] = {
     exp.ILike: _like(TokenType.ILIKE),
     exp.Join: _join,
     exp.Mod: _modulo,
+    exp.IntDiv: lambda node: {TokenType.DIV: int(node.meta.get("start") is None)},  # div(a, b) has a name instead
     exp.Union: lambda node: {TokenType.UNION: 1, TokenType.ALL: int(node.args.get("distinct") is False)},
     exp.Window: lambda node: {TokenType.OVER: 1, TokenType.PARTITION_BY: int(is_set(node.args.get("partition_by")))},
     exp.Ordered: lambda node: {TokenType.DESC: int(is_set(node.args.get("desc")))},
@@ -122,7 +129,7 @@ _COUNTED: dict[type[exp.Expr], Callable[[exp.Expr], Counts]] = {
 _COUNTABLE = frozenset(
     {word for words in _PLAIN.values() for word in words}
     | {TokenType.CASE, TokenType.END, TokenType.ELSE, TokenType.WHEN, TokenType.THEN, TokenType.LIKE, TokenType.ILIKE, TokenType.JOIN}
-    | {TokenType.LEFT, TokenType.INNER, TokenType.OUTER, TokenType.ON, TokenType.USING, TokenType.MOD, TokenType.DESC}
+    | {TokenType.LEFT, TokenType.INNER, TokenType.OUTER, TokenType.ON, TokenType.USING, TokenType.MOD, TokenType.DIV, TokenType.DESC}
     | {TokenType.TRUE, TokenType.FALSE, TokenType.DATE, TokenType.UNION, TokenType.ALL, TokenType.OVER, TokenType.PARTITION_BY}
     | {TokenType.RIGHT, TokenType.FULL}
 )
@@ -146,6 +153,7 @@ def take_census(source: Source, tree: exp.Expr) -> None:
         if missing > 0:
             raise source.refuse("sql-syntax", f"a word is missing: {kind.name.replace('_', ' ')}")
     _check_unplaced(source, tree, traced)
+    _check_intervals(source, tree)
     _check_names(source, traced, named=sum(isinstance(node, exp.CTE) for node in tree.walk()))
     for node in tree.walk():
         if isinstance(node, exp.Identifier) and node.arg_key in ("alias", "this") and isinstance(node.parent, exp.Alias | exp.TableAlias):
@@ -163,6 +171,15 @@ def _check_unplaced(source: Source, tree: exp.Expr, traced: frozenset[int]) -> N
                     raise source.refuse_token("sql-syntax", "this word has no meaning here", token)
         if nodes:
             raise source.refuse("sql-syntax", f"a word is missing: {word}")
+
+
+def _check_intervals(source: Source, tree: exp.Expr) -> None:
+    """What the tree says of intervals is what the text says: the parser takes their words apart and keeps no position."""
+    written = Counter(tuple(" ".join(token.text for token in words).upper().split()) for words in intervals(source))
+    nodes = [node for node in tree.walk() if isinstance(node, exp.Interval)]
+    read = Counter(tuple(f"{node.text('this')} {node.text('unit')}".upper().split()) for node in nodes)
+    if written != read:
+        raise source.refuse("interval-unsupported", "this interval is not supported", node=nodes[0] if nodes else None)
 
 
 def _structure(source: Source, traced: frozenset[int]) -> Iterator[tuple[TokenType, Token]]:

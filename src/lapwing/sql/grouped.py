@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
 
 from lapwing.errors import Refused
 from lapwing.kernel.domains import Kind
@@ -15,8 +14,8 @@ from lapwing.sql.items import SelectItem, nth
 from lapwing.sql.joins import columns_of
 from lapwing.sql.post import Outputs, Value
 from lapwing.sql.reader import Reader
+from lapwing.sql.rollup import grouping_bits
 from lapwing.sql.scalars import Scalars, Typed, column, column_name, unsupported
-from lapwing.sql.source import Source
 from lapwing.statements import KeyOutput, LinearOutput, Noisy
 
 
@@ -28,9 +27,13 @@ class GroupedLeaves:
     scalars: Scalars
     aggregates: Aggregates
     keys: tuple[tuple[Expression, Kind], ...]
+    levels: bool = False
+    """Whether there are sub-totals."""
 
     def leaf(self, outputs: Outputs, node: exp.Expr) -> Value | None:
         """An aggregate, or a key."""
+        if type(node) is exp.Grouping:
+            return self._grouping(outputs, node)
         if isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup):
             number = self.aggregates.bind(node)
             return Value(f"q{self.query}.a{number}", self.aggregates.kinds[number], LinearOutput(Noisy(self.query, number)), node)
@@ -38,6 +41,17 @@ class GroupedLeaves:
         if key is not None:
             return Value(f"q{self.query}.k{key}", self.keys[key][1], KeyOutput(key), node)
         return None
+
+    def _grouping(self, outputs: Outputs, node: exp.Expr) -> Value:
+        with outputs.session.reading(node) as reader:
+            numbers = [(part, self._key(part)) for part in reader.many("expressions")]
+        for part, number in numbers:
+            if number is None:
+                raise outputs.session.refuse("not-grouped", "GROUPING takes keys of GROUP BY", node=part)
+        if not self.levels:
+            hint = "use GROUP BY ROLLUP (...), CUBE or GROUPING SETS"
+            raise outputs.session.refuse("groups-unsupported", "there are no sub-totals to tell apart", node=node, hint=hint)
+        return grouping_bits(node, self.query, [number for _, number in numbers if number is not None])
 
     def _key(self, node: exp.Expr) -> int | None:
         """Which key the node is, if it is one: it means the same expression over rows, however it is written."""
@@ -79,21 +93,16 @@ class GroupedLeaves:
         return unsupported(outputs.session, node)
 
 
-def group_nodes(reader: Reader, source: Source) -> tuple[exp.Expr, ...]:
-    """The expressions of GROUP BY."""
-    if reader.flag("all"):
-        word = next((token for token in source.tokens if token.token_type is TokenType.ALL), source.tokens[0])
-        raise source.refuse_token("groups-unsupported", "GROUP BY ALL is not supported", word, hint="list the columns")
-    reader.require_absent("rollup", "cube", "grouping_sets")
-    return reader.many("expressions")
-
-
-def keys_of(scalars: Scalars, nodes: tuple[exp.Expr, ...], items: list[SelectItem]) -> list[Typed]:
-    """The keys of GROUP BY, each once."""
+def keys_of(
+    scalars: Scalars, nodes: tuple[exp.Expr, ...], items: list[SelectItem], meanings: dict[int, Expression] | None = None
+) -> list[Typed]:
+    """The keys of GROUP BY, each once. ``meanings`` takes what each node means, by its id."""
     found: dict[Expression, Typed] = {}
     for node in nodes:
         key = _key(scalars, node, items)
         found.setdefault(key.expression, key)
+        if meanings is not None:
+            meanings[id(node)] = key.expression
     return list(found.values())
 
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from lapwing.errors import Span
-from lapwing.kernel.expressions import Column
+from lapwing.kernel.expressions import Column, Expression
 from lapwing.kernel.ir import Filter, Relation
 from lapwing.sql import algebra
 from lapwing.sql.aggregates import Aggregates
 from lapwing.sql.answers import Answered, named_rows
 from lapwing.sql.environment import Environment, Known, Named, NoisyItem, PublicItem
-from lapwing.sql.grouped import GroupedLeaves, group_nodes, keys_of, meant
+from lapwing.sql.grouped import GroupedLeaves, keys_of, meant
 from lapwing.sql.items import SelectItem, distinct_names, order_by, row_count, select_item
 from lapwing.sql.joins import Joins, conjuncts
 from lapwing.sql.noisy import NoisyLeaves, NoisyScope
@@ -27,6 +27,7 @@ from lapwing.sql.noisy import join as noisy_join
 from lapwing.sql.per_unit import UnitAggregates, unit_scalars
 from lapwing.sql.post import Outputs, Value
 from lapwing.sql.reader import Reader, Session
+from lapwing.sql.rollup import Grouping, grouping, require_additive
 from lapwing.sql.scalars import Handler, Scalars, Typed, column_name, identifier, unsupported
 from lapwing.sql.scope import Rows, Scope
 from lapwing.sql.subqueries import Subqueries, filtered
@@ -150,13 +151,13 @@ class Queries:
         if not items:
             raise self.session.refuse("sql-syntax", "nothing is selected", node=reader.node)
         group = reader.optional("group")
-        nodes: tuple[exp.Expr, ...] = ()
+        grouped = Grouping((), None)
         if group is not None:
             if type(group) is not exp.Group:
                 raise unsupported(self.session, group)
             with self.session.reading(group) as clause:
-                nodes = group_nodes(clause, self.session.source)
-        if nodes and self._is_unit(scalars, nodes, items):
+                grouped = grouping(self.session, clause)
+        if grouped.nodes and grouped.levels is None and self._is_unit(scalars, grouped.nodes, items):
             return self._per_unit(reader, scalars, conditions, items)
         distinct = reader.optional("distinct")
         if (
@@ -166,7 +167,7 @@ class Queries:
             and reader.node.args.get("having") is None
         ):
             return self._rows(reader, scalars, conditions, items)
-        return self._grouped(reader, environment, scalars, conditions, items, nodes, distinct)
+        return self._grouped(reader, environment, scalars, conditions, items, grouped, distinct)
 
     def _is_unit(self, scalars: Scalars, nodes: tuple[exp.Expr, ...], items: list[SelectItem]) -> bool:
         """Whether GROUP BY names the unit, and nothing else."""
@@ -212,7 +213,7 @@ class Queries:
                         scalars.scope.used.add(column)
                         outputs.append((name, Typed(Column(column), scalars.scope.columns[column], item.node)))
                 continue
-            outputs.append((item.name.lower(), scalars.bind(item.node)))
+            outputs.append((item.name.lower(), self._row_value(scalars, item.node)))
         names = [name for name, _ in outputs]
         if len(set(names)) != len(names):
             merged: dict[str, Typed] = {}
@@ -223,6 +224,15 @@ class Queries:
                 merged.setdefault(name, typed)
             return list(merged.items())
         return outputs
+
+    def _row_value(self, scalars: Scalars, node: exp.Expr) -> Typed:
+        """One column of rows; the unit of one row per unit may be handed on, though it is no column of the relation."""
+        found = scalars.scope.lookup(node.name, node.table or None) if type(node) is exp.Column else []
+        if len(found) != 1 or found[0] not in scalars.scope.virtual:
+            return scalars.bind(node)
+        with self.session.reading(node) as reader:
+            column_name(self.session, reader)
+        return Typed(Column(found[0]), scalars.scope.columns[found[0]], node)
 
     def _per_unit(self, reader: Reader, scalars: Scalars, conditions: list[Typed], items: list[SelectItem]) -> Rows:
         self._plain(reader)
@@ -251,28 +261,33 @@ class Queries:
         scalars: Scalars,
         conditions: list[Typed],
         items: list[SelectItem],
-        nodes: tuple[exp.Expr, ...],
+        grouped: Grouping,
         distinct: exp.Expr | None,
     ) -> Answered:
         number = len(self.privates)
         self.privates.append(None)
         if distinct is not None:
             self._read_distinct(distinct)
-        keys = keys_of(scalars, nodes, items)
-        if distinct is not None and not nodes and not any(_aggregates(item.node) for item in items):
+        meanings: dict[int, Expression] = {}
+        keys = keys_of(scalars, grouped.nodes, items, meanings)
+        levels = grouped.numbered([key.expression for key in keys], meanings)
+        if distinct is not None and not grouped.nodes and not any(_aggregates(item.node) for item in items):
             keys = keys_of(scalars, tuple(item.node for item in items), items)
         aggregates = Aggregates(scalars)
-        leaves = GroupedLeaves(number, scalars, aggregates, tuple((key.expression, key.kind) for key in keys))
+        leaves = GroupedLeaves(number, scalars, aggregates, tuple((key.expression, key.kind) for key in keys), levels is not None)
         outputs = Outputs(scalars, leaves, self._scalar(environment), window)
         values = [outputs.bind(item.node) for item in items]
         post = self._finish(reader, outputs, items, values)
         if not aggregates.found and not keys:
             hint = "ask for an aggregate such as COUNT(*)"
             raise self.session.refuse("rows-not-aggregates", "the statement asks for no aggregate", node=items[0].node, hint=hint)
+        if levels is not None:
+            require_additive(aggregates.found, aggregates.spans)
         self.privates[number] = PrivateQuery(
             source=filtered(scalars, conditions),
             keys=tuple((f"k{i}", key.expression) for i, key in enumerate(keys)),
             aggregates=tuple(aggregates.found),
+            levels=levels,
         )
         self.spans += [(f"q{number}.k{i}", self.session.source.span(key.node)) for i, key in enumerate(keys)]
         self.spans += [(f"q{number}.a{i}", span) for i, span in enumerate(aggregates.spans)]
@@ -282,7 +297,7 @@ class Queries:
                 source=f"q{number}",
                 rows_of=number,
                 where=post.having,
-                distinct=distinct is not None and bool(aggregates.found),
+                distinct=distinct is not None and (bool(aggregates.found) or levels is not None),
                 order_by=post.order_by,
                 limit=post.limit,
                 offset=post.offset,
@@ -344,7 +359,11 @@ class Queries:
         keys: list[str] = []
         if group is not None:
             with self.session.reading(group) as clause:
-                keys = [outputs.bind(self._noisy_key(scope, node, items)).total_sql for node in group_nodes(clause, self.session.source)]
+                grouped = grouping(self.session, clause)
+                if grouped.levels is not None:
+                    hint = "ask for the sub-totals inside the subquery"
+                    raise self.session.refuse("groups-unsupported", "answers are grouped by one level only", node=group, hint=hint)
+                keys = [outputs.bind(self._noisy_key(scope, node, items)).total_sql for node in grouped.nodes]
         if distinct is not None:
             self._read_distinct(distinct)
         values = [outputs.bind(item.node) for item in items]

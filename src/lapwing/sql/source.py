@@ -19,17 +19,17 @@ _LINE = re.compile(r"[^\r\n]*")
 _COMMENT_MARK = re.compile(r"/\*|\*/")
 _STRUCTURE_WORDS = """
 SELECT FROM WHERE GROUP_BY HAVING ORDER_BY LIMIT OFFSET JOIN INNER LEFT RIGHT FULL OUTER ON USING ALIAS DISTINCT FILTER
-WITH UNION ALL EXISTS OVER PARTITION_BY ROLLUP
+WITH UNION ALL EXISTS OVER PARTITION_BY ROLLUP CUBE GROUPING_SETS
 AND OR NOT IN BETWEEN IS NULL TRUE FALSE LIKE ILIKE ESCAPE CASE WHEN THEN ELSE END ASC DESC
-COMMA DOT L_PAREN R_PAREN PLUS DASH STAR SLASH DIV MOD EQ NEQ LT LTE GT GTE DCOLON DPIPE SEMICOLON
-DOUBLE FLOAT DATE TIMESTAMP TIMESTAMPNTZ INT BIGINT SMALLINT TINYINT TEXT VARCHAR
+COMMA DOT L_PAREN R_PAREN PLUS DASH STAR SLASH DIV MOD EQ NEQ LT LTE GT GTE DCOLON DPIPE SEMICOLON INTERVAL
+DOUBLE FLOAT DECIMAL BOOLEAN DATE TIMESTAMP TIMESTAMPNTZ INT BIGINT SMALLINT TINYINT TEXT VARCHAR
 """
 STRUCTURE = frozenset(TokenType[name] for name in _STRUCTURE_WORDS.split())
 """Tokens that are structure: which of them stand where is what the tree says."""
 
 _OTHER_WORDS = """
 CAST TRY_CAST EXTRACT SUBSTRING SUBSTR TRIM CONCAT IF FLOOR CEIL CEILING NULLS FIRST LAST
-YEAR QUARTER MONTH WEEK DAY DOW DAYOFWEEK ISODOW HOUR MINUTE
+YEAR ISOYEAR DECADE QUARTER MONTH WEEK WEEKOFYEAR DAY DOY DAYOFYEAR DOW DAYOFWEEK ISODOW HOUR MINUTE SECOND EPOCH
 """
 NOISE = frozenset(_OTHER_WORDS.split())
 """Words the parser keeps in another form than a name: casts, parts of dates, the order of NULLs."""
@@ -105,18 +105,20 @@ class Source:
             first = earlier[-1] if earlier else first
         elif isinstance(node, exp.Func):
             first = self._name_before(first, node)
-        depth = 0
+        depth = lowest = 0
         for i in range(first, last + 1):
             depth += (self.tokens[i].token_type in _OPENING) - (self.tokens[i].token_type in _CLOSING)
+            lowest = min(lowest, depth)
+        while lowest < 0 < first:  # something closes in here that opens before: (SELECT a) / (SELECT b)
+            first -= 1
+            step = (self.tokens[first].token_type in _OPENING) - (self.tokens[first].token_type in _CLOSING)
+            depth, lowest = depth + step, min(0, lowest + step)
         if isinstance(node, exp.Func | exp.AggFunc) and last + 1 < len(self.tokens) and first == last:
             depth += 1 if self.tokens[last + 1].token_type is TokenType.L_PAREN else 0
             last += depth
         while depth > 0 and last + 1 < len(self.tokens):
             last += 1
             depth += (self.tokens[last].token_type in _OPENING) - (self.tokens[last].token_type in _CLOSING)
-        while depth < 0 < first:
-            first -= 1
-            depth += (self.tokens[first].token_type in _OPENING) - (self.tokens[first].token_type in _CLOSING)
         return first, last
 
     def _name_before(self, first: int, node: exp.Expr) -> int:
@@ -276,7 +278,7 @@ def _check_size(source: Source, settings: Settings) -> None:
 
 def untraced(source: Source, tree: exp.Expr) -> Iterator[Token]:
     """Words of the text that left no trace in the tree and are no structure."""
-    traced = set(positions(tree))
+    traced = set(positions(tree)) | {token.start for interval in intervals(source) for token in interval}
     before: Token | None = None
     for token in source.tokens:
         is_structure = token.token_type in STRUCTURE and token.text.upper() != "DIV"  # // is meant
@@ -284,6 +286,17 @@ def untraced(source: Source, tree: exp.Expr) -> Iterator[Token]:
         if not (is_structure or token.start in traced or word in NOISE or word in UNPLACED or _is_fraction(before, token)):
             yield token
         before = token
+
+
+def intervals(source: Source) -> list[tuple[Token, ...]]:
+    """The words after each INTERVAL: a text that may hold number and unit, or a number or text and then a unit. They keep no position."""
+    found = []
+    for i, token in enumerate(source.tokens):
+        if token.token_type is TokenType.INTERVAL:
+            words = source.tokens[i + 1 : i + 3]
+            alone = bool(words) and words[0].token_type is TokenType.STRING and not words[0].text.strip().isdigit()
+            found.append(words[:1] if alone else words)
+    return found
 
 
 def _is_fraction(before: Token | None, token: Token) -> bool:

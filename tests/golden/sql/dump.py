@@ -37,6 +37,8 @@ def _private(private: PrivateQuery) -> Iterator[str]:
     yield from (f"key {name} = {expression(value)}" for name, value in private.keys)
     if private.groups is not None:
         yield f"groups {private.groups}"
+    if private.levels is not None:
+        yield f"levels {private.levels}"
     yield from (f"a{i} = {_aggregate(aggregate)}" for i, aggregate in enumerate(private.aggregates))
 
 
@@ -79,8 +81,9 @@ def _relation(relation: Relation) -> Iterator[str]:
 
 def _aggregate(aggregate: Aggregate) -> str:
     value = "" if aggregate.value is None else f" of {expression(aggregate.value)}"
+    second = "" if aggregate.second is None else f" and {expression(aggregate.second)}"
     where = "" if aggregate.where is None else f" where {expression(aggregate.where)}"
-    return f"{aggregate.kind.value}{value}{where}"
+    return f"{aggregate.kind.value}{value}{second}{where}"
 
 
 def _derivation(derivation: Derivation) -> str:

@@ -7,6 +7,8 @@ ACCEPTED: dict[str, str] = {
     "c01": "SELECT COUNT(*) FROM visits;",
     "c02": "SELECT COUNT(cost), SUM(cost), AVG(cost) FROM visits;",
     "c03": "SELECT COUNT(DISTINCT patient_id) FROM visits WHERE day >= DATE '2025-01-01';",
+    "c04": "SELECT VAR_SAMP(cost), STDDEV(cost) FROM visits;",
+    "c54": "SELECT CORR(minutes, cost), COVAR_SAMP(minutes, cost), REGR_SLOPE(cost, minutes) FROM visits;",
     "c07": "SELECT AVG(CASE WHEN smoker THEN 1.0 ELSE 0 END) AS smoking_rate FROM patients;",
     "c08": "SELECT COUNT(*) FILTER (WHERE vaccinated) AS vaccinated, COUNT(*) AS everyone FROM patients;",
     "c09": "SELECT COUNT_IF(smoker), SUM(CASE WHEN birth_year < 1960 THEN 1 ELSE 0 END) FROM patients;",
@@ -21,6 +23,7 @@ ACCEPTED: dict[str, str] = {
               FROM visits GROUP BY length;""",
     "c20": "SELECT region, COUNT(*) AS n FROM patients GROUP BY region HAVING COUNT(*) > 5 ORDER BY n DESC;",
     "c25": "SELECT code, COUNT(DISTINCT patient_id) AS patients FROM visits GROUP BY code HAVING patients >= 20;",
+    "c26": "SELECT width_bucket(cost, 0, 5000, 20) AS bin, COUNT(*) FROM visits GROUP BY bin;",
     "c27": "SELECT COUNT(*) FROM visits WHERE day BETWEEN DATE '2025-03-01' AND DATE '2025-03-31' AND code IN ('J10', 'J11');",
     "c28": "SELECT COUNT(*) FROM patients WHERE region LIKE 'north%' OR (smoker IS NULL AND NOT vaccinated);",
     "c29": "SELECT SUM(LEAST(cost, 1000)) FROM visits WHERE minutes > 0;",
@@ -33,6 +36,17 @@ ACCEPTED: dict[str, str] = {
     "c36": "SELECT c.city, COUNT(*) FROM visits v JOIN clinics c ON v.clinic_id = c.clinic_id GROUP BY c.city;",
     "c37": "SELECT d.chapter, SUM(v.cost) FROM visits v JOIN diagnoses d USING (code) WHERE d.chronic GROUP BY d.chapter;",
     "c11": "SELECT COUNT(DISTINCT clinic_id) FROM visits",
+    "c21": "SELECT region, sex, COUNT(*) FROM patients GROUP BY ROLLUP (region, sex)",
+    "rollup-avg": """SELECT region, sex, AVG(income) AS a, SUM(birth_year) AS s, COUNT(smoker) AS n, GROUPING(region, sex) AS g
+                     FROM patients GROUP BY ROLLUP (region, sex) HAVING COUNT(*) > 0 ORDER BY g""",
+    "cube": "SELECT sex, vaccinated, GROUPING(sex) AS total, COUNT(*) FROM patients GROUP BY CUBE (sex, vaccinated)",
+    "grouping-sets": """SELECT sex, smoker, COUNT(*) AS n FROM patients WHERE birth_year > 1950
+                        GROUP BY GROUPING SETS ((sex, smoker), (smoker), ()) ORDER BY n DESC, 1, 2""",
+    "rollup-mixed": "SELECT sex AS s, region AS r, smoker, COUNT(*) FROM patients GROUP BY s, ROLLUP ((r, smoker))",
+    "rollup-of-join": """SELECT c.city, EXTRACT(YEAR FROM day) AS y, SUM(cost) AS s FROM visits v JOIN clinics c USING (clinic_id)
+                         GROUP BY ROLLUP (c.city, y)""",
+    "rollup-inside": """SELECT MAX(n) AS largest, COUNT(*) AS rows FROM
+                        (SELECT sex, COUNT(*) AS n FROM patients GROUP BY ROLLUP (sex)) AS m""",
     "c22": "SELECT region, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM patients GROUP BY region",
     "keys-alone": "SELECT region FROM patients GROUP BY region",
     "c24": "SELECT DISTINCT region FROM patients",
@@ -86,6 +100,12 @@ ACCEPTED: dict[str, str] = {
     "sum-case-null": "SELECT SUM(CASE WHEN minutes > 30 THEN cost ELSE NULL END) FROM visits",
     "filters": """SELECT SUM(cost) FILTER (WHERE minutes > 30), AVG(cost) FILTER (WHERE code = 'J10'), COUNT_IF(cost > 9) FILTER
                   (WHERE minutes < 99), COUNT(code) FILTER (WHERE day < '2025-01-01') FROM visits""",
+    "moments": """SELECT sex, VARIANCE(income) AS a, VAR_POP(income) AS b, STDDEV_SAMP(birth_year) AS c, STDDEV_POP(birth_year) AS d,
+                  COVAR_POP(income, birth_year) AS e, AVG(income) AS f FROM patients GROUP BY sex HAVING STDDEV(income) > 5""",
+    "regressions": """SELECT REGR_INTERCEPT(cost, minutes) AS a, REGR_R2(cost, minutes) AS b, REGR_COUNT(cost, minutes) AS c,
+                      REGR_AVGX(cost, minutes) AS d, REGR_AVGY(cost, minutes) AS e FROM visits WHERE minutes > 5""",
+    "moments-filtered": """SELECT VAR_SAMP(cost) FILTER (WHERE minutes > 30) AS a, CORR(cost, minutes * 1.5) FILTER (WHERE cost > 9) AS b,
+                           STDDEV(CASE WHEN minutes > 30 THEN cost END) AS c, COVAR_SAMP(cost / 3, LN(1 + cost)) AS d FROM visits""",
     "no-group-having": "SELECT COUNT(*) FROM visits HAVING COUNT(*) > 3",
     "order-by-other": """SELECT region FROM patients GROUP BY region
                          ORDER BY AVG(income) DESC NULLS FIRST, COUNT(*), region LIMIT 3 OFFSET 1""",
@@ -145,6 +165,18 @@ ACCEPTED: dict[str, str] = {
     "undeclared-text": """SELECT COUNT(*) FROM prescriptions WHERE drug LIKE 'asp%'
                           OR drug = 'x' OR starts_with(drug, 'pa') OR drug LIKE 'y'""",
     "try-cast": "SELECT SUM(TRY_CAST(RIGHT(region, 1) AS INTEGER)) AS a, SUM(TRY_CAST(SUBSTR(region, 6) AS DOUBLE)) AS b FROM patients",
+    "named-texts": """SELECT SPLIT_PART(region, '-', 1) AS a, LPAD(UPPER(region), 9, '.') AS b, COUNT(*) FROM patients
+                      WHERE STRPOS(region, 'o') > 2 OR POSITION('1' IN REPEAT(region, 2)) = 6 OR RTRIM(region, '0123') = 'west-'
+                      GROUP BY a, b""",
+    # dates by name and intervals
+    "named-dates": """SELECT DAYNAME(day) AS a, STRFTIME(day, '%Y-%m') AS b, COUNT(*) FROM visits WHERE WEEK(day) < 20
+                      OR DATE_DIFF('day', DATE '2024-06-01', day) > 30 OR LAST_DAY(day) = DATE '2024-02-29' GROUP BY a, b""",
+    "intervals": """SELECT COUNT(*) FROM visits WHERE day >= DATE '2025-12-31' - INTERVAL '90 days' OR day + INTERVAL 1 MONTH < '2024-03-01'
+                    OR started < day + INTERVAL '8 hours' OR day - DATE '2024-01-01' < 30 OR started - INTERVAL '1' YEAR > '2024-11-05'""",
+    "null-safe": """SELECT COUNT(*) FROM visits WHERE cost IS DISTINCT FROM 20 AND code IS NOT DISTINCT FROM 'J10'
+                    OR GREATEST(started, day) IS NOT DISTINCT FROM started""",
+    "named-numbers": """SELECT FLOOR(LOG10(1 + minutes)) AS magnitude, SUM(POWER(minutes, 2)) AS a, AVG(COS(RADIANS(minutes))) AS b
+                        FROM visits WHERE TRUNC(cost / 7) < 100 GROUP BY magnitude""",
     # numbers
     "precedence": """SELECT SUM(-minutes % 7) AS a, SUM(minutes - 3 - 2 * minutes % 5) AS b, SUM(-minutes::INTEGER) AS c,
                      COUNT_IF(NOT minutes = 5 OR cost > 3 AND NOT code = 'J10') AS d, COUNT_IF(minutes BETWEEN 1 AND 30 AND cost > 3) AS e,

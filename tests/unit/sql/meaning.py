@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import random
+import statistics
 from collections.abc import Callable
 from typing import Any, assert_never
 
@@ -30,7 +31,9 @@ from lapwing.kernel.ir import (
 )
 from lapwing.kernel.stability import shape_of
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery, Statement
+from lapwing.testing.bare import define
 from lapwing.testing.reference import evaluator
+from lapwing.testing.reference.evaluation import Evaluator
 from tests.unit.sql.clinic import CITIES, DIAGNOSES, FACTS
 
 Row = dict[str, Any]
@@ -83,6 +86,7 @@ def engine(tables: dict[str, list[Row]]) -> duckdb.DuckDBPyConnection:
     """A bare engine with these tables."""
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
+    define(connection)
     for name, listed in tables.items():
         source = pa.Table.from_pylist(listed)
         connection.register("source", source)
@@ -205,6 +209,8 @@ def aggregate_value(aggregate: Aggregate, listed: list[Row], source: Relation) -
         return len({row[UNIT] for row in listed})
     if aggregate.value is None:
         return len(listed)
+    if aggregate.second is not None:
+        return _of_pairs(aggregate.kind, [evaluator(side, columns) for side in (aggregate.value, aggregate.second)], listed)
     found = evaluator(aggregate.value, columns)
     values = [value for row in listed if (value := found.value(row)) is not None]
     if aggregate.kind is AggregateKind.COUNT:
@@ -213,8 +219,49 @@ def aggregate_value(aggregate: Aggregate, listed: list[Row], source: Relation) -
         return len(set(values))
     if not values:
         return None
+    if aggregate.kind in _SPREADS:
+        return _spread(aggregate.kind, [value / (found.steps or 1) for value in values])
     total = sum(values) if found.kind is Kind.INTEGER else math.fsum(values) / (found.steps or 1)
     return total / len(values) if aggregate.kind is AggregateKind.AVG else total
+
+
+_SPREADS = {
+    AggregateKind.VAR_SAMP: statistics.variance,
+    AggregateKind.VAR_POP: statistics.pvariance,
+    AggregateKind.STDDEV_SAMP: statistics.stdev,
+    AggregateKind.STDDEV_POP: statistics.pstdev,
+}
+
+
+def _spread(kind: AggregateKind, values: list[float]) -> float | None:
+    sample = kind in (AggregateKind.VAR_SAMP, AggregateKind.STDDEV_SAMP)
+    return None if sample and len(values) < 2 else _SPREADS[kind](values)
+
+
+def _of_pairs(kind: AggregateKind, sides: list[Evaluator], listed: list[Row]) -> float | None:
+    """Aggregates of y and x over rows where neither is NULL."""
+    rows = [[side.value(row) for side in sides] for row in listed]
+    pairs = [[value / (side.steps or 1) for value, side in zip(row, sides, strict=True)] for row in rows if None not in row]
+    sample = kind is AggregateKind.COVAR_SAMP
+    if len(pairs) < (2 if sample or kind is AggregateKind.CORR else 1):
+        return None
+    ys, xs = ([pair[i] for pair in pairs] for i in (0, 1))
+    if kind in (AggregateKind.COVAR_SAMP, AggregateKind.COVAR_POP):
+        total = math.fsum((y - statistics.fmean(ys)) * (x - statistics.fmean(xs)) for y, x in pairs)
+        return total / (len(pairs) - 1 if sample else len(pairs))
+    if len(set(xs)) == 1 or (len(set(ys)) == 1 and kind is AggregateKind.CORR):
+        return None
+    fit = statistics.linear_regression(xs, ys)
+    match kind:
+        case AggregateKind.CORR:
+            return statistics.correlation(xs, ys)
+        case AggregateKind.REGR_SLOPE:
+            return fit.slope
+        case AggregateKind.REGR_INTERCEPT:
+            return fit.intercept
+        case _:
+            assert kind is AggregateKind.REGR_R2
+            return statistics.correlation(xs, ys) ** 2
 
 
 def answer(statement: Statement, tables: dict[str, list[Row]]) -> list[tuple[Any, ...]]:
@@ -231,12 +278,22 @@ def _noisy(private: PrivateQuery, tables: dict[str, list[Row]]) -> pa.Table:
     for row in listed:
         groups.setdefault(tuple(key.value(row) for key in keys), []).append(row)
     names, arrays = [], []
+    every = tuple(range(len(keys)))
+    shown: list[tuple[tuple[Any, ...], tuple[int, ...], list[Row]]] = []
+    for level in private.levels or (every,):
+        added: dict[tuple[Any, ...], list[Row]] = {}
+        for group, members in groups.items():
+            added.setdefault(tuple(group[i] if i in level else None for i in every), []).extend(members)
+        shown += [(group, level, members) for group, members in added.items()]
     for i, key in enumerate(keys):
-        values = [group[i] / key.steps if key.steps and group[i] is not None else group[i] for group in groups]
+        values = [group[i] / key.steps if key.steps and group[i] is not None else group[i] for group, _, _ in shown]
         arrays.append(typed_array(values, key.kind))
         names.append(f"k{i}")
+    for i in every if private.levels is not None else ():
+        arrays.append(pa.array([int(i not in level) for _, level, _ in shown], pa.int64()))
+        names.append(f"g{i}")
     for i, aggregate in enumerate(private.aggregates):
-        computed = [aggregate_value(aggregate, rows, private.source) for rows in groups.values()]
+        computed = [aggregate_value(aggregate, rows, private.source) for _, _, rows in shown]
         whole = all(isinstance(value, int) for value in computed)
         arrays.append(pa.array(computed, pa.int64() if whole else pa.float64()))
         names.append(f"a{i}")

@@ -1,0 +1,112 @@
+"""GROUP BY with several levels: ROLLUP, CUBE and GROUPING SETS. The finest groups are measured; every other level adds them up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, product
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from lapwing.errors import Refused, Span
+from lapwing.kernel.domains import Kind
+from lapwing.kernel.expressions import Expression
+from lapwing.sql import algebra
+from lapwing.sql.post import Value
+from lapwing.sql.reader import Reader, Session
+from lapwing.statements import Aggregate, AggregateKind
+
+_LEVELS = (exp.Rollup, exp.Cube, exp.GroupingSets)
+ADDITIVE = frozenset({AggregateKind.COUNT, AggregateKind.SUM, AggregateKind.AVG})
+"""Aggregates whose value over several groups follows from sums that groups add up to."""
+
+_Set = tuple[exp.Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The keys of a GROUP BY, each place of the text once, and the levels: sets of them. One level without ROLLUP and the like."""
+
+    nodes: tuple[exp.Expr, ...]
+    levels: tuple[_Set, ...] | None
+
+    def numbered(self, keys: list[Expression], bound: dict[int, Expression]) -> tuple[tuple[int, ...], ...] | None:
+        """Levels as numbers of keys, or None where the finest is the only one. ``bound`` says what each node means, by its id."""
+        if self.levels is None:
+            return None
+        found = tuple(tuple(sorted({keys.index(bound[id(node)]) for node in level})) for level in self.levels)
+        return None if found == (tuple(range(len(keys))),) else found
+
+
+def grouping(session: Session, reader: Reader) -> Grouping:
+    """What a GROUP BY says."""
+    source = session.source
+    if reader.flag("all"):
+        word = next((token for token in source.tokens if token.token_type is TokenType.ALL), source.tokens[0])
+        raise source.refuse_token("groups-unsupported", "GROUP BY ALL is not supported", word, hint="list the columns")
+    reader.require_absent("rollup", "cube", "grouping_sets")
+    items = reader.many("expressions")
+    if not any(isinstance(item, _LEVELS) for item in items):
+        return Grouping(items, None)
+    choices = [_sets(session, item) for item in items]
+    limit, many = session.settings.grouping_sets_max, 1
+    for sets in choices:
+        many *= len(sets)
+        if many > limit:
+            message = f"a GROUP BY may have at most {limit} levels"
+            raise session.refuse("groups-unsupported", message, node=reader.node, hint="list fewer columns in CUBE, or ask level by level")
+    levels = tuple(tuple(node for part in chosen for node in part) for chosen in product(*choices))
+    nodes: dict[int, exp.Expr] = {id(node): node for level in levels for node in level}
+    return Grouping(tuple(nodes.values()), levels)
+
+
+def _sets(session: Session, node: exp.Expr) -> list[_Set]:
+    """The sets of keys that one item of GROUP BY stands for."""
+    if type(node) is exp.GroupingSets:
+        with session.reading(node) as reader:
+            return [found for item in reader.many("expressions") for found in _sets_within(session, item)]
+    if type(node) not in (exp.Rollup, exp.Cube):
+        return [(node,)]
+    with session.reading(node) as reader:
+        parts = [_composite(session, item) for item in reader.many("expressions")]
+    limit = session.settings.grouping_sets_max
+    if type(node) is exp.Rollup:
+        chosen = [parts[:length] for length in range(len(parts), -1, -1)]
+    elif 2 ** len(parts) <= limit:
+        chosen = [list(some) for length in range(len(parts), -1, -1) for some in combinations(parts, length)]
+    else:
+        message = f"a GROUP BY may have at most {limit} levels"
+        raise session.refuse("groups-unsupported", message, node=node, hint="list fewer columns in CUBE, or ask level by level")
+    return [tuple(key for part in some for key in part) for some in chosen]
+
+
+def _sets_within(session: Session, node: exp.Expr) -> list[_Set]:
+    return _sets(session, node) if isinstance(node, _LEVELS) else [_composite(session, node)]
+
+
+def _composite(session: Session, node: exp.Expr) -> _Set:
+    """One expression, or several in brackets that stand or fall together."""
+    if type(node) is exp.Tuple:
+        with session.reading(node) as reader:
+            return reader.many("expressions")
+    if type(node) is exp.Paren:
+        with session.reading(node) as reader:
+            return (reader.node_of("this"),)
+    return (node,)
+
+
+def require_additive(aggregates: list[Aggregate], spans: list[Span]) -> None:
+    """Refuse what cannot be added up from group to group."""
+    for aggregate, span in zip(aggregates, spans, strict=True):
+        if aggregate.kind not in ADDITIVE:
+            message = "the sub-totals of ROLLUP are added up from the groups, and this cannot be: what is in two groups would count twice"
+            hint = "ask one statement for each level"
+            if aggregate.kind in (AggregateKind.COUNT_UNITS, AggregateKind.COUNT_DISTINCT):
+                hint = "ask one statement for each level, or use COUNT(*)"
+            raise Refused("groups-unsupported", message, hint=hint, span=span)
+
+
+def grouping_bits(node: exp.Expr, query: int, numbers: list[int]) -> Value:
+    """GROUPING(k, ...): one bit for each key, 1 in rows that add up over it."""
+    sql = " + ".join(f"{2**place} * q{query}.g{key}" for place, key in enumerate(reversed(numbers)))
+    return Value(f"({sql})", Kind.INTEGER, algebra.COMPUTED, node)

@@ -1,0 +1,66 @@
+"""Sub-totals are sums of the released groups, level by level."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import lapwing as lw
+from lapwing.client.levels import levels_of
+from lapwing.demo import write_demo
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> lw.DataSet:
+    directory: Path = tmp_path_factory.mktemp("levels")
+    write_demo(directory / "clinic", patients=500)
+    opened = lw.open(directory / "clinic", home=directory / "home")
+    opened.prepare()
+    return opened
+
+
+def test_groups_of_one_level_with_unequally_many_members_are_told_apart() -> None:
+    found = levels_of([("a", 1), ("a", 2), ("b", 1), (None, 1)], [(0,), ()], keys=2)
+    assert [(level.kept, level.groups, level.members) for level in found] == [
+        ((0,), (("a", None),), ((0, 1),)),
+        ((0,), (("b", None), (None, None)), ((2,), (3,))),
+        ((), ((None, None),), ((0, 1, 2, 3),)),
+    ]
+    assert levels_of([], [(0,), ()], keys=1) == []
+
+
+def test_totals_are_the_sums_of_what_is_shown_and_cost_nothing_more(clinic: lw.DataSet) -> None:
+    text = "SELECT region, sex, COUNT(*) AS n, GROUPING(region, sex) AS g FROM patients GROUP BY {}"
+    rolled = clinic.ask(text.format("ROLLUP (region, sex)"), epsilon="0.25")
+    rows = [tuple(row.values()) for row in rolled.table.to_pylist()]
+    leaves = {(region, sex): n for region, sex, n, g in rows if g == 0}
+    regions = {region: n for region, _, n, g in rows if g == 1}
+    assert len(leaves) == 60 and len(regions) == 20
+    assert all(n == sum(value for (where, _), value in leaves.items() if where == region) for region, n in regions.items())
+    assert [n for *_, n, g in rows if g == 3] == [sum(leaves.values())]
+    plain = clinic.explain("SELECT region, sex, COUNT(*) FROM patients GROUP BY region, sex", epsilon="0.25")
+    assert plain.cost.rho == rolled.cost.rho
+
+
+def test_the_error_bar_of_a_total_is_that_of_independent_noises(clinic: lw.DataSet) -> None:
+    answer = clinic.ask(
+        "SELECT region, sex, COUNT(*) AS n, GROUPING(region, sex) AS g FROM patients GROUP BY CUBE (region, sex)", epsilon=1
+    )
+    halves: dict[int, set[int]] = {}
+    for row, interval in zip(answer.table.to_pylist(), answer.intervals["n"], strict=True):
+        assert interval is not None and interval.lo <= row["n"] <= interval.hi
+        halves.setdefault(row["g"], set()).add(round((interval.hi - interval.lo) / 2))
+    assert all(len(widths) == 1 for widths in halves.values())
+    leaf, by_region, by_sex, total = (halves[g].pop() for g in (0, 1, 2, 3))
+    for found, terms in ((by_region, 3), (by_sex, 20), (total, 60)):
+        assert abs(found - leaf * terms**0.5) <= 1 + terms**0.5
+
+
+def test_averages_of_totals_come_from_sums_not_from_averages(clinic: lw.DataSet) -> None:
+    answer = clinic.ask(
+        "SELECT sex, AVG(birth_year) AS a, SUM(birth_year) AS s, COUNT(birth_year) AS n FROM patients GROUP BY ROLLUP (sex)"
+    )
+    total = answer.table.to_pylist()[-1]
+    assert total["sex"] is None and 1920 <= total["a"] <= 2020
+    assert answer.intervals["a"][-1] is not None and answer.intervals["a"][-1].lo <= total["a"] <= answer.intervals["a"][-1].hi
