@@ -1,9 +1,10 @@
-"""Parts of dates and truncation to the start of a part."""
+"""Parts of dates and truncation to the start of a part; casts between dates and timestamps."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
+from lapwing.kernel import calendar
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql.reader import Reader
@@ -11,20 +12,30 @@ from lapwing.sql.scalars import Handler, Scalars, Typed, function
 
 PARTS: dict[str, Function] = {
     "year": Function.YEAR,
+    "isoyear": Function.ISO_YEAR,
     "quarter": Function.QUARTER,
     "month": Function.MONTH,
+    "week": Function.WEEK,
+    "weekofyear": Function.WEEK,
     "day": Function.DAY,
+    "doy": Function.DAY_OF_YEAR,
+    "dayofyear": Function.DAY_OF_YEAR,
     "dow": Function.DAY_OF_WEEK,
     "dayofweek": Function.DAY_OF_WEEK,
     "hour": Function.HOUR,
     "minute": Function.MINUTE,
+    "second": Function.SECOND,
 }
+COMPUTED_PARTS = ("decade", "epoch", "isodow")
+"""Parts that are computed from others."""
 TRUNCATIONS: dict[str, Function] = {
     "year": Function.TRUNCATE_YEAR,
     "quarter": Function.TRUNCATE_QUARTER,
     "month": Function.TRUNCATE_MONTH,
     "week": Function.TRUNCATE_WEEK,
     "day": Function.TRUNCATE_DAY,
+    "hour": Function.TRUNCATE_HOUR,
+    "minute": Function.TRUNCATE_MINUTE,
 }
 
 
@@ -44,16 +55,45 @@ def unit(scalars: Scalars, node: exp.Expr) -> str:
 
 
 def date_part(scalars: Scalars, node: exp.Expr, part: str, value: Typed) -> Typed:
-    """A part of a date as an integer."""
-    if part == "isodow":
-        day = scalars.call(node, Function.DAY_OF_WEEK, value)
-        six, seven, one = (scalars.constant(node, Literal(number, Kind.INTEGER)) for number in (6, 7, 1))
-        since_monday = scalars.call(node, Function.MODULO, scalars.call(node, Function.ADD, day, six), seven)
-        return scalars.call(node, Function.ADD, since_monday, one)
-    if part not in PARTS:
-        hint = f"known parts: {', '.join(sorted([*PARTS, 'isodow']))}"
-        raise scalars.session.refuse("date-part-unsupported", "this part of a date is not supported", node=node, hint=hint)
-    return scalars.call(node, PARTS[part], value)
+    """A part of a date as an integer; the seconds since 1970 as a real number."""
+
+    def number(constant: int) -> Typed:
+        return scalars.constant(node, Literal(constant, Kind.INTEGER))
+
+    match part:
+        case "isodow":
+            since_monday = scalars.call(node, Function.ADD, scalars.call(node, Function.DAY_OF_WEEK, value), number(6))
+            return scalars.call(node, Function.ADD, scalars.call(node, Function.MODULO, since_monday, number(7)), number(1))
+        case "decade":
+            return scalars.call(node, Function.INTEGER_DIVIDE, scalars.call(node, Function.YEAR, value), number(10))
+        case "epoch":
+            moment = scalars.call(node, Function.MICROSECONDS, as_timestamp(scalars, node, value))
+            return scalars.call(node, Function.DIVIDE, moment, number(1_000_000))
+        case _ if part in PARTS:
+            return scalars.call(node, PARTS[part], value)
+        case _:
+            hint = f"known parts: {', '.join(sorted([*PARTS, *COMPUTED_PARTS]))}"
+            raise scalars.session.refuse("date-part-unsupported", "this part of a date is not supported", node=node, hint=hint)
+
+
+def as_timestamp(scalars: Scalars, node: exp.Expr, value: Typed) -> Typed:
+    """A date as its midnight; anything else as it is."""
+    if value.kind is not Kind.DATE:
+        return value
+    if isinstance(value.expression, Literal) and isinstance(value.expression.value, int):
+        return scalars.constant(node, Literal(value.expression.value * calendar.DAY_MICROSECONDS, Kind.TIMESTAMP))
+    day = scalars.constant(node, Literal(calendar.DAY_MICROSECONDS, Kind.INTEGER))
+    moment = scalars.call(node, Function.MULTIPLY, scalars.call(node, Function.DAY_NUMBER, value), day)
+    return scalars.call(node, Function.TIMESTAMP_OF, moment)
+
+
+def as_date(scalars: Scalars, node: exp.Expr, value: Typed) -> Typed:
+    """A timestamp as its day; anything else as it is."""
+    if value.kind is not Kind.TIMESTAMP:
+        return value
+    if isinstance(value.expression, Literal) and isinstance(value.expression.value, int):
+        return scalars.constant(node, Literal(value.expression.value // calendar.DAY_MICROSECONDS, Kind.DATE))
+    return scalars.call(node, Function.DATE_OF, scalars.call(node, Function.DAY_NUMBER, value))
 
 
 def _part_function(part: str, *names: str) -> Handler:
@@ -66,11 +106,6 @@ def _truncate(scalars: Scalars, reader: Reader) -> Typed:
         hint = f"known parts: {', '.join(sorted(TRUNCATIONS))}"
         raise scalars.session.refuse("date-part-unsupported", "dates cannot be truncated to this", node=reader.node, hint=hint)
     return scalars.call(reader.node, TRUNCATIONS[part], value)
-
-
-def date_part_of(scalars: Scalars, node: exp.Expr, part: exp.Expr, value: exp.Expr) -> Typed:
-    """``date_part('month', day)``."""
-    return date_part(scalars, node, unit(scalars, part), scalars.bind(value))
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {

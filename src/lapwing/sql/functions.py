@@ -7,11 +7,13 @@ from sqlglot import exp
 from lapwing.kernel.domains import BooleanDomain, Kind, TextDomain, is_numeric
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql import constants
+from lapwing.sql.dates import as_date, as_timestamp
 from lapwing.sql.operators import compare
 from lapwing.sql.reader import Reader
 from lapwing.sql.scalars import Handler, Scalars, Typed, function
 
-REALS = frozenset({exp.DType.DOUBLE, exp.DType.FLOAT})
+REALS = frozenset({exp.DType.DOUBLE, exp.DType.FLOAT, exp.DType.DECIMAL})
+"""Real types. DECIMAL comes without parameters only in dialects where it is not limited; with parameters it is refused."""
 INTEGER_BITS = {exp.DType.TINYINT: 8, exp.DType.SMALLINT: 16, exp.DType.INT: 32, exp.DType.BIGINT: 64}
 _TEXTS = frozenset({exp.DType.TEXT, exp.DType.VARCHAR})
 _TIMESTAMPS = frozenset({exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ})
@@ -25,10 +27,24 @@ def _several(called: Function, *names: str) -> Handler:
     def bind(scalars: Scalars, reader: Reader) -> Typed:
         if called in (Function.LEAST, Function.GREATEST):
             reader.flag("ignore_nulls")  # always set: these leave NULLs out, as the kernel's do
-        values = [scalars.bind(node) for node in (reader.node_of("this"), *reader.many("expressions"))]
-        return scalars.call(reader.node, called, *scalars.alike(values))
+        values = scalars.alike([scalars.bind(node) for node in (reader.node_of("this"), *reader.many("expressions"))])
+        if called in (Function.LEAST, Function.GREATEST) and any(value.kind in (Kind.DATE, Kind.TIMESTAMP) for value in values):
+            return _extreme_date(scalars, reader.node, called, values)
+        return scalars.call(reader.node, called, *values)
 
     return function(bind, *names)
+
+
+def _extreme_date(scalars: Scalars, node: exp.Expr, called: Function, values: list[Typed]) -> Typed:
+    """The first or last of several dates, by their numbers; with a timestamp among them all are timestamps."""
+    if any(value.kind is Kind.TIMESTAMP for value in values):
+        values = [as_timestamp(scalars, node, value) for value in values]
+    there, back = (
+        (Function.DAY_NUMBER, Function.DATE_OF)
+        if all(value.kind is Kind.DATE for value in values)
+        else (Function.MICROSECONDS, Function.TIMESTAMP_OF)
+    )
+    return scalars.call(node, back, scalars.call(node, called, *(scalars.call(node, there, value) for value in values)))
 
 
 def _null_if(scalars: Scalars, reader: Reader) -> Typed:
@@ -95,8 +111,12 @@ def cast(scalars: Scalars, node: exp.Expr, value: Typed, wanted: exp.DType) -> T
         return value
     if (value.kind is Kind.DATE and wanted is exp.DType.DATE) or (value.kind is Kind.TIMESTAMP and wanted in _TIMESTAMPS):
         return value
+    if isinstance(value.domain, BooleanDomain) and wanted is exp.DType.BOOLEAN and not value.is_null:
+        return value
     if value.kind is Kind.TIMESTAMP and wanted is exp.DType.DATE:
-        return scalars.call(node, Function.TRUNCATE_DAY, value)
+        return as_date(scalars, node, value)
+    if value.kind is Kind.DATE and wanted in _TIMESTAMPS:
+        return as_timestamp(scalars, node, value)
     if isinstance(value.domain, TextDomain) and wanted in INTEGER_BITS.keys() | REALS:
         hint = "TRY_CAST of a column with declared values gives NULL where the text is no number"
         raise scalars.session.refuse("cast-unsafe", "a cast of text fails on text that is no number", node=node, hint=hint)

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from sqlglot import exp
 
-from lapwing.sql import dates, functions, operators, texts
+from lapwing.sql import date_entries, dates, functions, numbers, operators, texts
+from lapwing.sql.entries import Composer, Entry
 from lapwing.sql.reader import Reader
 from lapwing.sql.scalars import Handler, Scalars, Typed, unknown_function
 
-BY_NAME: Mapping[str, Callable[[Scalars, exp.Expr, exp.Expr, exp.Expr], Typed]] = {
-    "date_part": dates.date_part_of,
-    "datepart": dates.date_part_of,
-    "prefix": lambda scalars, node, text, start: texts.tested(scalars, node, text, start, str.startswith),
-    "suffix": lambda scalars, node, text, end: texts.tested(scalars, node, text, end, str.endswith),
-}
-"""Functions of two arguments that the parser has no class for."""
+NAMED: tuple[Entry, ...] = (*numbers.NAMED, *date_entries.NAMED, *texts.NAMED)
+"""Functions that are called by name, each with everything that is said about it."""
+BY_NAME: Mapping[str, Entry] = {name: entry for entry in NAMED for name in entry.meaning.names}
 
 
 def _anonymous(scalars: Scalars, reader: Reader) -> Typed:
-    bind, arguments = BY_NAME.get(reader.word("this").lower()), reader.many("expressions")
-    if bind is None:
+    entry, nodes = BY_NAME.get(reader.word("this").upper()), reader.many("expressions")
+    if entry is None:
         raise unknown_function(scalars.session, reader.node)
-    if len(arguments) != 2:
-        raise scalars.session.refuse("wrong-arguments", "this function takes two arguments", node=reader.node)
-    return bind(scalars, reader.node, *arguments)
+    if not entry.least <= len(nodes) <= entry.most:
+        wanted = str(entry.least) if entry.least == entry.most else f"{entry.least} to {entry.most}"
+        raise scalars.session.refuse("wrong-arguments", f"this function takes {wanted} argument(s)", node=reader.node)
+    return entry.bind(Composer(scalars, reader.node), nodes)
 
 
 HANDLERS: Mapping[type[exp.Expr], Handler] = {

@@ -10,6 +10,8 @@ from sqlglot import exp
 from lapwing.kernel.domains import BooleanDomain, Kind
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql import constants
+from lapwing.sql.date_arithmetic import dated_sum, interval, moved
+from lapwing.sql.dates import as_timestamp
 from lapwing.sql.reader import Reader, Session
 from lapwing.sql.scalars import Handler, Scalars, Typed, column, column_name, function
 
@@ -84,8 +86,28 @@ def compared(reader: Reader, session: Session) -> tuple[exp.Expr, exp.Expr]:
 
 
 def compare(scalars: Scalars, node: exp.Expr, called: Function, left: Typed, right: Typed) -> Typed:
-    """A comparison; a text constant beside a date is a date."""
-    return scalars.call(node, called, scalars.in_kind_of(left, right), scalars.in_kind_of(right, left))
+    """A comparison; a text constant beside a date is a date, and a date beside a timestamp its midnight."""
+    left, right = scalars.in_kind_of(left, right), scalars.in_kind_of(right, left)
+    if {left.kind, right.kind} == {Kind.DATE, Kind.TIMESTAMP}:
+        left, right = as_timestamp(scalars, node, left), as_timestamp(scalars, node, right)
+    return scalars.call(node, called, left, right)
+
+
+def _distinct(scalars: Scalars, reader: Reader) -> Typed:
+    """IS [NOT] DISTINCT FROM: equality in which NULL equals NULL; never NULL itself."""
+    left, right = (scalars.bind(node) for node in compared(reader, scalars.session))
+    for side, other in ((left, right), (right, left)):
+        if side.is_null:
+            hint = "IS NULL and IS NOT NULL test for NULL"
+            raise scalars.session.refuse("null-constant", "NULL cannot stand here", node=other.node, hint=hint)
+    never = scalars.constant(reader.node, Literal(False, Kind.BOOLEAN))
+    same = compare(scalars, reader.node, Function.EQUAL, left, right)
+    if same.domain.nullable:
+        same = scalars.call(reader.node, Function.COALESCE, same, never)
+    if left.domain.nullable and right.domain.nullable:
+        missing = scalars.call(reader.node, Function.AND, *(scalars.call(reader.node, Function.IS_NULL, side) for side in (left, right)))
+        same = scalars.call(reader.node, Function.OR, same, missing)
+    return same if type(reader.node) is exp.NullSafeEQ else scalars.call(reader.node, Function.NOT, same)
 
 
 def _between(scalars: Scalars, reader: Reader) -> Typed:
@@ -127,7 +149,15 @@ def _is(scalars: Scalars, reader: Reader) -> Typed:
 
 def _arithmetic(called: Function, *names: str) -> Handler:
     def bind(scalars: Scalars, reader: Reader) -> Typed:
-        left, right = scalars.bind(reader.node_of("this")), scalars.bind(reader.node_of("expression"))
+        sides = reader.node_of("this"), reader.node_of("expression")
+        if type(sides[1]) is exp.Interval and called in (Function.ADD, Function.SUBTRACT):
+            count, unit = interval(scalars, sides[1])
+            return moved(scalars, reader.node, scalars.bind(sides[0]), count if called is Function.ADD else -count, unit)
+        left, right = (scalars.bind(side) for side in sides)
+        if called in (Function.ADD, Function.SUBTRACT):
+            dated = dated_sum(scalars, reader.node, called, left, right)
+            if dated is not None:
+                return dated
         for side in (left, right):
             if isinstance(side.domain, BooleanDomain) and not side.is_null:
                 message = f"{called.value} needs numbers, not something that is true or false"
@@ -165,6 +195,8 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Or: _connective(Function.OR),
     exp.Not: Handler(_not),
     **{node: _comparison(called) for node, called in COMPARISONS.items()},
+    exp.NullSafeEQ: Handler(_distinct),
+    exp.NullSafeNEQ: Handler(_distinct),
     exp.Between: Handler(_between),
     exp.In: Handler(_in),
     exp.Is: Handler(_is),
@@ -172,7 +204,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Sub: _arithmetic(Function.SUBTRACT),
     exp.Mul: _arithmetic(Function.MULTIPLY),
     exp.Div: _arithmetic(Function.DIVIDE),
-    exp.IntDiv: _arithmetic(Function.INTEGER_DIVIDE),
+    exp.IntDiv: _arithmetic(Function.INTEGER_DIVIDE, "DIV", "//"),
     exp.Mod: _arithmetic(Function.MODULO, "MOD", "%"),
     exp.Neg: Handler(_negate),
 }

@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ErrorLevel, ParseError
+from sqlglot.parser import Parser
 
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused, Span
+from lapwing.sql.handlers import BY_NAME
 from lapwing.sql.refusals import span_of
 from lapwing.sql.source import Source, tokenise
 
@@ -54,7 +56,7 @@ def parse(text: str, *, settings: Settings, dialect: str) -> tuple[Source, exp.E
     source = tokenise(text, settings=settings, dialect=grammar)
     try:
         with _quiet():
-            trees = grammar.parser(error_level=ErrorLevel.IMMEDIATE).parse(list(source.tokens), text)
+            trees = _parser(grammar).parse(list(source.tokens), text)
     except ParseError as error:
         raise Refused("sql-syntax", "the statement cannot be read here", span=_place(source, error)) from error
     except RecursionError:
@@ -71,7 +73,27 @@ def parse(text: str, *, settings: Settings, dialect: str) -> tuple[Source, exp.E
         raise source.refuse("statement-unsupported", "only a single SELECT is answered", node=tree, hint="leave brackets around it out")
     assert isinstance(tree, exp.Expr)
     _check_nodes(source, tree, settings)
+    _forget_dialect(tree)
     return source, tree
+
+
+def _parser(grammar: Dialect) -> Parser:
+    """The dialect's parser, except that functions which are bound by name stay calls of that name.
+
+    Left to itself it turns such calls into classes of its own, in every dialect others, and with arguments changed and put in.
+    """
+    parser = grammar.parser(error_level=ErrorLevel.IMMEDIATE)
+    for table in ("FUNCTIONS", "FUNCTION_PARSERS"):
+        known = getattr(parser, table)
+        setattr(parser, table, {name: made for name, made in known.items() if name not in BY_NAME})
+    return parser
+
+
+def _forget_dialect(tree: exp.Expr) -> None:
+    """Take off what the parser notes about its dialect: whether a quotient of integers is an integer. Here it never is."""
+    for node in tree.find_all(exp.Div):
+        node.set("typed", None)
+        node.set("safe", None)
 
 
 def _place(source: Source, error: ParseError) -> Span:

@@ -5,7 +5,7 @@ This module holds what all of them share; ``operators``, ``functions``, ``dates`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -20,6 +20,9 @@ from lapwing.sql import constants
 from lapwing.sql.reader import Reader, Session
 from lapwing.sql.scope import Scope
 
+PARTS_MAX = 50_000
+"""Most parts of one expression over rows, written out; a long list of declared texts needs some thousands."""
+
 
 @dataclass(frozen=True, slots=True)
 class Typed:
@@ -28,6 +31,8 @@ class Typed:
     expression: Expression
     domain: Domain
     node: exp.Expr
+    parts: int = 1
+    """How many parts the expression has once it is written out."""
 
     @property
     def kind(self) -> Kind:
@@ -97,7 +102,14 @@ class Scalars:
                 error.hint = "identifiers can be joined on and counted, nothing else"
             error.span = error.span or self.session.source.span(node)
             raise
-        return Typed(Call(called, expressions), domain, node)
+        return Typed(Call(called, expressions), domain, node, self._parts(node, arguments))
+
+    def _parts(self, node: exp.Expr, inside: Sequence[Typed]) -> int:
+        """Refuse what short text would blow up: functions that use an argument twice, one inside the other."""
+        parts = 1 + sum(argument.parts for argument in inside)
+        if parts > PARTS_MAX:
+            raise self.session.refuse("statement-too-large", f"written out, this expression has more than {PARTS_MAX} parts", node=node)
+        return parts
 
     def constant(self, node: exp.Expr, literal: Literal) -> Typed:
         """A constant; refused here if it is out of range."""
@@ -127,7 +139,7 @@ class Scalars:
         for value in values[:-1]:
             domain = union(domain, value.domain)
         made = tuple((condition.expression, value.expression) for (condition, _), value in zip(branches, values, strict=False))
-        return Typed(Case(made, values[-1].expression), domain, node)
+        return Typed(Case(made, values[-1].expression), domain, node, self._parts(node, [*(c for c, _ in branches), *values]))
 
 
 def unsupported(session: Session, node: exp.Expr) -> Refused:

@@ -35,8 +35,10 @@ NOISE = frozenset(_OTHER_WORDS.split())
 """Words the parser keeps in another form than a name: casts, parts of dates, the order of NULLs."""
 
 UNPLACED: dict[str, type[exp.Expr]] = {
+    "APPROX_QUANTILE": exp.ApproxQuantile,
     "MAX": exp.Max,
     "MIN": exp.Min,
+    "QUANTILE": exp.Quantile,
     "QUANTILE_CONT": exp.PercentileCont,
     "QUANTILE_DISC": exp.PercentileDisc,
     "WITHIN": exp.WithinGroup,

@@ -55,6 +55,41 @@ def trimmed(text: str, position: str) -> str:
     return text[start:end]
 
 
+def stripped(text: str, position: str, characters: str) -> str:
+    """Without any of these characters at the start (LEADING), at the end (TRAILING) or both."""
+    if position != "TRAILING":
+        text = text.lstrip(characters)
+    return text if position == "LEADING" else text.rstrip(characters)
+
+
+def padded(text: str, length: int, fill: str, *, before: bool) -> str:
+    """Exactly ``length`` characters: cut at the end, or filled up before or after."""
+    missing = max(length - len(text), 0)
+    more = (fill * (missing // len(fill) + 1))[:missing]
+    return f"{more}{text}"[:length] if before and missing else f"{text}{more}"[:length]
+
+
+def split_part(text: str, separator: str, number: int) -> str:
+    """The part with this number between separators, from the end if negative; nothing where there is none."""
+    parts = text.split(separator)
+    return parts[number - 1 if number > 0 else number] if -len(parts) <= number <= len(parts) else ""
+
+
+def capitalised(text: str) -> str:
+    """The first letter of every word in capitals, all others small; a word is letters and digits."""
+    found, inside = [], False
+    for letter in text:
+        found.append(lower(letter) if inside else upper(letter))
+        inside = letter.isalnum()
+    return "".join(found)
+
+
+def translated(text: str, old: str, new: str) -> str:
+    """Each character of ``old`` replaced by the one at its place in ``new``, or left out where there is none."""
+    table = {letter: new[i] if i < len(new) else "" for i, letter in reversed(list(enumerate(old)))}
+    return "".join(table.get(letter, letter) for letter in text)
+
+
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """A LIKE pattern: parts of fixed length with any text between them. Nothing is repeated, so matching never runs away."""

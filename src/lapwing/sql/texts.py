@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from sqlglot import exp
 
 from lapwing.kernel.domains import Kind, TextDomain
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql import text_values
+from lapwing.sql.entries import NULL_IF_ANY, Composer, Entry, Meaning
 from lapwing.sql.functions import INTEGER_BITS, REALS, cast, type_name
 from lapwing.sql.lookups import TEXT_CHARACTERS_MAX, Lookup, Result, emit, joined, lookup_of, mapped, too_much
 from lapwing.sql.reader import Reader
 from lapwing.sql.scalars import Handler, Scalars, Typed, function
+
+Called = TypeVar("Called")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,9 @@ class TextFunction:
 def lookup(scalars: Scalars, node: exp.Expr) -> Lookup:
     """The table of a text expression: nested functions of text become one table."""
     found = _TEXT.get(type(node))
+    named = NAMED_TEXT.get(str(node.args.get("this")).upper()) if type(node) is exp.Anonymous else None
+    if named is not None:
+        return called(scalars, node, named.least, named.most, lambda nodes: named.read(scalars, node, nodes))
     if found is None:
         return lookup_of(scalars, scalars.bind(node))
     scalars.check_name(node, found.names)
@@ -81,7 +88,12 @@ def _end(take: Callable[[str, int], str], *names: str) -> TextFunction:
 
 
 def _trim(scalars: Scalars, reader: Reader) -> Lookup:
-    position = reader.word("position").upper()
+    position, characters = reader.word("position").upper(), reader.optional("expression")
+    if characters is not None:
+        listed = _constant(scalars, characters)
+        return mapped(
+            scalars, reader.node, lookup(scalars, reader.node_of("this")), lambda text: text_values.stripped(text, position, listed)
+        )
     return mapped(scalars, reader.node, lookup(scalars, reader.node_of("this")), lambda text: text_values.trimmed(text, position))
 
 
@@ -144,9 +156,14 @@ def _contains(text: str, other: str) -> bool:
     return other in text
 
 
+def _is_text_function(node: exp.Expr) -> bool:
+    """Whether a node is read by ``lookup`` itself."""
+    return type(node) in _TEXT or (type(node) is exp.Anonymous and str(node.args.get("this")).upper() in NAMED_TEXT)
+
+
 def _undeclared(scalars: Scalars, node: exp.Expr) -> Typed | None:
     """Text without declared values; None for anything else."""
-    if type(node) in _TEXT:
+    if _is_text_function(node):
         return None
     found = scalars.bind(node)
     return found if isinstance(found.domain, TextDomain) and found.domain.values is None else None
@@ -186,7 +203,7 @@ def _try_cast(scalars: Scalars, reader: Reader) -> Typed:
     """A cast that gives NULL where it fails: of text with declared values it is a look-up, of anything else a cast that cannot fail."""
     reader.flag("safe")
     wanted, inner = type_name(scalars, reader.node_of("to")), reader.node_of("this")
-    if type(inner) not in _TEXT:
+    if not _is_text_function(inner):
         found = scalars.bind(inner)
         if not isinstance(found.domain, TextDomain) or isinstance(found.expression, Literal):
             return cast(scalars, reader.node, found, wanted)
@@ -203,6 +220,249 @@ def _try_cast(scalars: Scalars, reader: Reader) -> Typed:
 
 def _in_range(number: Result, limit: int) -> Result:
     return number if not isinstance(number, str) and number is not None and -limit <= number < limit else None
+
+
+def called(scalars: Scalars, node: exp.Expr, least: int, most: int, read: Callable[[tuple[exp.Expr, ...]], Called]) -> Called:
+    """Read a call by name: the arguments of an anonymous node, as many as the function takes."""
+    with scalars.session.reading(node) as reader:
+        reader.word("this")
+        nodes = reader.many("expressions")
+        if not least <= len(nodes) <= most:
+            wanted = str(least) if least == most else f"{least} to {most}"
+            raise scalars.session.refuse("wrong-arguments", f"this function takes {wanted} argument(s)", node=node)
+        return read(nodes)
+
+
+# -- functions that are called by name -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NamedText:
+    """A function from text to text that is called by name: how it becomes a table."""
+
+    meaning: Meaning
+    least: int
+    most: int
+    read: Callable[[Scalars, exp.Expr, tuple[exp.Expr, ...]], Lookup]
+
+    def entry(self) -> Entry:
+        """The entry for where an expression is wanted."""
+
+        def bind(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
+            return emit(composer.scalars, composer.node, self.read(composer.scalars, composer.node, nodes), Kind.TEXT)
+
+        return Entry(self.meaning, self.least, self.most, bind)
+
+
+def _pad(*, before: bool) -> Callable[[Scalars, exp.Expr, tuple[exp.Expr, ...]], Lookup]:
+    def read(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
+        found, length = lookup(scalars, nodes[0]), _integer(scalars, nodes[1])
+        fill = _constant(scalars, nodes[2]) if len(nodes) == 3 else " "
+        if not fill or not 0 <= length <= TEXT_CHARACTERS_MAX:
+            message = f"the length is 0 to {TEXT_CHARACTERS_MAX}, and the filling not empty"
+            raise scalars.session.refuse("wrong-arguments", message, node=node)
+        return mapped(scalars, node, found, lambda text: text_values.padded(text, length, fill, before=before))
+
+    return read
+
+
+def _repeat(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
+    found, count = lookup(scalars, nodes[0]), _integer(scalars, nodes[1])
+
+    def repeated(text: str) -> str:
+        if len(text) * max(count, 0) > TEXT_CHARACTERS_MAX:
+            raise too_much(scalars, node)
+        return text * max(count, 0)
+
+    return mapped(scalars, node, found, repeated)
+
+
+def _split_part(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
+    found, separator, number = lookup(scalars, nodes[0]), _constant(scalars, nodes[1]), _integer(scalars, nodes[2])
+    if not separator or number == 0:
+        raise scalars.session.refuse("wrong-arguments", "the separator is not empty and the number of the part not 0", node=node)
+    return mapped(scalars, node, found, lambda text: text_values.split_part(text, separator, number))
+
+
+def _translate(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
+    found, old, new = lookup(scalars, nodes[0]), _constant(scalars, nodes[1]), _constant(scalars, nodes[2])
+    return mapped(scalars, node, found, lambda text: text_values.translated(text, old, new))
+
+
+def _initcap(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
+    return mapped(scalars, node, lookup(scalars, nodes[0]), text_values.capitalised)
+
+
+def _concat_ws(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
+    """NULLs are left out, with the separator before them."""
+    separator = _constant(scalars, nodes[0])
+
+    def put(before: Result, after: Result) -> Result:
+        return after if before is None else before if after is None else f"{before}{separator}{after}"
+
+    whole = Lookup(None, {None: None})
+    for part in nodes[1:]:
+        whole = joined(scalars, part, whole, lookup(scalars, part), put)
+    return joined(scalars, node, whole, Lookup(None, {None: ""}), lambda found, nothing: nothing if found is None else found)
+
+
+def _place(composer: Composer, text: exp.Expr, part: exp.Expr) -> Typed:
+    """Where a constant first stands in a text, from 1; 0 where it does not."""
+    constant = _constant(composer.scalars, part)
+    table = mapped(composer.scalars, composer.node, lookup(composer.scalars, text), lambda value: value.find(constant) + 1)
+    return emit(composer.scalars, composer.node, table, Kind.INTEGER)
+
+
+def _position(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
+    """POSITION(part IN text): the parser reads it as a call with one condition."""
+    if type(nodes[0]) is not exp.In:
+        raise composer.scalars.session.refuse("wrong-arguments", "POSITION(text IN text) is meant", node=composer.node)
+    with composer.scalars.session.reading(nodes[0]) as reader:
+        part, text = reader.node_of("this"), reader.node_of("field")
+        return _place(composer, text, part)
+
+
+def _code(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
+    table = mapped(composer.scalars, composer.node, lookup(composer.scalars, nodes[0]), lambda value: ord(value[0]) if value else 0)
+    return emit(composer.scalars, composer.node, table, Kind.INTEGER)
+
+
+def _meaning(
+    names: str,
+    arguments: str,
+    means: str,
+    checked: tuple[str | tuple[str, str], ...],
+    *,
+    gives: str = "text",
+    null: str = NULL_IF_ANY,
+    differs: str = "",
+    samples: tuple[str, ...] = (),
+) -> Meaning:
+    total = "a public look-up over the declared values"
+    return Meaning(tuple(names.split()), arguments, "text", gives, means, null, total, differs, checked, samples)
+
+
+_NAMED_TEXTS = (
+    NamedText(
+        _meaning(
+            "SPLIT_PART",
+            "s, 'separator', n",
+            "the n-th part between separators, from the end if n is negative",
+            ("SPLIT_PART(region, '-', 1)", "SPLIT_PART(region, '-', 2)", "SPLIT_PART(region, 'o', -1)", "SPLIT_PART(region, 'o', -3)"),
+        ),
+        3,
+        3,
+        _split_part,
+    ),
+    NamedText(
+        _meaning(
+            "LPAD",
+            "s, n [, 'fill']",
+            "filled up at the start, or cut, to n characters",
+            ("LPAD(region, 9, 'xy')", "LPAD(region, 3, '*')", ("LPAD(sex, 3)", "lpad(sex, 3, ' ')")),
+        ),
+        2,
+        3,
+        _pad(before=True),
+    ),
+    NamedText(
+        _meaning(
+            "RPAD",
+            "s, n [, 'fill']",
+            "filled up at the end, or cut, to n characters",
+            ("RPAD(region, 9, 'xy')", "RPAD(region, 0, '*')", ("RPAD(sex, 3)", "rpad(sex, 3, ' ')")),
+        ),
+        2,
+        3,
+        _pad(before=False),
+    ),
+    NamedText(_meaning("REPEAT", "s, n", "n times the text", ("REPEAT(sex, 3)", "REPEAT(region, 0)", "REPEAT(region, -2)")), 2, 2, _repeat),
+    NamedText(
+        _meaning(
+            "TRANSLATE",
+            "s, 'from', 'to'",
+            "characters replaced one by one",
+            ("TRANSLATE(region, 'nor', 'NO')", "TRANSLATE(region, 'oo', 'ab')", "TRANSLATE(region, '', 'x')"),
+        ),
+        3,
+        3,
+        _translate,
+    ),
+    NamedText(
+        _meaning(
+            "INITCAP",
+            "s",
+            "first letter of every word in capitals, the rest small",
+            (("INITCAP(sex)", "upper(sex)"), ("INITCAP(region)", "upper(left(region, 1)) || lower(substr(region, 2))")),
+            differs="PostgreSQL's; DuckDB has none",
+        ),
+        1,
+        1,
+        _initcap,
+    ),
+    NamedText(
+        _meaning(
+            "CONCAT_WS",
+            "'separator', s, ...",
+            "texts put together with a separator between them",
+            ("CONCAT_WS('-', region, 'x', region)", "CONCAT_WS('', region, 'x')", "CONCAT_WS('/', region)"),
+            null="leaves NULLs out",
+        ),
+        2,
+        100,
+        _concat_ws,
+    ),
+)
+NAMED_TEXT: dict[str, NamedText] = {name: named for named in _NAMED_TEXTS for name in named.meaning.names}
+"""Functions from text to text that are called by name."""
+NAMED: tuple[Entry, ...] = (
+    *(named.entry() for named in _NAMED_TEXTS),
+    Entry(
+        _meaning(
+            "STRPOS INSTR",
+            "s, 'part'",
+            "where the part first stands in the text, from 1; 0 where it does not",
+            gives="integer",
+            checked=("STRPOS(region, 'o')", "INSTR(region, '-')", "STRPOS(region, '')"),
+            samples=(),
+        ),
+        2,
+        2,
+        lambda composer, nodes: _place(composer, nodes[0], nodes[1]),
+    ),
+    Entry(
+        _meaning(
+            "POSITION",
+            "'part' IN s",
+            "where the part first stands in the text, from 1; 0 where it does not",
+            gives="integer",
+            checked=("POSITION('o' IN region)", "POSITION('20' IN region)"),
+        ),
+        1,
+        1,
+        _position,
+    ),
+    Entry(
+        _meaning(
+            "ASCII", "s", "code of the first character, 0 for no text", gives="integer", checked=("ASCII(region)", "ASCII(LEFT(region, 0))")
+        ),
+        1,
+        1,
+        _code,
+    ),
+    Entry(
+        _meaning("PREFIX", "s, 'start'", "whether the text starts with a constant", gives="boolean", checked=("PREFIX(region, 'n')",)),
+        2,
+        2,
+        lambda composer, nodes: tested(composer.scalars, composer.node, nodes[0], nodes[1], str.startswith),
+    ),
+    Entry(
+        _meaning("SUFFIX", "s, 'end'", "whether the text ends with a constant", gives="boolean", checked=("SUFFIX(region, 'e')",)),
+        2,
+        2,
+        lambda composer, nodes: tested(composer.scalars, composer.node, nodes[0], nodes[1], str.endswith),
+    ),
+)
 
 
 _TEXT: dict[type[exp.Expr], TextFunction] = {

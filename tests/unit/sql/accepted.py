@@ -172,7 +172,8 @@ ACCEPTED: dict[str, str] = {
     "named-dates": """SELECT DAYNAME(day) AS a, STRFTIME(day, '%Y-%m') AS b, COUNT(*) FROM visits WHERE WEEK(day) < 20
                       OR DATE_DIFF('day', DATE '2024-06-01', day) > 30 OR LAST_DAY(day) = DATE '2024-02-29' GROUP BY a, b""",
     "intervals": """SELECT COUNT(*) FROM visits WHERE day >= DATE '2025-12-31' - INTERVAL '90 days' OR day + INTERVAL 1 MONTH < '2024-03-01'
-                    OR started < day + INTERVAL '8 hours' OR day - DATE '2024-01-01' < 30 OR started - INTERVAL '1' YEAR > '2024-11-05'""",
+                    OR started < day + INTERVAL '8 hours' OR day > TIMESTAMP '2025-02-01 10:00:00'
+                    OR day - DATE '2024-01-01' < 30 OR started - INTERVAL '1' YEAR > '2024-11-05'""",
     "null-safe": """SELECT COUNT(*) FROM visits WHERE cost IS DISTINCT FROM 20 AND code IS NOT DISTINCT FROM 'J10'
                     OR GREATEST(started, day) IS NOT DISTINCT FROM started""",
     "named-numbers": """SELECT FLOOR(LOG10(1 + minutes)) AS magnitude, SUM(POWER(minutes, 2)) AS a, AVG(COS(RADIANS(minutes))) AS b

@@ -1,0 +1,28 @@
+"""What a bare DuckDB lacks of the functions that statements may use: definitions of PostgreSQL's, to compare answers with."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+DEFINITIONS: tuple[str, ...] = (
+    """CREATE OR REPLACE MACRO width_bucket(x, low, high, n) AS CASE
+           WHEN x IS NULL THEN NULL
+           WHEN low < high THEN CASE WHEN x < low THEN 0 WHEN x >= high THEN n + 1
+                                ELSE 1 + (SELECT count(*) FROM range(1, n) AS t(i) WHERE x >= low + (high - low) * i / n) END
+           ELSE CASE WHEN x > low THEN 0 WHEN x <= high THEN n + 1
+                ELSE 1 + (SELECT count(*) FROM range(1, n) AS t(i) WHERE x <= low + (high - low) * i / n) END END""",
+)
+"""``width_bucket`` by counting the bounds that lie at or below the value."""
+
+
+class Connection(Protocol):
+    """A connection of the engine."""
+
+    def execute(self, query: str, /) -> object:
+        """Run a statement."""
+
+
+def define(connection: Connection) -> None:
+    """Define them in a bare engine."""
+    for definition in DEFINITIONS:
+        connection.execute(definition)
