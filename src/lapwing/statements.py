@@ -61,6 +61,10 @@ class Aggregate:
     """Which quantile: from 0 to 1."""
 
 
+QUANTILES = frozenset({AggregateKind.QUANTILE_CONT, AggregateKind.QUANTILE_DISC, AggregateKind.MIN, AggregateKind.MAX})
+"""Aggregates that are selected: their error is known in ranks, and no interval of values follows from that."""
+
+
 def quantile_kind(kind: AggregateKind, value: Kind) -> Kind:
     """What a quantile of values of a kind is: interpolation makes reals of whole numbers, and moments of days."""
     if kind is not AggregateKind.QUANTILE_CONT:

@@ -13,7 +13,7 @@ from lapwing.kernel.certify import certify
 from lapwing.kernel.domains import KeyDomain
 from lapwing.kernel.ir import KnownGroups, Measure, Plan, Query, Ranked, RowCount, Vector
 from lapwing.kernel.stability import shape_of
-from lapwing.planning.measures import grid_of
+from lapwing.planning.grids import grid_of
 from lapwing.sql import bind
 from lapwing.statements import AggregateKind
 from lapwing.testing.sql_queries import SqlQueries

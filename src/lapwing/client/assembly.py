@@ -9,15 +9,19 @@ from typing import assert_never
 
 import pyarrow as pa
 
+from lapwing.client.levels import Level, levels_of, table_of
+from lapwing.client.moment_estimates import moment_estimates
 from lapwing.engines.scratch import post_process, typed_array
-from lapwing.kernel.domains import kind_of
+from lapwing.kernel.domains import Kind, kind_of
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.intervals import Interval, ratio_interval, widened
-from lapwing.kernel.laws import half_width
+from lapwing.kernel.noise_sums import half_width_of_sum
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.kernel.stability import domain_of
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed, is_whole
+from lapwing.planning.moments import Moments
 from lapwing.planning.plan import Part, Planned
+from lapwing.planning.quantiles import Chosen
 from lapwing.statements import ComputedOutput, Derivation, KeyOutput, LinearOutput, Noisy, PostProcess, RatioOutput
 
 
@@ -54,7 +58,8 @@ class NoisyPart:
     """One private query's release with its estimates, and the table post-processing sees."""
 
     recipes: tuple[Recipe, ...]
-    noisy: NoisyTable | None
+    rows: Sequence[tuple[NoisyTable, int, int]]
+    """For each row of the table: the noisy table it stands in, its place there, and how many released groups it adds up."""
     estimates: Sequence[Sequence[Estimate]]
     table: pa.Table
 
@@ -62,15 +67,20 @@ class NoisyPart:
 def _part(part: Part, planned: Planned, released: Released | None, confidence: Fraction) -> NoisyPart:
     noisy = None if part.number is None or released is None else released.tables[part.number]
     if noisy is None:
-        return NoisyPart(part.recipes, None, (), empty_or_declared(part, planned, part.groups or ()))
-    estimates = [_estimates(recipe, noisy, confidence) for recipe in part.recipes]
+        return NoisyPart(part.recipes, (), (), empty_or_declared(part, planned, part.groups or ()))
+    levels = levels_of(noisy.groups, part.query.levels, keys=len(part.query.keys))
+    tables = [(table_of(level, noisy), level.terms) for level in levels]
+    estimates = [[one for table, terms in tables for one in _estimates(recipe, table, confidence, terms)] for recipe in part.recipes]
     values = [[estimate.value for estimate in column] for column in estimates]
-    return NoisyPart(part.recipes, noisy, estimates, _noisy_table(part, planned, noisy.groups, values))
+    rows = [(table, place, terms) for table, terms in tables for place in range(len(table.groups))]
+    return NoisyPart(part.recipes, rows, estimates, _noisy_table(part, planned, levels, values))
 
 
 def empty_or_declared(part: Part, planned: Planned, groups: Sequence[tuple[Value, ...]]) -> pa.Table:
     """A table of the right types with these groups and no measured value."""
-    return _noisy_table(part, planned, groups, [[None] * len(groups) for _ in part.recipes])
+    levels = levels_of(groups, part.query.levels, keys=len(part.query.keys))
+    rows = sum(len(level.groups) for level in levels)
+    return _noisy_table(part, planned, levels, [[None] * rows for _ in part.recipes])
 
 
 def check_post(planned: Planned, post: PostProcess) -> None:
@@ -78,34 +88,42 @@ def check_post(planned: Planned, post: PostProcess) -> None:
     post_process([empty_or_declared(part, planned, ()) for part in planned.parts], post)
 
 
-def _noisy_table(
-    part: Part, planned: Planned, groups: Sequence[tuple[Value, ...]], values: Sequence[Sequence[float | int | None]]
-) -> pa.Table:
+def _noisy_table(part: Part, planned: Planned, levels: Sequence[Level], values: Sequence[Sequence[float | int | None]]) -> pa.Table:
     columns = planned.columns(part)
+    groups = [group for level in levels for group in level.groups]
     names, arrays = [], []
     for i, (_, key) in enumerate(part.query.keys):
         arrays.append(typed_array([group[i] for group in groups], kind_of(domain_of(key, columns))))
         names.append(f"k{i}")
+    for i in range(len(part.query.keys) if part.query.levels is not None else 0):
+        arrays.append(pa.array([int(i not in level.kept) for level in levels for _ in level.groups], pa.int64()))
+        names.append(f"g{i}")
     for i, (recipe, column) in enumerate(zip(part.recipes, values, strict=True)):
-        arrays.append(pa.array(column, pa.int64() if is_whole(recipe) else pa.float64()))
+        kind = recipe.kind if isinstance(recipe, Chosen) else Kind.INTEGER if is_whole(recipe) else Kind.REAL
+        arrays.append(typed_array(column, kind))
         names.append(f"a{i}")
     return pa.table(arrays, names=names) if names else pa.table({"_": pa.array([0] * len(groups), pa.int64())})
 
 
-def _estimates(recipe: Recipe, noisy: NoisyTable, confidence: Fraction) -> list[Estimate]:
+def _estimates(recipe: Recipe, noisy: NoisyTable, confidence: Fraction, terms: int) -> list[Estimate]:
     match recipe:
         case Counted(vector):
-            return _plain(noisy.column(vector), noisy, confidence, whole=True)
+            return _plain(noisy.column(vector), noisy, confidence, terms, whole=True)
         case Summed(vector, whole):
-            return _plain(noisy.column(vector), noisy, confidence, whole=whole)
+            return _plain(noisy.column(vector), noisy, confidence, terms, whole=whole)
         case Averaged():
-            return _averages(recipe, noisy, confidence)
+            return _averages(recipe, noisy, confidence, terms)
+        case Chosen(name, target):
+            chosen = noisy.chosen(name)
+            return [Estimate(recipe.value(value, chosen.step), None) for value in chosen.values[target]]
+        case Moments():
+            return [Estimate(*found) for found in moment_estimates(recipe, noisy, confidence=float(confidence), terms=terms)]
         case _:
             assert_never(recipe)
 
 
-def _plain(column: NoisyColumn, noisy: NoisyTable, confidence: Fraction, *, whole: bool) -> list[Estimate]:
-    width = half_width(column.law, confidence=confidence)
+def _plain(column: NoisyColumn, noisy: NoisyTable, confidence: Fraction, terms: int, *, whole: bool) -> list[Estimate]:
+    width = half_width_of_sum(column.law, terms=terms, confidence=confidence)
     found = []
     for value in column.values:
         exact = value * column.step
@@ -114,7 +132,7 @@ def _plain(column: NoisyColumn, noisy: NoisyTable, confidence: Fraction, *, whol
     return found
 
 
-def _averages(recipe: Averaged, noisy: NoisyTable, confidence: Fraction) -> list[Estimate]:
+def _averages(recipe: Averaged, noisy: NoisyTable, confidence: Fraction, terms: int) -> list[Estimate]:
     total, count = noisy.column(recipe.total), noisy.column(recipe.count)
     lo = float(recipe.lower * recipe.steps - recipe.offset)
     hi = float(recipe.upper * recipe.steps - recipe.offset)
@@ -126,7 +144,14 @@ def _averages(recipe: Averaged, noisy: NoisyTable, confidence: Fraction) -> list
             found.append(Estimate(None, None))
             continue
         value, interval = ratio_interval(
-            total=float(s), count=float(n), sum_law=total.law, count_law=count.law, confidence=float(confidence), lo=lo, hi=hi
+            total=float(s),
+            count=float(n),
+            sum_law=total.law,
+            count_law=count.law,
+            confidence=float(confidence),
+            lo=lo,
+            hi=hi,
+            terms=terms,
         )
         half_step = 0.5 if total.rounding else 0.0
         ends = max(interval.lo - half_step, lo), min(interval.hi + half_step, hi)
@@ -143,8 +168,7 @@ def _derived(
     def place(aggregate: Noisy) -> int | None:
         if aggregate.query == rows_of:
             return row
-        noisy = parts[aggregate.query].noisy
-        return 0 if noisy is not None and len(noisy.groups) == 1 else None
+        return 0 if len(parts[aggregate.query].rows) == 1 else None
 
     match derivation:
         case KeyOutput() | ComputedOutput():
@@ -162,37 +186,47 @@ def _derived(
                 return None
             top, bottom = _plain_cell(parts[numerator.query], numerator, above), _plain_cell(parts[denominator.query], denominator, below)
             same = numerator.query == denominator.query
-            if top is None or bottom is None or (same and top[0].name == bottom[0].name):
+            if top is None or bottom is None or (same and top.column.name == bottom.column.name) or top.terms != bottom.terms:
                 return None
             return _ratio(top, bottom, float(scale), confidence)
         case _:
             assert_never(derivation)
 
 
-def _plain_cell(part: NoisyPart, aggregate: Noisy, row: int) -> tuple[NoisyColumn, int] | None:
-    """The noisy integer behind an aggregate that is one, and its column."""
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A noisy integer, its column, and of how many released cells it is the sum."""
+
+    column: NoisyColumn
+    value: int
+    terms: int
+
+
+def _plain_cell(part: NoisyPart, aggregate: Noisy, row: int) -> _Cell | None:
+    """The noisy integer behind an aggregate that is one."""
     recipe = part.recipes[aggregate.index]
-    if part.noisy is None or not isinstance(recipe, Counted | Summed):
+    if not part.rows or not isinstance(recipe, Counted | Summed):
         return None
-    column = part.noisy.column(recipe.vector)
-    return column, column.values[row]
+    table, place, terms = part.rows[row]
+    column = table.column(recipe.vector)
+    return _Cell(column, column.values[place], terms)
 
 
-def _ratio(top: tuple[NoisyColumn, int], bottom: tuple[NoisyColumn, int], scale: float, confidence: Fraction) -> Interval | None:
+def _ratio(top: _Cell, bottom: _Cell, scale: float, confidence: Fraction) -> Interval | None:
     """Fieller interval of a ratio of two plain aggregates whose noises are independent."""
-    (above, total), (below, count) = top, bottom
-    if count <= 0:
+    if bottom.value <= 0:
         return None
-    per = float(above.step / below.step)
-    reach = 1e12 * (1 + abs(total))
+    per = float(top.column.step / bottom.column.step)
+    reach = 1e12 * (1 + abs(top.value))
     _, interval = ratio_interval(
-        total=float(total),
-        count=float(count),
-        sum_law=above.law,
-        count_law=below.law,
+        total=float(top.value),
+        count=float(bottom.value),
+        sum_law=top.column.law,
+        count_law=bottom.column.law,
         confidence=float(confidence),
         lo=-reach,
         hi=reach,
+        terms=top.terms,
     )
     ends = sorted((interval.lo * per * scale, interval.hi * per * scale))
     return None if max(abs(end) for end in ends) >= reach * abs(per * scale) else Interval(ends[0], ends[1])

@@ -121,6 +121,11 @@ def call(function: Function, *arguments: Expression) -> Call:
     return Call(function, arguments)
 
 
+def is_null(expression: Expression) -> bool:
+    """Whether it is the constant NULL."""
+    return isinstance(expression, Literal) and expression.value is None
+
+
 def not_null(expression: Expression) -> Call:
     """``expression IS NOT NULL``."""
     return call(Function.NOT, call(Function.IS_NULL, expression))

@@ -32,7 +32,7 @@ from lapwing.kernel.domains import (
     union,
     with_null,
 )
-from lapwing.kernel.expressions import Call, Case, Column, Expression, Literal
+from lapwing.kernel.expressions import Call, Case, Column, Expression, Literal, is_null
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.functions import result_domain
 from lapwing.kernel.ir import (
@@ -75,13 +75,27 @@ def domain_of(expression: Expression, columns: Mapping[str, Domain]) -> Domain:
         case Case(branches, otherwise):
             if not branches:
                 raise Refused("wrong-arguments", "CASE needs at least one WHEN")
-            result = domain_of(otherwise, columns)
-            for condition, value in branches:
+            for condition, _ in branches:
                 _require_boolean(domain_of(condition, columns), "a CASE condition")
-                result = union(result, domain_of(value, columns))
-            return result
+            return _one_of((*(value for _, value in branches), otherwise), columns)
         case _:
             assert_never(expression)
+
+
+def _one_of(values: tuple[Expression, ...], columns: Mapping[str, Domain]) -> Domain:
+    """The least domain that holds all of these. The constant NULL adds NULL to the other values of its type, and nothing else."""
+    nulls = [value for value in values if is_null(value)]
+    result: Domain | None = None
+    for value in values:
+        if value not in nulls:
+            domain = domain_of(value, columns)
+            result = domain if result is None else union(result, domain)
+    for null in nulls:
+        domain = domain_of(null, columns)
+        alike = result is not None and kind_of(result) is kind_of(domain)
+        result = domain if result is None else with_null(result, nullable=True) if alike else union(result, domain)
+    assert result is not None
+    return result
 
 
 def _literal_domain(literal: Literal) -> Domain:

@@ -52,6 +52,8 @@ class Situation:
     """Noise of a vector that one row moves by its largest value, in typical values: 1 for counts, more for sums."""
     distinct: bool = False
     """Distinct values are counted: only ranked bounding serves, and few rows of each unit already show most values."""
+    ratios: bool = False
+    """Moments or quantiles are asked for: all rows must weigh alike in them, so only a limit on rows serves."""
     real_keys: bool = False
     """Some key is a computed real, by which a unit's groups cannot be chosen."""
     groups_guess: int = 50
@@ -144,7 +146,7 @@ def _units_norm(situation: Situation, limit: float) -> float:
 def _after_filter(situation: Situation) -> Choice | None:
     """Clipped where the noise is Gaussian and groups are known, else grouped; None where neither fits the statement."""
     clip = situation.account is Account.APPROXIMATE and situation.cells is not None and not situation.units_only
-    if not clip and (situation.has_average or situation.real_keys):
+    if situation.ratios or (not clip and (situation.has_average or situation.real_keys)):
         return None
     several = situation.cells != 1
     spread = CONCENTRATION if clip and several else 1.0

@@ -45,6 +45,8 @@ from lapwing.planning.bounding import Choice, Situation, best_ranked, choose, gr
 from lapwing.planning.contributions import Contributions, assumed
 from lapwing.planning.groups import Evaluate, known_groups
 from lapwing.planning.measures import Averaged, Measured, Recipe, measured
+from lapwing.planning.moments import Moments
+from lapwing.planning.quantiles import with_scale
 from lapwing.planning.selectivity import kept_share
 from lapwing.statements import PrivateQuery
 
@@ -199,8 +201,8 @@ class _Draft:
 
     @property
     def vectors(self) -> int:
-        """How many vectors share the loss; discovering groups takes one more."""
-        return len(self.wanted.measures) + (1 if self.found is None else 0)
+        """How many vectors and sets of quantiles share the loss; discovering groups takes one more."""
+        return len(self.wanted.measures) + len(self.wanted.quantiles) + (1 if self.found is None else 0)
 
     def situation(self, facts: Facts, share: Fraction, contributions: Mapping[str, Contributions], units: int | None) -> Situation:
         """What the choice of bounds depends on."""
@@ -215,6 +217,7 @@ class _Draft:
             has_average=wanted.has_average,
             units_only=wanted.units_only,
             distinct=wanted.has_distinct,
+            ratios=wanted.has_moments or bool(wanted.quantiles),
             real_keys=any(_is_computed_real(domain_of(key, self.shape.columns)) for _, key in query.keys),
             loss_weight=_weight(wanted, of_noise=False),
             noise_weight=_weight(wanted, of_noise=True),
@@ -228,10 +231,13 @@ def _is_computed_real(domain: Domain) -> bool:
 def _weight(wanted: Measured, *, of_noise: bool) -> float:
     """Root mean square over vectors of how much lost rows, or noise, matter to them. A typical value is taken as a tenth of its bound."""
     averaged = {name for recipe in wanted.recipes if isinstance(recipe, Averaged) for name in (recipe.total, recipe.count)}
+    averaged |= {name for recipe in wanted.recipes if isinstance(recipe, Moments) for name in recipe.vectors}
     squares = []
     for name, measure in wanted.measures.items():
         noise = 1.0 if not isinstance(measure, GridSum) else 5.0 if measure.offset else 10.0
         squares.append(noise**2 if of_noise else (0.2 if name in averaged else 1.0) ** 2)
+    # A rank that is off by the largest share of one row is off by several: a selection looks at many candidates.
+    squares += [(10.0 if of_noise else 0.2) ** 2] * len(wanted.quantiles)
     return math.sqrt(sum(squares) / len(squares)) if squares else 1.0
 
 
@@ -254,7 +260,8 @@ def _draft(
         for name, measure in wanted.measures.items()
     )
     groups = DiscoveredGroups(_placeholder(price), price.delta, limits.groups_max) if found is None else KnownGroups(found)
-    return Query(source, query.keys, groups, bounding, vectors)
+    quantiles = tuple(item.unscaled(name) for name, item in wanted.quantiles.items())
+    return Query(source, query.keys, groups, bounding, vectors, quantiles)
 
 
 def _placeholder(price: Price) -> Law:
@@ -316,7 +323,8 @@ def _with_noise(draft: Query, facts: Facts, share: Fraction) -> Query:
     groups = draft.groups
     if isinstance(groups, DiscoveredGroups) and derived.keys is not None:
         groups = replace(groups, law=law(derived.keys.sensitivity.l1, derived.keys.sensitivity.l2_squared))
-    return replace(draft, vectors=vectors, groups=groups)
+    quantiles = tuple(with_scale(item, facts, share) for item in derived.quantiles)
+    return replace(draft, vectors=vectors, groups=groups, quantiles=quantiles)
 
 
 def limited(relation: Relation, rows: int, facts: Facts) -> Relation:

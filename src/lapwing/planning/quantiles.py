@@ -20,15 +20,13 @@ from lapwing.kernel.mechanisms.quantile_tree import TARGETS_MAX, AtShare, FromGr
 from lapwing.kernel.selections import CertifiedQuantiles
 from lapwing.kernel.stability import Shape, domain_of
 from lapwing.planning.grids import STEPS_MAX, filtered
-from lapwing.statements import Aggregate, AggregateKind, quantile_kind
+from lapwing.statements import QUANTILES, Aggregate, AggregateKind, quantile_kind
 
 EXTREME_CONFIDENCE = Fraction(95, 100)
 CANDIDATES_WANTED = 10**7
 """A computed real is put on the finest decimal grid with no more values than this; each ten times more cost some ranks of error."""
 UNSCALED = Fraction(1)
 DAY_MICROSECONDS = 86_400_000_000
-
-KINDS = frozenset({AggregateKind.QUANTILE_CONT, AggregateKind.QUANTILE_DISC, AggregateKind.MIN, AggregateKind.MAX})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ def wanted_quantiles(aggregates: Sequence[Aggregate], shape: Shape) -> tuple[Map
     """The sets that the aggregates need, by name, and which target of which set each aggregate is."""
     by_value: dict[Expression, list[Aggregate]] = {}
     for aggregate in aggregates:
-        if aggregate.kind in KINDS:
+        if aggregate.kind in QUANTILES:
             if aggregate.value is None:
                 raise Refused("wrong-arguments", "a quantile needs a value")
             by_value.setdefault(filtered(aggregate.value, aggregate.where, shape), []).append(aggregate)

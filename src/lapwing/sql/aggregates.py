@@ -9,17 +9,20 @@ from sqlglot import exp
 from lapwing.errors import Span
 from lapwing.kernel.domains import BooleanDomain, Kind, is_numeric
 from lapwing.kernel.expressions import Column, Expression, Function, Literal
+from lapwing.sql import moments, quantiles
 from lapwing.sql.reader import Reader, Session
 from lapwing.sql.scalars import Scalars, Typed, column_name
 from lapwing.statements import Aggregate, AggregateKind
 
-KNOWN: tuple[type[exp.Expr], ...] = (exp.Count, exp.CountIf, exp.Sum, exp.Avg)
 _NAMES: dict[type[exp.Expr], frozenset[str]] = {
     exp.Count: frozenset({"COUNT"}),
     exp.CountIf: frozenset({"COUNT_IF", "COUNTIF"}),
     exp.Sum: frozenset({"SUM"}),
     exp.Avg: frozenset({"AVG"}),
+    **moments.NAMES,
+    **quantiles.NAMES,
 }
+KNOWN: tuple[type[exp.Expr], ...] = tuple(_NAMES)
 
 
 @dataclass(slots=True)
@@ -49,11 +52,15 @@ class Aggregates:
         return self._bind(node, None, node)
 
     def _bind(self, node: exp.Expr, where: Typed | None, whole: exp.Expr) -> int:
+        if type(node) is exp.WithinGroup:
+            with self.session.reading(node) as reader:
+                aggregate, kind = quantiles.within_group(self, reader, where)
+            return self._add(aggregate, kind, whole)
         token = self.session.source.name_token(node)
         if type(node) not in KNOWN or (token is not None and token.text.upper() not in _NAMES[type(node)]):
             name = self.session.source.called_name(node).upper()
             message = f"the aggregate {name} is not supported yet" if name else "this aggregate is not supported yet"
-            raise self.session.refuse("aggregate-unsupported", message, node=node, hint="COUNT, COUNT_IF, SUM and AVG are")
+            raise self.session.refuse("aggregate-unsupported", message, node=node, hint="the reference of SQL lists those that are")
         with self.session.reading(node) as reader:
             aggregate, kind = self._aggregate(reader, where)
         return self._add(aggregate, kind, whole)
@@ -70,6 +77,10 @@ class Aggregates:
 
     def _aggregate(self, reader: Reader, where: Typed | None) -> tuple[Aggregate, Kind]:
         node = reader.node
+        if type(node) in moments.NAMES:
+            return moments.moment(self, reader, where)
+        if type(node) in quantiles.NAMES:
+            return quantiles.quantile(self, reader, where)
         argument = reader.node_of("this")
         match node:
             case exp.Count():
@@ -77,10 +88,10 @@ class Aggregates:
                 return self._count(argument, where), Kind.INTEGER
             case exp.CountIf():
                 condition = self.scalars.condition(argument, "what COUNT_IF counts")
-                return Aggregate(AggregateKind.COUNT, None, self._both(node, where, condition).expression), Kind.INTEGER
+                return Aggregate(AggregateKind.COUNT, None, self.both(node, where, condition).expression), Kind.INTEGER
             case _:
                 kind = AggregateKind.SUM if isinstance(node, exp.Sum) else AggregateKind.AVG
-                value, where = self._value(argument, where)
+                value, where = self.value(argument, where)
                 self._require_number(value, kind)
                 whole = kind is AggregateKind.SUM and value.kind is Kind.INTEGER
                 return Aggregate(kind, value.expression, _of(where)), Kind.INTEGER if whole else Kind.REAL
@@ -96,8 +107,8 @@ class Aggregates:
         if unit is not None and unit in self.scalars.scope.units:
             return Aggregate(AggregateKind.COUNT, None, _of(where))  # the unit is never NULL
         if unit is not None:
-            return Aggregate(AggregateKind.COUNT, None, self._both(argument, where, self._present(argument, unit)).expression)
-        value, where = self._value(argument, where)
+            return Aggregate(AggregateKind.COUNT, None, self.both(argument, where, self._present(argument, unit)).expression)
+        value, where = self.value(argument, where)
         if value.is_null:
             raise self.session.refuse("null-constant", "NULL is never counted", node=argument)
         constant = isinstance(value.expression, Literal)
@@ -112,8 +123,8 @@ class Aggregates:
             if unit in scope.units:
                 return Aggregate(AggregateKind.COUNT_UNITS, None, _of(where))
             present = self._present(values[0], unit)
-            return Aggregate(AggregateKind.COUNT_UNITS, None, self._both(node, where, present).expression)
-        value, where = self._value(values[0], where)
+            return Aggregate(AggregateKind.COUNT_UNITS, None, self.both(node, where, present).expression)
+        value, where = self.value(values[0], where)
         if isinstance(value.expression, Column) and value.expression.name in self.scalars.scope.units:
             return Aggregate(AggregateKind.COUNT_UNITS, None, _of(where))
         if value.kind is Kind.REAL:
@@ -146,11 +157,11 @@ class Aggregates:
         typed = Typed(Column(unit), scope.columns[unit], node)
         return self.scalars.call(node, Function.NOT, self.scalars.call(node, Function.IS_NULL, typed))
 
-    def _value(self, node: exp.Expr, where: Typed | None) -> tuple[Typed, Typed | None]:
+    def value(self, node: exp.Expr, where: Typed | None) -> tuple[Typed, Typed | None]:
         """The argument of an aggregate. CASE WHEN p THEN x END is x where p: aggregates leave NULLs out, so both are the same."""
         if type(node) is exp.Case and (parts := self._single_branch(node)) is not None:
             condition, value = parts
-            return value, self._both(node, where, condition)
+            return value, self.both(node, where, condition)
         return self.scalars.bind(node), where
 
     def _single_branch(self, node: exp.Expr) -> tuple[Typed, Typed] | None:
@@ -167,7 +178,8 @@ class Aggregates:
                 condition = self.scalars.condition(branch.node_of("this"), "a condition of CASE")
                 return condition, self.scalars.bind(branch.node_of("true"))
 
-    def _both(self, node: exp.Expr, where: Typed | None, condition: Typed) -> Typed:
+    def both(self, node: exp.Expr, where: Typed | None, condition: Typed) -> Typed:
+        """Both conditions."""
         return condition if where is None else self.scalars.call(node, Function.AND, where, condition)
 
     def _require_number(self, value: Typed, kind: AggregateKind) -> None:

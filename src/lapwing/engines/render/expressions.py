@@ -15,7 +15,7 @@ from typing import assert_never
 from lapwing.engines.render.dialect import Dialect, quoted
 from lapwing.errors import Refused
 from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, KeyDomain, Kind, RealDomain, grid_integer, is_numeric
-from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal
+from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal, is_null
 from lapwing.kernel.functions import EXP_LIMIT, smallest_divisor
 from lapwing.kernel.stability import domain_of
 
@@ -82,6 +82,8 @@ def _as(expression: Expression, domain: Domain, scope: Scope) -> str:
     """SQL in the physical form of a wider ``domain``."""
     if isinstance(domain, RealDomain) and domain.steps is None:
         return as_double(expression, scope)
+    if isinstance(domain, RealDomain) and is_null(expression):
+        return f"CAST(NULL AS {scope.dialect.integer})"  # a real on a grid is stored as an integer, and so is its NULL
     return render_expression(expression, scope)
 
 

@@ -104,7 +104,7 @@ def evaluator(expression: Expression, columns: Mapping[str, Domain]) -> Evaluato
             return Evaluator(kind, None, lambda _: value)
         case Case(branches, otherwise):
             conditions = [evaluator(condition, columns).value for condition, _ in branches]
-            form, values = _common([*(value for _, value in branches), otherwise], columns)
+            form, values = _common([*(value for _, value in branches), otherwise], columns, typed_null=True)
             return Evaluator(*form, _case(conditions, values))
         case Call(function, arguments):
             return _call(function, arguments, expression, columns)
@@ -171,10 +171,19 @@ def _case(conditions: list[Callable[[Row], Any]], values: list[Callable[[Row], A
     return value
 
 
-def _common(arguments: list[Expression], columns: Mapping[str, Domain]) -> tuple[tuple[Kind, int | None], list[Callable[[Row], Any]]]:
-    """One type for all arguments: integers stay integers, equal grids stay grids, any other mixture of numbers becomes doubles."""
+def _common(
+    arguments: list[Expression], columns: Mapping[str, Domain], *, typed_null: bool = False
+) -> tuple[tuple[Kind, int | None], list[Callable[[Row], Any]]]:
+    """One type for all arguments: integers stay integers, equal grids stay grids, any other mixture of numbers becomes doubles.
+
+    ``typed_null``: the constant NULL has the grid of the others, where it has their type.
+    """
     found = [evaluator(argument, columns) for argument in arguments]
-    kinds, grids = {item.kind for item in found}, {item.steps for item in found}
+    valued = [item for item, argument in zip(found, arguments, strict=True) if argument != Literal(None, item.kind)]
+    kinds = {item.kind for item in found}
+    grids = {item.steps for item in (valued if typed_null and valued else found)}
+    if len(kinds) == 1 and len(grids) == 1 and typed_null and valued:
+        return (valued[0].kind, valued[0].steps), [item.value for item in found]
     if len(kinds) == 1 and len(grids) == 1:
         return (found[0].kind, found[0].steps), [item.value for item in found]
     return (Kind.REAL, None), [item.as_double() for item in found]
