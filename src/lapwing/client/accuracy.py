@@ -22,7 +22,7 @@ from lapwing.kernel.accounting import LOSS_UNITS, Account
 from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.laws import half_width
-from lapwing.kernel.release import UNITS_COLUMN, NoisyColumn, NoisyTable, Released
+from lapwing.kernel.release import UNITS_COLUMN, ChosenQuantiles, NoisyColumn, NoisyTable, Released
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
 from lapwing.planning.plan import Planned
 from lapwing.sql.words import ErrorAsked, ShareAsked
@@ -271,7 +271,8 @@ def _zeros(query: CertifiedQuery, *, whole: bool) -> NoisyTable:
     groups = groups if whole else groups[:1]
     zeros = (0,) * len(groups)
     columns = tuple(NoisyColumn(v.vector.name, zeros, v.vector.law, v.step, v.rounding) for v in query.vectors)
-    return NoisyTable(tuple(name for name, _ in query.query.keys), groups, columns, None, query.shape.rows_max)
+    chosen = tuple(ChosenQuantiles(q.quantiles.name, (zeros,) * len(q.quantiles.targets), q.step) for q in query.quantiles)
+    return NoisyTable(tuple(name for name, _ in query.query.keys), groups, columns, None, query.shape.rows_max, chosen)
 
 
 Place = tuple[int, str]

@@ -19,6 +19,7 @@ from lapwing.client.answer import Answer, CostView
 from lapwing.client.assembly import assemble, check_post
 from lapwing.client.budget import BudgetView, budget_view
 from lapwing.client.explanation import Explanation, explanation, notes_of
+from lapwing.client.quantile_notes import quantile_notes
 from lapwing.client.quick import quick_catalogue
 from lapwing.client.shown import budget_answer, explained_answer
 from lapwing.client.terms import Number, Terms, exact_number, pilot_epsilons, terms_of
@@ -111,6 +112,7 @@ class DataSet:
     ) -> Answer:
         assembled = assemble(planned, released, asking.statement.post, confidence=confidence)
         found = notes_of(planned, released, assembled, unit=self.curator.declaration.dataset.unit)
+        found += quantile_notes(asking.statement, planned, confidence=confidence)
         paid = CostView.of(cost, self.curator.declaration.budget(), free=cost == Cost.zero())
         return Answer(assembled.table, assembled.intervals, float(confidence), paid, self.budget, (*notes, *found))
 

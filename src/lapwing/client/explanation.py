@@ -8,6 +8,7 @@ from typing import Any
 
 from lapwing.client.answer import CostView
 from lapwing.client.assembly import Assembled
+from lapwing.client.quantile_notes import quantile_errors
 from lapwing.curator import Curator
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.kernel.certify import CertifiedQuery
@@ -90,6 +91,8 @@ def _explained(
         kind = type(vector.vector.law).__name__.removeprefix("Discrete").lower()
         label = names.get(vector.vector.name, vector.vector.name)
         lines.append(("noise", f"{label}: {kind}, ±{width:,.4g} at {float(confidence):.0%}"))
+    for name, how, ranks in quantile_errors(statement, number, part, query, confidence=confidence):
+        lines.append(("selection", f"{name}: {how}, within ±{ranks:,} ranks at {float(confidence):.0%}"))
     if part.choice.truncation > 0:
         lines.append(("predicted", f"about {part.choice.truncation:,.3g} rows per group lost to the bound, beside the noise"))
     return lines, {

@@ -9,6 +9,7 @@ from sqlglot import exp
 from lapwing.errors import Refused
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Expression
+from lapwing.sql import algebra
 from lapwing.sql.aggregates import Aggregates
 from lapwing.sql.items import SelectItem, nth
 from lapwing.sql.joins import columns_of
@@ -16,7 +17,7 @@ from lapwing.sql.post import Outputs, Value
 from lapwing.sql.reader import Reader
 from lapwing.sql.rollup import grouping_bits
 from lapwing.sql.scalars import Scalars, Typed, column, column_name, unsupported
-from lapwing.statements import KeyOutput, LinearOutput, Noisy
+from lapwing.statements import QUANTILES, KeyOutput, LinearOutput, Noisy
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,9 @@ class GroupedLeaves:
             return self._grouping(outputs, node)
         if isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup):
             number = self.aggregates.bind(node)
-            return Value(f"q{self.query}.a{number}", self.aggregates.kinds[number], LinearOutput(Noisy(self.query, number)), node)
+            selected = self.aggregates.found[number].kind in QUANTILES
+            form = algebra.COMPUTED if selected else LinearOutput(Noisy(self.query, number))
+            return Value(f"q{self.query}.a{number}", self.aggregates.kinds[number], form, node)
         key = self._key(node)
         if key is not None:
             return Value(f"q{self.query}.k{key}", self.keys[key][1], KeyOutput(key), node)
