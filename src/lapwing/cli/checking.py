@@ -10,7 +10,7 @@ import typer
 
 from lapwing.cli import terminal
 from lapwing.cli.exits import ExitStatus
-from lapwing.cli.schemas import UnreadableSource, read_columns, source_files
+from lapwing.cli.schemas import Held, UnreadableSource, read_columns, source_files
 
 if TYPE_CHECKING:
     from lapwing.catalog import Declaration, PublicDecl, TableDecl
@@ -23,6 +23,8 @@ def checked(path: Path) -> ExitStatus:
     declaration = load(path / "lapwing.toml" if path.is_dir() else path)
     for warning in declaration.warnings:
         terminal.write_note(f"warning: {warning}")
+    for note in source_warnings(declaration):
+        terminal.write_note(f"warning: {note}")
     problems = list(_source_problems(declaration))
     for problem in problems:
         terminal.write_error(f"problem: {problem}")
@@ -49,6 +51,41 @@ def _source_problems(declaration: Declaration) -> Iterator[str]:
                 for column in table.columns
                 if column.source_name not in names
             )
+
+
+def source_warnings(declaration: Declaration) -> Iterator[str]:
+    """Keys on the way to a unit that the source stores as text and the catalogue as numbers: rows whose text is no number are left out.
+
+    From the schema of the files alone: whether any row is lost is not looked at, and not said.
+    """
+    from lapwing.kernel.domains import KeyDomain, TextDomain
+
+    keys: dict[tuple[str, str], None] = {}
+    for table in declaration.tables:
+        here = table.name
+        for hop in table.unit.hops:
+            keys |= {(here, hop.column): None, (hop.target.table, hop.target.column): None}
+            here = hop.target.table
+        keys[here, table.unit.end.column] = None
+    for name, column in keys:
+        declared = declaration.table(name)
+        found = declared.column(column)
+        is_text = isinstance(found.domain, TextDomain) or (isinstance(found.domain, KeyDomain) and found.domain.text)
+        if not is_text and _stored_as_text(declaration, declared, found.source_name):
+            message = (
+                "the source stores text, the catalogue declares numbers: rows whose text is no whole number have no unit and are left out"
+            )
+            yield f'{name}.{column}: {message} (for keys of text, write {{ type = "key", of = "text" }})'
+
+
+def _stored_as_text(declaration: Declaration, table: TableDecl, column: str) -> bool:
+    for file in source_files(declaration.directory or Path(), table.source):
+        try:
+            if any(found.name == column and found.held is Held.TEXT for found in read_columns(file)):
+                return True
+        except UnreadableSource:
+            continue
+    return False
 
 
 def _summary(declaration: Declaration) -> str:

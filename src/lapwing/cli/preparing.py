@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from lapwing.cli import terminal
+from lapwing.cli.checking import source_warnings
 
 if TYPE_CHECKING:
     from lapwing.curator import Curator
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 def prepared(curator: Curator, *, override: str) -> None:
     """Prepare, and say what was made. Never a number of rows: that would be a released value."""
+    for note in source_warnings(curator.declaration):
+        terminal.write_note(f"warning: {note}")
     started = time.monotonic()
     tables = len(curator.declaration.tables) + len(curator.declaration.public_tables)
     with _progress(tables) as progress:

@@ -127,7 +127,19 @@ def row_bytes(columns: Mapping[str, Domain], alias: str, dialect: Dialect) -> st
                 parts.append(f"COALESCE(CAST({column} AS {dialect.text}), 'n')")
             case _:
                 assert_never(domain)
-    return " || ',' || ".join(parts) if parts else "''"
+    return _joined(parts) if parts else "''"
+
+
+_CHAIN_MAX = 64
+"""Most texts in one chain of ||: engines read a chain as nested as it is long, and limit nesting."""
+
+
+def _joined(parts: list[str]) -> str:
+    """The texts with commas between them. Joining is associative, so brackets change no byte of the result."""
+    if len(parts) <= _CHAIN_MAX:
+        return " || ',' || ".join(parts)
+    middle = len(parts) // 2
+    return f"({_joined(parts[:middle])}) || ',' || ({_joined(parts[middle:])})"
 
 
 def public_table(declared: PublicDecl, source: SourceTable, facts_columns: Mapping[str, Domain], dialect: Dialect) -> str:
