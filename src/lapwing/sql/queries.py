@@ -251,9 +251,6 @@ class Queries:
 
     # -- answers ----------------------------------------------------------------------------------------------------------------------
 
-    def _scalar(self, environment: Environment) -> _Scalar:
-        return _Scalar(self, environment)
-
     def _grouped(
         self,
         reader: Reader,
@@ -275,7 +272,8 @@ class Queries:
             keys = keys_of(scalars, tuple(item.node for item in items), items)
         aggregates = Aggregates(scalars)
         leaves = GroupedLeaves(number, scalars, aggregates, tuple((key.expression, key.kind) for key in keys), levels is not None)
-        outputs = Outputs(scalars, leaves, self._scalar(environment), window)
+        scalar = _Scalar(self, environment, [])
+        outputs = Outputs(scalars, leaves, scalar, window)
         values = [outputs.bind(item.node) for item in items]
         post = self._finish(reader, outputs, items, values)
         if not aggregates.found and not keys:
@@ -294,7 +292,7 @@ class Queries:
         return Answered(
             PostProcess(
                 post.outputs,
-                source=f"q{number}",
+                source=scalar.beside(f"q{number}"),
                 rows_of=number,
                 where=post.having,
                 distinct=distinct is not None and (bool(aggregates.found) or levels is not None),
@@ -333,7 +331,8 @@ class Queries:
         empty = Scalars(self.session, Scope(source=None, items=[], columns={}), self.handlers)  # type: ignore[arg-type]
         scope = NoisyScope(self.session)
         leaves = NoisyLeaves(scope)
-        outputs = Outputs(empty, leaves, self._scalar(environment), window)
+        scalar = _Scalar(self, environment, None if called else [])
+        outputs = Outputs(empty, leaves, scalar, window)
         source = ""
         for number, item in enumerate(called):
             assert isinstance(item.item, NoisyItem)
@@ -372,7 +371,7 @@ class Queries:
             raise self.session.refuse("from-missing", "a statement must say FROM which table", node=reader.node)
         made = PostProcess(
             post.outputs,
-            source=source,
+            source=scalar.beside(source),
             rows_of=None,
             where=kept,
             group_by=tuple(keys),
@@ -412,10 +411,22 @@ class Queries:
 
 @dataclass(frozen=True, slots=True)
 class _Scalar:
-    """Binds a subquery that stands for one value of an answer."""
+    """Binds a subquery that stands for one value of an answer.
+
+    Where each row is a row of one table, or there is no table, the values are columns of one more row in FROM: TRY, which guards against
+    overflow, cannot stand around a subquery. Elsewhere (``found`` is None) they stand where they are written.
+    """
 
     queries: Queries
     environment: Environment
+    found: list[str] | None
+
+    def beside(self, source: str) -> str:
+        """What stands in FROM, with the row of values."""
+        if not self.found:
+            return source
+        row = f"(SELECT {', '.join(f'({sql}) AS s{i}' for i, sql in enumerate(self.found))}) AS v"
+        return f"{source}, {row}" if source else row
 
     def __call__(self, node: exp.Expr) -> Value:
         session = self.queries.session
@@ -436,7 +447,10 @@ class _Scalar:
         if not single:
             message = "a subquery that stands for a value must have one row"
             raise session.refuse("sql-unsupported", message, node=node, hint="leave GROUP BY and HAVING out of it")
-        return Value(f"({post.sql(numbered=False)})", value.kind, value.form, node)
+        if self.found is None:
+            return Value(f"({post.sql(numbered=False)})", value.kind, value.form, node)
+        self.found.append(post.sql(numbered=False))
+        return Value(f"v.s{len(self.found) - 1}", value.kind, value.form, node)
 
 
 def _aggregates(node: exp.Expr) -> bool:

@@ -78,4 +78,4 @@ def _same_but_query(first: Answered, other: Answered) -> bool:
     a, b = first.post, other.post
     plain = all(p.where is None and not p.order_by and p.limit is None and not p.offset and not p.distinct for p in (a, b))
     swapped = [o.sql.replace(f"q{b.rows_of}.", f"q{a.rows_of}.") for o in b.outputs]
-    return plain and [o.sql for o in a.outputs] == swapped
+    return plain and a.source == f"q{a.rows_of}" and b.source == f"q{b.rows_of}" and [o.sql for o in a.outputs] == swapped
