@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lapwing.catalog.settings import Settings
+from lapwing.errors import Refused
 from lapwing.kernel.facts import Facts
 from lapwing.sql.refusals import render_refusal
 from lapwing.statements import Statement
 
-__all__ = ["bind", "render_refusal"]
+__all__ = ["DIALECTS", "bind", "render_refusal"]
+
+DIALECTS = ("duckdb", "postgres")
+"""Spellings in which a statement may be written. What it means does not depend on it."""
 
 
 def bind(
@@ -30,8 +34,11 @@ def bind(
 
     ``unit_columns`` names the column that holds the unit, for each protected table that has one: counting its distinct values counts units.
     ``references`` are declared keys on the way to the unit, each from (table, column) to the (table, column) it refers to.
+    ``dialect`` is one of ``DIALECTS``: how the text is spelt, never what it means.
     The outcome depends on the text, the facts and the settings only; no data is read.
     """
+    if dialect not in DIALECTS:
+        raise Refused("dialect-unknown", f"there is no such dialect; there are: {', '.join(DIALECTS)}")
     # sqlglot takes a third of a second to import, and only binding needs it.
     from lapwing.sql.statement import bind_statement
 

@@ -46,6 +46,8 @@ class Meaning:
     differs: str = ""
     checked: tuple[str | tuple[str, str], ...] = ()
     samples: tuple[str, ...] = ()
+    dialect: str = "duckdb"
+    """The dialect of ``checked``, where the other has no such word."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,11 +222,11 @@ SIGNS: tuple[Meaning, ...] = (
         differs="7 / 2 is 3.5, as in DuckDB; PostgreSQL: 3 (write DIV)",
     ),
     _said(
-        "// DIV",
+        "//",
         "a, b",
         NUMBERS,
         "integer",
-        "integer quotient, rounded towards 0: a // b in DuckDB's dialect, DIV(a, b) in PostgreSQL's",
+        "integer quotient, rounded towards 0; in DuckDB's dialect",
         "(minutes - 240) // 7",
         total="NULL for b = 0",
     ),

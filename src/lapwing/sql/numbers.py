@@ -55,6 +55,10 @@ def _truncate(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
     return composer.case([(below, composer.call(Function.CEILING, value))], composer.call(Function.FLOOR, value))
 
 
+def _divide_whole(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
+    return composer.call(Function.INTEGER_DIVIDE, composer.bind(nodes[0]), composer.bind(nodes[1]))
+
+
 def _power(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
     value, exponent = composer.call(Function.TO_REAL, composer.bind(nodes[0])), composer.constant_number(nodes[1])
     if exponent.denominator == 1 and abs(exponent) <= EXPONENT_MAX:
@@ -125,9 +129,19 @@ def _entry(
     differs: str = "",
     checked: tuple[str | tuple[str, str], ...],
     samples: tuple[str, ...],
+    dialect: str = "duckdb",
 ) -> Entry:
     meaning = Meaning(
-        tuple(names.split()), arguments, _NUMBERS, gives, means, total=total, differs=differs, checked=checked, samples=samples
+        tuple(names.split()),
+        arguments,
+        _NUMBERS,
+        gives,
+        means,
+        total=total,
+        differs=differs,
+        checked=checked,
+        samples=samples,
+        dialect=dialect,
     )
     return Entry(meaning, *counts, bind)
 
@@ -249,6 +263,19 @@ NAMED: tuple[Entry, ...] = (
         differs="engines give a real number",
         checked=("TRUNC(cost - 2500)", "TRUNC(-minutes / 7)", "TRUNC(minutes)"),
         samples=("TRUNC({number})",),
+    ),
+    _entry(
+        "DIV",
+        "a, b",
+        (2, 2),
+        _divide_whole,
+        "integer quotient, rounded towards 0",
+        gives="integer",
+        total="NULL for b = 0",
+        differs="in PostgreSQL's dialect only; DuckDB writes a // b",
+        checked=(("DIV(minutes, 7)", "minutes // 7"), ("DIV(240 - minutes, 7)", "(240 - minutes) // 7")),
+        samples=(),
+        dialect="postgres",
     ),
     _entry(
         "WIDTH_BUCKET",

@@ -204,7 +204,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Sub: _arithmetic(Function.SUBTRACT),
     exp.Mul: _arithmetic(Function.MULTIPLY),
     exp.Div: _arithmetic(Function.DIVIDE),
-    exp.IntDiv: _arithmetic(Function.INTEGER_DIVIDE, "DIV", "//"),
+    exp.IntDiv: _arithmetic(Function.INTEGER_DIVIDE),
     exp.Mod: _arithmetic(Function.MODULO, "MOD", "%"),
     exp.Neg: Handler(_negate),
 }

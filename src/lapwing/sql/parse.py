@@ -90,10 +90,19 @@ def _parser(grammar: Dialect) -> Parser:
 
 
 def _forget_dialect(tree: exp.Expr) -> None:
-    """Take off what the parser notes about its dialect: whether a quotient of integers is an integer. Here it never is."""
-    for node in tree.find_all(exp.Div):
-        node.set("typed", None)
-        node.set("safe", None)
+    """Take off what the parser does for one dialect only, so that a statement has one tree whatever its spelling.
+
+    It notes whether a quotient of integers is an integer (here it never is), and writes IS NOT NULL with a mark in place of a NOT.
+    """
+    for node in list(tree.find_all(exp.Div, exp.Is)):
+        if isinstance(node, exp.Div):
+            node.set("typed", None)
+            node.set("safe", None)
+        elif node.args.get("negate") is True:
+            node.set("negate", None)
+            negated = exp.Not()
+            node.replace(negated)
+            negated.set("this", node)
 
 
 def _place(source: Source, error: ParseError) -> Span:
