@@ -18,6 +18,9 @@ import pyarrow.parquet as pq
 PEOPLE = 60
 ROWS_PER_UNIT = 3
 """Most rows that any unit has in any table."""
+MOST_ROWS = {"people": 1, "visits": ROWS_PER_UNIT, "drugs": ROWS_PER_UNIT}
+UNIT_COLUMNS = {"people": "person_id", "visits": "person_id"}
+REFERENCES = {("drugs", "visit_id"): ("visits", "visit_id")}
 REGIONS = ("northam", "Northfield", "eastmere", "west-1", "o'hara")
 CODES = ("A09", "B34", "J10", "J11", "Z00")
 BARE_UNIT = "_unit"
@@ -50,7 +53,7 @@ weight = {{ type = "real", min = 0, max = 8, steps = 4 }}
 [tables.visits]
 source = "visits.parquet"
 unit = "person_id"
-rows_per_unit_max = 6
+rows_per_unit_max = 3
 rows_max = 500
 [tables.visits.columns]
 person_id = {{ type = "key", null = false }}
@@ -67,7 +70,7 @@ urgent = {{ type = "boolean" }}
 [tables.drugs]
 source = "drugs.parquet"
 unit = "visit_id -> visits.visit_id"
-rows_per_unit_max = 8
+rows_per_unit_max = 3
 rows_max = 500
 [tables.drugs.columns]
 visit_id = {{ type = "key", null = false }}

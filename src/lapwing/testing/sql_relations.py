@@ -291,7 +291,9 @@ class RelationalQueries:
         column, table = self._rng.choice(choices)
         known = self._facts.public_table(table)
         where = f" WHERE {self._queries.condition(known.columns, 1)}" if self._rng.random() < 0.7 else ""
-        return f"{left.name}.{column} {self._rng.choice(('', 'NOT '))}IN (SELECT {known.key} FROM {table}{where})"
+        # NULL is not in an empty list, says SQL; whether a list is empty is not looked at.
+        differs = self._comparable and (left.columns[column].nullable or known.columns[known.key].nullable)
+        return f"{left.name}.{column} {'' if differs else self._rng.choice(('', 'NOT '))}IN (SELECT {known.key} FROM {table}{where})"
 
     # -- answers ----------------------------------------------------------------------------------------------------------------------
 
