@@ -93,17 +93,19 @@ def moments_of(aggregate: Aggregate, shape: Shape, vector: Callable[[Measure], s
         return grid, _centred(grid, value, where, shape, vector, squares=kind in squares)
 
     (y_grid, of_y), (x_grid, of_x) = side(y, _SQUARES_OF_Y), side(x, _SQUARES_OF_X)
-    product = _product((y, y_grid), (x, x_grid), present(conditions), shape, vector)
+    # In one order, whichever was written first: the products are measured once.
+    first, second = sorted(((y, y_grid), (x, x_grid)), key=lambda item: repr(item[0]))
+    product = _product(first, second, present(conditions), shape, vector)
     return Moments(kind, count, of_y, of_x, product)
 
 
 def _centred(
     grid: GridSum, value: Expression, where: Expression | None, shape: Shape, vector: Callable[[Measure], str], *, squares: bool
 ) -> Centred:
-    square = _product((value, grid), (value, grid), where, shape, vector) if squares else None
     domain = domain_of(value, shape.columns)
-    rounded = isinstance(domain, RealDomain) and domain.steps is None
-    return Centred(Moment(vector(grid), rounded=rounded), _centre(grid), grid.lower, grid.upper, square)
+    mean = Moment(vector(grid), rounded=isinstance(domain, RealDomain) and domain.steps is None)
+    square = _product((value, grid), (value, grid), where, shape, vector) if squares else None
+    return Centred(mean, _centre(grid), grid.lower, grid.upper, square)
 
 
 def _centre(grid: GridSum) -> Fraction:
