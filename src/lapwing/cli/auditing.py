@@ -1,7 +1,7 @@
 """``lapwing audit``: lower bounds on what is revealed, beside what is claimed.
 
-The only module of the product that imports ``lapwing.testing``, and only when the command runs: an audit answers no statement of the data
-set, opens neither its rows nor its ledger, and everything it asks it asks of invented data (docs/decisions/0010).
+With ``cli.conformance`` the only module of the product that imports ``lapwing.testing``, and only when the command runs: an audit answers
+no statement of the data set, opens neither its rows nor its ledger, and everything it asks it asks of invented data (docs/decisions/0010).
 """
 
 from __future__ import annotations

@@ -1,0 +1,61 @@
+"""``lapwing conformance``: the project's own list of statements, run and scored.
+
+With ``cli.auditing`` the only module of the product that imports ``lapwing.testing``, and only when the command runs: everything is asked
+of made-up people in a temporary directory (docs/decisions/0010).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lapwing.cli import terminal
+from lapwing.cli.exits import ExitStatus
+from lapwing.cli.terminal import ALARM
+from lapwing.cli.views import Report, as_json
+
+if TYPE_CHECKING:
+    from lapwing.testing.conformance import Outcome, Score
+
+HEADERS = ("", "statement", "outcome", "")
+RIGHT = (False, False, False, False)
+
+
+def conformed(form: Report) -> ExitStatus:
+    """Run the list and print the score; the status says whether everything went as it should."""
+    from lapwing.testing.conformance import Score, listed_statements, run_list
+
+    total = len(listed_statements())
+    outcomes: list[Outcome] = []
+    shown = terminal.console(stderr=True)
+    with tempfile.TemporaryDirectory(prefix="lapwing-conformance-") as directory, shown.status("writing made-up data") as status:
+        for outcome in run_list(Path(directory)):
+            outcomes.append(outcome)
+            status.update(f"{len(outcomes)} of {total}")
+    score = Score(tuple(outcomes))
+    write_score(score, form)
+    return ExitStatus.INTERNAL if score.failed or len(outcomes) != total else ExitStatus.OK
+
+
+def write_score(score: Score, form: Report) -> None:
+    """Print a score: JSON is the figures and the names of what failed, a table has a line for each statement."""
+    if form is Report.JSON:
+        terminal.write(as_json(score.to_dict()))
+        return
+    rows = [_row(outcome) for outcome in score.outcomes]
+    if terminal.is_terminal():
+        table = terminal.table(HEADERS, right=RIGHT, accents=(True, False, False, False))
+        for row, outcome in zip(rows, score.outcomes, strict=True):
+            table.add_row(*row, style=None if outcome.passed else ALARM)
+        terminal.console().print(table)
+    else:
+        terminal.write(terminal.plain_table(HEADERS, rows, right=RIGHT))
+    values = score.to_dict()
+    failed = ", ".join(values["failed"]) or "none"
+    terminal.write(f"\n{values['answered']} answered, {values['refused']} refused as they should be; failed: {failed}")
+
+
+def _row(outcome: Outcome) -> list[str]:
+    done = "answered" if outcome.listed.answered else "refused"
+    return [outcome.listed.name, outcome.listed.title, done if outcome.passed else "FAILED", outcome.detail]
