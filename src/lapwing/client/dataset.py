@@ -71,18 +71,21 @@ class DataSet:
         confidence: Number | None = None,
         analyst: str = "local",
         request_id: str | None = None,
+        dialect: str = "duckdb",
     ) -> Answer:
         """Answer a statement. ``epsilon`` is for the whole statement; asking the same again on the same version is free.
 
+        ``dialect`` is how the statement is spelt, ``duckdb`` or ``postgres``; what it means does not depend on it.
+
         ``EXPLAIN PRIVACY ..``, ``SHOW PRIVACY BUDGET`` and ``.. WITH PRIVACY (..)`` are read here too, and must agree with the arguments.
         """
-        words = read_words(sql, settings=self.curator.settings)
+        words = read_words(sql, settings=self.curator.settings, dialect=dialect)
         if isinstance(words, ShowBudget):
             return budget_answer(self.budget, confidence=self.curator.declaration.defaults.confidence)
         if words.explain:
-            found = self.explain(sql, epsilon=epsilon, confidence=confidence)
+            found = self.explain(sql, epsilon=epsilon, confidence=confidence, dialect=dialect)
             return explained_answer(found, self.budget, confidence=self._terms(words, epsilon, confidence).confidence)
-        asking, terms = self._asking(words.statement), self._terms(words, epsilon, confidence)
+        asking, terms = self._asking(words.statement, dialect), self._terms(words, epsilon, confidence)
         if isinstance(terms.wanted, Fraction):
             planned = asking.plan_at(terms.wanted)
             if planned.measured is None:
@@ -116,12 +119,12 @@ class DataSet:
         paid = CostView.of(cost, self.curator.declaration.budget(), free=cost == Cost.zero())
         return Answer(assembled.table, assembled.intervals, float(confidence), paid, self.budget, (*notes, *found))
 
-    def explain(self, sql: str, *, epsilon: Number | None = None, confidence: Number | None = None) -> Explanation:
+    def explain(self, sql: str, *, epsilon: Number | None = None, confidence: Number | None = None, dialect: str = "duckdb") -> Explanation:
         """What asking would cost, how it would be bounded and how accurate it would be. Free; touches no data.
 
         With or without ``EXPLAIN PRIVACY`` before the statement.
         """
-        words = read_words(sql, settings=self.curator.settings)
+        words = read_words(sql, settings=self.curator.settings, dialect=dialect)
         if isinstance(words, ShowBudget):
             hint = "ask for it as it is"
             raise Refused(
@@ -130,7 +133,7 @@ class DataSet:
                 hint=hint,
                 span=span_of(sql, 0, len(sql)),
             )
-        asking, terms = self._asking(words.statement), self._terms(words, epsilon, confidence)
+        asking, terms = self._asking(words.statement, dialect), self._terms(words, epsilon, confidence)
         if isinstance(terms.wanted, Fraction):
             planned = asking.plan_at(terms.wanted)
             check_post(planned, asking.statement.post)
@@ -171,12 +174,12 @@ class DataSet:
         check_post(planned, asking.statement.post)
         return asking.statement, planned
 
-    def _asking(self, text: str) -> Asking:
+    def _asking(self, text: str, dialect: str = "duckdb") -> Asking:
         """A statement bound once, to be planned at any loss. Its plans depend on public facts and statistics bought before only."""
         curator = self.curator
         declaration, facts, settings = curator.declaration, curator.facts, curator.settings
         units, references = unit_columns(declaration), references_of(declaration)
-        statement = bind(text, facts, settings=settings, unit_columns=units, references=references)
+        statement = bind(text, facts, settings=settings, unit_columns=units, references=references, dialect=dialect)
         budget, contributions = curator.balance().budget, curator.contributions()
         delta = budget.delta_keys / DELTA_STATEMENTS if budget.account is Account.APPROXIMATE else Fraction(0)
 

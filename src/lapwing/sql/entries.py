@@ -22,7 +22,8 @@ from lapwing.sql.scalars import Scalars, Typed
 Bind: TypeAlias = Callable[["Composer", tuple[exp.Expr, ...]], Typed]
 """Binds a call: its arguments are nodes, to be read with the composer."""
 
-NULL_IF_ANY = "NULL where an argument is NULL"
+NULL_IF_ANY = "NULL in, NULL out"
+"""What most functions do: NULL where an argument is NULL."""
 
 
 @dataclass(frozen=True, slots=True)

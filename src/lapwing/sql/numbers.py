@@ -43,7 +43,7 @@ def _tan(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
     return composer.call(Function.DIVIDE, composer.call(Function.SIN, angle), composer.call(Function.COS, angle))
 
 
-def _pi(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
+def _pi(composer: Composer, _nodes: tuple[exp.Expr, ...]) -> Typed:
     return composer.real(PI)
 
 

@@ -8,22 +8,23 @@ from pathlib import Path
 import pytest
 
 from lapwing.errors import Refused
-from lapwing.sql.dates import PARTS, TRUNCATIONS
+from lapwing.sql.dates import COMPUTED_PARTS, PARTS, TRUNCATIONS
 from lapwing.sql.handlers import BY_NAME, HANDLERS
 from tests.unit.sql.clinic import bound
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "sql.md").read_text(encoding="utf-8")
+REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"
+PAGE = "".join((REFERENCE / name).read_text(encoding="utf-8") for name in ("sql.md", "functions.md"))
 CODE = " ".join(re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL)))
 
 
 def test_every_name_of_a_function_is_documented() -> None:
-    names = {name for handler in HANDLERS.values() for name in handler.names} | {name.upper() for name in BY_NAME}
+    names = {name for handler in HANDLERS.values() for name in handler.names} | set(BY_NAME)
     assert len(names) > 50
     assert sorted(name for name in names if name != "%" and not re.search(rf"\b{name}\b", CODE)) == []
 
 
 def test_every_part_of_a_date_is_documented() -> None:
-    assert [part for part in (*PARTS, *TRUNCATIONS, "isodow") if not re.search(rf"\b{part}\b", CODE)] == []
+    assert [part for part in (*PARTS, *TRUNCATIONS, *COMPUTED_PARTS) if not re.search(rf"\b{part}\b", CODE)] == []
 
 
 @pytest.mark.parametrize("function", sorted(set(re.findall(r"\b[A-Z][A-Z_]{2,}(?=\()", CODE)) - {"IN", "FILTER", "USING"}))

@@ -1,0 +1,81 @@
+"""The page of functions is made from the entries themselves; here it is made again and compared.
+
+Set LAPWING_WRITE_GOLDEN=1 to write it anew.
+"""
+
+from __future__ import annotations
+
+import os
+
+from lapwing.sql.dates import COMPUTED_PARTS, PARTS, TRUNCATIONS
+from lapwing.sql.entries import Meaning
+from lapwing.sql.listing import GROUPS, LISTED, SIGNS
+from tests.docs.pages import ROOT
+
+PAGE = ROOT / "docs" / "reference" / "functions.md"
+HEAD = """# Functions
+
+<!-- made from src/lapwing/sql by tests/docs/test_functions_page.py: change it there -->
+
+Every function that may stand in an expression over rows: {count} functions under {names} names, and the signs and words of
+the grammar. The list is closed; anything else is refused with `function-unsupported`. Each is **total**: on any row it gives
+a value or NULL and never an error, because an error would tell that some row is there. Each has an **interval** that follows
+from the declared bounds (proof: [domains of expressions](../proofs/intervals.md)); an expression whose interval could leave
+the exact range of an engine is refused before anything is charged.
+
+Nothing of a call reaches the engine as it was written. A function is bound as a composition of a few dozen primitives of the
+kernel, and those are what an engine is asked to compute. A new one is [added in one place](../how-to/add-a-function.md).
+
+In the tables, x and y are numbers or anything that fits, a, b and n integers, d a date or timestamp, t a timestamp, s text,
+p a condition; what is in quotes is a constant. "Differs" says where a bare DuckDB or PostgreSQL does something else. Every
+row of every table is checked against bare DuckDB on hundreds of rows by the tests.
+"""
+DATES = """Parts of dates: {parts}. Sunday is 0 in `dow` and 7 in `isodow`; `week` and `isoyear` are those of ISO 8601; hours and less
+are parts of timestamps only. Truncation to: {truncations}.
+
+An interval is one constant whole number of one unit: `INTERVAL '30 days'`, `INTERVAL 3 MONTH`. Months keep the day, or take
+the last day of the month where it has no such day.
+"""
+TEXT = """Text is computed by Lapwing itself over the *declared* values of a column, and reaches the engine as a list of values or
+cases. On text without declared values only comparisons, `LIKE 'start%'` and `STARTS_WITH` are possible. There are no regular
+expressions, and text of two columns cannot be put together.
+"""
+
+
+def _call(meaning: Meaning) -> str:
+    if meaning in SIGNS:
+        return f"`{meaning.names[0] if len(meaning.names) == 1 else ' '.join(meaning.names)}`"
+    first = f"`{meaning.names[0]}({meaning.arguments})`"
+    return ", ".join([first, *(f"`{name}`" for name in meaning.names[1:])])
+
+
+def _row(meaning: Meaning) -> str:
+    cells = (_call(meaning), meaning.means, meaning.gives, meaning.null, meaning.total, meaning.differs)
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def page() -> str:
+    """The page as the entries have it."""
+    names = sum(len(meaning.names) for meaning in LISTED)
+    parts = [HEAD.format(count=len(LISTED), names=names)]
+    for group in GROUPS:
+        rows = [_row(meaning) for meaning in (*SIGNS, *LISTED) if meaning.group == group]
+        parts.append(f"## {group.capitalize()}\n")
+        parts.append("| call | meaning | gives | NULL | total because | differs |\n|---|---|---|---|---|---|\n" + "\n".join(rows) + "\n")
+        if group == "dates":
+            listed = ", ".join(f"`{part}`" for part in sorted([*PARTS, *COMPUTED_PARTS]))
+            parts.append(DATES.format(parts=listed, truncations=", ".join(f"`{part}`" for part in TRUNCATIONS)))
+        if group == "text":
+            parts.append(TEXT)
+    return "\n".join(parts)
+
+
+def test_the_page_is_up_to_date() -> None:
+    if os.environ.get("LAPWING_WRITE_GOLDEN"):
+        PAGE.write_text(page(), encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+def test_every_entry_is_in_a_chapter() -> None:
+    assert {meaning.group for meaning in (*LISTED, *SIGNS)} == set(GROUPS)
+    assert all(_row(meaning) in page() for meaning in (*LISTED, *SIGNS))
