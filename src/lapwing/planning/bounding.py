@@ -132,6 +132,12 @@ def _cells(situation: Situation) -> float:
     return cells / SKEW if cells > 1 else 1.0
 
 
+def lost_share(situation: Situation, choice: Choice) -> float:
+    """Predicted share of the rows that a choice leaves out."""
+    rows = situation.kept * situation.contributions.rows()
+    return min(choice.truncation * _cells(situation) / rows, 1.0) if rows > 0 else 0.0
+
+
 def _ranked(situation: Situation, limit: float) -> Choice:
     missing = situation.kept * situation.contributions.excess(limit) / _cells(situation)
     return Choice("ranked", limit, missing, situation.unit_noise * (_units_norm(situation, limit) if situation.units_only else limit))

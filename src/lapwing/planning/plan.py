@@ -41,7 +41,7 @@ from lapwing.kernel.ir import (
 )
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, law_for
 from lapwing.kernel.stability import Shape, domain_of, shape_of
-from lapwing.planning.bounding import Choice, Situation, best_ranked, choose, groups_for
+from lapwing.planning.bounding import Choice, Situation, best_ranked, choose, groups_for, lost_share
 from lapwing.planning.contributions import Contributions, assumed
 from lapwing.planning.groups import Evaluate, known_groups
 from lapwing.planning.measures import Averaged, Measured, Recipe, measured
@@ -82,6 +82,10 @@ class Part:
     recipes: tuple[Recipe, ...]
     choice: Choice
     kept: float
+    lost: float = 0.0
+    """Share of the rows that the bound is predicted to leave out."""
+    rows: float | None = None
+    """Rows predicted in all groups together before bounding; None where nothing was bought or declared that says it."""
 
     @property
     def known(self) -> bool:
@@ -142,7 +146,19 @@ def plan_statement(
             parts.append(Part(draft.query, None, draft.found, (), choice, situation.kept))
             continue
         choice, query = _fitting(draft, situation, choice, Price(price.loss, delta), share, limits, facts)
-        parts.append(Part(draft.query, len(measured_queries), draft.found, draft.wanted.recipes, choice, situation.kept))
+        lost = 0.0 if situation.units_only else lost_share(situation, choice)
+        parts.append(
+            Part(
+                draft.query,
+                len(measured_queries),
+                draft.found,
+                draft.wanted.recipes,
+                choice,
+                situation.kept,
+                lost,
+                draft.rows(situation, contributions),
+            )
+        )
         measured_queries.append(query)
     certified = certify(Plan(tuple(measured_queries)), facts) if measured_queries else None
     return Planned(certified, tuple(parts), facts)
@@ -203,6 +219,13 @@ class _Draft:
     def vectors(self) -> int:
         """How many vectors and sets of quantiles share the loss; discovering groups takes one more."""
         return len(self.wanted.measures) + len(self.wanted.quantiles) + (1 if self.found is None else 0)
+
+    def rows(self, situation: Situation, contributions: Mapping[str, Contributions]) -> float | None:
+        """Rows that are predicted, as far as bought statistics say."""
+        if any(table not in contributions for table in _tables(self.query.source)):
+            return None
+        found = situation.contributions
+        return situation.kept * (found.units() if self.shape.rows_per_unit == 1 else found.rows())
 
     def situation(self, facts: Facts, share: Fraction, contributions: Mapping[str, Contributions], units: int | None) -> Situation:
         """What the choice of bounds depends on."""

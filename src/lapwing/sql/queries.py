@@ -287,6 +287,7 @@ class Queries:
             aggregates=tuple(aggregates.found),
             levels=levels,
         )
+        self.spans.append((f"q{number}", self.session.source.span(reader.node)))
         self.spans += [(f"q{number}.k{i}", self.session.source.span(key.node)) for i, key in enumerate(keys)]
         self.spans += [(f"q{number}.a{i}", span) for i, span in enumerate(aggregates.spans)]
         return Answered(

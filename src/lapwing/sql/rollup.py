@@ -14,11 +14,11 @@ from lapwing.kernel.expressions import Expression
 from lapwing.sql import algebra
 from lapwing.sql.post import Value
 from lapwing.sql.reader import Reader, Session
-from lapwing.statements import Aggregate, AggregateKind
+from lapwing.statements import QUANTILES, Aggregate, AggregateKind
 
 _LEVELS = (exp.Rollup, exp.Cube, exp.GroupingSets)
-ADDITIVE = frozenset({AggregateKind.COUNT, AggregateKind.SUM, AggregateKind.AVG})
-"""Aggregates whose value over several groups follows from sums that groups add up to."""
+_NOT_ADDITIVE = frozenset({AggregateKind.COUNT_UNITS, AggregateKind.COUNT_DISTINCT}) | QUANTILES
+"""Aggregates that do not follow from sums over groups. All others do: their counts, sums and moments add up."""
 
 _Set = tuple[exp.Expr, ...]
 
@@ -98,7 +98,7 @@ def _composite(session: Session, node: exp.Expr) -> _Set:
 def require_additive(aggregates: list[Aggregate], spans: list[Span]) -> None:
     """Refuse what cannot be added up from group to group."""
     for aggregate, span in zip(aggregates, spans, strict=True):
-        if aggregate.kind not in ADDITIVE:
+        if aggregate.kind in _NOT_ADDITIVE:
             message = "the sub-totals of ROLLUP are added up from the groups, and this cannot be: what is in two groups would count twice"
             hint = "ask one statement for each level"
             if aggregate.kind in (AggregateKind.COUNT_UNITS, AggregateKind.COUNT_DISTINCT):

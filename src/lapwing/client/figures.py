@@ -1,0 +1,34 @@
+"""Numbers as they are read aloud: four figures, with separators, and no exponents where digits will do."""
+
+from __future__ import annotations
+
+import math
+
+DIGITS = 4
+_PLAIN_MAX = 1e15
+
+
+def figure(value: float, *, digits: int = DIGITS) -> str:
+    """16412.7 as 16,410; 0.04321 as 0.04321; 12 as 12."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    if abs(value) >= _PLAIN_MAX:
+        return f"{value:.3g}"
+    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, decimals)
+    if decimals <= 0:
+        return f"{rounded:,.0f}"
+    return f"{rounded:,.{min(decimals, 9)}f}".rstrip("0").rstrip(".")
+
+
+def share_text(share: float) -> str:
+    """A share of a whole as percent: two decimals, and never 0.00% for something."""
+    if 0 < share < 0.0001:
+        return "less than 0.01%"
+    return f"{share:.2%}"
+
+
+def shortened(text: str, length: int) -> str:
+    """One line of at most ``length`` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
