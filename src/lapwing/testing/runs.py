@@ -18,6 +18,7 @@ from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account
 from lapwing.testing.oracle import Breach, Measured, compare, measure
 from lapwing.testing.plan_shapes import Shape, shapes
+from lapwing.testing.quantile_shapes import quantile_shapes
 from lapwing.testing.worlds import World, declare, neighbours_of, random_world
 
 RANKING_KEY = b"oracle" * 5 + b"!!"
@@ -53,7 +54,7 @@ def run_oracle(
     """Compare every shape on every neighbour of ``worlds`` random worlds."""
     outcome = Outcome()
     rng = random.Random(seed)
-    chosen = only if only is not None else shapes(account)
+    chosen = only if only is not None else {**shapes(account), **quantile_shapes(account)}
     delta = "0" if account is Account.PURE else '"2^-30"'
     with tempfile.TemporaryDirectory() as scratch:
         for number in range(worlds):

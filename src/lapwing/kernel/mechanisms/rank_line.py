@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import TypeAlias
@@ -99,8 +99,8 @@ class Part:
     line: RankLine
     start: Cut
     end: Cut
-    low: Fraction
-    high: Fraction
+    low: Fraction = field(repr=False)
+    high: Fraction = field(repr=False)
 
     @staticmethod
     def between(line: RankLine, start: Cut, end: Cut) -> Part:

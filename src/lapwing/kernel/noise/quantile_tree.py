@@ -54,9 +54,9 @@ def _descend(mechanism: QuantileTree, node: Node | None, part: Part, before: int
         case Leaf(numbers):
             for number in numbers:
                 target = mechanism.targets[number]
-                chosen[number] = _value(part, _level(target, part, before, after), mechanism.scale * reach(target))
+                chosen[number] = _value(part, asked_level(target, part, before, after), mechanism.scale * reach(target))
         case Branch(number, share, left, right):
-            level, scale = _level(AtShare(share), part, before, after), mechanism.scale * max(share, 1 - share)
+            level, scale = asked_level(AtShare(share), part, before, after), mechanism.scale * max(share, 1 - share)
             if left is None and right is None:
                 chosen[number] = _value(part, level, scale)
                 return
@@ -74,7 +74,7 @@ def _value(part: Part, level: Fraction, scale: Fraction) -> int:
     return values.value(draw_nearest(values, level, scale))
 
 
-def _level(target: Target, part: Part, before: int, after: int) -> Fraction:
+def asked_level(target: Target, part: Part, before: int, after: int) -> Fraction:
     """The mass, from the start of the line, that the target asks for in this part."""
     first, inner = part.low + before, part.high - part.low - before - after
     match target:

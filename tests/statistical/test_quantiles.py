@@ -1,0 +1,114 @@
+"""What is drawn for quantiles is the exact law, the coins are what they say, and errors in ranks keep to their bound.
+
+Each test raises a false alarm with probability at most 1e-6.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+from scipy import stats
+
+from lapwing.kernel.accounting import Account
+from lapwing.kernel.mechanisms import rank_line
+from lapwing.kernel.mechanisms.quantile_tree import AtShare, FromGreatest, FromLeast, QuantileTree, Target, tree_scale
+from lapwing.kernel.mechanisms.rank_line import Candidates, Cut, CutCandidates, Part, ValueCandidates
+from lapwing.kernel.neighbours import Neighbours
+from lapwing.kernel.noise.bernoulli import coin_exp, coin_two_over_e
+from lapwing.kernel.noise.quantile_tree import draw_nearest, draw_quantiles
+from tests.unit.kernel.mechanisms.quantile_laws import choices, line_of, log_law
+
+FALSE_ALARM = 1e-6
+RUNS = 6_000
+ROWS = (2, 2, 2, 5, 9, 9, 11)
+
+
+def chi_squared(found: Counter[int], chances: list[float], runs: int) -> float:
+    """The p-value; cells that are expected less than 5 times are put together."""
+    observed, expected, rest = [], [], [0.0, 0.0]
+    for index, chance in enumerate(chances):
+        if chance * runs >= 5:
+            observed.append(float(found[index]))
+            expected.append(chance * runs)
+        else:
+            rest = [rest[0] + found[index], rest[1] + chance * runs]
+    if rest[1] > 0:
+        observed.append(rest[0])
+        expected.append(rest[1])
+    statistic = sum((a - b) ** 2 / b for a, b in zip(observed, expected, strict=True))
+    return float(stats.chi2.sf(statistic, len(observed) - 1))
+
+
+@pytest.mark.parametrize(
+    ("coin", "chance"),
+    [
+        (lambda: coin_exp(Fraction(0)), 1.0),
+        (lambda: coin_exp(Fraction(1, 3)), math.exp(-1 / 3)),
+        (lambda: coin_exp(Fraction(1)), math.exp(-1)),
+        (lambda: coin_exp(Fraction(9, 4)), math.exp(-9 / 4)),
+        (coin_two_over_e, 2 / math.e),
+    ],
+    ids=["0", "1/3", "1", "9/4", "2/e"],
+)
+def test_a_coin_has_its_chance(coin: Callable[[], bool], chance: float) -> None:
+    heads = sum(coin() for _ in range(RUNS))
+    assert stats.binomtest(heads, RUNS, chance).pvalue > FALSE_ALARM / 10
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(40)], ids=str)
+@pytest.mark.parametrize("kind", [ValueCandidates, CutCandidates])
+def test_a_candidate_is_drawn_from_the_exact_law(
+    monkeypatch: pytest.MonkeyPatch, kind: Callable[[Part], Candidates], scale: Fraction
+) -> None:
+    monkeypatch.setattr(rank_line, "SHARES", 3)
+    line = line_of(ROWS, lower=0, upper=12)
+    for part in (Part.whole(line), Part.between(line, Cut(2, 1), Cut(9, 2))):
+        candidates, level = kind(part), Fraction(17, 5)
+        found = Counter(draw_nearest(candidates, level, scale) for _ in range(RUNS))
+        assert chi_squared(found, [math.exp(chance) for chance in choices(candidates, level, scale)], RUNS) > FALSE_ALARM / 10
+
+
+def test_a_whole_tree_is_drawn_from_the_exact_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rank_line, "SHARES", 2)
+    targets: tuple[Target, ...] = (FromLeast(2), AtShare(Fraction(1, 2)), AtShare(Fraction(3, 4)))
+    mechanism = QuantileTree(0, 5, targets, 1, Neighbours.UNBOUNDED, Fraction(1))
+    rows, charged = (1, 1, 3, 4, 4, 5), Fraction(6)
+    law: dict[tuple[int, ...], float] = {}
+    for outcome, chance in log_law(mechanism, rows).items():
+        values = {number: item.value if isinstance(item, Cut) else item for number, item in outcome}
+        key = tuple(values[number] for number in range(3))
+        law[key] = law.get(key, 0.0) + math.exp(chance)
+    listed = sorted(law)
+    line = line_of(rows, lower=0, upper=5)
+    drawn = (draw_quantiles(mechanism, line, account=Account.PURE, charged=charged) for _ in range(RUNS))
+    found = Counter(listed.index(values) for values in drawn)
+    assert chi_squared(found, [law[values] for values in listed], RUNS) > FALSE_ALARM / 10
+
+
+@pytest.mark.parametrize("ties", [1, 500], ids=["few ties", "many ties"])
+def test_ranks_are_as_close_as_promised(ties: int) -> None:
+    rows = sorted(math.floor(math.exp(index / 400)) // ties for index in range(5_000))
+    targets: tuple[Target, ...] = (
+        FromLeast(40),
+        AtShare(Fraction(1, 4)),
+        AtShare(Fraction(1, 2)),
+        AtShare(Fraction(9, 10)),
+        FromGreatest(40),
+    )
+    scale = tree_scale(Account.PURE, loss=Fraction(2), targets=targets, rows_per_unit=1, neighbours=Neighbours.UNBOUNDED, alone=False)
+    mechanism = QuantileTree(0, 400_000, targets, 1, Neighbours.UNBOUNDED, scale)
+    sure = Fraction(9, 10)
+    bounds = [mechanism.rank_error(number, confidence=sure, rows_max=5_000) for number in range(len(targets))]
+    asked = [39, 4_999 / 4, 4_999 / 2, 4_999 * 0.9, 4_960]
+    line, runs, missed = line_of(rows, lower=0, upper=400_000), 100, [0] * len(targets)
+    for _ in range(runs):
+        for number, value in enumerate(draw_quantiles(mechanism, line, account=Account.PURE, charged=Fraction(2))):
+            low, high = bisect_left(rows, value), bisect_right(rows, value) - 1
+            missed[number] += max(low - asked[number], asked[number] - high, 0) > bounds[number]
+    assert all(stats.binom.sf(many - 1, runs, 1 - float(sure)) > FALSE_ALARM / 10 for many in missed)
+    assert all(bound < 2_000 for bound in bounds)  # and the promise says something
