@@ -9,28 +9,18 @@ from typing import assert_never
 
 import pyarrow as pa
 
+from lapwing.client.estimates import Estimate, estimates_of
 from lapwing.client.levels import Level, levels_of, table_of
-from lapwing.client.moment_estimates import moment_estimates
 from lapwing.engines.scratch import post_process, typed_array
 from lapwing.kernel.domains import Kind, kind_of
 from lapwing.kernel.expressions import Value
-from lapwing.kernel.intervals import Interval, ratio_interval, widened
-from lapwing.kernel.noise_sums import half_width_of_sum
+from lapwing.kernel.intervals import Interval, ratio_interval
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.kernel.stability import domain_of
-from lapwing.planning.measures import Averaged, Counted, Recipe, Summed, is_whole
-from lapwing.planning.moments import Moments
+from lapwing.planning.measures import Counted, Recipe, Summed, is_whole
 from lapwing.planning.plan import Part, Planned
 from lapwing.planning.quantiles import Chosen
 from lapwing.statements import ComputedOutput, Derivation, KeyOutput, LinearOutput, Noisy, PostProcess, RatioOutput
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """One aggregate of one group: a value (None where there is none) and its interval."""
-
-    value: float | int | None
-    interval: Interval | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +60,11 @@ def _part(part: Part, planned: Planned, released: Released | None, confidence: F
         return NoisyPart(part.recipes, (), (), empty_or_declared(part, planned, part.groups or ()))
     levels = levels_of(noisy.groups, part.query.levels, keys=len(part.query.keys))
     tables = [(table_of(level, noisy), level.terms) for level in levels]
-    estimates = [[one for table, terms in tables for one in _estimates(recipe, table, confidence, terms)] for recipe in part.recipes]
+    query = planned.certified.queries[part.number or 0]
+    estimates = [
+        [one for table, terms in tables for one in estimates_of(recipe, table, query, confidence=confidence, terms=terms)]
+        for recipe in part.recipes
+    ]
     values = [[estimate.value for estimate in column] for column in estimates]
     rows = [(table, place, terms) for table, terms in tables for place in range(len(table.groups))]
     return NoisyPart(part.recipes, rows, estimates, _noisy_table(part, planned, levels, values))
@@ -103,61 +97,6 @@ def _noisy_table(part: Part, planned: Planned, levels: Sequence[Level], values: 
         arrays.append(typed_array(column, kind))
         names.append(f"a{i}")
     return pa.table(arrays, names=names) if names else pa.table({"_": pa.array([0] * len(groups), pa.int64())})
-
-
-def _estimates(recipe: Recipe, noisy: NoisyTable, confidence: Fraction, terms: int) -> list[Estimate]:
-    match recipe:
-        case Counted(vector):
-            return _plain(noisy.column(vector), noisy, confidence, terms, whole=True)
-        case Summed(vector, whole):
-            return _plain(noisy.column(vector), noisy, confidence, terms, whole=whole)
-        case Averaged():
-            return _averages(recipe, noisy, confidence, terms)
-        case Chosen(name, target):
-            chosen = noisy.chosen(name)
-            return [Estimate(recipe.value(value, chosen.step), None) for value in chosen.values[target]]
-        case Moments():
-            return [Estimate(*found) for found in moment_estimates(recipe, noisy, confidence=float(confidence), terms=terms)]
-        case _:
-            assert_never(recipe)
-
-
-def _plain(column: NoisyColumn, noisy: NoisyTable, confidence: Fraction, terms: int, *, whole: bool) -> list[Estimate]:
-    width = half_width_of_sum(column.law, terms=terms, confidence=confidence)
-    found = []
-    for value in column.values:
-        exact = value * column.step
-        shown = round(exact) if whole else float(exact)
-        found.append(Estimate(shown, widened(value, width, step=column.step, rounding=column.rounding, rows_upper=noisy.rows_max)))
-    return found
-
-
-def _averages(recipe: Averaged, noisy: NoisyTable, confidence: Fraction, terms: int) -> list[Estimate]:
-    total, count = noisy.column(recipe.total), noisy.column(recipe.count)
-    lo = float(recipe.lower * recipe.steps - recipe.offset)
-    hi = float(recipe.upper * recipe.steps - recipe.offset)
-    # Clipping puts both vectors on the same finer grid, so sum / count is the mean in steps whatever that grid is.
-    assert total.step * recipe.steps == count.step
-    found = []
-    for s, n in zip(total.values, count.values, strict=True):
-        if round(n * count.step) < 1:  # as a count it would be shown as 0: there is nothing to average
-            found.append(Estimate(None, None))
-            continue
-        value, interval = ratio_interval(
-            total=float(s),
-            count=float(n),
-            sum_law=total.law,
-            count_law=count.law,
-            confidence=float(confidence),
-            lo=lo,
-            hi=hi,
-            terms=terms,
-        )
-        half_step = 0.5 if total.rounding else 0.0
-        ends = max(interval.lo - half_step, lo), min(interval.hi + half_step, hi)
-        shifted = [(end + recipe.offset) / recipe.steps for end in (value, *ends)]
-        found.append(Estimate(shifted[0], Interval(shifted[1], shifted[2])))
-    return found
 
 
 def _derived(

@@ -6,7 +6,7 @@ Proof of coverage: docs/proofs/error-bars.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
@@ -103,3 +103,14 @@ def widened(value: int, half_width: int, *, step: Fraction, rounding: Fraction, 
     """Interval of a noisy integer in real units: noise half-width plus what rounding could have moved."""
     centre, width = value * step, half_width * step + rounding * max(rows_upper, 0)
     return Interval(float(centre - width), float(centre + width))
+
+
+def all_widened(values: Sequence[int], half_width: int, *, step: Fraction, rounding: Fraction, rows_upper: Sequence[int]) -> list[Interval]:
+    """:func:`widened` for a column, each cell with its own number of rows; in whole parts of one denominator, which is far quicker."""
+    parts = math.lcm(step.denominator, rounding.denominator)
+    one, per_row = int(step * parts), int(rounding * parts)
+    found = []
+    for value, rows in zip(values, rows_upper, strict=True):
+        centre, width = value * one, half_width * one + per_row * max(rows, 0)
+        found.append(Interval((centre - width) / parts, (centre + width) / parts))
+    return found
