@@ -211,7 +211,8 @@ def test_words_around_a_statement_do_not_change_it(name: str, dialect: str) -> N
     assert found.explain and found.clause is not None and isinstance(found.clause.asked, ErrorAsked)
 
 
-WORDS = [
+TERMS = ["epsilon", "rho", "error", "confidence", "=", ",", "'5%'", "0.95"]
+WORDS = ["EXPLAIN", "PRIVACY", "SHOW", "BUDGET", "WITH", "(", ")", ";", "AS", *TERMS]
     "EXPLAIN",
     "PRIVACY",
     "SHOW",
