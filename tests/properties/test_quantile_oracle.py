@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lapwing.engines.render import queries
-from lapwing.kernel import certify
+from lapwing.kernel import certify, selections
 from lapwing.kernel.accounting import Account
 from lapwing.testing.quantile_shapes import quantile_shapes
 from lapwing.testing.runs import run_oracle
@@ -34,7 +34,7 @@ def _counted_twice(*arguments: Any) -> Any:
     return replace(found, sql=found.sql.replace("COUNT(*)", "2 * COUNT(*)"))
 
 
-_CERTIFY = certify.certify_quantiles
+_CERTIFY = selections.certify_quantiles
 _RENDER = queries._quantiles
 
 

@@ -86,8 +86,8 @@ def test_a_whole_tree_is_drawn_from_the_exact_law(monkeypatch: pytest.MonkeyPatc
     listed = sorted(law)
     line = line_of(rows, lower=0, upper=5)
     drawn = (draw_quantiles(mechanism, line, account=Account.PURE, charged=charged) for _ in range(RUNS))
-    found = Counter(listed.index(values) for values in drawn)
-    assert chi_squared(found, [law[values] for values in listed], RUNS) > FALSE_ALARM / 10
+    found = Counter(listed.index(chosen) for chosen in drawn)
+    assert chi_squared(found, [law[key] for key in listed], RUNS) > FALSE_ALARM / 10
 
 
 @pytest.mark.parametrize("ties", [1, 500], ids=["few ties", "many ties"])
