@@ -25,6 +25,10 @@ _NAMES: dict[type[exp.Expr], frozenset[str]] = {
 KNOWN: tuple[type[exp.Expr], ...] = tuple(_NAMES)
 
 
+_LISTS = frozenset({"STRING_AGG", "GROUP_CONCAT", "LISTAGG", "ARRAY_AGG", "LIST", "HISTOGRAM", "ANY_VALUE", "FIRST", "LAST", "ARBITRARY"})
+"""Aggregates whose result holds values of rows."""
+
+
 @dataclass(slots=True)
 class Aggregates:
     """Collects the aggregates of one statement."""
@@ -59,8 +63,14 @@ class Aggregates:
         token = self.session.source.name_token(node)
         if type(node) not in KNOWN or (token is not None and token.text.upper() not in _NAMES[type(node)]):
             name = self.session.source.called_name(node).upper()
-            message = f"the aggregate {name} is not supported yet" if name else "this aggregate is not supported yet"
-            raise self.session.refuse("aggregate-unsupported", message, node=node, hint="the reference of SQL lists those that are")
+            message = f"the aggregate {name} is not among those that can be answered" if name else "this aggregate is not supported"
+            hint = "the reference of SQL lists those that are"
+            if name in _LISTS:
+                message, hint = (
+                    f"{name} would show the values of single rows",
+                    "GROUP BY the column with COUNT(*): values that many have are shown",
+                )
+            raise self.session.refuse("aggregate-unsupported", message, node=node, hint=hint)
         with self.session.reading(node) as reader:
             aggregate, kind = self._aggregate(reader, where)
         return self._add(aggregate, kind, whole)

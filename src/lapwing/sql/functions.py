@@ -118,7 +118,7 @@ def cast(scalars: Scalars, node: exp.Expr, value: Typed, wanted: exp.DType) -> T
     if value.kind is Kind.DATE and wanted in _TIMESTAMPS:
         return as_timestamp(scalars, node, value)
     if isinstance(value.domain, TextDomain) and wanted in INTEGER_BITS.keys() | REALS:
-        hint = "TRY_CAST of a column with declared values gives NULL where the text is no number"
+        hint = "write TRY_CAST: it gives NULL where the text is no number, and takes its bounds from the declared values"
         raise scalars.session.refuse("cast-unsafe", "a cast of text fails on text that is no number", node=node, hint=hint)
     raise scalars.session.refuse("cast-unsupported", f"a {value.kind.value} cannot be cast to this type", node=node)
 

@@ -230,8 +230,27 @@ class Links:
     def require(self, node: exp.Expr) -> None:
         """Refuse rows that are not held together by their unit."""
         if not self.by_unit:
-            hint = "add the equality of the unit's column, or of a declared key on the way to it"
+            found = self._suggestion()
+            hint = f"add {found}" if found else "add the equality of the unit's column, or of a declared key on the way to it"
             raise self.session.refuse("join-private", NOT_ALONG_UNIT, node=node, hint=hint)
+
+    def _suggestion(self) -> str:
+        """An equality that would hold the rows together, in the statement's own names; empty where there is none."""
+        lefts, rights = _called(self.left), _called(self.right)
+        for a, left in lefts:
+            for b, right in rights:
+                if left in self.left.units and right in self.right.units:
+                    return f"{a} = {b}"
+        for a, left in lefts:
+            for b, right in rights:
+                if self.known.along_key(self.left.origins.get(left), self.right.origins.get(right)):
+                    return f"{a} = {b}"
+        return ""
+
+
+def _called(scope: Scope) -> list[tuple[str, str]]:
+    """Columns as the statement can call them, with their names in the relation."""
+    return [(f"{item.name}.{name}" if item.name else name, column) for item in scope.items for name, column in item.columns.items()]
 
 
 def column_in(scope: Scope, name: str, table: str | None) -> str | None:

@@ -26,13 +26,13 @@ class Reason:
     hint: str = ""
 
 
-_WINDOWS = Reason("window-unsupported", "windows are not supported yet", "use GROUP BY, HAVING and ORDER BY")
+_WINDOWS = Reason("window-unsupported", "named windows and QUALIFY are not supported", "write the window inside OVER (...)")
 _SAMPLE = Reason("sample-unsupported", "sampling is not supported", "leave it out: the noise already covers every row")
 _PIVOT = Reason("sql-unsupported", "PIVOT is not supported", "use one aggregate with FILTER for each column")
-_LEVELS = Reason("groups-unsupported", "several levels of groups are not supported yet", "ask one statement for each level")
+_LEVELS = Reason("groups-unsupported", "this way of writing levels of groups is not supported", "GROUP BY ROLLUP (a, b)")
 _REASONS: dict[tuple[str, str], Reason] = {
-    ("Select", "distinct"): Reason("distinct-unsupported", "SELECT DISTINCT is not supported yet", "GROUP BY the columns, with COUNT(*)"),
-    ("Select", "with_"): Reason("with-unsupported", "WITH is not supported yet", "write the statement without it"),
+    ("Select", "distinct"): Reason("distinct-unsupported", "rows are not told apart inside a subquery", "leave DISTINCT out"),
+    ("Select", "with_"): Reason("with-unsupported", "WITH cannot stand here", "put it at the start of the statement"),
     ("Select", "windows"): _WINDOWS,
     ("Select", "qualify"): _WINDOWS,
     ("Select", "sample"): _SAMPLE,
@@ -45,7 +45,9 @@ _REASONS: dict[tuple[str, str], Reason] = {
     ("Group", "cube"): _LEVELS,
     ("Group", "grouping_sets"): _LEVELS,
     ("Group", "all"): Reason("groups-unsupported", "GROUP BY ALL is not supported", "list the columns"),
-    ("In", "query"): Reason("subquery-unsupported", "IN with a subquery is not supported yet", "list the values"),
+    ("In", "query"): Reason(
+        "subquery-unsupported", "IN with a subquery stands in WHERE, joined by AND", "list the values, or move it there"
+    ),
     ("In", "field"): Reason("sql-unsupported", "IN takes a list", "write the constants in brackets"),
     ("Join", "method"): Reason("join-unsupported", "this kind of join is not supported", "use JOIN ... ON or JOIN ... USING"),
     ("Column", "db"): Reason("sql-unsupported", "columns are named with at most a table in front"),

@@ -149,13 +149,16 @@ def unsupported(session: Session, node: exp.Expr) -> Refused:
             "window-unsupported", "window functions work on answers, never on rows", node=node, hint="use GROUP BY, then a window over it"
         )
     if isinstance(node, exp.WithinGroup):
-        return session.refuse("aggregate-unsupported", "ordered aggregates are not supported yet", node=node)
+        hint = "PERCENTILE_CONT and PERCENTILE_DISC are"
+        return session.refuse("aggregate-unsupported", "this ordered aggregate is not supported here", node=node, hint=hint)
     if isinstance(node, exp.AggFunc | exp.Filter):
         hint = "aggregates stand in SELECT, HAVING and ORDER BY, and not inside one another"
         return session.refuse("aggregate-misplaced", "an aggregate cannot stand here", node=node, hint=hint)
     if isinstance(node, exp.Subquery | exp.Query | exp.Exists):
         message = "a subquery cannot stand inside an expression over rows: an answer cannot decide which rows count"
-        hint = "ask the inner statement first and write its answer into this one; IN and EXISTS stand in WHERE, joined by AND"
+        hint = "two statements: ask the inner one first, and write its answer into this one as a constant"
+        if isinstance(node, exp.Exists):
+            hint = "EXISTS stands in WHERE by itself, or joined to other conditions by AND"
         return session.refuse("subquery-private", message, node=node, hint=hint)
     if isinstance(node, exp.Distinct):
         hint = "COUNT(DISTINCT ...) of the unit's column is supported"
@@ -165,18 +168,29 @@ def unsupported(session: Session, node: exp.Expr) -> Refused:
     if isinstance(node, exp.Placeholder | exp.Parameter):
         return session.refuse("parameter-unsupported", "parameters are not supported", node=node, hint="write the value into the statement")
     if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
-        hint = "ask one statement for each level"
-        return session.refuse("groups-unsupported", "several levels of groups are not supported yet", node=node, hint=hint)
+        hint = "they stand in GROUP BY, and not inside one another"
+        return session.refuse("groups-unsupported", "levels of groups cannot stand here", node=node, hint=hint)
     if isinstance(node, exp.Func):
         return unknown_function(session, node)
     return session.refuse("sql-unsupported", "this is not supported here", node=node)
+
+
+_INSTEAD = {
+    "regexp": "LIKE, ILIKE, STARTS_WITH, ENDS_WITH and CONTAINS compare text",
+    "random": "leave it out: nothing is answered from a sample, and the noise is Lapwing's own",
+    "rand": "leave it out: nothing is answered from a sample, and the noise is Lapwing's own",
+    "now": "write the date into the statement, as DATE '2025-06-30'",
+    "current_": "write the date into the statement, as DATE '2025-06-30'",
+    "today": "write the date into the statement, as DATE '2025-06-30'",
+}
+"""What can be written instead of a function, by how its name starts."""
 
 
 def unknown_function(session: Session, node: exp.Expr) -> Refused:
     """The refusal of a function that is not on the list."""
     name = session.source.called_name(node)
     spoken = f"the function {name.lower()}" if name else "this"
-    hint = "the reference of the SQL lists those there are"
+    hint = next((hint for start, hint in _INSTEAD.items() if name.lower().startswith(start)), "the reference of SQL lists those that are")
     return session.refuse("function-unsupported", f"{spoken} is not among the functions that can be answered", node=node, hint=hint)
 
 
@@ -211,7 +225,8 @@ def identifier(session: Session, node: exp.Expr) -> str:
     if type(node) is exp.Star:
         raise unsupported(session, node)
     if type(node) is not exp.Identifier:
-        raise session.refuse("sql-unsupported", "a name is needed here", node=node)
+        hint = "tables and columns are called by their names alone"
+        raise session.refuse("sql-unsupported", "a plain name is needed here", node=node, hint=hint)
     with session.reading(node) as reader:
         reader.flag("quoted")  # names are compared without regard to case, quoted or not
         token = session.source.name_token(node)

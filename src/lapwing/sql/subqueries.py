@@ -129,7 +129,8 @@ class Subqueries:
         links = Links(self.session, self.known, scalars.scope, Scope.over(bound, ""))
         left = self._column(scalars, value)
         if left is None or not _may_link(links, left, column):
-            hint = "compare the unit's column, or a declared key on the way to it"
+            unit = next((name for item in scalars.scope.items for name, c in item.columns.items() if c in scalars.scope.units), "")
+            hint = f"compare the unit: {unit} IN (SELECT {unit} FROM ...)" if unit else "compare a declared key on the way to the unit"
             raise self.session.refuse("subquery-private", _OTHER_UNITS, node=reader.node, hint=hint)
         links.equal(left, column, value)
         links.require(reader.node)

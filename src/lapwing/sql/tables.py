@@ -55,7 +55,9 @@ class Tables:
     def _table(self, reader: Reader, environment: Environment) -> Called:
         node = reader.node_of("this")
         if type(node) is not exp.Identifier:
-            raise self.session.refuse("table-unsupported", "only tables of the catalogue can stand in FROM", node=node)
+            tables = ", ".join((*self.known.facts.tables, *self.known.facts.public_tables))
+            hint = f"the tables are {tables}" if len(tables) < 100 else ""
+            raise self.session.refuse("table-unsupported", "only tables of the catalogue can stand in FROM", node=node, hint=hint)
         for name in ("db", "catalog"):
             part = reader.optional(name)
             if part is not None:

@@ -178,6 +178,20 @@ ACCEPTED: dict[str, str] = {
                     OR GREATEST(started, day) IS NOT DISTINCT FROM started""",
     "named-numbers": """SELECT FLOOR(LOG10(1 + minutes)) AS magnitude, SUM(POWER(minutes, 2)) AS a, AVG(COS(RADIANS(minutes))) AS b
                         FROM visits WHERE TRUNC(cost / 7) < 100 GROUP BY magnitude""",
+    # quantiles and extremes
+    "c05": "SELECT MEDIAN(cost), QUANTILE_CONT(cost, 0.9) FROM visits;",
+    "c06": "SELECT PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY minutes) FROM visits;",
+    "c12": "SELECT MIN(cost), MAX(cost) FROM visits;",
+    "c23": "SELECT region, MEDIAN(income) FROM patients GROUP BY region;",
+    "c46": """WITH spend AS (SELECT patient_id, SUM(cost) AS total FROM visits GROUP BY patient_id)
+              SELECT COUNT(*) FILTER (WHERE total > 2000), MEDIAN(total) FROM spend;""",
+    "quantile-days": "SELECT MIN(day), MAX(day), MEDIAN(day), QUANTILE_DISC(day, 0.3), MAX(started), QUANTILE_CONT(started, 0.1) FROM visits",
+    "quantile-words": """SELECT quantile(minutes, 0.1) AS a, QUANTILE_DISC(minutes, 0.85) AS b,
+                         PERCENTILE_DISC(0.75) WITHIN GROUP (ORDER BY cost) AS c, QUANTILE_CONT(minutes, 0) AS d FROM visits""",
+    "quantile-descending": """SELECT code, PERCENTILE_CONT(0.2) WITHIN GROUP (ORDER BY minutes DESC) FILTER (WHERE cost > 10) AS a
+                              FROM visits GROUP BY code""",
+    "quantile-computed": """SELECT MEDIAN(CASE WHEN minutes > 5 THEN cost * 2 END) AS a, MAX(minutes) - MIN(minutes) AS b,
+                            2 * MEDIAN(minutes) + 1 AS c FROM visits HAVING MAX(minutes) > 0 ORDER BY MEDIAN(cost)""",
     # numbers
     "precedence": """SELECT SUM(-minutes % 7) AS a, SUM(minutes - 3 - 2 * minutes % 5) AS b, SUM(-minutes::INTEGER) AS c,
                      COUNT_IF(NOT minutes = 5 OR cost > 3 AND NOT code = 'J10') AS d, COUNT_IF(minutes BETWEEN 1 AND 30 AND cost > 3) AS e,
