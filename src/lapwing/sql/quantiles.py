@@ -89,11 +89,13 @@ def _aggregate(
 
 def _share(aggregates: Aggregates, node: exp.Expr) -> Fraction:
     """The constant from 0 to 1 that says which quantile is meant."""
+    if type(node) is exp.Array:
+        hint = "write one call per quantile: all of one column cost hardly more than one"
+        raise aggregates.session.refuse("quantile-invalid", "a list of quantiles has no one value", node=node, hint=hint)
     typed = aggregates.scalars.bind(node)
     found = typed.expression.value if isinstance(typed.expression, Literal) else None
     if isinstance(found, bool) or not isinstance(found, int | Fraction) or not 0 <= found <= 1:
-        hint = "one number such as 0.9; write one call per quantile: all of one column cost no more than a few"
-        raise aggregates.session.refuse("quantile-invalid", "a quantile is a constant from 0 to 1", node=node, hint=hint)
+        raise aggregates.session.refuse("quantile-invalid", "a quantile is a constant from 0 to 1", node=node, hint="0.9")
     share = Fraction(found)
     if share.denominator > 10**6:
         raise aggregates.session.refuse("quantile-invalid", "a quantile has at most 6 decimals", node=node)

@@ -83,7 +83,8 @@ def _aggregate(aggregate: Aggregate) -> str:
     value = "" if aggregate.value is None else f" of {expression(aggregate.value)}"
     second = "" if aggregate.second is None else f" and {expression(aggregate.second)}"
     where = "" if aggregate.where is None else f" where {expression(aggregate.where)}"
-    return f"{aggregate.kind.value}{value}{second}{where}"
+    share = "" if aggregate.share is None else f" at {aggregate.share}"
+    return f"{aggregate.kind.value}{value}{second}{share}{where}"
 
 
 def _derivation(derivation: Derivation) -> str:

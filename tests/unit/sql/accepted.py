@@ -185,7 +185,9 @@ ACCEPTED: dict[str, str] = {
     "c23": "SELECT region, MEDIAN(income) FROM patients GROUP BY region;",
     "c46": """WITH spend AS (SELECT patient_id, SUM(cost) AS total FROM visits GROUP BY patient_id)
               SELECT COUNT(*) FILTER (WHERE total > 2000), MEDIAN(total) FROM spend;""",
-    "quantile-days": "SELECT MIN(day), MAX(day), MEDIAN(day), QUANTILE_DISC(day, 0.3), MAX(started), QUANTILE_CONT(started, 0.1) FROM visits",
+    "quantile-days": """SELECT MIN(day), MAX(day), MEDIAN(day), QUANTILE_DISC(day, 0.3), MAX(started), QUANTILE_CONT(started, 0.1)
+                        FROM visits""",
+    "quantile-approximate": "SELECT APPROX_QUANTILE(minutes, 0.5) FROM visits WHERE minutes = 7 OR cost = 20",
     "quantile-words": """SELECT quantile(minutes, 0.1) AS a, QUANTILE_DISC(minutes, 0.85) AS b,
                          PERCENTILE_DISC(0.75) WITHIN GROUP (ORDER BY cost) AS c, QUANTILE_CONT(minutes, 0) AS d FROM visits""",
     "quantile-descending": """SELECT code, PERCENTILE_CONT(0.2) WITHIN GROUP (ORDER BY minutes DESC) FILTER (WHERE cost > 10) AS a

@@ -7,6 +7,7 @@ import math
 import random
 import statistics
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, assert_never
 
 import duckdb
@@ -30,7 +31,7 @@ from lapwing.kernel.ir import (
     UnitJoin,
 )
 from lapwing.kernel.stability import shape_of
-from lapwing.statements import Aggregate, AggregateKind, PrivateQuery, Statement
+from lapwing.statements import QUANTILES, Aggregate, AggregateKind, PrivateQuery, Statement, quantile_kind
 from lapwing.testing.bare import define
 from lapwing.testing.reference import evaluator
 from lapwing.testing.reference.evaluation import Evaluator
@@ -219,10 +220,29 @@ def aggregate_value(aggregate: Aggregate, listed: list[Row], source: Relation) -
         return len(set(values))
     if not values:
         return None
+    if aggregate.kind in QUANTILES:
+        return _quantile(aggregate, values, found)
     if aggregate.kind in _SPREADS:
         return _spread(aggregate.kind, [value / (found.steps or 1) for value in values])
     total = sum(values) if found.kind is Kind.INTEGER else math.fsum(values) / (found.steps or 1)
     return total / len(values) if aggregate.kind is AggregateKind.AVG else total
+
+
+def _quantile(aggregate: Aggregate, values: list[Any], found: Evaluator) -> Any:
+    """Interpolated, or the least row that at least the share of rows reach; dates as days, moments as microseconds."""
+    share = {AggregateKind.MIN: Fraction(0), AggregateKind.MAX: Fraction(1)}.get(aggregate.kind, aggregate.share)
+    assert share is not None
+    ordered = sorted(values)
+    if aggregate.kind is not AggregateKind.QUANTILE_CONT:
+        chosen = ordered[max(math.ceil(share * len(ordered)) - 1, 0)]
+        return chosen / found.steps if found.steps else chosen
+    place = share * (len(ordered) - 1)
+    low = math.floor(place)
+    low_value, high_value = (Fraction(ordered[index]) for index in (low, min(low + 1, len(ordered) - 1)))
+    between = low_value + (place - low) * (high_value - low_value)
+    if found.kind in (Kind.DATE, Kind.TIMESTAMP):
+        return math.floor(between * (86_400_000_000 if found.kind is Kind.DATE else 1))
+    return float(between / (found.steps or 1))
 
 
 _SPREADS = {
@@ -294,8 +314,12 @@ def _noisy(private: PrivateQuery, tables: dict[str, list[Row]]) -> pa.Table:
         names.append(f"g{i}")
     for i, aggregate in enumerate(private.aggregates):
         computed = [aggregate_value(aggregate, rows, private.source) for _, _, rows in shown]
-        whole = all(isinstance(value, int) for value in computed)
-        arrays.append(pa.array(computed, pa.int64() if whole else pa.float64()))
+        if aggregate.kind in QUANTILES and aggregate.value is not None:
+            value_kind = evaluator(aggregate.value, shape_of(private.source, FACTS).columns).kind
+            arrays.append(typed_array(computed, quantile_kind(aggregate.kind, value_kind)))
+        else:
+            whole = all(isinstance(value, int) for value in computed)
+            arrays.append(pa.array(computed, pa.int64() if whole else pa.float64()))
         names.append(f"a{i}")
     return pa.table(arrays, names=names)
 
