@@ -213,24 +213,6 @@ def test_words_around_a_statement_do_not_change_it(name: str, dialect: str) -> N
 
 TERMS = ["epsilon", "rho", "error", "confidence", "=", ",", "'5%'", "0.95"]
 WORDS = ["EXPLAIN", "PRIVACY", "SHOW", "BUDGET", "WITH", "(", ")", ";", "AS", *TERMS]
-    "EXPLAIN",
-    "PRIVACY",
-    "SHOW",
-    "BUDGET",
-    "WITH",
-    "(",
-    ")",
-    "epsilon",
-    "rho",
-    "error",
-    "confidence",
-    "=",
-    ",",
-    "'5%'",
-    "0.95",
-    ";",
-    "AS",
-]
 
 
 def test_words_in_odd_places_are_read_or_refused_with_a_place() -> None:
