@@ -15,7 +15,7 @@ from lapwing.kernel.domains import KeyDomain
 from lapwing.kernel.expressions import Function
 from lapwing.kernel.ir import GridSum, KnownGroups, Measure, Plan, Query, Ranked, Vector
 from lapwing.kernel.stability import domain_of, shape_of
-from lapwing.planning.measures import grid_of
+from lapwing.planning.grids import grid_of
 from lapwing.sql import bind
 from lapwing.sql.handlers import NAMED
 from lapwing.testing.expression_fuzz import functions_of
@@ -59,12 +59,12 @@ def test_no_row_raises_and_every_value_is_in_its_interval(tmp_path: Path, seed: 
             (table,) = world.snapshot.run(certified)._tables
         except Incident:
             pytest.fail(f"a row raised in one of {PER_STATEMENT} expressions of seed {seed}")
-        for measure, (found,) in zip(measures, table._vectors, strict=True):
-            assert isinstance(measure, GridSum)
-            ready, domain = evaluator(measure.value, world.columns).value, domain_of(measure.value, world.columns)
+        for summed, (found,) in zip(measures, table._vectors, strict=True):
+            assert isinstance(summed, GridSum)
+            ready, domain = evaluator(summed.value, world.columns).value, domain_of(summed.value, world.columns)
             assert [row for row in world.rows if not in_domain(ready(row), domain)] == []
-            if not functions_of(measure.value) & LIBRARY:
-                assert found == grid_sum(measure, world.rows, world.columns)
+            if not functions_of(summed.value) & LIBRARY:
+                assert found == grid_sum(summed, world.rows, world.columns)
                 compared += 1
         ran += len(measures)
     assert ran >= CALLS_PER_WORLD and compared > ran // 4

@@ -38,6 +38,13 @@ class Report(StrEnum):
     JSON = "json"
 
 
+class Spelling(StrEnum):
+    """Of statements: the names of ``lapwing.sql.DIALECTS``, here so that nothing need be imported for them."""
+
+    DUCKDB = "duckdb"
+    POSTGRES = "postgres"
+
+
 def as_json(value: object) -> str:
     """JSON text. What is not a finite number is an error: it has no JSON form."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)

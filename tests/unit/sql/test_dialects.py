@@ -144,7 +144,7 @@ def test_both_spellings_have_one_plan(name: str) -> None:
 
     def digest(statement: Statement) -> str:
         planned = plan_statement(
-            statement.privates, FACTS, Price(Fraction(1, 10), Fraction(0)), contributions=(), units=None,
+            statement.privates, FACTS, Price(Fraction(1, 10), Fraction(0)), contributions={}, units=None,
             limits=Limits(SETTINGS.known_cells_max, SETTINGS.groups_max), evaluate=evaluate,
         )  # fmt: skip
         return planned.certified.digest
