@@ -51,7 +51,8 @@ def nth(session: Session, node: exp.Expr, items: Sequence[_T]) -> _T:
     """What an ordinal stands for."""
     number = whole_number(session, node)
     if not 1 <= number <= len(items):
-        raise session.refuse("ordinal-unknown", f"SELECT has {len(items)} columns", node=node)
+        many = "one column" if len(items) == 1 else f"{len(items)} columns"
+        raise session.refuse("ordinal-unknown", f"SELECT has {many}", node=node)
     return items[number - 1]
 
 

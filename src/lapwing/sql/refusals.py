@@ -26,10 +26,14 @@ def render_refusal(text: str, error: LapwingError) -> str:
 def _excerpt(text: str, span: Span) -> list[str]:
     first = span.start - (span.column - 1)
     line = text[first:].split("\n", 1)[0]
-    shown_from = max(0, span.column - 1 - _WIDTH_MAX // 2)
+    shown_from = max(0, span.column - 1 - _WIDTH_MAX // 2) if len(line) > _WIDTH_MAX else 0
     shown = line[shown_from : shown_from + _WIDTH_MAX]
     quoted = "".join(character if character.isprintable() else " " for character in shown)
     before = span.column - 1 - shown_from
     length = max(1, min(span.end - span.start, len(quoted) - before))
+    if shown_from + _WIDTH_MAX < len(line):
+        quoted += "…"
+    if shown_from:
+        quoted, before = "…" + quoted, before + 1
     margin = f"{span.line:>4} | "
     return [f"{margin}{quoted}", f"{' ' * (len(margin) - 2)}| {' ' * before}{'^' * length}"]

@@ -64,6 +64,7 @@ _STARTS_WITH: dict[type[exp.Expr], frozenset[TokenType]] = {
     exp.Subquery: frozenset({TokenType.L_PAREN}),
     exp.Select: frozenset({TokenType.SELECT}),
     exp.With: frozenset({TokenType.WITH}),
+    exp.Union: frozenset({TokenType.SELECT}),
 }
 """Nodes whose first word leaves no position in the tree."""
 
@@ -86,6 +87,8 @@ class Source:
 
     def span(self, node: exp.Expr | None) -> Span:
         """The text of a node, brackets included. Where it has no position: a word that no node has, or the nearest enclosing node."""
+        if isinstance(node, exp.Null) and node.parent is not None and (word := self._null_of(node.parent)) is not None:
+            return span_of(self.text, word.start, word.end + 1)
         if node is not None and not any(True for _ in positions(node)):
             lost = next(untraced(self, node.root()), None)
             if lost is not None:
@@ -98,6 +101,12 @@ class Source:
             node = node.parent
         end = self.tokens[-1].end + 1 if self.tokens else len(self.text)
         return span_of(self.text, self.tokens[0].start if self.tokens else 0, end)
+
+    def _null_of(self, parent: exp.Expr) -> Token | None:
+        """The first word NULL of a node: the parser keeps no position of it."""
+        found = [self.at[start] for start in positions(parent) if start in self.at]
+        near = self.tokens[min(found) : max(found) + 4] if found else ()
+        return next((token for token in near if token.token_type is TokenType.NULL), None)
 
     def _widened(self, first: int, last: int, node: exp.Expr) -> tuple[int, int]:
         """From the first to the last token with a position, widened until words that have none and brackets are inside."""

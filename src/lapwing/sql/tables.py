@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from sqlglot import exp
 
@@ -74,7 +75,9 @@ class Tables:
         facts = self.known.facts
         table = next((known for known in (*facts.tables, *facts.public_tables) if known.lower() == written.lower()), None)
         if table is None:
-            raise self.session.refuse("unknown-table", f"there is no table {written!r} in this data set", node=node)
+            close = get_close_matches(written.lower(), (*facts.tables, *facts.public_tables), n=1)
+            hint = f"did you mean {close[0]!r}?" if close else ""
+            raise self.session.refuse("unknown-table", f"there is no table {written!r} in this data set", node=node, hint=hint)
         item = PublicItem(table) if table in facts.public_tables else self._protected(table)
         return Called(item, called, reader.node)
 
