@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli.exits import reported, usage_error
-from lapwing.cli.views import Format, Report
+from lapwing.cli.views import Format, Report, Spelling
 from lapwing.demo.write import CATALOGUE_FILE, PATIENTS_DEFAULT, PATIENTS_MAX
 
 if TYPE_CHECKING:
@@ -188,6 +188,7 @@ def ask(
     request_id: Annotated[
         str | None, typer.Option(metavar="TEXT", help="A name for this request: repeating it never charges twice.")
     ] = None,
+    dialect: Annotated[Spelling, typer.Option(help="How the statement is spelt; what it means does not depend on it.")] = Spelling.DUCKDB,
 ) -> None:
     """Ask a statement and pay for it. Asking the same again on the same version is free.
 
@@ -195,6 +196,8 @@ def ask(
     Example:
         lapwing -C clinic ask "SELECT sex, AVG(income) FROM patients GROUP BY sex" --epsilon 0.5
         lapwing -C clinic ask "SELECT COUNT(*) FROM visits" --epsilon 0.1 --format json
+        lapwing -C clinic ask "SELECT COUNT(*) FROM visits WITH PRIVACY (error = 2000)"
+        lapwing -C clinic ask "SHOW PRIVACY BUDGET"
     """
     from lapwing.cli.views import write_answer
 
@@ -203,7 +206,9 @@ def ask(
         from lapwing.client.dataset import DataSet
 
         with _curator(context) as curator:
-            answer = DataSet(curator).ask(statement, epsilon=epsilon, confidence=confidence, analyst=analyst, request_id=request_id)
+            answer = DataSet(curator).ask(
+                statement, epsilon=epsilon, confidence=confidence, analyst=analyst, request_id=request_id, dialect=dialect.value
+            )
             write_answer(answer, form)
 
 
@@ -215,6 +220,7 @@ def explain(
         str | None, typer.Option(metavar="NUMBER", help="For the whole statement; the catalogue's default when left out.")
     ] = None,
     form: Annotated[Report, typer.Option("--format", help="How to print it.")] = Report.TABLE,
+    dialect: Annotated[Spelling, typer.Option(help="How the statement is spelt; what it means does not depend on it.")] = Spelling.DUCKDB,
 ) -> None:
     """Say what a statement would cost, how people's influence is bounded and how large the noise is. Free; reads no row.
 
@@ -229,7 +235,7 @@ def explain(
         from lapwing.client.dataset import DataSet
 
         with _curator(context) as curator:
-            write_explanation(DataSet(curator).explain(statement, epsilon=epsilon), form)
+            write_explanation(DataSet(curator).explain(statement, epsilon=epsilon, dialect=dialect.value), form)
 
 
 @app.command(short_help="Show what may be spent, what is spent and what is left.")
@@ -341,6 +347,24 @@ def audit(
             form=form,
         )
         raise typer.Exit(status)
+
+
+@app.command(short_help="Run the project's own list of statements.")
+def conformance(form: Annotated[Report, typer.Option("--format", help="How to print it.")] = Report.TABLE) -> None:
+    """Run the project's own list of statements on made-up data: which are answered, and which are refused. Takes half a minute.
+
+    An answer counts when, with the noise turned down, it is what bare DuckDB gives; a refusal when it points into the statement and
+    nothing was charged. Ends with 1 if anything fails.
+
+    \b
+    Example:
+        lapwing conformance
+        lapwing conformance --format json
+    """
+    from lapwing.cli.conformance import conformed
+
+    with reported():
+        raise typer.Exit(conformed(form))
 
 
 def _catalogue_path(context: typer.Context) -> Path:

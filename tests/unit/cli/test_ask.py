@@ -6,6 +6,8 @@ import csv
 import io
 import json
 
+from lapwing.cli.views import Spelling
+from lapwing.sql import DIALECTS
 from tests.unit.cli.conftest import Clinic
 
 BY_SEX = "SELECT sex, COUNT(*) AS n, AVG(birth_year) AS born FROM patients GROUP BY sex ORDER BY sex"
@@ -106,3 +108,21 @@ def test_repeating_a_request_id_never_charges_twice(clinic: Clinic) -> None:
     assert other.status == 3 and "request-mismatch" in other.err
     history = json.loads(clinic.run("history", "--format", "json").out)
     assert [entry for entry in history if entry["analyst"] == "ann" and entry["detail"] == statement]
+
+
+def test_both_spellings_are_one_question(clinic: Clinic) -> None:
+    """What is bought in one spelling is free in the other; in the wrong one it is not understood, and costs nothing."""
+    first = clinic.run("ask", "SELECT SUM(birth_year // 10) AS n FROM patients", "--epsilon", "0.1")
+    after = _spent(clinic)
+    second = clinic.run("ask", "SELECT sum(div(birth_year, 10)) AS n FROM patients", "--epsilon", "0.1", "--dialect", "postgres")
+    assert first.status == second.status == 0
+    assert second.out.splitlines()[:3] == first.out.splitlines()[:3]
+    assert "free" in second.out and _spent(clinic) == after
+    wrong = clinic.run("ask", "SELECT sum(div(birth_year, 10)) AS n FROM patients", "--epsilon", "0.1")
+    assert wrong.status != 0 and "sql-syntax" in wrong.err and _spent(clinic) == after
+    explained = clinic.run("explain", "SELECT sum(div(birth_year, 10)) AS n FROM patients", "--dialect", "postgres")
+    assert explained.status == 0
+
+
+def test_the_spellings_are_those_of_the_reader() -> None:
+    assert tuple(spelling.value for spelling in Spelling) == DIALECTS
