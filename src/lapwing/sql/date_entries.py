@@ -62,7 +62,7 @@ _FINENESS = ("year", "quarter", "month", "day")
 
 
 def _written(composer: Composer, nodes: tuple[exp.Expr, ...], tokens: re.Pattern[str], known: dict[str, tuple[str, Write]]) -> Typed:
-    """The text of a date after a pattern: one case for each period in the declared range on which the text is constant."""
+    """The text of a date after a pattern: a look-up of the periods in the declared range on which it is constant."""
     value, pattern = composer.bind(nodes[0]), composer.constant_text(nodes[1])
     found = tokens.findall(pattern)
     if "".join(found) != pattern or any(token.startswith("%") and token not in known for token in found):
@@ -78,11 +78,17 @@ def _written(composer: Composer, nodes: tuple[exp.Expr, ...], tokens: re.Pattern
         message, hint = f"the dates here give more than {CASES_MAX} texts", "narrow the range with LEAST and GREATEST, or use DATE_TRUNC"
         raise composer.scalars.session.refuse("statement-too-large", message, node=composer.node, hint=hint)
     texts = ["".join(known[token][1](day) if token in known else token.strip('"') for token in found) for day in starts]
-    branches = []
-    for text, following in zip(texts, starts[1:], strict=False):
-        before = composer.scalars.constant(composer.node, Literal(calendar.to_days(following), Kind.DATE))
-        branches.append((composer.call(Function.LESS, value, before), composer.text(text)))
-    return composer.null_with(value, composer.case(branches, composer.text(texts[-1])) if branches else composer.text(texts[-1]))
+    return composer.null_with(value, _chosen(composer, value, starts, texts))
+
+
+def _chosen(composer: Composer, value: Typed, starts: list[datetime.date], texts: list[str]) -> Typed:
+    """The text of the period that the date lies in, by halving: an engine then compares a date ten times, not a thousand."""
+    if len(texts) == 1:
+        return composer.text(texts[0])
+    half = len(texts) // 2
+    later = composer.scalars.constant(composer.node, Literal(calendar.to_days(starts[half]), Kind.DATE))
+    first, second = (_chosen(composer, value, starts[part], texts[part]) for part in (slice(half), slice(half, None)))
+    return composer.case([(composer.call(Function.LESS, value, later), first)], second)
 
 
 def _starts(domain: DateDomain, period: str) -> list[datetime.date] | None:
