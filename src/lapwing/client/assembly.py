@@ -9,6 +9,7 @@ from typing import assert_never
 
 import pyarrow as pa
 
+from lapwing.client.computed import Redrawn, computed_intervals
 from lapwing.client.estimates import Estimate, estimates_of
 from lapwing.client.levels import Level, levels_of, table_of
 from lapwing.engines.scratch import post_process, typed_array
@@ -40,6 +41,9 @@ def assemble(planned: Planned, released: Released | None, post: PostProcess, *, 
     for output in post.outputs:
         if not isinstance(output.derivation, KeyOutput | ComputedOutput):
             intervals[output.name] = [_derived(output.derivation, parts, post.rows_of, row, confidence) for row in places]
+    if released is not None and all(part.number is not None for part in planned.parts):
+        drawn = [Redrawn(part, released.tables[part.number or 0], seen.table) for part, seen in zip(planned.parts, parts, strict=True)]
+        intervals |= computed_intervals(drawn, post, table, rows, confidence=confidence)
     return Assembled(table, intervals)
 
 

@@ -52,7 +52,7 @@ def moment_estimates(recipe: Moments, noisy: NoisyTable, *, confidence: float, t
     for start in range(0, len(noisy.groups), _AT_ONCE):
         cells = {name: column[start : start + _AT_ONCE, None] for name, column in values.items()}
         exact = _means(recipe, {name: column * steps[name] for name, column in cells.items()})
-        shown = _aggregate(recipe, exact, at_least=1.5 if recipe.kind in _SAMPLE else 0.5)
+        shown = _shown(recipe, exact)
         drawn = _aggregate(recipe, _means(recipe, {name: (column - noise[name]) * steps[name] for name, column in cells.items()}))
         extra = _rounding(recipe, exact, shown, roundings)
         lower, upper = _quantiles(drawn, confidence)
@@ -71,6 +71,18 @@ def _estimate(recipe: Moments, value: float, below: float, above: float, low: fl
         ends = sorted((below**2, above**2))
         return value**2, Interval(0.0 if below < 0 < above else ends[0], ends[1])
     return value, Interval(below, above) if math.isfinite(below) and math.isfinite(above) else None
+
+
+def moment_values(recipe: Moments, cells: dict[str, Floats]) -> Floats:
+    """The aggregate of noisy sums in their own units, vector by vector; not a number where there is none."""
+    low, high = possible(recipe)
+    found = np.clip(_shown(recipe, _means(recipe, cells)), low, high)
+    return np.square(found) if recipe.kind is AggregateKind.REGR_R2 else found
+
+
+def _shown(recipe: Moments, means: _Means) -> Floats:
+    """What is shown: there must be a row, and for a sample two, after rounding."""
+    return _aggregate(recipe, means, at_least=1.5 if recipe.kind in _SAMPLE else 0.5)
 
 
 def possible(recipe: Moments) -> tuple[float, float]:

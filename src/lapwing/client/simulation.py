@@ -6,6 +6,7 @@ same error bars. All of it is post-processing of public laws. Proof of what the 
 
 from __future__ import annotations
 
+import hashlib
 import math
 from functools import lru_cache
 from statistics import NormalDist
@@ -75,3 +76,19 @@ def _normal(dimension: int) -> Floats:
 def _laplace(dimension: int) -> Floats:
     uniform = _halton(_BASES[dimension])
     return np.array(np.where(uniform < 0.5, np.log(2 * uniform), -np.log(2 * (1 - uniform))))
+
+
+def noise_by_place(law: Law, place: str, *, count: int) -> Floats:
+    """``count`` whole numbers spread like draws of the law (the continuous one of its scale, rounded); always the same for one place.
+
+    They come from a hash of the place: a fixed table that looks random, of as many dimensions as are needed. Never noise of a release.
+    """
+    words = np.frombuffer(hashlib.shake_256(place.encode()).digest(16 * count), dtype="<u8").reshape(2, count)
+    first, second = (words >> 11) * 2.0**-53 + 2.0**-54  # inside (0, 1)
+    match law:
+        case DiscreteGaussian():
+            return np.asarray(np.rint(float(law.scale) * np.sqrt(-2 * np.log(first)) * np.cos(2 * np.pi * second)))
+        case DiscreteLaplace():
+            return np.asarray(np.rint(-float(law.scale) * np.log(first) * np.where(second < 0.5, -1.0, 1.0)))
+        case _:
+            assert_never(law)
