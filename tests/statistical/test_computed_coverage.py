@@ -1,7 +1,7 @@
 """Error bars of computed outputs hold as often as they say: 2,400 answers for each.
 
-The whole path but the engine. False-alarm rate: a binomial share of 2,400 at 95 % has standard deviation 0.45 %; the band of 2 % either side
-leaves room for the fixed points as well, which are the same in every run of this test.
+The whole path but the engine. False-alarm rate: a binomial share of 2,400 at 95 % has standard deviation 0.45 %; the band of 2 % either
+side leaves room for the fixed points as well, which are the same in every run of this test.
 """
 
 from __future__ import annotations
