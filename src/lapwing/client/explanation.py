@@ -13,9 +13,11 @@ from lapwing.client.quantile_notes import quantile_errors
 from lapwing.curator import Curator
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.kernel.certify import CertifiedQuery
-from lapwing.kernel.ir import DiscoveredGroups, KnownGroups, UnitCount
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import DiscoveredGroups, DistinctCount, KnownGroups, UnitCount
 from lapwing.kernel.laws import half_width
 from lapwing.kernel.release import Released
+from lapwing.kernel.stability import shape_of
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
 from lapwing.planning.moments import Moments
 from lapwing.planning.plan import Part, Planned
@@ -92,7 +94,7 @@ def _explained(
     if part.number is None or planned.measured is None:
         return [("groups", f"{len(part.groups or ()):,} from declarations; nothing is measured")], {}
     query = planned.certified.queries[part.number]
-    lines = [("groups", _groups(part, query)), ("bounding", _bounding(part, query, unit))]
+    lines = [("groups", _groups(part, query)), ("bounding", _bounding(part, query, unit, planned.facts))]
     if part.query.levels is not None:
         lines.insert(1, ("totals", "added up from these groups, at no cost" + ("" if part.known else "; hidden groups are not in them")))
     names = _names(statement, number, part)
@@ -107,6 +109,8 @@ def _explained(
     for name, how, ranks in quantile_errors(statement, number, part, query, confidence=confidence):
         shown = shortened(name, NAME_LENGTH_MAX)
         lines.append(("selection", f"{shown}: {how}, within ±{figure(ranks)} ranks at {percent(float(confidence))}"))
+    for index, end in part.ends.items():
+        lines.insert(2, ("clamping", f"{_called(statement, number, index)}: each {unit} adds at most {figure(float(end))}"))
     lost = _lost(part, query)
     if lost:
         lines.append(("predicted", lost))
@@ -124,6 +128,8 @@ def _lost(part: Part, query: CertifiedQuery) -> str:
     """What is predicted of rows that the bound leaves out; empty where there is nothing to say."""
     if part.choice.truncation < 0.5 or _only_units(query):
         return ""
+    if all(isinstance(item.vector.measure, DistinctCount) for item in query.vectors) and not query.quantiles:
+        return "values that few units have may be missed: not all rows are looked at"
     share = f" ({part.lost:.1%})" if 0.0005 <= part.lost < 1 else ""
     per_group = " per group" if query.query.keys else ""
     return f"about {figure(part.choice.truncation, digits=2)} rows{per_group}{share} lost to the bound, beside the noise"
@@ -169,7 +175,7 @@ def _names(statement: Statement, number: int, part: Part) -> dict[str, str]:
 def _vectors(recipe: Recipe) -> tuple[tuple[str, str], ...]:
     """The vectors a recipe is made of, and what each is for it."""
     match recipe:
-        case Counted(vector) | Summed(vector):
+        case Counted(vector=vector) | Summed(vector=vector):
             return ((vector, ""),)
         case Averaged(total, count):
             return ((total, "sum"), (count, "count"))
@@ -197,11 +203,11 @@ def _only_units(query: CertifiedQuery) -> bool:
     return not query.quantiles and all(isinstance(item.vector.measure, UnitCount) for item in query.vectors)
 
 
-def _bounding(part: Part, query: CertifiedQuery, unit: str) -> str:
+def _bounding(part: Part, query: CertifiedQuery, unit: str, facts: Facts) -> str:
     choice = part.choice
     one_cell = isinstance(query.query.groups, KnownGroups) and len(query.query.groups.groups) == 1
     match choice.kind:
-        case "ranked" if query.shape.rows_per_unit == 1:
+        case "ranked" if shape_of(part.query.source, facts).rows_per_unit == 1:
             return f"none needed: every {unit} has at most one row"
         case "ranked" if _only_units(query) and one_cell:
             return f"none needed: every {unit} counts once, however many rows it has"
@@ -232,13 +238,18 @@ def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit
         notes.append(f"groups with fewer than about {thresholds[-1]:,} units may be hidden")
     if any(part.query.levels is not None and not part.known for part in planned.parts):
         notes.append("totals add up the groups that are shown, not those that stay hidden")
-    lost = max((part.lost for part in planned.parts if part.number is not None), default=0.0)
+    lost = max((part.lost for part in planned.parts if part.number is not None and not _counts_values(part)), default=0.0)
     if lost > TRUNCATION_NOTED:
         notes.append(f"rows beyond the bound on one {unit} are left out: about {min(lost, 1.0):.0%} of the rows are expected missing")
     wide = [name for name, found in assembled.intervals.items() if _mostly_wide(assembled, name, found)]
     if wide:
         notes.append(f"the error bars of {', '.join(wide)} are wider than most of the values: ask with a larger epsilon or fewer groups")
     return tuple(notes)
+
+
+def _counts_values(part: Part) -> bool:
+    """Whether nothing but distinct values is counted: rows that are not looked at are then no loss by themselves."""
+    return all(isinstance(recipe, Counted) and recipe.most is not None for recipe in part.recipes)
 
 
 def _mostly_wide(assembled: Assembled, name: str, found: list[Any]) -> bool:

@@ -25,7 +25,7 @@ SKEW = 1.35
 GROUPED_WASTE = 1.5
 """Assumed loss of the grouped plan: it keeps as much as a limit smaller by this factor would."""
 DISTINCT_ROWS = 4.0
-"""Rows of each unit that count towards distinct values where noise matters: values that many units share show with any of them."""
+"""Rows of each unit that count towards distinct values whose number is not declared: values that many units share show with any of them."""
 CONCENTRATION = 0.85
 """Assumed ratio of the Euclidean norm of a unit's counts over groups to their sum, when there are several groups."""
 
@@ -54,6 +54,10 @@ class Situation:
     """Distinct values are counted: only ranked bounding serves, and few rows of each unit already show most values."""
     ratios: bool = False
     """Moments or quantiles are asked for: all rows must weigh alike in them, so only a limit on rows serves."""
+    fans_out: bool = False
+    """Rows are joined to several rows each: bounding before the join would lose most pairs."""
+    values: int | None = None
+    """How many distinct values there can be, where they are counted and that is declared."""
     real_keys: bool = False
     """Some key is a computed real, by which a unit's groups cannot be chosen."""
     groups_guess: int = 50
@@ -95,11 +99,13 @@ def choose(situation: Situation) -> Choice:
     if full.noise < NEGLIGIBLE:
         return full  # nothing is gained by leaving out a row
     if situation.distinct:
-        return _ranked(situation, min(float(situation.rows_per_unit_max), DISTINCT_ROWS))
+        return _distinct(situation)
     ranked = best_ranked(situation)
     after = _after_filter(situation)
     if after is None:
         return ranked
+    if situation.fans_out:
+        return after
     nothing_to_gain = situation.kept >= 1.0 and situation.cells == 1
     worth = WORTH_A_SHUFFLE if situation.kept > SELECTIVE else 1.0
     better = after.weighed(situation) < worth * ranked.weighed(situation)
@@ -108,14 +114,14 @@ def choose(situation: Situation) -> Choice:
 
 def best_ranked(situation: Situation) -> Choice:
     """The best limit on rows before the filter."""
-    return _best(situation, (_ranked(situation, limit) for limit in _limits(situation.rows_per_unit_max, whole=True)))
+    return _best(situation, (_ranked(situation, limit) for limit in candidate_limits(situation.rows_per_unit_max, whole=True)))
 
 
 def _best(situation: Situation, choices: Iterable[Choice]) -> Choice:
     return min(choices, key=lambda choice: choice.weighed(situation))
 
 
-def _limits(most: int, *, whole: bool) -> list[float]:
+def candidate_limits(most: int, *, whole: bool) -> list[float]:
     """Candidate limits, closer than a tenth apart."""
     # Below one row every unit would be scaled down: less noise, but a shrunken answer rather than an estimate.
     value = 1.0
@@ -130,6 +136,23 @@ def _cells(situation: Situation) -> float:
     """Groups that share a loss; fewer than there are, because groups are not of one size."""
     cells = situation.groups_guess if situation.cells is None else situation.cells
     return cells / SKEW if cells > 1 else 1.0
+
+
+def _distinct(situation: Situation) -> Choice:
+    """How many rows of each unit show the values: one is enough where units are many more than values.
+
+    Of ``values`` values that are equally frequent, ``values * exp(-rows / values)`` are expected to be in none of the rows looked at.
+    """
+    most = float(situation.rows_per_unit_max)
+    if situation.values is None:
+        return _ranked(situation, min(most, DISTINCT_ROWS))
+    values, per_cell = situation.values, situation.kept / _cells(situation)
+
+    def error(limit: float) -> float:
+        rows = per_cell * (situation.contributions.rows() - situation.contributions.excess(limit))
+        return math.hypot(values * math.exp(-rows / values), situation.unit_noise * limit)
+
+    return _ranked(situation, min(candidate_limits(situation.rows_per_unit_max, whole=True), key=error))
 
 
 def lost_share(situation: Situation, choice: Choice) -> float:
@@ -173,7 +196,7 @@ def _after_filter(situation: Situation) -> Choice | None:
         missing = situation.contributions.excess(rows, share=share) / _cells(situation)
         return Choice("clipped" if clip else "grouped", limit, missing, situation.unit_noise * norm)
 
-    return _best(situation, (candidate(limit) for limit in _limits(situation.rows_per_unit_max, whole=not clip)))
+    return _best(situation, (candidate(limit) for limit in candidate_limits(situation.rows_per_unit_max, whole=not clip)))
 
 
 def groups_for(limit: float, cells: int | None) -> int:

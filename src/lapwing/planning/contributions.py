@@ -46,6 +46,14 @@ class Contributions:
         """Rows in all."""
         return sum(rows * units for rows, units in self.bins)
 
+    def thinned(self, share: float) -> Contributions:
+        """The same rows per unit, of a share of the units."""
+        return Contributions(tuple((rows, units * share) for rows, units in self.bins))
+
+    def scaled(self, factor: float) -> Contributions:
+        """The same units, with so many times as many rows."""
+        return Contributions(tuple((rows * factor, units) for rows, units in self.bins))
+
     def excess(self, limit: float, *, share: float = 1.0) -> float:
         """Expected rows above ``limit`` per unit, when each row passes a filter with probability ``share``."""
         return sum(units * _excess(rows * share, limit, thinned=share < 1.0) for rows, units in self.bins)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TypeAlias, assert_never
 
 from lapwing.errors import Refused
-from lapwing.kernel.domains import IntegerDomain
+from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, TextDomain
 from lapwing.kernel.expressions import Expression, not_null
 from lapwing.kernel.ir import DistinctCount, Measure, RowCount, UnitCount
 from lapwing.kernel.stability import Shape, domain_of
@@ -23,6 +23,8 @@ class Counted:
     """The aggregate is one count vector."""
 
     vector: str
+    most: int | None = None
+    """What it can be at most, where that is declared: the number of values that distinct ones are counted of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,19 @@ class Measured:
         return any(isinstance(recipe, Moments) for recipe in self.recipes)
 
 
+def number_of_values(domain: Domain) -> int | None:
+    """How many values other than NULL there can be, where that is declared."""
+    match domain:
+        case BooleanDomain():
+            return 2
+        case TextDomain(values) if values is not None:
+            return len(values)
+        case IntegerDomain(lo, hi) | DateDomain(lo, hi):
+            return hi - lo + 1
+        case _:
+            return None
+
+
 def measured(aggregates: tuple[Aggregate, ...], shape: Shape) -> Measured:
     """Vectors for the aggregates; equal measures are measured once."""
     names: dict[Measure, str] = {}
@@ -99,7 +114,8 @@ def measured(aggregates: tuple[Aggregate, ...], shape: Shape) -> Measured:
             case AggregateKind.COUNT_UNITS:
                 recipes.append(Counted(vector(UnitCount(aggregate.where))))
             case AggregateKind.COUNT_DISTINCT:
-                recipes.append(Counted(vector(DistinctCount(_filtered(aggregate, shape)))))
+                counted = _filtered(aggregate, shape)
+                recipes.append(Counted(vector(DistinctCount(counted)), number_of_values(domain_of(counted, shape.columns))))
             case AggregateKind.SUM:
                 grid = grid_of(_filtered(aggregate, shape), shape)
                 recipes.append(Summed(vector(grid), isinstance(domain_of(grid.value, shape.columns), IntegerDomain)))

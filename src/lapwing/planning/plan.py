@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import assert_never
 
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
@@ -19,36 +18,30 @@ from lapwing.kernel.ir import (
     Cap,
     Clipped,
     DiscoveredGroups,
-    Filter,
     Follow,
     GridSum,
     Grouped,
     KnownGroups,
     Measure,
-    PerUnit,
     Plan,
-    Project,
-    PublicJoin,
     Query,
     Ranked,
-    Relation,
-    Scan,
-    SemiJoin,
-    Union,
     UnitCount,
-    UnitJoin,
     Vector,
 )
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, law_for
 from lapwing.kernel.stability import Shape, domain_of, shape_of
 from lapwing.planning.bounding import Choice, Situation, best_ranked, choose, groups_for, lost_share
-from lapwing.planning.contributions import Contributions, assumed
+from lapwing.planning.contributions import Contributions
 from lapwing.planning.groups import Evaluate, known_groups
-from lapwing.planning.measures import Averaged, Measured, Recipe, measured
+from lapwing.planning.measures import Averaged, Counted, Measured, Recipe, measured
 from lapwing.planning.moments import Moments
+from lapwing.planning.per_unit_bounds import narrowed
 from lapwing.planning.quantiles import with_scale
-from lapwing.planning.selectivity import kept_share
+from lapwing.planning.relations import contributions_of, fans_out, kept_of, limited, tables_of
 from lapwing.statements import PrivateQuery
+
+__all__ = ["Limits", "Part", "Planned", "Price", "limited", "plan_query", "plan_statement"]
 
 CLIP_BITS = 10
 PLACEHOLDER = Fraction(1)
@@ -86,6 +79,8 @@ class Part:
     """Share of the rows that the bound is predicted to leave out."""
     rows: float | None = None
     """Rows predicted in all groups together before bounding; None where nothing was bought or declared that says it."""
+    ends: Mapping[int, Fraction] = field(default_factory=dict)
+    """By number of the recipe: the upper end that each unit's value is clamped to, where planning chose one below the declared."""
 
     @property
     def known(self) -> bool:
@@ -141,24 +136,15 @@ def plan_statement(
     measured_queries: list[Query] = []
     for draft in drafts:
         situation = draft.situation(facts, share, contributions, units)
+        draft, ends = draft.narrowed(facts, contributions, units, situation)
         choice = choose(situation)
         if draft.vectors == 0:
             parts.append(Part(draft.query, None, draft.found, (), choice, situation.kept))
             continue
         choice, query = _fitting(draft, situation, choice, Price(price.loss, delta), share, limits, facts)
         lost = 0.0 if situation.units_only else lost_share(situation, choice)
-        parts.append(
-            Part(
-                draft.query,
-                len(measured_queries),
-                draft.found,
-                draft.wanted.recipes,
-                choice,
-                situation.kept,
-                lost,
-                draft.rows(situation, contributions),
-            )
-        )
+        rows = draft.rows(situation, contributions)
+        parts.append(Part(draft.query, len(measured_queries), draft.found, draft.wanted.recipes, choice, situation.kept, lost, rows, ends))
         measured_queries.append(query)
     certified = certify(Plan(tuple(measured_queries)), facts) if measured_queries else None
     return Planned(certified, tuple(parts), facts)
@@ -220,9 +206,19 @@ class _Draft:
         """How many vectors and sets of quantiles share the loss; discovering groups takes one more."""
         return len(self.wanted.measures) + len(self.wanted.quantiles) + (1 if self.found is None else 0)
 
+    def narrowed(
+        self, facts: Facts, contributions: Mapping[str, Contributions], units: int | None, situation: Situation
+    ) -> tuple[_Draft, dict[int, Fraction]]:
+        """With narrower ends for what is added up over per-unit rows, and those ends."""
+        cells = situation.groups_guess if situation.cells is None else max(situation.cells, 1)
+        wanted, ends = narrowed(
+            self.wanted, self.query.source, facts, contributions=contributions, units=units, noise=situation.unit_noise, cells=cells
+        )
+        return replace(self, wanted=wanted), ends
+
     def rows(self, situation: Situation, contributions: Mapping[str, Contributions]) -> float | None:
         """Rows that are predicted, as far as bought statistics say."""
-        if any(table not in contributions for table in _tables(self.query.source)):
+        if any(table not in contributions for table in tables_of(self.query.source)):
             return None
         found = situation.contributions
         return situation.kept * (found.units() if self.shape.rows_per_unit == 1 else found.rows())
@@ -231,14 +227,16 @@ class _Draft:
         """What the choice of bounds depends on."""
         query, wanted = self.query, self.wanted
         return Situation(
-            contributions=_contributions(query.source, facts, contributions, units),
+            contributions=contributions_of(query.source, facts, contributions, units),
             rows_per_unit_max=self.shape.rows_per_unit,
-            kept=_kept(query.source, facts),
+            kept=kept_of(query.source, facts),
             cells=None if self.found is None else len(self.found),
             account=facts.account,
             loss_per_vector=float(share),
             has_average=wanted.has_average,
             units_only=wanted.units_only,
+            fans_out=fans_out(query.source, facts),
+            values=max((r.most for r in wanted.recipes if isinstance(r, Counted) and r.most is not None), default=None),
             distinct=wanted.has_distinct,
             ratios=wanted.has_moments or bool(wanted.quantiles),
             real_keys=any(_is_computed_real(domain_of(key, self.shape.columns)) for _, key in query.keys),
@@ -348,68 +346,3 @@ def _with_noise(draft: Query, facts: Facts, share: Fraction) -> Query:
         groups = replace(groups, law=law(derived.keys.sensitivity.l1, derived.keys.sensitivity.l2_squared))
     quantiles = tuple(with_scale(item, facts, share) for item in derived.quantiles)
     return replace(draft, vectors=vectors, groups=groups, quantiles=quantiles)
-
-
-def limited(relation: Relation, rows: int, facts: Facts) -> Relation:
-    """The relation with scans lowered so that a unit has at most ``rows`` rows in it; unchanged where it has no more anyway."""
-    shape = shape_of(relation, facts)
-    if rows >= shape.rows_per_unit:
-        return relation
-    match relation:
-        case Scan(table):
-            return Scan(table, rows)
-        case Filter(source, predicate):
-            return Filter(limited(source, rows, facts), predicate)
-        case Project(source, columns):
-            return Project(limited(source, rows, facts), columns)
-        case PublicJoin(source) | SemiJoin(source):
-            return replace(relation, source=limited(source, rows, facts))
-        case UnitJoin(left, right):
-            k_left, k_right = (shape_of(side, facts).rows_per_unit for side in (left, right))
-            # A side with one row per unit costs nothing; otherwise both are lowered alike.
-            to_left = rows // k_right if k_right == 1 else rows if k_left == 1 else max(1, math.isqrt(rows))
-            to_right = max(1, rows // min(k_left, to_left))
-            return replace(relation, left=limited(left, max(1, to_left), facts), right=limited(right, to_right, facts))
-        case Union(sources):
-            return Union(tuple(limited(source, max(1, rows // len(sources)), facts) for source in sources))
-        case PerUnit():
-            return relation
-        case _:
-            assert_never(relation)
-
-
-def _tables(relation: Relation) -> tuple[str, ...]:
-    """The tables whose rows make up the relation's; those behind conditions and per-unit rows add none."""
-    match relation:
-        case Scan(table):
-            return (table,)
-        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | SemiJoin(source):
-            return _tables(source)
-        case UnitJoin(left, right):
-            return (*_tables(left), *(() if isinstance(right, PerUnit) else _tables(right)))
-        case Union(sources):
-            return tuple(table for source in sources for table in _tables(source))
-        case _:
-            assert_never(relation)
-
-
-def _contributions(relation: Relation, facts: Facts, known: Mapping[str, Contributions], units: int | None) -> Contributions:
-    """What is known of rows per unit: that of the table that has most."""
-    table = max(_tables(relation), key=lambda name: facts.table(name).rows_per_unit_max)
-    declared = facts.table(table)
-    if table in known:
-        return known[table]
-    return assumed(rows_per_unit_max=declared.rows_per_unit_max, rows_max=declared.rows_max, units=units)
-
-
-def _kept(relation: Relation, facts: Facts) -> float:
-    """Share of rows that all filters of the relation keep."""
-    match relation:
-        case Filter(source, predicate):
-            return max(kept_share(predicate, shape_of(source, facts).columns), 1e-9) * _kept(source, facts)
-        case Project(source) | PublicJoin(source) | PerUnit(source) | SemiJoin(source):
-            return _kept(source, facts)
-        case UnitJoin(left, right):
-            return _kept(left, facts) * _kept(right, facts)
-        case _:
-            return 1.0
