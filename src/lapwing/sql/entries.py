@@ -61,6 +61,13 @@ class Entry:
     bind: Bind
 
 
+def check_count(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...], *, least: int, most: int) -> None:
+    """Refuse any other number of arguments."""
+    if not least <= len(nodes) <= most:
+        wanted = str(least) if least == most else f"{least} to {most}"
+        raise scalars.session.refuse("wrong-arguments", f"this function takes {wanted} argument(s)", node=node)
+
+
 @dataclass(frozen=True, slots=True)
 class Composer:
     """Makes an expression of the kernel's closed list for one call in a statement."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from lapwing.sql import date_entries, dates, functions, numbers, operators, texts
-from lapwing.sql.entries import Composer, Entry
+from lapwing.sql.entries import Composer, Entry, check_count
 from lapwing.sql.reader import Reader
 from lapwing.sql.scalars import Handler, Scalars, Typed, unknown_function
 
@@ -20,9 +20,7 @@ def _anonymous(scalars: Scalars, reader: Reader) -> Typed:
     entry, nodes = BY_NAME.get(reader.word("this").upper()), reader.many("expressions")
     if entry is None:
         raise unknown_function(scalars.session, reader.node)
-    if not entry.least <= len(nodes) <= entry.most:
-        wanted = str(entry.least) if entry.least == entry.most else f"{entry.least} to {entry.most}"
-        raise scalars.session.refuse("wrong-arguments", f"this function takes {wanted} argument(s)", node=reader.node)
+    check_count(scalars, reader.node, nodes, least=entry.least, most=entry.most)
     return entry.bind(Composer(scalars, reader.node), nodes)
 
 

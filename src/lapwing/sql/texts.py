@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 from sqlglot import exp
 
 from lapwing.kernel.domains import Kind, TextDomain
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql import text_values
-from lapwing.sql.entries import NULL_IF_ANY, Composer, Entry, Meaning
+from lapwing.sql.entries import NULL_IF_ANY, Composer, Entry, Meaning, check_count
 from lapwing.sql.functions import INTEGER_BITS, REALS, cast, type_name
 from lapwing.sql.lookups import TEXT_CHARACTERS_MAX, Lookup, Result, emit, joined, lookup_of, mapped, too_much
 from lapwing.sql.reader import Reader
 from lapwing.sql.scalars import Handler, Scalars, Typed, function
-
-Called = TypeVar("Called")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,11 @@ def lookup(scalars: Scalars, node: exp.Expr) -> Lookup:
     found = _TEXT.get(type(node))
     named = NAMED_TEXT.get(str(node.args.get("this")).upper()) if type(node) is exp.Anonymous else None
     if named is not None:
-        return called(scalars, node, named.least, named.most, lambda nodes: named.read(scalars, node, nodes))
+        with scalars.session.reading(node) as reader:
+            reader.word("this")
+            nodes = reader.many("expressions")
+            check_count(scalars, node, nodes, least=named.least, most=named.most)
+            return named.read(scalars, node, nodes)
     if found is None:
         return lookup_of(scalars, scalars.bind(node))
     scalars.check_name(node, found.names)
@@ -220,17 +221,6 @@ def _try_cast(scalars: Scalars, reader: Reader) -> Typed:
 
 def _in_range(number: Result, limit: int) -> Result:
     return number if not isinstance(number, str) and number is not None and -limit <= number < limit else None
-
-
-def called(scalars: Scalars, node: exp.Expr, least: int, most: int, read: Callable[[tuple[exp.Expr, ...]], Called]) -> Called:
-    """Read a call by name: the arguments of an anonymous node, as many as the function takes."""
-    with scalars.session.reading(node) as reader:
-        reader.word("this")
-        nodes = reader.many("expressions")
-        if not least <= len(nodes) <= most:
-            wanted = str(least) if least == most else f"{least} to {most}"
-            raise scalars.session.refuse("wrong-arguments", f"this function takes {wanted} argument(s)", node=node)
-        return read(nodes)
 
 
 # -- functions that are called by name -----------------------------------------------------------------------------------------------------
