@@ -18,9 +18,10 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.mechanisms import rank_line
 from lapwing.kernel.mechanisms.quantile_tree import AtShare, FromGreatest, FromLeast, QuantileTree, Target, tree_scale
 from lapwing.kernel.mechanisms.rank_line import Candidates, Cut, CutCandidates, Part, ValueCandidates
+from lapwing.kernel.mechanisms.selection import PermuteAndFlip
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.noise.bernoulli import coin_exp, coin_two_over_e
-from lapwing.kernel.noise.quantile_tree import draw_nearest, draw_quantiles
+from lapwing.kernel.noise.quantile_tree import badness, draw_flipped, draw_nearest, draw_quantiles
 from tests.unit.kernel.mechanisms.quantile_laws import choices, line_of, log_law
 
 FALSE_ALARM = 1e-6
@@ -73,11 +74,22 @@ def test_a_candidate_is_drawn_from_the_exact_law(
         assert chi_squared(found, [math.exp(chance) for chance in choices(candidates, level, scale)], RUNS) > FALSE_ALARM / 10
 
 
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(40)], ids=str)
+def test_on_a_pure_account_a_value_is_drawn_by_permute_and_flip(scale: Fraction) -> None:
+    values, level = ValueCandidates(Part.whole(line_of(ROWS, lower=0, upper=12))), Fraction(17, 5)
+    # in units of 1 / 60 all badnesses here are integers
+    scores = [-int(badness(values, index, level) * 60) for index in range(values.size)]
+    assert all(score * Fraction(-1, 60) == badness(values, index, level) for index, score in enumerate(scores))
+    law = PermuteAndFlip(60 * scale, 1, values.size).law(scores, decay=Fraction(math.exp(-1 / float(60 * scale))))
+    found = Counter(draw_flipped(values, level, scale) for _ in range(RUNS))
+    assert chi_squared(found, [float(law[index]) for index in range(values.size)], RUNS) > FALSE_ALARM / 10
+
+
 def test_a_whole_tree_is_drawn_from_the_exact_law(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rank_line, "SHARES", 2)
     targets: tuple[Target, ...] = (FromLeast(2), AtShare(Fraction(1, 2)), AtShare(Fraction(3, 4)))
     mechanism = QuantileTree(0, 5, targets, 1, Neighbours.UNBOUNDED, Fraction(1))
-    rows, charged = (1, 1, 3, 4, 4, 5), Fraction(6)
+    rows, charged = (1, 1, 3, 4, 4, 5), Fraction(1)
     law: dict[tuple[int, ...], float] = {}
     for outcome, chance in log_law(mechanism, rows).items():
         values = {number: item.value if isinstance(item, Cut) else item for number, item in outcome}
@@ -85,7 +97,7 @@ def test_a_whole_tree_is_drawn_from_the_exact_law(monkeypatch: pytest.MonkeyPatc
         law[key] = law.get(key, 0.0) + math.exp(chance)
     listed = sorted(law)
     line = line_of(rows, lower=0, upper=5)
-    drawn = (draw_quantiles(mechanism, line, account=Account.PURE, charged=charged) for _ in range(RUNS))
+    drawn = (draw_quantiles(mechanism, line, account=Account.APPROXIMATE, charged=charged) for _ in range(RUNS))
     found = Counter(listed.index(chosen) for chosen in drawn)
     assert chi_squared(found, [law[key] for key in listed], RUNS) > FALSE_ALARM / 10
 

@@ -19,6 +19,16 @@ def coin(chance: Fraction) -> bool:
     return secrets.randbelow(chance.denominator) < chance.numerator
 
 
+def heads(coins: int, halvings: int) -> int:
+    """How many of so many coins, each with chance ``2 ** -halvings``, fall true."""
+    bits = (1 << coins) - 1
+    for _ in range(halvings):
+        if not bits:
+            return 0
+        bits &= secrets.randbits(coins)
+    return bits.bit_count()
+
+
 def coin_exp(x: Fraction) -> bool:
     """True with chance ``exp(-x)``, for ``x >= 0``. Ends after few steps whatever x is: each whole 1 of it is a coin of its own."""
     while x > 1:

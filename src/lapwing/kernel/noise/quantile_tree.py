@@ -9,9 +9,10 @@ Proof: ``docs/proofs/quantiles.md``, section on drawing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account
@@ -28,7 +29,10 @@ from lapwing.kernel.mechanisms.quantile_tree import (
     tree_of,
 )
 from lapwing.kernel.mechanisms.rank_line import Candidates, CutCandidates, Part, RankLine, ValueCandidates
-from lapwing.kernel.noise.bernoulli import coin_exp, coin_two_over_e, uniform
+from lapwing.kernel.noise.bernoulli import coin_exp, coin_two_over_e, heads, uniform
+
+FLIPPED_MAX = 2**20
+"""Up to so many values are selected by permute-and-flip on a pure account; it goes through a coin of each. With more there is no gain."""
 
 
 def draw_quantiles(mechanism: QuantileTree, line: RankLine, *, account: Account, charged: Fraction) -> tuple[int, ...]:
@@ -42,11 +46,14 @@ def draw_quantiles(mechanism: QuantileTree, line: RankLine, *, account: Account,
     if (line.lower, line.upper) != (mechanism.lower, mechanism.upper):
         raise LapwingError("value-invalid", "the rows of a quantile have other bounds than it")
     chosen: dict[int, int] = {}
-    _descend(mechanism, tree_of(mechanism.targets), Part.whole(line), 1, 1, chosen)
+    select = draw_flipped if account is Account.PURE else draw_nearest
+    _descend(mechanism, select, tree_of(mechanism.targets), Part.whole(line), 1, 1, chosen)
     return tuple(chosen[number] for number in range(len(mechanism.targets)))
 
 
-def _descend(mechanism: QuantileTree, node: Node | None, part: Part, before: int, after: int, chosen: dict[int, int]) -> None:
+def _descend(
+    mechanism: QuantileTree, select: Select, node: Node | None, part: Part, before: int, after: int, chosen: dict[int, int]
+) -> None:
     """Select in this part, then in the parts it is cut into. ``before`` and ``after`` are 1 where the part ends at a fixed point."""
     match node:
         case None:
@@ -54,24 +61,25 @@ def _descend(mechanism: QuantileTree, node: Node | None, part: Part, before: int
         case Leaf(numbers):
             for number in numbers:
                 target = mechanism.targets[number]
-                chosen[number] = _value(part, asked_level(target, part, before, after), mechanism.scale * reach(target))
+                level = asked_level(target, part, before, after)
+                chosen[number] = _value(part, select, level, mechanism.scale * reach(target))
         case Branch(number, share, left, right):
             level, scale = asked_level(AtShare(share), part, before, after), mechanism.scale * max(share, 1 - share)
             if left is None and right is None:
-                chosen[number] = _value(part, level, scale)
+                chosen[number] = _value(part, select, level, scale)
                 return
             cuts = CutCandidates(part)
             cut = cuts.cut(draw_nearest(cuts, level, scale))
             chosen[number] = min(max(cut.value, mechanism.lower), mechanism.upper)
-            _descend(mechanism, left, Part.between(part.line, part.start, cut), before, 0, chosen)
-            _descend(mechanism, right, Part.between(part.line, cut, part.end), 0, after, chosen)
+            _descend(mechanism, select, left, Part.between(part.line, part.start, cut), before, 0, chosen)
+            _descend(mechanism, select, right, Part.between(part.line, cut, part.end), 0, after, chosen)
         case never:
             assert_never(never)
 
 
-def _value(part: Part, level: Fraction, scale: Fraction) -> int:
+def _value(part: Part, select: Select, level: Fraction, scale: Fraction) -> int:
     values = ValueCandidates(part)
-    return values.value(draw_nearest(values, level, scale))
+    return values.value((draw_nearest if values.size > FLIPPED_MAX else select)(values, level, scale))
 
 
 def asked_level(target: Target, part: Part, before: int, after: int) -> Fraction:
@@ -86,6 +94,10 @@ def asked_level(target: Target, part: Part, before: int, after: int) -> Fraction
             return first + inner - min(Fraction(rank - 1), inner / 2)
         case never:
             assert_never(never)
+
+
+Select: TypeAlias = Callable[[ValueCandidates, Fraction, Fraction], int]
+"""Draws the number of a value, given the level asked for and the scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +117,7 @@ def badness(candidates: Candidates, index: int, level: Fraction) -> Fraction:
 
 def draw_nearest(candidates: Candidates, level: Fraction, scale: Fraction) -> int:
     """The number of a candidate, with chance proportional to ``exp(-badness / scale)``; exactly."""
-    first = candidates.under(level)
-    near = [index for index in (first - 1, first) if 0 <= index < candidates.size]
-    best = min(badness(candidates, index, level) for index in near)
+    best = _least_badness(candidates, level)
     runs = _runs(candidates, level, best, scale)
     last = max(run.band for run in runs)
     weights = [(run.stop - run.start) << (last - run.band) for run in runs]
@@ -117,6 +127,34 @@ def draw_nearest(candidates: Candidates, level: Fraction, scale: Fraction) -> in
         worse = (badness(candidates, index, level) - best) / scale
         if coin_exp(worse - run.band) and all(coin_two_over_e() for _ in range(run.band)):
             return index
+
+
+def draw_flipped(candidates: Candidates, level: Fraction, scale: Fraction) -> int:
+    """The number of a candidate, by permute-and-flip: of those whose coin of chance ``exp(-(badness - best) / scale)`` falls true, any one.
+
+    A candidate in band j can only be among them if a coin of chance ``2 ** -j`` falls true. How many do is drawn first, which ones when
+    they are looked at.
+    """
+    best = _least_badness(candidates, level)
+    runs = _runs(candidates, level, best, scale)
+    left = [heads(run.stop - run.start, run.band) for run in runs]
+    seen: set[int] = set()
+    while True:
+        number = _weighted(left)
+        run = runs[number]
+        index = run.start + uniform(run.stop - run.start)
+        while index in seen:  # in the same run, or runs would not keep their chances
+            index = run.start + uniform(run.stop - run.start)
+        seen.add(index)
+        left[number] -= 1
+        worse = (badness(candidates, index, level) - best) / scale
+        if coin_exp(worse - run.band) and all(coin_two_over_e() for _ in range(run.band)):
+            return index
+
+
+def _least_badness(candidates: Candidates, level: Fraction) -> Fraction:
+    first = candidates.under(level)
+    return min(badness(candidates, index, level) for index in (first - 1, first) if 0 <= index < candidates.size)
 
 
 def _weighted(weights: list[int]) -> int:
