@@ -1,0 +1,139 @@
+"""Every deliberate bug in relations makes one of their suites fail. A mutant that survives means that suite is blind to the mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from lapwing.errors import LapwingError, Refused
+from lapwing.kernel.accounting import Account
+from lapwing.testing.clinic_worlds import REFERENCES, UNIT_COLUMNS
+from lapwing.testing.family_runs import family_of, run_families
+from lapwing.testing.sql_pieces import Generated, Piece
+from lapwing.testing.sql_shapes import MANY_ROWS, SqlShape
+from tests.properties.limit_runs import Limit, TooNoisy
+from tests.properties.relation_mutants import MUTANTS
+from tests.properties.test_relation_sizes import check_limits, check_sizes, worlds
+from tests.properties.test_relations_limit import relational
+from tests.properties.test_relations_oracle import CAPS, conformance
+from tests.unit.sql.clinic import bound
+from tests.unit.sql.refused import REFUSED
+
+BY_NAME = {mutant.name: mutant for mutant in MUTANTS}
+LIMIT_STATEMENTS = 15
+JOINED = ("c38", "c39", "c40", "c41", "c42", "c43", "c45", "c48", "c52")
+"""Of the conformance list: every way of joining."""
+WIDE = (
+    "SELECT COUNT(*), SUM(minutes) FROM visits WHERE patient_id IN (SELECT patient_id FROM visits)",
+    "SELECT COUNT(*) FROM (SELECT patient_id FROM visits UNION ALL SELECT patient_id FROM visits) AS e",
+)
+"""Many matches of a condition; a unit that uses its limit in both parts of a union."""
+COUNTS = (
+    "SELECT COUNT(*) AS a0 FROM visits WHERE visit_id IN (SELECT visit_id FROM drugs)",
+    "SELECT COUNT(*) AS a0 FROM visits v WHERE NOT EXISTS (SELECT 1 FROM drugs d WHERE d.visit_id = v.visit_id)",
+    "SELECT COUNT(*) AS a0 FROM visits v JOIN drugs d ON v.visit_id = d.visit_id",
+    "SELECT COUNT(*) AS a0 FROM people p LEFT JOIN visits v ON v.person_id = p.person_id AND v.minutes > 6",
+    "SELECT COUNT(*) AS a0 FROM (SELECT person_id, COUNT(*) AS n FROM visits GROUP BY person_id HAVING COUNT(*) > 1) t",
+    "SELECT SUM(t.n) AS a0 FROM (SELECT person_id, COUNT(*) FILTER (WHERE minutes > 6) AS n FROM visits GROUP BY person_id) t",
+    "SELECT COUNT(*) AS a0 FROM (SELECT person_id FROM visits UNION ALL SELECT person_id FROM people) e",
+    "SELECT COUNT(*) AS a0 FROM visits WHERE minutes NOT IN (SELECT clinic FROM clinics WHERE beds > 3)",
+)
+"""Asked before generated ones: one for each way."""
+
+
+def _given(text: str) -> Generated:
+    return Generated(text, text, text, None, 0, (Piece("a0", "a0", True, True),), "", False, None, 0)
+
+
+def _seen_by_oracle() -> bool:
+    shapes = {name: shape for name, shape in conformance("unbounded", Account.PURE).items() if name in JOINED}
+    fresh = {name: SqlShape(shape.sql, shape.epsilon, MANY_ROWS, UNIT_COLUMNS, REFERENCES) for name, shape in shapes.items()}
+    fresh |= {text: SqlShape(text, Fraction(20), MANY_ROWS, UNIT_COLUMNS, REFERENCES) for text in WIDE}
+    outcome = run_families(
+        relation="unbounded",
+        account=Account.PURE,
+        make=family_of("unbounded", units=3),
+        families=4,
+        seed=5,
+        only=fresh,
+        caps=CAPS,
+        stop_at_first=True,
+    )
+    return bool(outcome.breaches)
+
+
+def _seen_by_limit(directory: Path) -> bool:
+    limit = Limit(directory, neighbours="unbounded", delta="0")
+    queries = relational(limit, 900)
+    statements = [_given(text) for text in COUNTS] + [queries.statement() for _ in range(LIMIT_STATEMENTS)]
+    try:
+        for statement in statements:
+            try:
+                limit.compare(statement)
+            except TooNoisy:
+                continue
+            except Refused:
+                continue
+            except (AssertionError, LapwingError):
+                return True
+    finally:
+        limit.data.close()
+    return False
+
+
+def _seen_by_refusals() -> bool:
+    for code, text in REFUSED.values():
+        try:
+            bound(text)
+        except Refused as error:
+            if error.code != code:
+                return True
+        else:
+            return True
+    return False
+
+
+def _seen_by(check: Callable[[], int]) -> bool:
+    try:
+        check()
+    except AssertionError:
+        return True
+    return False
+
+
+def _seen(suite: str, directory: Path) -> bool:
+    match suite:
+        case "oracle":
+            return _seen_by_oracle()
+        case "limit":
+            return _seen_by_limit(directory)
+        case "refusals":
+            return _seen_by_refusals()
+        case "sizes":
+            return _seen_by(check_sizes)
+        case "lowering":
+            return _seen_by(check_limits)
+        case _:
+            raise AssertionError(suite)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_the_suite_sees_the_bug(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    mutant = BY_NAME[name]
+    worlds()  # prepared before anything is broken
+    for target, attribute, replacement in mutant.patches:
+        monkeypatch.setattr(target, attribute, replacement)
+    assert _seen(mutant.suite, tmp_path), f"the {mutant.suite} suite did not see: {name}"
+
+
+@pytest.mark.parametrize("suite", sorted({mutant.suite for mutant in MUTANTS} - {"sizes", "lowering"}))
+def test_without_a_bug_the_same_suite_is_clean(suite: str, tmp_path: Path) -> None:
+    """Sizes and lowering have tests of their own."""
+    assert not _seen(suite, tmp_path)
+
+
+def test_there_are_at_least_ten() -> None:
+    assert len(BY_NAME) == len(MUTANTS) >= 10
