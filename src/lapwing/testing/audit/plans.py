@@ -158,8 +158,9 @@ def _ratios_at_once(moved: Moved, facts: Facts, *, right: bool, runs: int) -> Fl
     groups = KnownGroups(tuple(tiled)) if isinstance(query.groups, KnownGroups) else replace(query.groups, groups_max=len(tiled) + 1)
     narrowed = replace(
         moved.query,
-        query=replace(query, groups=groups, vectors=tuple(query.vectors[vector.position] for vector in moved.vectors)),
+        query=replace(query, groups=groups, vectors=tuple(query.vectors[vector.position] for vector in moved.vectors), quantiles=()),
         vectors=tuple(moved.query.vectors[vector.position] for vector in moved.vectors),
+        quantiles=(),
     )
     table = _release_query(narrowed, facts, ExactTable(groups=tiled, vectors=vectors, units=units))
     return _ratios(moved, table, runs=runs)
