@@ -22,6 +22,8 @@ from lapwing.kernel.expressions import Expression, Value
 from lapwing.kernel.stability import domain_of
 from lapwing.statements import ROW, PostProcess
 
+RUN = "_run"
+"""The column that numbers the runs of post-processing."""
 _local = threading.local()
 
 
@@ -97,3 +99,24 @@ def post_process(noisy: Sequence[pa.Table], post: PostProcess) -> tuple[pa.Table
     if result.num_columns == len(post.outputs):
         return table, None
     return table, [int(row) for row in result.column(len(post.outputs)).to_pylist()]
+
+
+def post_process_runs(noisy: Sequence[pa.Table], post: PostProcess, *, runs: int) -> pa.Table:
+    """The same for many runs at once: every table has the columns ``_run``, from 0 on, and ``_row``. So has the result, in front.
+
+    One statement that does all runs side by side: each sees its own rows under the names of the tables. Its columns c0, c1, .. are the
+    outputs, and the last is the number of the noisy row where there is one. Refuses (``post-processing``) what the engine cannot do so.
+    """
+    connection = _connection()
+    names = [f"q{number}" for number in range(len(noisy))]
+    for name, table in zip(names, noisy, strict=True):
+        connection.register(f"{name}_runs", table)
+    own = ", ".join(f"{name} AS (SELECT * FROM {name}_runs WHERE {name}_runs.{RUN} = r.{RUN})" for name in names)
+    every = f"(SELECT CAST(range AS BIGINT) AS {RUN} FROM range({runs})) AS r"
+    try:
+        return connection.sql(f"SELECT r.{RUN}, x.* FROM {every}, LATERAL (WITH {own} {post.sql(numbered=True)}) AS x").to_arrow_table()
+    except duckdb.Error as error:
+        raise Refused("post-processing", "the expressions over the noisy answer cannot be computed for many runs") from error
+    finally:
+        for name in names:
+            connection.unregister(f"{name}_runs")
