@@ -63,17 +63,22 @@ def _excess(mean: float, limit: float, *, thinned: bool) -> float:
     """E[(X - limit)+]: X is the mean itself, or Poisson with that mean after a filter."""
     if not thinned or mean > POISSON_MEAN_MAX:
         return max(mean - limit, 0.0)
-    probabilities = _poisson(mean)
-    return sum((rows - limit) * probabilities[rows] for rows in range(math.ceil(limit), len(probabilities)))
+    first = math.ceil(limit)
+    chances, moments = _poisson_tails(mean)
+    return moments[first] - limit * chances[first] if first < len(chances) else 0.0
 
 
 @lru_cache(maxsize=4096)
-def _poisson(mean: float) -> tuple[float, ...]:
-    """Probabilities of 0, 1, 2, ... rows, as far as they matter."""
-    found = [math.exp(-mean)]
+def _poisson_tails(mean: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """P[X >= k] and E[X; X >= k] for k = 0, 1, 2, ..., as far as they matter."""
+    chances = [math.exp(-mean)]
     for rows in range(1, int(mean + 12 * math.sqrt(mean) + 12)):
-        found.append(found[-1] * mean / rows)
-    return tuple(found)
+        chances.append(chances[-1] * mean / rows)
+    above, moment = [0.0], [0.0]
+    for rows in range(len(chances) - 1, -1, -1):
+        above.append(above[-1] + chances[rows])
+        moment.append(moment[-1] + rows * chances[rows])
+    return tuple(above[:0:-1]), tuple(moment[:0:-1])
 
 
 def bin_edges(rows_per_unit_max: int) -> tuple[int, ...]:

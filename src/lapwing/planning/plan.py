@@ -168,14 +168,15 @@ def _fitting(
     draft: _Draft, situation: Situation, choice: Choice, price: Price, share: Fraction, limits: Limits, facts: Facts
 ) -> tuple[Choice, Query]:
     """The query with this choice of bounds or, where its finer grid would not fit the integers, with a limit on rows."""
-    for candidate in (choice, best_ranked(situation)):
+    candidate = choice
+    while True:
         drafted = _draft(draft.query, draft.shape, draft.wanted, candidate, draft.found, price, limits, facts)
         try:
             return candidate, _with_noise(drafted, facts, share)
         except Refused as error:
             if error.code != "range-too-wide" or candidate.kind == "ranked":
                 raise
-    raise AssertionError("unreachable")
+            candidate = best_ranked(situation)
 
 
 @dataclass(frozen=True, slots=True)
