@@ -20,6 +20,13 @@ POSTGRES: dict[str, str] = {
     "c02": "SELECT count(cost), sum(cost), avg(cost) FROM visits",
     "c03": "SELECT count(DISTINCT patient_id) FROM visits WHERE day >= '2025-01-01'::date",
     "c04": "SELECT var_samp(cost), stddev(cost) FROM visits",
+    "c05": """SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY cost), percentile_cont(0.9) WITHIN GROUP (ORDER BY cost)
+              FROM visits""",
+    "c06": "SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY minutes) FROM visits",
+    "c12": "SELECT min(cost), max(cost) FROM visits",
+    "c23": "SELECT region, percentile_cont(0.5) WITHIN GROUP (ORDER BY income) FROM patients GROUP BY region",
+    "c46": """WITH spend AS (SELECT patient_id, sum(cost) AS total FROM visits GROUP BY patient_id)
+              SELECT count(*) FILTER (WHERE total > 2000), percentile_cont(0.5) WITHIN GROUP (ORDER BY total) FROM spend""",
     "c07": "SELECT avg(CASE WHEN smoker THEN 1.0 ELSE 0 END) AS smoking_rate FROM patients",
     "c08": 'SELECT count(*) FILTER (WHERE "vaccinated") AS vaccinated, count(*) AS everyone FROM "patients"',
     "c09": "SELECT count(*) FILTER (WHERE smoker), sum(CASE WHEN birth_year < 1960 THEN 1 ELSE 0 END) FROM patients",
