@@ -24,9 +24,10 @@ from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.laws import half_width
 from lapwing.kernel.release import UNITS_COLUMN, ChosenQuantiles, NoisyColumn, NoisyTable, Released
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
+from lapwing.planning.moments import Moments
 from lapwing.planning.plan import Planned
 from lapwing.sql.words import ErrorAsked, ShareAsked
-from lapwing.statements import ComputedOutput, KeyOutput, LinearOutput, Noisy, PostProcess, RatioOutput
+from lapwing.statements import ROW, ComputedOutput, KeyOutput, LinearOutput, Noisy, Output, PostProcess, RatioOutput
 
 PILOTS_MAX = 3
 STEP = Fraction(1004, 1000)
@@ -91,24 +92,39 @@ def aimed(post: PostProcess) -> tuple[int, ...]:
     return tuple(i for i, output in enumerate(post.outputs) if not isinstance(output.derivation, KeyOutput | ComputedOutput))
 
 
-def bars_of(planned: Planned, released: Released, post: PostProcess, *, confidence: Fraction) -> Bars:
-    """All error bars of a release, those of rows that HAVING, WHERE and LIMIT over noisy values would hide included."""
+def bars_of(planned: Planned, released: Released, post: PostProcess, *, confidence: Fraction, rows: Sequence[int] | None = None) -> Bars:
+    """Error bars of a release, row by row of the noisy table, before any are left out or sorted; of all rows, or of those numbered."""
     outputs = tuple(replace(post.outputs[i], name=f"c{i}") for i in aimed(post))
-    open_post = replace(post, outputs=outputs, having=None, order_by=(), limit=None, offset=0)
-    if post.rows_of is not None:
-        open_post = replace(open_post, where=None)
-    assembled = assemble(planned, released, open_post, confidence=confidence)
+    assembled = assemble(planned, released, replace(_unfiltered(post), outputs=outputs), confidence=confidence)
     found: Bars = []
     for output in outputs:
         values, intervals = assembled.table.column(output.name).to_pylist(), assembled.intervals[output.name]
-        pairs = zip(values, intervals, strict=True)
-        found.append([None if value is None or bar is None else Bar(float(value), bar.lo, bar.hi) for value, bar in pairs])
+        pairs = list(zip(values, intervals, strict=True))
+        wanted = pairs if rows is None else [pairs[row] for row in rows]
+        found.append([None if value is None or bar is None else Bar(float(value), bar.lo, bar.hi) for value, bar in wanted])
     return found
 
 
+def _unfiltered(post: PostProcess) -> PostProcess:
+    """The same without what leaves out or sorts rows."""
+    kept = replace(post, having=None, order_by=(), limit=None, offset=0)
+    return kept if post.rows_of is None else replace(kept, where=None)
+
+
+def rows_shown(planned: Planned, released: Released, post: PostProcess) -> list[int] | None:
+    """The rows of the noisy table that an answer from this release shows, after HAVING, ORDER BY and LIMIT; None for all of them."""
+    if post == _unfiltered(post) or post.rows_of is None or post.distinct:
+        return None
+    number = Output("row", f"q{post.rows_of}.{ROW}", KeyOutput(0))
+    # Error bars are not looked at here, so neither is the confidence.
+    found = assemble(planned, released, replace(post, outputs=(number,)), confidence=Fraction(1, 2))
+    return sorted(int(row) for row in found.table.column("row").to_pylist())
+
+
 def met_by(planned: Planned, released: Released, post: PostProcess, target: Target, *, confidence: Fraction) -> tuple[int, int]:
-    """How many error bars of a release are short enough for the values they stand at, and how many there are."""
-    bars = [bar for column in bars_of(planned, released, post, confidence=confidence) for bar in column]
+    """How many error bars that a release shows are short enough for the values they stand at, and how many there are."""
+    rows = rows_shown(planned, released, post)
+    bars = [bar for column in bars_of(planned, released, post, confidence=confidence, rows=rows) for bar in column]
     return sum(bar is not None and bar.side <= target.allowed(abs(bar.value)) for bar in bars), len(bars)
 
 
@@ -144,14 +160,15 @@ def least_loss(plan_at: PlanAt, post: PostProcess, target: Target, base: Release
     first = _plan_or_none(plan_at, LOSS_END)
     if first is None:
         return None
-    lengths = _required(first, post, target, base)
+    rows = None if base is None else rows_shown(first, base, post)
+    lengths = _required(first, post, target, base, rows)
     if lengths is None:
         return None
 
     def excess(loss: Fraction) -> tuple[Planned | None, float]:
         """How many times too long the worst error bar is."""
         planned = _plan_or_none(plan_at, loss)
-        return planned, math.inf if planned is None else _excess(planned, post, target, base, lengths)
+        return planned, math.inf if planned is None else _excess(planned, post, target, base, lengths, rows)
 
     power = 1 if first.facts.account is Account.PURE else 2
     low, loss = Fraction(0), LOSS_START
@@ -193,14 +210,16 @@ def _plan_or_none(plan_at: PlanAt, loss: Fraction) -> Planned | None:
         return None
 
 
-def _required(planned: Planned, post: PostProcess, target: Target, base: Released | None) -> list[list[float]] | None:
+def _required(
+    planned: Planned, post: PostProcess, target: Target, base: Released | None, rows: Sequence[int] | None
+) -> list[list[float]] | None:
     """How long each error bar may be, from public facts and ``base``; None where some value could be 0, or there is no ``base`` to tell."""
     if is_direct(planned, post, target):
         return [[target.allowed(0.0)] for _ in aimed(post)]
     if base is None:
         return None
     found: list[list[float]] = []
-    for i, column in zip(aimed(post), bars_of(planned, base, post, confidence=target.sure), strict=True):
+    for i, column in zip(aimed(post), bars_of(planned, base, post, confidence=target.sure, rows=rows), strict=True):
         public = size_from_declarations(planned, post, i)
         sizes = [public if bar is None else max(bar.size_min, public) for bar in column]
         if isinstance(target.asked, ShareAsked) and not all(sizes):
@@ -221,13 +240,16 @@ def size_from_declarations(planned: Planned, post: PostProcess, number: int) -> 
     return max(float(ends[0]), float(-ends[1]), 0.0)
 
 
-def _excess(planned: Planned, post: PostProcess, target: Target, base: Released | None, lengths: list[list[float]]) -> float:
+def _excess(
+    planned: Planned, post: PostProcess, target: Target, base: Released | None, lengths: list[list[float]], rows: Sequence[int] | None
+) -> float:
     """The largest ratio of an error bar's longer side to what is allowed, under this plan."""
     direct = is_direct(planned, post, target)
     confidence = target.confidence if direct else target.rest
     worst = 0.0
     for supposed in _supposed(planned, post, None if direct else base, sure=target.sure):
-        for column, allowed in zip(bars_of(planned, supposed, post, confidence=confidence), lengths, strict=True):
+        bars = bars_of(planned, supposed, post, confidence=confidence, rows=None if direct else rows)
+        for column, allowed in zip(bars, lengths, strict=True):
             if not column:
                 return math.inf
             limits = allowed if len(allowed) == len(column) else allowed * len(column)
@@ -243,8 +265,7 @@ def _supposed(planned: Planned, post: PostProcess, base: Released | None, *, sur
     """
     queries = planned.certified.queries
     if base is None:
-        whole = len(queries) > 1 or any(part.query.levels is not None for part in planned.parts)
-        yield Released("", tuple(_zeros(query, whole=whole) for query in queries))
+        yield Released("", tuple(_zeros(query, whole=_is_rearranged(planned)) for query in queries))
         return
     above, below = divided(planned, post)
     for sign in (-1, 0, 1) if above else (0,):
@@ -263,6 +284,11 @@ def _supposed(planned: Planned, post: PostProcess, base: Released | None, *, sur
                 columns.append(column)
             tables.append(replace(table, columns=tuple(columns)))
         yield Released("", tuple(tables))
+
+
+def _is_rearranged(planned: Planned) -> bool:
+    """Whether the rows of the noisy table may be others than the groups of one query: joined tables, sub-totals."""
+    return len(planned.parts) > 1 or any(part.query.levels is not None for part in planned.parts)
 
 
 def _zeros(query: CertifiedQuery, *, whole: bool) -> NoisyTable:
@@ -287,9 +313,10 @@ def divided(planned: Planned, post: PostProcess) -> tuple[set[Place], set[Place]
         derivation = post.outputs[i].derivation
         if isinstance(derivation, LinearOutput):
             recipe, number = _recipe(planned, derivation.aggregate), planned.parts[derivation.aggregate.query].number
+            if isinstance(recipe, Averaged | Moments) and number is not None:
+                below.add((number, recipe.count))
             if isinstance(recipe, Averaged) and number is not None:
                 above.add((number, recipe.total))
-                below.add((number, recipe.count))
         elif isinstance(derivation, RatioOutput):
             for places, aggregate in ((above, derivation.numerator), (below, derivation.denominator)):
                 recipe, number = _recipe(planned, aggregate), planned.parts[aggregate.query].number
@@ -303,18 +330,19 @@ def is_telling(planned: Planned, post: PostProcess, target: Target, base: Releas
 
     Solving from a vaguer one would be sound too, but dear: a pilot that costs more then saves more.
     """
+    rows = rows_shown(planned, base, post)
     for number, name in divided(planned, post)[1]:
         column = base.tables[number].column(name)
         width = half_width(column.law, confidence=target.sure)
-        if any(2 * (value - width) < value for value in column.values):
+        values = column.values if rows is None or _is_rearranged(planned) else [column.values[row] for row in rows]
+        if any(2 * (value - width) < value for value in values):
             return False
-    if isinstance(target.asked, ErrorAsked):
-        return True
-    for i, column_bars in zip(aimed(post), bars_of(planned, base, post, confidence=target.sure), strict=True):
+    for i, bars in zip(aimed(post), bars_of(planned, base, post, confidence=target.sure, rows=rows), strict=True):
         public = size_from_declarations(planned, post, i)
-        sizes = [0.0 if bar is None else max(bar.size_min, public) for bar in column_bars]
-        if not all(sizes) or any(bar is None or 2 * size < abs(bar.value) for bar, size in zip(column_bars, sizes, strict=True)):
-            return False
+        for bar in bars:
+            size = 0.0 if bar is None else max(bar.size_min, public)
+            if bar is None or (isinstance(target.asked, ShareAsked) and (size == 0 or 2 * size < abs(bar.value))):
+                return False
     return True
 
 

@@ -105,7 +105,12 @@ class Aim:
         """The next step after these releases."""
         if not aimed(self.asking.statement.post):
             hint = "ask for a count, a sum, an average or a ratio of them, or name an epsilon"
-            raise Refused("error-no-bar", "no column of this answer has an error bar", hint=hint, span=self.target.asked.span)
+            raise Refused(
+                "error-no-bar",
+                "no column of this answer has an error bar that a price can be solved for",
+                hint=hint,
+                span=self.target.asked.span,
+            )
         return next_step(self.asking.plan_at, self.asking.statement.post, self.target, before, self.pilots)
 
     def before(self) -> tuple[Before, ...]:
@@ -184,7 +189,7 @@ class Aim:
         if isinstance(self.target.asked, ErrorAsked):
             message, hint = "no price is known that makes every error bar this short", "ask for a larger error, or name an epsilon"
         else:
-            message = "some value may be 0, as far as is known, and a share of 0 is nothing"
+            message = "some value, or what it is divided by, may be 0 as far as is known, and a share of nothing is nothing"
             hint = "ask for an error in numbers, for fewer groups, or name an epsilon"
         return Refused("error-unreachable", message, hint=hint, span=self.target.asked.span)
 
