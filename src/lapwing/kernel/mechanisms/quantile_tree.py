@@ -129,7 +129,7 @@ class QuantileTree:
     A candidate whose badness is b has probability proportional to ``exp(-b / (scale * reach))``: so the scale is in rows, and the same for
     all selections. (Values on a pure account are selected by permute-and-flip at that scale.)
 
-    Pre: a unit has at most ``rows_per_unit`` rows in all groups together. Post: all choices together are epsilon-private, and rho-zCDP, with
+    Pre: a unit has at most ``rows_per_unit`` rows in all groups together. Post: all choices together are epsilon-private and rho-zCDP, with
     the epsilon and rho of :meth:`event`, for these neighbours.
     """
 
