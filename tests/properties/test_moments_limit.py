@@ -43,7 +43,9 @@ def test_moments_in_the_limit(sql: str, clinic: tuple[lw.DataSet, Path]) -> None
     data, directory = clinic
     found = data.ask(sql, epsilon=100_000_000, confidence=0.999999)
     bare = re.sub(r"FROM (\w+)", lambda table: f"FROM '{directory / table.group(1)}.parquet'", sql)
-    expected = duckdb.sql(bare).to_arrow_table()
+    relation = duckdb.sql(bare)
+    assert relation is not None
+    expected = relation.to_arrow_table()
     assert found.table.num_rows == expected.num_rows
     for name in (name for name in expected.column_names if name != "sex"):
         pairs = zip(found.table.column(name).to_pylist(), expected.column(name).to_pylist(), found.intervals[name], strict=True)
