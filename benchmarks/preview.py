@@ -47,7 +47,8 @@ def _measure(data: lw.DataSet, name: str, statement: str, repeats: int) -> tuple
     times, processor = zip(*(_timed(data, statement) for _ in range(repeats)), strict=True)
     shown = " ".join(statement.split())
     figures = (first, statistics.median(times), max(times), statistics.median(processor))
-    print("{}  first {:6.1f} ms  median {:6.1f} ms  worst {:6.1f} ms  processor {:6.1f} ms  {}".format(name, *figures, shown[:70]))
+    waited, middle, longest, busy = figures
+    print(f"{name}  first {waited:6.1f} ms  median {middle:6.1f}  worst {longest:6.1f}  processor {busy:6.1f}  {shown[:70]}")
     return figures
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from lapwing.kernel.domains import Domain, Kind, is_numeric, kind_of
+from lapwing.kernel.domains import Domain, Kind, bounds, is_numeric, kind_of
 from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import PerUnit, Relation, UnitAggregate, UnitAggregateKind
@@ -125,7 +125,7 @@ def _aggregate(aggregates: UnitAggregates, scalars: Scalars, reader: Reader, kep
                 return total
             count = measured(node, UnitAggregateKind.COUNT, _where(value, kept))
             real = total if total.kind is Kind.REAL else scalars.call(node, Function.TO_REAL, total)
-            return scalars.call(node, Function.DIVIDE, real, count)
+            return _within(scalars, scalars.call(node, Function.DIVIDE, real, count), value.domain)
         case exp.Min():
             return measured(node, UnitAggregateKind.MIN, _where(value, kept))
         case exp.Max():
@@ -135,6 +135,15 @@ def _aggregate(aggregates: UnitAggregates, scalars: Scalars, reader: Reader, kep
         case _:
             opposite = rows.call(node, Function.NOT, value)
             return scalars.call(node, Function.NOT, measured(node, UnitAggregateKind.ANY, _where(opposite, kept)))
+
+
+def _within(scalars: Scalars, average: Typed, domain: Domain) -> Typed:
+    """An average, which lies between the ends of what it is of: the division of a sum by a count does not say so by itself."""
+    lower, upper = (scalars.constant(average.node, Literal(end, Kind.REAL)) for end in bounds(domain))
+    clamped = scalars.call(average.node, Function.LEAST, scalars.call(average.node, Function.GREATEST, average, lower), upper)
+    nothing = scalars.constant(average.node, Literal(None, Kind.REAL))
+    # LEAST and GREATEST pass over NULL, and a unit without values has no average.
+    return scalars.case(average.node, [(scalars.call(average.node, Function.IS_NULL, average), nothing)], clamped)
 
 
 def _where(value: Typed, kept: Typed | None) -> Expression:

@@ -85,7 +85,7 @@ def test_counts_of_units_are_clamped_where_few_units_have_more() -> None:
 
 
 def test_what_does_not_grow_with_rows_keeps_its_range() -> None:
-    for inner, upper in (("MAX(cost)", 5_000), ("MIN(minutes)", 480)):
+    for inner, upper in (("MAX(cost)", 5_000), ("MIN(minutes)", 480), ("AVG(cost)", 5_000)):
         assert grid_of(f"SELECT AVG(x) FROM {PER_UNIT.format(inner)}").upper == upper
 
 

@@ -39,6 +39,8 @@ ACCEPTED: dict[str, str] = {
     "c21": "SELECT region, sex, COUNT(*) FROM patients GROUP BY ROLLUP (region, sex)",
     "rollup-avg": """SELECT region, sex, AVG(income) AS a, SUM(birth_year) AS s, COUNT(smoker) AS n, GROUPING(region, sex) AS g
                      FROM patients GROUP BY ROLLUP (region, sex) HAVING COUNT(*) > 0 ORDER BY g""",
+    "averages-of-units": """SELECT AVG(a) AS mean, COUNT(a) AS n, COUNT(*) AS units FROM
+                            (SELECT patient_id, AVG(cost) FILTER (WHERE minutes > 300) AS a FROM visits GROUP BY patient_id) AS s""",
     "cube": "SELECT sex, vaccinated, GROUPING(sex) AS total, COUNT(*) FROM patients GROUP BY CUBE (sex, vaccinated)",
     "grouping-sets": """SELECT sex, smoker, COUNT(*) AS n FROM patients WHERE birth_year > 1950
                         GROUP BY GROUPING SETS ((sex, smoker), (smoker), ()) ORDER BY n DESC, 1, 2""",
@@ -85,6 +87,14 @@ ACCEPTED: dict[str, str] = {
         "visits v USING (visit_id)) AS events"
     ),
     "c53": "SELECT (SELECT COUNT(*) FROM patients WHERE smoker) * 1.0 / (SELECT COUNT(*) FROM patients)",
+    # relations: what generated statements once met a refusal with
+    "scalar-arithmetic": "SELECT (SELECT COUNT(*) FROM patients) - (SELECT COUNT(*) FROM visits WHERE minutes > 9) AS d",
+    "scalar-beside-groups": "SELECT region, COUNT(*) - (SELECT COUNT(*) FROM visits) AS d FROM patients GROUP BY region",
+    "in-of-one-row-per-unit": """SELECT COUNT(*) FROM patients WHERE patient_id IN
+                                 (SELECT patient_id FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) t WHERE n > 7)""",
+    "columns-without-name": """SELECT s.c, COUNT(*) FROM (SELECT v.clinic_id AS c, v.patient_id FROM prescriptions r
+                               JOIN visits v ON r.visit_id = v.visit_id) s JOIN visits w ON s.patient_id = w.patient_id
+                               WHERE w.minutes > 30 GROUP BY s.c""",
     # names, aliases, layout
     "any-case": 'select Count(*) AS "N" from VISITS as V where v.MINUTES > 5',
     "from-first": "FROM visits SELECT COUNT(*)",
