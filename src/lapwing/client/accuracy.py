@@ -5,7 +5,7 @@ divided by, and a target in per cent depends on the value itself: then values re
 their own error bars. Nothing here can see rows: its inputs are plans, which follow from public facts, and releases.
 
 Chance is shared out so that the target holds with the confidence asked. Of the chance left over, alpha = 1 - confidence, the releases that
-a price is solved from may mislead with a tenth (a third of that each, for at most three pilots), and the answer itself may miss with the
+a price is solved from may mislead with a tenth (a fourth of that each, for at most four pilots), and the answer itself may miss with the
 other nine tenths. A target that follows from the plan alone leaves all of it to the answer.
 """
 
@@ -29,7 +29,7 @@ from lapwing.planning.plan import Planned
 from lapwing.sql.words import ErrorAsked, ShareAsked
 from lapwing.statements import ROW, ComputedOutput, KeyOutput, LinearOutput, Noisy, Output, PostProcess, RatioOutput
 
-PILOTS_MAX = 3
+PILOTS_MAX = 4
 STEP = Fraction(1004, 1000)
 """Least factor between two losses that are tried, so that the price is above the least by less than this factor."""
 JUMP_MAX = 1000

@@ -15,7 +15,7 @@ from lapwing.kernel.accounting import LOSS_UNITS, Account, Budget, statement_los
 from lapwing.sql.words import Clause, EpsilonAsked, ErrorAsked, RhoAsked, ShareAsked
 
 Number = str | int | float | Decimal | Fraction
-PILOT_SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(1))
+PILOT_SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(1), Fraction(3))
 """Pilots are asked at these shares of the default epsilon of a statement, one after another as long as they say too little."""
 
 
