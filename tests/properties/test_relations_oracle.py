@@ -5,7 +5,6 @@ Statements are bound and planned as an analyst's are, and run on families of nei
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
@@ -14,15 +13,17 @@ from typing import assert_never
 
 import pytest
 
+from lapwing.catalog import Settings
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Filter, PerUnit, Plan, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin
+from lapwing.sql.words import Question, read_words
 from lapwing.testing.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps
+from lapwing.testing.conformance import listed_statements
 from lapwing.testing.family_runs import clinic_facts, family_of, fan_out_of, run_families
 from lapwing.testing.runs import Outcome
 from lapwing.testing.sql_shapes import MANY_ROWS, SqlShape, relational_shapes
-from tests.unit.sql.accepted import ACCEPTED
 
 STATEMENTS = 90
 """Generated statements of each chunk."""
@@ -37,8 +38,8 @@ PAIRS = {"unbounded": 32, "bounded": 90}
 """Pairs of each statement: all edges of the subsets of 4 units; all pairs of 10 worlds, twice."""
 FAMILIES = {"unbounded": 1, "bounded": 2}
 CONTENTS = 9
-FREE = {"c24", "c55", "c58"}
-"""Of the conformance list, what measures nothing: a declared domain, a preview, the budget."""
+FREE = {"c24", "c58"}
+"""Of the conformance list, what measures nothing: a declared domain, the budget."""
 NEED_DELTA = {"c15"}
 
 
@@ -51,10 +52,12 @@ def facts(relation: str, account: Account, caps: Caps = CAPS) -> Facts:
 def conformance(relation: str, account: Account, caps: Caps = CAPS) -> dict[str, SqlShape]:
     """The statements of the conformance list that measure something, priced as if units had many rows, so that bounds bind."""
     found = {}
-    for name, text in ACCEPTED.items():
-        if re.fullmatch(r"c\d\d", name) and name not in FREE and not (account is Account.PURE and name in NEED_DELTA):
-            price = re.sub(r"WITH PRIVACY \(.*\)", "", text)
-            found[name] = SqlShape(price, Fraction(1), MANY_ROWS, UNIT_COLUMNS, REFERENCES)
+    for listed in listed_statements():
+        if listed.answered and listed.name not in FREE and not (account is Account.PURE and listed.name in NEED_DELTA):
+            words = read_words(listed.sql, settings=Settings())
+            assert isinstance(words, Question)
+            found[listed.name] = SqlShape(words.statement, Fraction(1), MANY_ROWS, UNIT_COLUMNS, REFERENCES)
+    assert len(found) == 58 - len(FREE) - (len(NEED_DELTA) if account is Account.PURE else 0)
     return found
 
 

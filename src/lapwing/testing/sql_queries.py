@@ -49,9 +49,20 @@ class SqlQueries:
     """A source of random statements about the tables of one data set."""
 
     def __init__(
-        self, facts: Facts, unit_columns: Mapping[str, str], *, seed: int, comparable: bool = False, bare_unit: str | None = None
+        self,
+        facts: Facts,
+        unit_columns: Mapping[str, str],
+        *,
+        seed: int,
+        comparable: bool = False,
+        bare_unit: str | None = None,
+        statistics: bool = False,
     ) -> None:
-        """``bare_unit`` is the column that holds the unit in every table of the bare engine, for counting the units of groups."""
+        """``bare_unit`` is the column that holds the unit in every table of the bare engine, for counting the units of groups.
+
+        With ``statistics`` some aggregates are variances, correlations and quantiles.
+        """
+        self._statistics = statistics
         self._facts = facts
         self._units = unit_columns
         self._rng = random.Random(seed)
@@ -240,6 +251,9 @@ class SqlQueries:
             sql = rng.choice(counts) + kept
             # DuckDB makes a COUNT_IF of no rows NULL
             return Piece(sql, f"COALESCE({sql}, 0)" if sql.startswith("COUNT_IF") else sql, True, True)
+        numbers = [*self._of_kind(Kind.INTEGER), *self._of_kind(Kind.REAL)]
+        if self._statistics and not whole and numbers and rng.random() < 0.25:
+            return self._statistic(rng.choice(numbers), rng.choice(numbers), kept)
         argument, integer, sharp = self._summand(whole=whole)
         sharp = sharp and (integer or not kept)
         if whole or rng.random() < 0.6:
@@ -247,6 +261,13 @@ class SqlQueries:
             return Piece(sql, f"COALESCE({sql}, 0)", integer, sharp)
         sql = f"AVG({argument}){kept}"
         return Piece(sql, sql, False, sharp)
+
+    def _statistic(self, x: str, y: str, kept: str) -> Piece:
+        """More than sums: what is computed from noisy moments, or found by quantiles."""
+        of_one = (f"{name}({x})" for name in ("VAR_SAMP", "STDDEV", "VAR_POP", "MEDIAN", "MIN", "MAX"))
+        of_two = (f"{name}({x}, {y})" for name in ("CORR", "COVAR_SAMP", "REGR_SLOPE"))
+        sql = self._rng.choice((*of_one, *of_two, f"QUANTILE_CONT({x}, 0.9)")) + kept
+        return Piece(sql, sql, False, False)
 
     def _summand(self, *, whole: bool) -> tuple[str, bool, bool]:
         """What is added up; whether it is an integer, and whether it is sharp."""

@@ -84,7 +84,9 @@ class RelationalQueries:
         self._facts, self._units, self._references = facts, unit_columns, references
         self._rng = random.Random(seed)
         self._comparable, self._bare_unit = comparable, bare_unit
-        self._queries = SqlQueries(facts, unit_columns, seed=seed + 1, comparable=comparable, bare_unit=bare_unit)
+        self._queries = SqlQueries(
+            facts, unit_columns, seed=seed + 1, comparable=comparable, bare_unit=bare_unit, statistics=not comparable
+        )
         self._names = 0
         self._with: list[str] = []
 

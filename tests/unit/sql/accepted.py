@@ -90,8 +90,8 @@ ACCEPTED: dict[str, str] = {
     # relations: what generated statements once met a refusal with
     "scalar-arithmetic": "SELECT (SELECT COUNT(*) FROM patients) - (SELECT COUNT(*) FROM visits WHERE minutes > 9) AS d",
     "scalar-beside-groups": "SELECT region, COUNT(*) - (SELECT COUNT(*) FROM visits) AS d FROM patients GROUP BY region",
-    "in-of-one-row-per-unit": """SELECT COUNT(*) FROM patients WHERE patient_id IN
-                                 (SELECT patient_id FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) t WHERE n > 7)""",
+    "in-of-one-row-per-unit": """SELECT COUNT(*) FROM patients WHERE patient_id IN (SELECT patient_id FROM
+                                 (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) t WHERE n > 7)""",
     "columns-without-name": """SELECT s.c, COUNT(*) FROM (SELECT v.clinic_id AS c, v.patient_id FROM prescriptions r
                                JOIN visits v ON r.visit_id = v.visit_id) s JOIN visits w ON s.patient_id = w.patient_id
                                WHERE w.minutes > 30 GROUP BY s.c""",
