@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 
 import pytest
 
@@ -17,7 +18,9 @@ from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.planning.plan import Limits, Price, plan_statement
 from lapwing.sql import render_refusal
+from lapwing.sql.refusals import span_in
 from lapwing.sql.words import Question, read_words
+from lapwing.statements import PostProcess, Statement
 from tests.meta.codes import scan
 from tests.meta.tree import DOCS, ROOT, SOURCE, python_files
 from tests.unit.sql.clinic import FACTS, bound
@@ -53,15 +56,16 @@ ENTRIES = [Entry(**found.groupdict()) for found in _ENTRY.finditer(PAGE.read_tex
 
 def refusal(text: str) -> Refused:
     """What a statement is refused with: while its words are read, while it is bound, or while it is planned."""
-    from fractions import Fraction
-
+    statement = Statement(text, (), PostProcess(()))
     with pytest.raises(Refused) as caught:
         words = read_words(text, settings=Settings())
         assert isinstance(words, Question)
         statement = bound(words.statement)
         price = Price(Fraction(1, 100), Fraction(1, 10**9) if FACTS.account is Account.APPROXIMATE else Fraction(0))
         plan_statement(statement.privates, FACTS, price, contributions={}, units=None, limits=Limits(10**6, 10**5), evaluate=evaluate)
-    return caught.value
+    error = caught.value
+    error.span = error.span or span_in(statement, error.code)
+    return error
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.code)

@@ -32,7 +32,7 @@ from lapwing.kernel.release import Released
 from lapwing.ledger.store import Entry
 from lapwing.planning.plan import Limits, Planned, Price, plan_statement
 from lapwing.sql import bind
-from lapwing.sql.refusals import span_of
+from lapwing.sql.refusals import span_in, span_of
 from lapwing.sql.words import Question, ShowBudget, read_words
 from lapwing.statements import Statement
 
@@ -184,15 +184,19 @@ class DataSet:
         delta = budget.delta_keys / DELTA_STATEMENTS if budget.account is Account.APPROXIMATE else Fraction(0)
 
         def plan_at(loss: Fraction) -> Planned:
-            return plan_statement(
-                statement.privates,
-                facts,
-                Price(loss, delta),
-                contributions=contributions,
-                units=declaration.dataset.units,
-                limits=Limits(settings.known_cells_max, settings.groups_max),
-                evaluate=evaluate,
-            )
+            try:
+                return plan_statement(
+                    statement.privates,
+                    facts,
+                    Price(loss, delta),
+                    contributions=contributions,
+                    units=declaration.dataset.units,
+                    limits=Limits(settings.known_cells_max, settings.groups_max),
+                    evaluate=evaluate,
+                )
+            except Refused as error:
+                error.span = error.span or span_in(statement, error.code)
+                raise
 
         return Asking(statement, plan_at)
 

@@ -200,6 +200,9 @@ class _Draft:
                 "the values of a GROUP BY key are not declared, and this data set has no delta to discover them with",
                 hint="group by a declared column, or let the owner declare its values",
             )
+        if found is None and any(isinstance(domain_of(key, shape.columns), RealDomain) for _, key in query.keys):
+            message, hint = "a real number makes too many groups to know them beforehand", "bin it, for example with FLOOR or WIDTH_BUCKET"
+            raise Refused("groups-by-real", message, hint=hint)
         return _Draft(query, shape, measured(query.aggregates, shape), found)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lapwing.errors import LapwingError, Span
+from lapwing.statements import Statement
 
 _WIDTH_MAX = 120
 """Longest piece of a line that is quoted."""
@@ -11,6 +12,18 @@ _WIDTH_MAX = 120
 def span_of(text: str, start: int, end: int) -> Span:
     """The half-open range as a span with line and column; lines end at a newline character, as editors count them."""
     return Span(start=start, end=end, line=text.count("\n", 0, start) + 1, column=start - (text.rfind("\n", 0, start) + 1) + 1)
+
+
+_OF_KEYS = frozenset({"groups-by-real", "groups-by-unit", "keys-need-delta"})
+
+
+def span_in(statement: Statement, code: str) -> Span:
+    """Where a refusal of planning points, which does not know the text: a key or aggregate where one alone can be meant, else its SELECT."""
+    wanted = ".k" if code in _OF_KEYS else ".a"
+    found = [span for name, span in statement.spans if wanted in name]
+    if len(found) == 1:
+        return found[0]
+    return next((span for name, span in statement.spans if "." not in name), span_of(statement.text, 0, len(statement.text)))
 
 
 def render_refusal(text: str, error: LapwingError) -> str:

@@ -28,7 +28,7 @@ def dump(statement: Statement) -> str:
     lines += [f"order by {item}" for item in post.order_by]
     lines += [f"limit {post.limit}"] if post.limit is not None else []
     lines += [f"offset {post.offset}"] if post.offset else []
-    lines += [f"{name} is {statement.text[span.start : span.end]!r}" for name, span in statement.spans]
+    lines += [f"{name} is {' '.join(statement.text[span.start : span.end].split())!r}" for name, span in statement.spans]
     return "\n".join(lines)
 
 

@@ -10,6 +10,7 @@ import pytest
 import lapwing as lw
 from lapwing.client.figures import figure, share_text, shortened
 from lapwing.demo import write_demo
+from lapwing.errors import Refused
 from tests.unit.sql.accepted import ACCEPTED
 
 LINE_LENGTH_MAX = 120
@@ -76,3 +77,17 @@ def test_totals_of_discovered_groups_say_what_they_add_up(clinic: lw.DataSet) ->
     text = "SELECT drug, COUNT(*) AS n FROM prescriptions GROUP BY ROLLUP (drug)"
     assert any(label == "totals" and "hidden" in line for label, line in clinic.explain(text).lines)
     assert any("not those that stay hidden" in note for note in clinic.ask(text, epsilon=1).notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "pointed"),
+    [
+        ("SELECT income / 3 AS third, COUNT(*) FROM patients GROUP BY third", "groups-by-real", "income / 3"),
+        ("SELECT SUM(cost * cost * cost * cost * cost) FROM visits", "range-too-wide", "SUM(cost * cost * cost * cost * cost)"),
+    ],
+)
+def test_a_refusal_of_planning_points_into_the_text(clinic: lw.DataSet, text: str, code: str, pointed: str) -> None:
+    with pytest.raises(Refused) as caught:
+        clinic.explain(text)
+    span = caught.value.span
+    assert caught.value.code == code and span is not None and text[span.start : span.end] == pointed
