@@ -18,7 +18,7 @@ _OF_KEYS = frozenset({"groups-by-real", "groups-by-unit", "keys-need-delta"})
 
 
 def span_in(statement: Statement, code: str) -> Span:
-    """Where a refusal of planning points, which does not know the text: a key or aggregate where one alone can be meant, else its SELECT."""
+    """Where a refusal of planning points, which does not know the text: a key or aggregate where one can be meant, else its SELECT."""
     wanted = ".k" if code in _OF_KEYS else ".a"
     found = [span for name, span in statement.spans if wanted in name]
     if len(found) == 1:
