@@ -38,6 +38,9 @@ LOSS_START = Fraction(1, 10**12)
 LOSS_END = Fraction(10**9)
 """Losses that are tried, from and to."""
 
+ROWS_LOOKED_AT = 32
+"""Rows that are looked at first, where an answer has more."""
+
 PlanAt = Callable[[Fraction], Planned]
 """The plan of the statement at a loss."""
 
@@ -165,11 +168,18 @@ def least_loss(plan_at: PlanAt, post: PostProcess, target: Target, base: Release
     if lengths is None:
         return None
 
+    few = _hardest(first, post, target, base, lengths, rows)
+
     def excess(loss: Fraction) -> tuple[Planned | None, float]:
         """How many times too long the worst error bar is."""
         planned = _plan_or_none(plan_at, loss)
-        return planned, math.inf if planned is None else _excess(planned, post, target, base, lengths, rows)
+        if planned is None:
+            return None, math.inf
+        times = 0.0 if few is None else _excess(planned, post, target, few.base, few.lengths, None)
+        return planned, times if times > 1 else _excess(planned, post, target, base, lengths, rows)
 
+    if excess(LOSS_END)[1] > 1:
+        return None
     power = 1 if first.facts.account is Account.PURE else 2
     low, loss = Fraction(0), LOSS_START
     while loss <= LOSS_END:
@@ -180,6 +190,31 @@ def least_loss(plan_at: PlanAt, post: PostProcess, target: Target, base: Release
         factor = Fraction(min(max(times, 1.0), JUMP_MAX)) ** power
         loss = _whole(loss * max(STEP, factor))
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Few:
+    """Some rows of a release, with how long their error bars may be."""
+
+    base: Released
+    lengths: list[list[float]]
+
+
+def _hardest(
+    planned: Planned, post: PostProcess, target: Target, base: Released | None, lengths: list[list[float]], rows: Sequence[int] | None
+) -> _Few | None:
+    """The rows whose error bars are farthest from short enough, where there are many: most losses fail them, whatever the others are."""
+    if base is None or _is_rearranged(planned) or is_direct(planned, post, target) or len(base.tables[0].groups) <= ROWS_LOOKED_AT:
+        return None
+    table = base.tables[0]
+    listed = list(range(len(table.groups))) if rows is None else rows
+    bars = bars_of(planned, base, post, confidence=target.rest, rows=rows)
+    pairs = [list(zip(column, allowed, strict=True)) for column, allowed in zip(bars, lengths, strict=True)]
+    worst = [max(math.inf if bar is None else bar.side / limit for bar, limit in row) for row in zip(*pairs, strict=True)]
+    hardest = sorted(range(len(listed)), key=lambda i: -worst[i])[:ROWS_LOOKED_AT]
+    columns = tuple(replace(column, values=tuple(column.values[listed[i]] for i in hardest)) for column in table.columns)
+    fewer = replace(table, groups=tuple(table.groups[listed[i]] for i in hardest), columns=columns)
+    return _Few(Released("", (fewer,)), [[allowed[i] for i in hardest] for allowed in lengths])
 
 
 def _halved(excess: Callable[[Fraction], tuple[Planned | None, float]], low: Fraction, high: Fraction, best: Planned) -> Planned:
@@ -339,6 +374,8 @@ def is_telling(planned: Planned, post: PostProcess, target: Target, base: Releas
             return False
     for i, bars in zip(aimed(post), bars_of(planned, base, post, confidence=target.sure, rows=rows), strict=True):
         public = size_from_declarations(planned, post, i)
+        if not bars:
+            return False
         for bar in bars:
             size = 0.0 if bar is None else max(bar.size_min, public)
             if bar is None or (isinstance(target.asked, ShareAsked) and (size == 0 or 2 * size < abs(bar.value))):
@@ -400,13 +437,15 @@ def next_step(plan_at: PlanAt, post: PostProcess, target: Target, before: Sequen
     reference = plan_at(pilots[0])
     known = sorted((item for item in before if fits(reference, item.released)), key=lambda item: -item.loss)
     direct = is_direct(reference, post, target)
+    best = known[0] if known else None
     for item in known:
+        if item is not best and not item.for_target:
+            continue
         # What was bought for the target spends its own share of chance; others are believed only as much as pilots are.
         confidence = target.confidence if direct or item.for_target else target.sure
         good, all_bars = met_by(reference, item.released, post, target, confidence=confidence)
-        if good == all_bars:
+        if good == all_bars > 0:
             return Serve(item)
-    best = known[0] if known else None
     if not direct and (best is None or not is_telling(reference, post, target, best.released)):
         bought = sum(item.pilot for item in known)
         for number, loss in enumerate(pilots, start=1):
