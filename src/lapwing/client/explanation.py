@@ -241,6 +241,9 @@ def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit
     lost = max((part.lost for part in planned.parts if part.number is not None and not _counts_values(part)), default=0.0)
     if lost > TRUNCATION_NOTED:
         notes.append(f"rows beyond the bound on one {unit} are left out: about {min(lost, 1.0):.0%} of the rows are expected missing")
+    ends = sorted({end for part in planned.parts for end in part.ends.values()})
+    if ends:
+        notes.append(f"values of one {unit} above {' or '.join(figure(float(end)) for end in ends)} count as that much")
     wide = [name for name, found in assembled.intervals.items() if _mostly_wide(assembled, name, found)]
     if wide:
         notes.append(f"the error bars of {', '.join(wide)} are wider than most of the values: ask with a larger epsilon or fewer groups")

@@ -91,3 +91,11 @@ def test_a_refusal_of_planning_points_into_the_text(clinic: lw.DataSet, text: st
         clinic.explain(text)
     span = caught.value.span
     assert caught.value.code == code and span is not None and text[span.start : span.end] == pointed
+
+
+def test_a_clamped_sum_of_units_is_said(clinic: lw.DataSet) -> None:
+    text = "SELECT AVG(total) AS a FROM (SELECT patient_id, SUM(cost) AS total FROM visits GROUP BY patient_id) AS s"
+    (clamping,) = [line for label, line in clinic.explain(text, epsilon="0.2").lines if label == "clamping"]
+    end = re.search(r"at most ([\d,]+)", clamping)
+    assert end and int(end[1].replace(",", "")) < 1_000_000
+    assert any(f"above {end[1]} count as that much" in note for note in clinic.ask(text, epsilon="0.2").notes)
