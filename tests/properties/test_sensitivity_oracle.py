@@ -12,7 +12,7 @@ from lapwing.engines.duckdb import DuckDBSnapshot, prepare_snapshot
 from lapwing.kernel.accounting import Account
 from lapwing.testing.runs import RANKING_KEY, run_oracle
 
-# Pairs per chunk: about 5 neighbours per world (15 for bounded), times 32 shapes (37 for approximate accounts).
+# Pairs per chunk: about 5 neighbours per world (15 for bounded), times 42 shapes (48 for approximate accounts).
 CHUNKS = [
     *[("unbounded", account, seed, 7, 1_000) for account in Account for seed in (11, 12)],
     *[("bounded", account, seed, 4, 1_600) for account in Account for seed in (21, 22)],

@@ -20,7 +20,7 @@ from lapwing.kernel.mechanisms.quantile_tree import AtShare, FromGreatest, FromL
 from lapwing.kernel.mechanisms.rank_line import Candidates, Cut, CutCandidates, Part, ValueCandidates
 from lapwing.kernel.mechanisms.selection import PermuteAndFlip
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.kernel.noise.bernoulli import coin_exp, coin_two_over_e
+from lapwing.kernel.noise.bernoulli import coin_exp, coin_two_over_e, heads
 from lapwing.kernel.noise.quantile_tree import badness, draw_flipped, draw_nearest, draw_quantiles
 from tests.unit.kernel.mechanisms.quantile_laws import choices, line_of, log_law
 
@@ -59,6 +59,13 @@ def chi_squared(found: Counter[int], chances: list[float], runs: int) -> float:
 def test_a_coin_has_its_chance(coin: Callable[[], bool], chance: float) -> None:
     heads = sum(coin() for _ in range(RUNS))
     assert stats.binomtest(heads, RUNS, chance).pvalue > FALSE_ALARM / 10
+
+
+@pytest.mark.parametrize(("coins", "halvings"), [(5, 1), (7, 2), (40, 4), (3, 0), (0, 2)])
+def test_as_many_coins_fall_as_a_binomial_law_says(coins: int, halvings: int) -> None:
+    found = Counter(heads(coins, halvings) for _ in range(RUNS))
+    law = [float(stats.binom.pmf(number, coins, 0.5**halvings)) for number in range(coins + 1)]
+    assert chi_squared(found, law, RUNS) > FALSE_ALARM / 10 if halvings and coins else found[coins] == RUNS
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(40)], ids=str)

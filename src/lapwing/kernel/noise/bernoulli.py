@@ -20,13 +20,12 @@ def coin(chance: Fraction) -> bool:
 
 
 def heads(coins: int, halvings: int) -> int:
-    """How many of so many coins, each with chance ``2 ** -halvings``, fall true."""
-    bits = (1 << coins) - 1
+    """How many of so many coins, each with chance ``2 ** -halvings``, fall true: those that pass are tossed again, as often as that."""
     for _ in range(halvings):
-        if not bits:
-            return 0
-        bits &= secrets.randbits(coins)
-    return bits.bit_count()
+        if not coins:
+            break
+        coins = secrets.randbits(coins).bit_count()
+    return coins
 
 
 def coin_exp(x: Fraction) -> bool:
