@@ -10,6 +10,7 @@ from lapwing.errors import Span
 from lapwing.kernel.domains import BooleanDomain, Kind, is_numeric
 from lapwing.kernel.expressions import Column, Expression, Function, Literal
 from lapwing.sql import moments, quantiles
+from lapwing.sql.arguments import Arguments
 from lapwing.sql.reader import Reader, Session
 from lapwing.sql.scalars import Scalars, Typed, column_name
 from lapwing.statements import Aggregate, AggregateKind
@@ -43,6 +44,11 @@ class Aggregates:
         """The statement being bound."""
         return self.scalars.session
 
+    @property
+    def arguments(self) -> Arguments:
+        """Reads what aggregates are taken of."""
+        return Arguments(self.scalars)
+
     def bind(self, node: exp.Expr) -> int:
         """The number of the aggregate that a node stands for."""
         if type(node) is exp.Filter:
@@ -58,7 +64,7 @@ class Aggregates:
     def _bind(self, node: exp.Expr, where: Typed | None, whole: exp.Expr) -> int:
         if type(node) is exp.WithinGroup:
             with self.session.reading(node) as reader:
-                aggregate, kind = quantiles.within_group(self, reader, where)
+                aggregate, kind = quantiles.within_group(self.arguments, reader, where)
             return self._add(aggregate, kind, whole)
         token = self.session.source.name_token(node)
         if type(node) not in KNOWN or (token is not None and token.text.upper() not in _NAMES[type(node)]):
@@ -88,9 +94,9 @@ class Aggregates:
     def _aggregate(self, reader: Reader, where: Typed | None) -> tuple[Aggregate, Kind]:
         node = reader.node
         if type(node) in moments.NAMES:
-            return moments.moment(self, reader, where)
+            return moments.moment(self.arguments, reader, where)
         if type(node) in quantiles.NAMES:
-            return quantiles.quantile(self, reader, where)
+            return quantiles.quantile(self.arguments, reader, where)
         argument = reader.node_of("this")
         match node:
             case exp.Count():
@@ -98,10 +104,10 @@ class Aggregates:
                 return self._count(argument, where), Kind.INTEGER
             case exp.CountIf():
                 condition = self.scalars.condition(argument, "what COUNT_IF counts")
-                return Aggregate(AggregateKind.COUNT, None, self.both(node, where, condition).expression), Kind.INTEGER
+                return Aggregate(AggregateKind.COUNT, None, self.arguments.both(node, where, condition).expression), Kind.INTEGER
             case _:
                 kind = AggregateKind.SUM if isinstance(node, exp.Sum) else AggregateKind.AVG
-                value, where = self.value(argument, where)
+                value, where = self.arguments.value(argument, where)
                 self._require_number(value, kind)
                 whole = kind is AggregateKind.SUM and value.kind is Kind.INTEGER
                 return Aggregate(kind, value.expression, _of(where)), Kind.INTEGER if whole else Kind.REAL
@@ -117,8 +123,8 @@ class Aggregates:
         if unit is not None and unit in self.scalars.scope.units:
             return Aggregate(AggregateKind.COUNT, None, _of(where))  # the unit is never NULL
         if unit is not None:
-            return Aggregate(AggregateKind.COUNT, None, self.both(argument, where, self._present(argument, unit)).expression)
-        value, where = self.value(argument, where)
+            return Aggregate(AggregateKind.COUNT, None, self.arguments.both(argument, where, self._present(argument, unit)).expression)
+        value, where = self.arguments.value(argument, where)
         if value.is_null:
             raise self.session.refuse("null-constant", "NULL is never counted", node=argument)
         constant = isinstance(value.expression, Literal)
@@ -133,8 +139,8 @@ class Aggregates:
             if unit in scope.units:
                 return Aggregate(AggregateKind.COUNT_UNITS, None, _of(where))
             present = self._present(values[0], unit)
-            return Aggregate(AggregateKind.COUNT_UNITS, None, self.both(node, where, present).expression)
-        value, where = self.value(values[0], where)
+            return Aggregate(AggregateKind.COUNT_UNITS, None, self.arguments.both(node, where, present).expression)
+        value, where = self.arguments.value(values[0], where)
         if isinstance(value.expression, Column) and value.expression.name in self.scalars.scope.units:
             return Aggregate(AggregateKind.COUNT_UNITS, None, _of(where))
         if value.kind is Kind.REAL:
@@ -166,31 +172,6 @@ class Aggregates:
         scope.used.add(unit)
         typed = Typed(Column(unit), scope.columns[unit], node)
         return self.scalars.call(node, Function.NOT, self.scalars.call(node, Function.IS_NULL, typed))
-
-    def value(self, node: exp.Expr, where: Typed | None) -> tuple[Typed, Typed | None]:
-        """The argument of an aggregate. CASE WHEN p THEN x END is x where p: aggregates leave NULLs out, so both are the same."""
-        if type(node) is exp.Case and (parts := self._single_branch(node)) is not None:
-            condition, value = parts
-            return value, self.both(node, where, condition)
-        return self.scalars.bind(node), where
-
-    def _single_branch(self, node: exp.Expr) -> tuple[Typed, Typed] | None:
-        reader = Reader(node, self.session.source)
-        subject, branches, default = reader.optional("this"), reader.many("ifs"), reader.optional("default")
-        if subject is not None or len(branches) != 1 or (default is not None and type(default) is not exp.Null):
-            return None
-        with self.session.reading(node) as whole:
-            for name in ("ifs", "default"):
-                whole.many(name)
-            if default is not None:
-                self.scalars.bind(default)
-            with self.session.reading(branches[0]) as branch:
-                condition = self.scalars.condition(branch.node_of("this"), "a condition of CASE")
-                return condition, self.scalars.bind(branch.node_of("true"))
-
-    def both(self, node: exp.Expr, where: Typed | None, condition: Typed) -> Typed:
-        """Both conditions."""
-        return condition if where is None else self.scalars.call(node, Function.AND, where, condition)
 
     def _require_number(self, value: Typed, kind: AggregateKind) -> None:
         if is_numeric(value.domain):

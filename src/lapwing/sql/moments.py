@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from lapwing.kernel.domains import Kind, is_numeric
 from lapwing.kernel.expressions import Function
+from lapwing.sql.arguments import Arguments
 from lapwing.sql.reader import Reader
 from lapwing.sql.scalars import Typed
 from lapwing.statements import Aggregate, AggregateKind
-
-if TYPE_CHECKING:
-    from lapwing.sql.aggregates import Aggregates
 
 ONE: Mapping[type[exp.Expr], tuple[AggregateKind, frozenset[str]]] = {
     exp.Variance: (AggregateKind.VAR_SAMP, frozenset({"VAR_SAMP", "VARIANCE"})),
@@ -41,39 +38,39 @@ TWO: Mapping[type[exp.Expr], tuple[AggregateKind, frozenset[str]]] = {
 NAMES: Mapping[type[exp.Expr], frozenset[str]] = {node: names for node, (_, names) in (*ONE.items(), *TWO.items())}
 
 
-def moment(aggregates: Aggregates, reader: Reader, where: Typed | None) -> tuple[Aggregate, Kind]:
+def moment(arguments: Arguments, reader: Reader, where: Typed | None) -> tuple[Aggregate, Kind]:
     """The aggregate that such a node stands for. Pre: its class is in ``NAMES``."""
     node = reader.node
     if type(node) in ONE:
         kind, _ = ONE[type(node)]
-        value, where = aggregates.value(reader.node_of("this"), where)
-        _require_number(aggregates, value)
+        value, where = arguments.value(reader.node_of("this"), where)
+        _require_number(arguments, value)
         return Aggregate(kind, value.expression, None if where is None else where.expression), Kind.REAL
     kind, _ = TWO[type(node)]
-    y, x = (aggregates.scalars.bind(reader.node_of(name)) for name in ("this", "expression"))
+    y, x = (arguments.scalars.bind(reader.node_of(name)) for name in ("this", "expression"))
     for value in (y, x):
-        _require_number(aggregates, value)
+        _require_number(arguments, value)
     filtered = None if where is None else where.expression
     match kind:
         case AggregateKind.COUNT:
-            both = _with(aggregates, node, _with(aggregates, node, where, y), x)
+            both = _with(arguments, node, _with(arguments, node, where, y), x)
             return Aggregate(kind, None, None if both is None else both.expression), Kind.INTEGER
         case AggregateKind.AVG:
             value, other = (x, y) if isinstance(node, exp.RegrAvgx) else (y, x)
-            kept = _with(aggregates, node, where, other)
+            kept = _with(arguments, node, where, other)
             return Aggregate(kind, value.expression, None if kept is None else kept.expression), Kind.REAL
         case _:
             return Aggregate(kind, y.expression, filtered, x.expression), Kind.REAL
 
 
-def _with(aggregates: Aggregates, node: exp.Expr, where: Typed | None, value: Typed) -> Typed | None:
+def _with(arguments: Arguments, node: exp.Expr, where: Typed | None, value: Typed) -> Typed | None:
     """The condition, and that a value is not NULL where it can be."""
     if not value.domain.nullable:
         return where
-    scalars = aggregates.scalars
-    return aggregates.both(node, where, scalars.call(node, Function.NOT, scalars.call(node, Function.IS_NULL, value)))
+    scalars = arguments.scalars
+    return arguments.both(node, where, scalars.call(node, Function.NOT, scalars.call(node, Function.IS_NULL, value)))
 
 
-def _require_number(aggregates: Aggregates, value: Typed) -> None:
+def _require_number(arguments: Arguments, value: Typed) -> None:
     if not is_numeric(value.domain):
-        raise aggregates.session.refuse("type-mismatch", f"a number is needed here, not a {value.kind.value}", node=value.node)
+        raise arguments.session.refuse("type-mismatch", f"a number is needed here, not a {value.kind.value}", node=value.node)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Literal
+from lapwing.sql.arguments import Arguments
 from lapwing.sql.reader import Reader
 from lapwing.sql.scalars import Typed
 from lapwing.statements import Aggregate, AggregateKind, quantile_kind
-
-if TYPE_CHECKING:
-    from lapwing.sql.aggregates import Aggregates
 
 _HALF = Fraction(1, 2)
 _KINDS: Mapping[type[exp.Expr], tuple[AggregateKind, frozenset[str]]] = {
@@ -33,7 +30,7 @@ NAMES: Mapping[type[exp.Expr], frozenset[str]] = {node: names for node, (_, name
 _ORDERED = (exp.PercentileCont, exp.PercentileDisc)
 
 
-def quantile(aggregates: Aggregates, reader: Reader, where: Typed | None) -> tuple[Aggregate, Kind]:
+def quantile(arguments: Arguments, reader: Reader, where: Typed | None) -> tuple[Aggregate, Kind]:
     """The aggregate that a call stands for. Pre: its class is in ``NAMES``."""
     node = reader.node
     kind, _ = _KINDS[type(node)]
@@ -41,25 +38,25 @@ def quantile(aggregates: Aggregates, reader: Reader, where: Typed | None) -> tup
     if type(node) is exp.Median:
         share = _HALF
     elif type(node) in (exp.Quantile, exp.ApproxQuantile):
-        share = _share(aggregates, reader.node_of("quantile"))
+        share = _share(arguments, reader.node_of("quantile"))
     elif type(node) in _ORDERED:
-        name = aggregates.session.source.called_name(node).upper()
+        name = arguments.session.source.called_name(node).upper()
         if name.startswith("PERCENTILE") or reader.optional("expression") is None:
             hint = f"{name}(0.5) WITHIN GROUP (ORDER BY x)" if name.startswith("PERCENTILE") else f"{name}(x, 0.5)"
-            raise aggregates.session.refuse("wrong-arguments", f"{name} is written otherwise", node=node, hint=hint)
-        share = _share(aggregates, reader.node_of("expression"))
-    return _aggregate(aggregates, kind, argument, share, where)
+            raise arguments.session.refuse("wrong-arguments", f"{name} is written otherwise", node=node, hint=hint)
+        share = _share(arguments, reader.node_of("expression"))
+    return _aggregate(arguments, kind, argument, share, where)
 
 
-def within_group(aggregates: Aggregates, reader: Reader, where: Typed | None) -> tuple[Aggregate, Kind]:
+def within_group(arguments: Arguments, reader: Reader, where: Typed | None) -> tuple[Aggregate, Kind]:
     """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x): from the other end where the order is descending."""
-    session = aggregates.session
+    session = arguments.session
     called, order = reader.node_of("this"), reader.node_of("expression")
     name = session.source.called_name(called).upper()
     if type(called) not in _ORDERED or not name.startswith("PERCENTILE"):
         raise session.refuse("aggregate-unsupported", "this aggregate has no order of its rows", node=called)
     with session.reading(called) as inner:
-        share = _share(aggregates, inner.node_of("this"))
+        share = _share(arguments, inner.node_of("this"))
     if type(order) is not exp.Order:
         raise session.refuse("sql-unsupported", "an order of rows is needed here", node=order)
     with session.reading(order) as ordering:
@@ -70,14 +67,14 @@ def within_group(aggregates: Aggregates, reader: Reader, where: Typed | None) ->
         argument, descending = ordered.node_of("this"), ordered.flag("desc")
         ordered.flag("nulls_first")  # NULLs are left out wherever they would stand
     kind, _ = _KINDS[type(called)]
-    return _aggregate(aggregates, kind, argument, 1 - share if descending else share, where)
+    return _aggregate(arguments, kind, argument, 1 - share if descending else share, where)
 
 
 def _aggregate(
-    aggregates: Aggregates, kind: AggregateKind, argument: exp.Expr, share: Fraction | None, where: Typed | None
+    arguments: Arguments, kind: AggregateKind, argument: exp.Expr, share: Fraction | None, where: Typed | None
 ) -> tuple[Aggregate, Kind]:
-    session = aggregates.session
-    value, where = aggregates.value(argument, where)
+    session = arguments.session
+    value, where = arguments.value(argument, where)
     if value.kind not in (Kind.INTEGER, Kind.REAL, Kind.DATE, Kind.TIMESTAMP):
         message = f"quantiles, MIN and MAX need a number or a date, not a {value.kind.value}"
         raise session.refuse("type-mismatch", message, node=value.node)
@@ -87,16 +84,16 @@ def _aggregate(
     return found, quantile_kind(kind, value.kind)
 
 
-def _share(aggregates: Aggregates, node: exp.Expr) -> Fraction:
+def _share(arguments: Arguments, node: exp.Expr) -> Fraction:
     """The constant from 0 to 1 that says which quantile is meant."""
     if type(node) is exp.Array:
         hint = "write one call per quantile: all of one column cost hardly more than one"
-        raise aggregates.session.refuse("quantile-invalid", "a list of quantiles has no one value", node=node, hint=hint)
-    typed = aggregates.scalars.bind(node)
+        raise arguments.session.refuse("quantile-invalid", "a list of quantiles has no one value", node=node, hint=hint)
+    typed = arguments.scalars.bind(node)
     found = typed.expression.value if isinstance(typed.expression, Literal) else None
     if isinstance(found, bool) or not isinstance(found, int | Fraction) or not 0 <= found <= 1:
-        raise aggregates.session.refuse("quantile-invalid", "a quantile is a constant from 0 to 1", node=node, hint="0.9")
+        raise arguments.session.refuse("quantile-invalid", "a quantile is a constant from 0 to 1", node=node, hint="0.9")
     share = Fraction(found)
     if share.denominator > 10**6:
-        raise aggregates.session.refuse("quantile-invalid", "a quantile has at most 6 decimals", node=node)
+        raise arguments.session.refuse("quantile-invalid", "a quantile has at most 6 decimals", node=node)
     return share

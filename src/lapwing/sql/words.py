@@ -1,6 +1,6 @@
 """Lapwing's own words around a statement: ``EXPLAIN PRIVACY``, ``WITH PRIVACY (..)`` and ``SHOW PRIVACY BUDGET``.
 
-They are read at the level of tokens, before anything is parsed, and blanked out: the statement that goes on to :func:`lapwing.sql.bind` has
+They are read at the level of tokens, before anything is parsed, and blanked out: the statement that goes on to ``lapwing.sql.bind`` has
 spaces where they stood, so every later refusal points at the right place of the text as it was written. Comments stay, and are checked with
 the rest. The words are recognised by their place only, so that a table, a column or a common table expression may be called ``privacy``.
 """
