@@ -77,7 +77,7 @@ class DataSet:
 
         ``dialect`` is how the statement is spelt, ``duckdb`` or ``postgres``; what it means does not depend on it.
 
-        ``EXPLAIN PRIVACY ..``, ``SHOW PRIVACY BUDGET`` and ``.. WITH PRIVACY (..)`` are read here too, and must agree with the arguments.
+        ``EXPLAIN PRIVACY``, ``SHOW PRIVACY BUDGET`` and ``WITH PRIVACY (..)`` are read here too, and must agree with the arguments.
         """
         words = read_words(sql, settings=self.curator.settings, dialect=dialect)
         if isinstance(words, ShowBudget):
