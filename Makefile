@@ -52,7 +52,7 @@ wheel:
 	./.ci/wheel $(PY)
 
 test:
-	$(PY) -m pytest -q -n $(WORKERS)
+	$(PY) -m pytest -q -n $(WORKERS) --dist worksteal
 
 # Prints figures; there is no threshold to fail. BENCH passes arguments, such as BENCH="--rows 1_000_000".
 bench:
