@@ -20,11 +20,10 @@ import pytest
 from lapwing.engines.render.duckdb import DUCKDB
 from lapwing.engines.render.queries import render_plan
 from lapwing.errors import Refused
-from lapwing.kernel.expressions import Expression
+from lapwing.kernel.expressions import Expression, columns_of
 from lapwing.kernel.ir import Filter, PerUnit, Plan, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin
 from lapwing.sql.environment import Environment, Known
 from lapwing.sql.handlers import HANDLERS
-from lapwing.sql.joins import columns_of
 from lapwing.sql.parse import deep_recursion, parse
 from lapwing.sql.queries import Queries
 from lapwing.sql.reader import Session

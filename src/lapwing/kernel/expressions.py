@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from lapwing.kernel.domains import Kind
 
@@ -129,3 +129,18 @@ def is_null(expression: Expression) -> bool:
 def not_null(expression: Expression) -> Call:
     """``expression IS NOT NULL``."""
     return call(Function.NOT, call(Function.IS_NULL, expression))
+
+
+def columns_of(expression: Expression) -> frozenset[str]:
+    """Names of all columns an expression reads."""
+    match expression:
+        case Column(name):
+            return frozenset((name,))
+        case Literal():
+            return frozenset()
+        case Call(_, arguments):
+            return frozenset[str]().union(*(columns_of(argument) for argument in arguments))
+        case Case(branches, otherwise):
+            return columns_of(otherwise).union(*(columns_of(part) for branch in branches for part in branch))
+        case _:
+            assert_never(expression)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from lapwing.kernel.calendar import DAY_MICROSECONDS, truncate_days
 from lapwing.kernel.date_functions import TRUNCATIONS
 from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, RealDomain, TextDomain, TimestampDomain, grid_integer
-from lapwing.kernel.expressions import Call, Case, Column, Expression, Literal, Value
+from lapwing.kernel.expressions import Call, Column, Expression, Literal, Value, columns_of
 from lapwing.kernel.stability import domain_of
 
 Evaluate: TypeAlias = Callable[[Expression, Mapping[str, Domain], Mapping[str, tuple[Value, ...]]], tuple[Value, ...]]
@@ -87,17 +87,3 @@ def listed(domain: Domain, *, grid: bool = False) -> tuple[Value, ...] | None:
             return (*(Fraction(k, steps) for k in range(first, last + 1)), *null)
         case _:
             return None
-
-
-def columns_of(expression: Expression) -> frozenset[str]:
-    """Names of all columns an expression reads."""
-    match expression:
-        case Column(name):
-            return frozenset((name,))
-        case Call(_, arguments):
-            return frozenset().union(*(columns_of(argument) for argument in arguments))
-        case Case(branches, otherwise):
-            inner = [part for branch in branches for part in branch]
-            return frozenset().union(*(columns_of(part) for part in (*inner, otherwise)))
-        case _:
-            return frozenset()

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from lapwing.kernel.domains import IntegerDomain, bounds, is_numeric
+from lapwing.kernel.expressions import columns_of
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
     Filter,
@@ -34,7 +35,6 @@ from lapwing.kernel.stability import domain_of, shape_of
 from lapwing.planning.bounding import NEGLIGIBLE, SKEW, candidate_limits
 from lapwing.planning.contributions import Contributions
 from lapwing.planning.grids import centred
-from lapwing.planning.groups import columns_of
 from lapwing.planning.measures import Averaged, Measured, Recipe, Summed
 from lapwing.planning.relations import contributions_of, kept_of, limited
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, RealDomain, TextDomain, TimestampDomain
-from lapwing.kernel.expressions import Call, Expression, Function, Literal
+from lapwing.kernel.expressions import Call, Expression, Function, Literal, columns_of
 from lapwing.kernel.stability import domain_of
-from lapwing.planning.groups import columns_of
 
 UNKNOWN = 0.5
 RARE = 0.1

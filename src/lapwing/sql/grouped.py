@@ -8,11 +8,10 @@ from sqlglot import exp
 
 from lapwing.errors import Refused
 from lapwing.kernel.domains import Kind
-from lapwing.kernel.expressions import Expression
+from lapwing.kernel.expressions import Expression, columns_of
 from lapwing.sql import algebra
 from lapwing.sql.aggregates import Aggregates
 from lapwing.sql.items import SelectItem, nth
-from lapwing.sql.joins import columns_of
 from lapwing.sql.post import Outputs, Value
 from lapwing.sql.reader import Reader
 from lapwing.sql.rollup import grouping_bits

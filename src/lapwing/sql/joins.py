@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from lapwing.errors import Refused
 from lapwing.kernel.domains import Domain, KeyDomain, RealDomain, kind_of, with_null
-from lapwing.kernel.expressions import Call, Case, Column, Expression, Literal
+from lapwing.kernel.expressions import Column, columns_of
 from lapwing.kernel.ir import Filter, JoinKind, Relation
 from lapwing.sql.environment import Known, PublicItem
 from lapwing.sql.operators import chain
@@ -295,16 +295,3 @@ def check_key(session: Session, left: Typed, key: Domain, table: str) -> None:
     if not same:
         message = f"the key of {table!r} is a {kind_of(key).value}, not a {left.kind.value} like this"
         raise Refused("type-mismatch", message, span=session.source.span(left.node))
-
-
-def columns_of(expression: Expression) -> set[str]:
-    """Names of all columns an expression reads."""
-    match expression:
-        case Column(name):
-            return {name}
-        case Literal():
-            return set()
-        case Call(_, arguments):
-            return set().union(*(columns_of(argument) for argument in arguments))
-        case Case(branches, otherwise):
-            return columns_of(otherwise).union(*(columns_of(part) for branch in branches for part in branch))

@@ -29,6 +29,7 @@ from lapwing.demo.write import CATALOGUE_FILE, write_demo
 from lapwing.errors import LapwingError, Refused
 from lapwing.sql.words import ErrorAsked, Question, ShareAsked, ShowBudget, read_words
 from lapwing.statements import KeyOutput
+from lapwing.testing.bare import define
 
 PATIENTS = 5_000
 """Enough that no condition of the list is met by nobody, few enough that no bound of the demonstration's catalogue is reached."""
@@ -41,11 +42,6 @@ DEFAULT_EPSILON = 100
 """Of a statement that names none: so few people are made up that the demonstration's own would reach no accuracy."""
 TOLERANCE = 1e-4
 """Two numbers are equal when they differ by less than this share of the larger: some noise is left at any epsilon."""
-_WIDTH_BUCKET = (
-    "CREATE MACRO width_bucket(x, lo, hi, n) AS"
-    " CASE WHEN x < lo THEN 0 WHEN x >= hi THEN n + 1 ELSE CAST(floor((x - lo) / (hi - lo) * n) AS INTEGER) + 1 END"
-)
-"""Standard SQL has this function and DuckDB does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +170,7 @@ def bare_engine(directory: Path) -> duckdb.DuckDBPyConnection:
     for path in sorted(directory.glob("*.parquet")):
         quoted = str(path).replace("'", "''")
         bare.execute(f"CREATE VIEW {path.stem} AS SELECT * FROM read_parquet('{quoted}')")
-    bare.execute(_WIDTH_BUCKET)
+    define(bare)
     return bare
 
 
