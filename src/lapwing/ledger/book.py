@@ -254,7 +254,7 @@ def verified_state(connection: sqlite3.Connection) -> LedgerState:
                 closed = kind == Kind.CLOSE
             case Kind.REGISTER | Kind.BUDGET | Kind.CEILING | Kind.RESTORE:
                 budgets = evidence
-            case Kind.OVERRIDE | Kind.VERSION | Kind.RETIRE:
+            case Kind.OVERRIDE | Kind.VERSION | Kind.RETIRE | Kind.POLICY | Kind.PROPOSE | Kind.DENY:
                 pass
             case never:
                 assert_never(never)

@@ -210,8 +210,8 @@ class LocalLedger:
         if not was_open:
             raise _not_open()
 
-    def find(self, digest: str) -> StoredAnswer | None:
-        """The newest committed answer with this digest, whoever paid for it: replay is free."""
+    def find(self, digest: str, *, analyst: str | None = None) -> StoredAnswer | None:
+        """The newest committed answer with this digest, whoever paid for it: replay is free. Whoever has the file may see all of it."""
         self._require_own_process()
         with self._database.read() as connection:
             return book.newest_answer(connection, digest)
