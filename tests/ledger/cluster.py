@@ -1,7 +1,7 @@
 """A real PostgreSQL server in a temporary directory, with everything on that makes a commit durable.
 
-The server is a child of the test process and is stopped by its process number; should the test process itself be killed, the kernel stops the
-server (``setpriv --pdeathsig``). PostgreSQL refuses to run as root, so a root process hands it to a system user.
+The server is a child of the test process and is stopped by its process number; should the test process itself be killed, the kernel
+stops the server (``setpriv --pdeathsig``). PostgreSQL refuses to run as root, so a root process hands it to a system user.
 """
 
 from __future__ import annotations

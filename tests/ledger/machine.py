@@ -1,8 +1,8 @@
 """A pure model of the ledger, and two drivers that compare a ledger with it step by step: Hypothesis, and a long random walk.
 
 Several uses of one ledger stand for several processes. One is made to look dead by changing what its row records; the object is
-kept and goes on acting, as a process does that was only believed dead. A :class:`Stand` says how that and the rest is done for one kind of ledger;
-the model and the drivers are the same for all.
+kept and goes on acting, as a process does that was only believed dead. A :class:`Stand` says how that and the rest is done for one kind
+of ledger; the model and the drivers are the same for all.
 """
 
 from __future__ import annotations

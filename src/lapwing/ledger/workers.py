@@ -64,7 +64,8 @@ def host_name() -> str:
 def is_dead_on(host: str, worker_host: str, worker: Worker) -> bool:
     """Whether, seen from ``host``, the process of this worker is certainly gone; of another machine's process nothing is certain.
 
-    :func:`is_dead` may take another run of the kernel for an earlier one, because its ledger stays on one machine. Here it may be another machine.
+    :func:`is_dead` may take another run of the kernel for an earlier one, because its ledger stays on one machine. Here it may be
+    another machine.
     """
     if worker.boot != _boot():
         return worker_host == host

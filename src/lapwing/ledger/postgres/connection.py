@@ -86,11 +86,8 @@ class Connection:
                         raise _translated(error) from error
                     self._drop()
                     if not again:
-                        raise LedgerError(
-                            "reply-lost",
-                            "the connection broke before the reply came; the change may have been made or not",
-                            hint="look first",
-                        ) from error
+                        message = "the connection broke before the reply came; the change may have been made or not"
+                        raise LedgerError("reply-lost", message, hint="look at the history first") from error
                     if time.monotonic() > deadline:
                         raise _unreachable() from error
 
@@ -171,7 +168,7 @@ class Connection:
             found = []
         if found != [(self._schema_version,)]:
             raise LedgerError(
-                "ledger-format", "the schema of the ledger is missing or of another version", hint="run lapwing ledger install"
+                "ledger-format", "the schema of the ledger is missing or of another version", hint="run `lapwing ledger install`"
             )
 
     def _drop(self) -> None:

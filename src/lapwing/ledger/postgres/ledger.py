@@ -1,11 +1,11 @@
 """The ledger of one source in a PostgreSQL database, as used by one process of one of several machines.
 
 What it keeps, whatever happens to processes, connections and the server (proof: ``docs/proofs/ledger.md``), is what the local ledger keeps:
-not overspent, no uncharged answer, one key with one charge and one answer; and after an older state of the database was put back, nothing is
-served until the owner says so.
+not overspent, no uncharged answer, one key with one charge and one answer; and after an older state of the database was put back,
+nothing is served until the owner says so.
 
-Each operation is one statement that calls one function of ``sql/0001_protocol.sql``: the decision is made there, under a lock that ends with
-the statement. This module sends it, sends it again when the reply was lost, anchors what it led to, and says what came of it.
+Each operation is one statement that calls one function of ``sql/0001_protocol.sql``: the decision is made there, under a lock that ends
+with the statement. This module sends it, sends it again when the reply was lost, anchors what it led to, and says what came of it.
 """
 
 from __future__ import annotations
@@ -43,8 +43,19 @@ class PostgresLedger:
     After a fork the child gets its own connection and its own epoch at its first use; it cannot settle what its parent reserved.
     """
 
-    __slots__ = ("_anchors", "_connection", "_dsn", "_fingerprint", "_gate", "_known", "_lease_seconds", "_renewed", "_retry_seconds")
-    __slots__ += ("_source_id", "_worker")
+    __slots__ = (
+        "_anchors",
+        "_connection",
+        "_dsn",
+        "_fingerprint",
+        "_gate",
+        "_known",
+        "_lease_seconds",
+        "_renewed",
+        "_retry_seconds",
+        "_source_id",
+        "_worker",
+    )
 
     def __init__(
         self, dsn: str, *, source_id: str, fingerprint: str | None, anchors: Anchors, lease_seconds: int, retry_seconds: float
@@ -137,8 +148,8 @@ class PostgresLedger:
 
         The time does not depend on how long the history is: the anchored entry and the head are looked up, the chain between is checked
         by ``lapwing ledger verify``. Refuses ``ledger-missing``, ``ledger-unregistered`` (no anchor), ``ledger-superseded``,
-        ``ledger-rolled-back``, ``ledger-damaged``, ``source-changed`` and ``source-registered``; ``override`` with a ``reason`` accepts all but
-        the first and the damaged one as the owner's act, and charges again what the anchor remembers and the database does not.
+        ``ledger-rolled-back``, ``ledger-damaged``, ``source-changed`` and ``source-registered``. ``override`` with a ``reason`` accepts all
+        but the missing and the damaged one as the owner's act, and charges again what the anchor remembers and the database does not.
         """
         limits.require_reason(override, reason)
         ledger = cls(
@@ -244,8 +255,8 @@ class PostgresLedger:
     def commit(self, permit: Permit, payload: bytes) -> None:
         """Store the answer and close the charge, durably, in one statement; else ``charge-not-open``, and the answer must not be sent.
 
-        When the reply is lost the statement is sent again, which finds out. If nothing can be found out in time, ``ledger-unreachable``: the
-        answer must not be sent either. Should it have been stored, the same key returns it later.
+        When the reply is lost the statement is sent again, which finds out. If nothing can be found out in time, ``ledger-unreachable``:
+        the answer must not be sent either. Should it have been stored, the same key returns it later.
         """
         if len(payload) > limits.PAYLOAD_BYTES_MAX:
             raise LedgerError("answer-too-large", "the answer is too large to be stored", hint="ask for fewer groups")

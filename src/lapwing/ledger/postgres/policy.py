@@ -196,8 +196,8 @@ def _decide(ledger: PostgresLedger, proposal_id: int, by: str, approved: bool, r
     limits.require_detail(reason)
     state = ledger.state()
     for proposal in proposals(ledger):
-        # The totals are compared where the change is made; what else a budget must keep (account, deltas, epsilon) is compared here, against
-        # the ceiling that the change then insists on.
+        # The totals are compared where the change is made; what else a budget must keep (account, deltas, epsilon) is compared here,
+        # against the ceiling that the change then insists on.
         if approved and proposal.proposal_id == proposal_id and proposal.budget is not None:
             if proposal.kind == "budget":
                 limits.require_within(proposal.budget, state.ceiling)
