@@ -29,8 +29,8 @@ _SYSTEM_USERS = ("postgres", "nobody")
 def server_programs() -> Path | None:
     """The directory of ``initdb`` and ``postgres``: on the path, else where Debian puts them, newest first."""
     found = shutil.which("initdb")
-    if found is not None and (Path(found).parent / "postgres").exists():
-        return Path(found).parent
+    if found is not None and (Path(found).resolve().parent / "postgres").exists():
+        return Path(found).resolve().parent
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     return installed[-1].parent if installed else None
 

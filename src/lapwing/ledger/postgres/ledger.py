@@ -14,11 +14,12 @@ import os
 import secrets
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from threading import RLock
 from types import TracebackType
 from typing import Any, Self
 
-from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
+from lapwing.errors import CatalogueError, LapwingError, LedgerError
 from lapwing.kernel.accounting import Budget
 from lapwing.kernel.permit import Permit
 from lapwing.ledger import limits
@@ -27,6 +28,8 @@ from lapwing.ledger.anchors import AnchorPoint, Anchors, rolled_back
 from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.connection import RETRY_SECONDS, Connection, require_extra
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
+from lapwing.ledger.postgres.outcomes import not_open, refusal, second_person
+from lapwing.ledger.receipts import Receipt, Statement, sign
 from lapwing.ledger.store import RECORDABLE, Balance, Entry, Kind, Request, StoredAnswer
 from lapwing.ledger.workers import Worker, current_worker, host_name, is_dead_on
 
@@ -249,7 +252,7 @@ class PostgresLedger:
                 case "worker-ended":
                     self._register()  # taken for dead, and not: go on as a new worker; what was reserved before is gone
                 case _:
-                    raise _refusal(outcome)
+                    raise refusal(outcome)
         raise LedgerError("ledger-busy", "this worker is taken for dead again and again", hint="raise lease_seconds")
 
     def commit(self, permit: Permit, payload: bytes) -> None:
@@ -266,7 +269,7 @@ class PostgresLedger:
             [self._worker.epoch, permit.nonce, permit.charge_id, permit.digest, permit.cost.loss, permit.cost.delta, payload],
         )
         if outcome != "done":
-            raise _not_open()
+            raise not_open()
         self._remember(rows.state_of(columns))
 
     def forfeit(self, permit: Permit, *, incident: bool) -> None:
@@ -279,7 +282,7 @@ class PostgresLedger:
         if incident:
             self._advance(rows.state_of(columns))
         if outcome != "done":
-            raise _not_open()
+            raise not_open()
 
     def find(self, digest: str, *, analyst: str | None = None) -> StoredAnswer | None:
         """The newest committed answer with this digest; with ``analyst``, only if that analyst may see it."""
@@ -288,6 +291,35 @@ class PostgresLedger:
             "SELECT o_charge_id, o_payload, o_payload_digest FROM lapwing.find_answer(%s, %s, %s)", [digest, analyst]
         )
         return None if charge_id is None else rows.answer_of(charge_id, payload, payload_digest)
+
+    def receipt(self, charge_id: int, *, keys: Path) -> Receipt:
+        """The signed receipt of a committed answer, made from its rows and the key in ``keys``; made again it says the same."""
+        self._require_own_process()
+        found = self._connection.ask(
+            "SELECT c.analyst, c.request_id, c.digest, c.payload_digest, c.loss::text, c.delta::text, e.entry_id, e.chained, e.at"
+            " FROM lapwing.charge c JOIN lapwing.entry e ON e.ledger_id = c.ledger_id AND e.charge_id = c.charge_id AND e.kind = 'commit'"
+            " WHERE c.ledger_id = %s AND c.charge_id = %s",
+            [self.ledger_id, charge_id],
+            again=True,
+        )
+        if not found:
+            raise LedgerError("receipt-missing", "there is a receipt only for an answer that was committed")
+        analyst, request_id, digest, answer, loss, delta, entry_id, head, at = found[0]
+        statement = Statement(
+            source_id=self._source_id,
+            ledger_id=self.ledger_id,
+            charge_id=charge_id,
+            analyst=analyst,
+            request_id=request_id,
+            request_digest=digest,
+            answer_digest=answer,
+            loss=int(loss),
+            delta=int(delta),
+            entry_id=entry_id,
+            head=head,
+            at=at,
+        )
+        return sign(statement, keys)
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         """Newest entries first."""
@@ -336,7 +368,7 @@ class PostgresLedger:
         self._require_own_process()
         [(outcome, found, *columns)] = self._ask(f"SELECT outcome, {result}, {rows.STATE_OF_OUTCOME} FROM {call}", parameters, again=False)
         if outcome != "done":
-            raise _refusal(outcome)
+            raise refusal(outcome)
         self._advance(rows.state_of(columns))
         return found
 
@@ -452,59 +484,3 @@ class PostgresLedger:
         self._advance(rows.state_of(row))
         self._worker = worker  # last: until then, whoever uses this object in a new process starts again
         self._renewed = time.monotonic()
-
-
-def second_person() -> CatalogueError:
-    """The error for an act of one person that needs two."""
-    hint = "propose it, and let somebody else approve it"
-    return CatalogueError("second-person", "this needs the approval of a second person", hint=hint)
-
-
-def _not_open() -> LedgerError:
-    return LedgerError("charge-not-open", "the charge is not open to this process; its answer must not be sent")
-
-
-def _refusal(outcome: str) -> LapwingError:
-    """The error for an outcome of a function in the database."""
-    ask_less = "ask for less, or ask the data owner"
-    match outcome:
-        case "rolled-back":
-            return rolled_back()
-        case "superseded":
-            return LedgerError("ledger-superseded", "the source has another ledger by now", hint="open that one")
-        case "closed":
-            return Refused("data-set-closed", "the data set is closed", hint="the data owner can re-open it")
-        case "analyst-unknown":
-            return Refused("analyst-unknown", "this analyst is not admitted to the data set", hint="ask the data owner")
-        case "mismatch":
-            return Refused("request-mismatch", "this request id was used for another request", hint="use a new request id")
-        case "in-progress":
-            return Refused("request-in-progress", "this request is being answered", hint="ask again later")
-        case "forfeited":
-            return Refused("request-forfeited", "this request was charged and ended without an answer", hint="use a new request id")
-        case "statement-limit":
-            return BudgetRefused("statement-limit", "one statement may not cost as much as this", hint=ask_less)
-        case "day-limit":
-            return BudgetRefused("day-limit", "what may be spent on one day is spent", hint="ask again tomorrow, or ask for less")
-        case "analyst-budget":
-            return BudgetRefused("analyst-budget", "the analyst's own budget cannot pay for this", hint=ask_less)
-        case "group-budget":
-            return BudgetRefused("group-budget", "the group's budget cannot pay for this", hint=ask_less)
-        case "budget":
-            return BudgetRefused("budget-exceeded", "the budget cannot pay for this", hint=ask_less)
-        case "above-ceiling":
-            return CatalogueError("budget-above-ceiling", "the budget is above the ceiling that the promise was made for")
-        case "ceiling-lowered":
-            return CatalogueError("ceiling-lowered", "a ceiling is never lowered: the promise was made for it")
-        case "below-spent":
-            return CatalogueError("budget-below-spent", "the budget cannot be lowered below what is already spent")
-        case "second-person":
-            return second_person()
-        case "group-unknown":
-            return CatalogueError("group-unknown", "there is no such group")
-        case "proposal-unknown":
-            return CatalogueError("proposal-unknown", "there is no such proposal that is still open")
-        case "changed":
-            return LedgerError("ledger-busy", "the ceiling was changed meanwhile", hint="try again")
-        case _:
-            return LedgerError("ledger-format", "the database answered in a way this version does not know")

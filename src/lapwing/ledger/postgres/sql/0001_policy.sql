@@ -4,17 +4,19 @@ CREATE FUNCTION lapwing.budgets_evidence(p_budget text, p_ceiling text) RETURNS 
     SELECT lapwing.digest(p_budget, p_ceiling)
 $$;
 
+-- Evidence of a policy: what it is about, then a digest of all of it that is in force from this entry on.
 CREATE FUNCTION lapwing.limits_evidence(ds lapwing.data_set) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT lapwing.digest('limits', ds.statement_loss_max::text, ds.day_loss_max::text, ds.answers_shared::text,
+    SELECT 'limits ' || lapwing.digest(ds.statement_loss_max::text, ds.day_loss_max::text, ds.answers_shared::text,
         ds.lost_workers_max::text, ds.lost_workers_seconds::text)
 $$;
 
 CREATE FUNCTION lapwing.analyst_evidence(a lapwing.analyst) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT lapwing.digest('analyst', a.analyst, a.group_name, a.suspended::text, a.loss_total::text, a.delta_total::text, a.day_loss_max::text)
+    SELECT 'analyst ' || a.analyst || ' ' || lapwing.digest(a.group_name, a.suspended::text, a.loss_total::text, a.delta_total::text,
+        a.day_loss_max::text)
 $$;
 
 CREATE FUNCTION lapwing.group_evidence(g lapwing.analyst_group) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT lapwing.digest('group', g.group_name, g.loss_total::text, g.delta_total::text)
+    SELECT 'group ' || g.group_name || ' ' || lapwing.digest(g.loss_total::text, g.delta_total::text)
 $$;
 
 CREATE FUNCTION lapwing.create_data_set(p_ledger_id text, p_source_id text, p_fingerprint text, p_budget text, p_ceiling text,

@@ -7,13 +7,18 @@
 -- Outcomes are words that the caller translates; what a caller must never see happens as an exception: LW001 the server would not keep what
 -- it commits, LW002 no such ledger, LW009 a rule of a table.
 
--- Injective: each text carries its length in bytes, NULL is '-'.
-CREATE FUNCTION lapwing.digest(VARIADIC fields text[]) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT encode(sha256(convert_to(
-        string_agg(CASE WHEN field IS NULL THEN '-' ELSE octet_length(convert_to(field, 'UTF8')) || ':' || field END, ',' ORDER BY place),
-        'UTF8')), 'hex')
-    FROM unnest(fields) WITH ORDINALITY AS listed (field, place)
-$$;
+-- Injective: each text carries its length in bytes, NULL is '-'. A loop, because a query here would be planned anew with every call.
+CREATE FUNCTION lapwing.digest(VARIADIC fields text[]) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    field text;
+    listed text;
+BEGIN
+    FOREACH field IN ARRAY fields LOOP
+        field := CASE WHEN field IS NULL THEN '-' ELSE octet_length(field) || ':' || field END;
+        listed := CASE WHEN listed IS NULL THEN field ELSE listed || ',' || field END;
+    END LOOP;
+    RETURN encode(sha256(convert_to(listed, 'UTF8')), 'hex');
+END $$;
 
 -- Checked in the statement itself, because behind a pooler the settings of the next statement may be another session's.
 CREATE FUNCTION lapwing.require_durable() RETURNS void LANGUAGE plpgsql AS $$
@@ -62,10 +67,11 @@ BEGIN
     RETURN ds;
 END $$;
 
-CREATE FUNCTION lapwing.charge_evidence(c lapwing.charge) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT lapwing.digest(c.charge_id::text, c.analyst, c.group_name, c.request_id, c.digest, c.version::text, c.block, c.summary,
-        c.loss::text, c.delta::text, c.epoch, c.nonce)
-$$;
+CREATE FUNCTION lapwing.charge_evidence(c lapwing.charge) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN lapwing.digest(c.charge_id::text, c.analyst, c.group_name, c.request_id, c.digest, c.version::text, c.block, c.summary,
+        c.loss::text, c.delta::text, c.epoch, c.nonce);
+END $$;
 
 -- Forfeit everything a worker still has reserved, and end it. A lost worker that had something reserved counts towards closing.
 CREATE FUNCTION lapwing.end_worker(ds lapwing.data_set, p_epoch text, p_how text, p_detail text) RETURNS lapwing.data_set

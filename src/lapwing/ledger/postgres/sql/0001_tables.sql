@@ -31,10 +31,7 @@ CREATE TABLE lapwing.data_set (
     lost_workers_max integer NOT NULL DEFAULT 3 CHECK (lost_workers_max >= 1),
     lost_workers_seconds integer NOT NULL DEFAULT 3600 CHECK (lost_workers_seconds >= 1),
     CHECK (loss_spent <= loss_total AND loss_total <= loss_ceiling),
-    CHECK (delta_spent <= delta_total AND delta_total <= delta_ceiling),
-    -- The totals that are compared are those of the budget that was granted.
-    CHECK ((budget::jsonb ->> 'loss_total')::numeric = loss_total AND (budget::jsonb ->> 'delta_total')::numeric = delta_total),
-    CHECK ((ceiling::jsonb ->> 'loss_total')::numeric = loss_ceiling AND (ceiling::jsonb ->> 'delta_total')::numeric = delta_ceiling)
+    CHECK (delta_spent <= delta_total AND delta_total <= delta_ceiling)
 ) WITH (fillfactor = 50);  -- this row is rewritten with every charge: room for its next versions on the same page
 
 -- A source has one ledger. A second one is the owner's override and supersedes the first.
@@ -139,6 +136,9 @@ CREATE TABLE lapwing.entry (
     PRIMARY KEY (ledger_id, entry_id)
 );
 
+-- A receipt names the entry that committed its answer.
+CREATE UNIQUE INDEX entry_commits ON lapwing.entry (ledger_id, charge_id) WHERE kind = 'commit';
+
 CREATE TABLE lapwing.proposal (
     ledger_id text NOT NULL REFERENCES lapwing.data_set,
     proposal_id bigint NOT NULL,
@@ -161,6 +161,23 @@ CREATE FUNCTION lapwing.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'rows of % are never changed in this way', TG_TABLE_NAME USING ERRCODE = 'LW009';
 END $$;
+
+-- The totals that are compared are those of the budget that was granted. Not a CHECK: those are evaluated with every charge.
+CREATE FUNCTION lapwing.require_totals() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF (NEW.budget::jsonb ->> 'loss_total')::numeric <> NEW.loss_total OR (NEW.budget::jsonb ->> 'delta_total')::numeric <> NEW.delta_total
+        OR (NEW.ceiling::jsonb ->> 'loss_total')::numeric <> NEW.loss_ceiling
+        OR (NEW.ceiling::jsonb ->> 'delta_total')::numeric <> NEW.delta_ceiling THEN
+        RAISE EXCEPTION 'the totals are not those of the budget' USING ERRCODE = 'LW009';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER data_set_made BEFORE INSERT ON lapwing.data_set FOR EACH ROW EXECUTE FUNCTION lapwing.require_totals();
+CREATE TRIGGER data_set_changed BEFORE UPDATE ON lapwing.data_set FOR EACH ROW
+    WHEN (NEW.budget <> OLD.budget OR NEW.ceiling <> OLD.ceiling OR NEW.loss_total <> OLD.loss_total OR NEW.delta_total <> OLD.delta_total
+        OR NEW.loss_ceiling <> OLD.loss_ceiling OR NEW.delta_ceiling <> OLD.delta_ceiling)
+    EXECUTE FUNCTION lapwing.require_totals();
 
 CREATE TRIGGER entry_fixed BEFORE UPDATE OR DELETE ON lapwing.entry FOR EACH ROW EXECUTE FUNCTION lapwing.refuse_change();
 CREATE TRIGGER entry_kept BEFORE TRUNCATE ON lapwing.entry FOR EACH STATEMENT EXECUTE FUNCTION lapwing.refuse_change();
