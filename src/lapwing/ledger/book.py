@@ -39,6 +39,15 @@ class LedgerState:
 
 
 @dataclass(frozen=True, slots=True)
+class PaidRequest:
+    """A charge with all that belongs to it, to be carried into another ledger."""
+
+    request: Request
+    state: State
+    payload: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
 class Charge:
     """A charge without its answer."""
 
@@ -186,6 +195,27 @@ def newest_answer(connection: sqlite3.Connection, digest: str) -> StoredAnswer |
     """The newest committed answer with this digest."""
     row = connection.execute("SELECT max(charge_id) FROM charge WHERE digest = ? AND state = 'committed'", [digest]).fetchone()
     return None if row[0] is None else stored_answer(connection, row[0])
+
+
+def paid_requests(connection: sqlite3.Connection) -> tuple[PaidRequest, ...]:
+    """Every charge ever made, in their order."""
+    return tuple(
+        PaidRequest(
+            request=Request(
+                analyst=analyst,
+                request_id=request_id,
+                digest=digest,
+                cost=Cost(loss=amount_value(loss), delta=amount_value(delta)),
+                version=version,
+                summary=summary,
+            ),
+            state=State(state),
+            payload=None if payload is None else stored_answer(connection, charge_id).payload,
+        )
+        for charge_id, analyst, request_id, digest, version, summary, loss, delta, state, payload in connection.execute(
+            "SELECT charge_id, analyst, request_id, digest, version, summary, loss, delta, state, payload FROM charge ORDER BY charge_id"
+        ).fetchall()
+    )
 
 
 def add_worker(connection: sqlite3.Connection, worker: Worker) -> int:

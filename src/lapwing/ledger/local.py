@@ -216,6 +216,24 @@ class LocalLedger:
         with self._database.read() as connection:
             return book.newest_answer(connection, digest)
 
+    def moved_out(self, to: str) -> tuple[LedgerState, tuple[book.PaidRequest, ...]]:
+        """Close the ledger for good, because it goes on as ``to``, and give all that was ever charged to it.
+
+        Closed first, read second: no charge comes between. Refused (``ledger-in-use``) while a process has something reserved, which
+        could still be answered here. Done again after a failure it gives the same.
+        """
+        self._require_own_process()
+        with self._database.write() as connection:
+            state = book.read_state(connection)
+            detail = f"moved to {to}"
+            if not state.closed or book.newest_entries(connection, 1)[0].detail != detail:
+                state = book.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail=detail)
+            if book.open_charges(connection):
+                raise LedgerError("ledger-in-use", "requests are still being answered from this ledger", hint="wait until they have ended")
+            paid = book.paid_requests(connection)
+        self._anchor()
+        return state, paid
+
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         """Newest entries first."""
         if not 1 <= limit <= limits.HISTORY_ENTRIES_MAX:

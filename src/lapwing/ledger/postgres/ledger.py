@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lapwing.errors import CatalogueError, LapwingError, LedgerError
-from lapwing.kernel.accounting import Budget
+from lapwing.kernel.accounting import Budget, Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger import limits
 from lapwing.ledger.amounts import budget_text
@@ -380,12 +380,11 @@ class PostgresLedger:
         return found
 
     def _holds(self, point: AnchorPoint) -> bool:
-        found = self._connection.ask(
-            "SELECT 1 FROM lapwing.entry WHERE ledger_id = %s AND entry_id = %s AND chained = %s",
-            [point.ledger_id, point.entries, point.head],
-            again=True,
-        )
-        return bool(found)
+        return point.ledger_id == self._known.ledger_id and self._has(point.entries, point.head)
+
+    def _has(self, entries: int, head: str) -> bool:
+        statement = "SELECT 1 FROM lapwing.entry WHERE ledger_id = %s AND entry_id = %s AND chained = %s"
+        return bool(self._connection.ask(statement, [self._known.ledger_id, entries, head], again=True))
 
     def _advance(self, point: AnchorPoint) -> None:
         self._remember(self._anchors.advance(point, holds=self._holds))
@@ -447,16 +446,19 @@ class PostgresLedger:
 
     def _override(self, kept: AnchorPoint | None, detail: str) -> None:
         """The owner's act, in the database and then in the anchor; after a crash between the two it is to be repeated."""
-        lost = kept is not None and kept.ledger_id == self._known.ledger_id and not self._holds(kept)
-        memory = kept if kept is not None and lost else self._known
+        is_behind = kept is not None and kept.ledger_id == self._known.ledger_id and not self._holds(kept)
+        memory = kept if kept is not None and is_behind else self._known
+        # Everything after the newest milestone that the database still has counts as lost: it may have gone another way from there.
+        milestones = self._anchors.milestones(self._source_id) if is_behind else ()
+        common = next((one.spent for one in milestones if self._has(one.entries, one.head)), Cost.zero())
         row = self._ask(
             f"SELECT {rows.STATE} FROM lapwing.accept_override(%s, %s, %s, %s, %s::numeric, %s::numeric, %s, %s, %s)",
             [
                 detail,
                 self._fingerprint,
-                lost,
-                memory.spent.loss,
-                memory.spent.delta,
+                is_behind,
+                memory.spent.loss - common.loss,
+                memory.spent.delta - common.delta,
                 budget_text(memory.budget),
                 budget_text(memory.ceiling),
                 memory.closed,

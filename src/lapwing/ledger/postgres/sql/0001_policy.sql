@@ -227,24 +227,34 @@ BEGIN
     state := ds;
 END $$;
 
--- After an older state was put back: what the anchor remembers is charged again as one amount, under the budget it remembers.
-CREATE FUNCTION lapwing.accept_override(p_ledger_id text, p_detail text, p_fingerprint text, p_lost boolean, p_loss_spent numeric,
-    p_delta_spent numeric, p_budget text, p_ceiling text, p_closed boolean) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
-DECLARE ds lapwing.data_set := lapwing.locked(p_ledger_id);
+-- After an older state was put back: what was charged after the newest state that is certainly common is charged again as one amount, under
+-- the budget the anchor remembers. What does not fit shows that more was spent than was promised: nothing is left, and the data set closes.
+CREATE FUNCTION lapwing.accept_override(p_ledger_id text, p_detail text, p_fingerprint text, p_behind boolean, p_loss_lost numeric,
+    p_delta_lost numeric, p_budget text, p_ceiling text, p_closed boolean) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
+DECLARE
+    ds lapwing.data_set := lapwing.locked(p_ledger_id);
+    loss_ceiling numeric := (p_ceiling::jsonb ->> 'loss_total')::numeric;
+    loss_total numeric := (p_budget::jsonb ->> 'loss_total')::numeric;
+    too_much boolean;
 BEGIN
     ds := lapwing.append(ds, 'override', '', NULL, 0, 0, p_detail, '');
     IF p_fingerprint IS NOT NULL THEN
         INSERT INTO lapwing.fingerprint VALUES (p_fingerprint, ds.source_id) ON CONFLICT DO NOTHING;
     END IF;
-    IF p_lost THEN
-        ds.budget := p_budget; ds.ceiling := p_ceiling;
-        ds.loss_total := (p_budget::jsonb ->> 'loss_total')::numeric; ds.delta_total := (p_budget::jsonb ->> 'delta_total')::numeric;
-        ds.loss_ceiling := (p_ceiling::jsonb ->> 'loss_total')::numeric; ds.delta_ceiling := (p_ceiling::jsonb ->> 'delta_total')::numeric;
-        ds := lapwing.append(ds, 'restore', '', NULL, greatest(0, p_loss_spent - ds.loss_spent), greatest(0, p_delta_spent - ds.delta_spent),
-            'charges made after the restored state', lapwing.budgets_evidence(ds.budget, ds.ceiling));
-        IF p_closed AND NOT ds.closed THEN
+    IF p_behind THEN
+        IF loss_ceiling >= ds.loss_ceiling AND loss_total >= ds.loss_spent THEN
+            ds.budget := p_budget; ds.loss_total := loss_total; ds.delta_total := (p_budget::jsonb ->> 'delta_total')::numeric;
+            ds.ceiling := p_ceiling; ds.loss_ceiling := loss_ceiling; ds.delta_ceiling := (p_ceiling::jsonb ->> 'delta_total')::numeric;
+        END IF;
+        too_much := ds.loss_spent + p_loss_lost > ds.loss_total OR ds.delta_spent + p_delta_lost > ds.delta_total;
+        ds := lapwing.append(ds, 'restore', '', NULL, least(p_loss_lost, ds.loss_total - ds.loss_spent),
+            least(p_delta_lost, ds.delta_total - ds.delta_spent),
+            'charges made after the restored state' || CASE WHEN too_much THEN ': more than the budget has left' ELSE '' END,
+            lapwing.budgets_evidence(ds.budget, ds.ceiling));
+        IF (p_closed OR too_much) AND NOT ds.closed THEN
             ds.closed := true;
-            ds := lapwing.append(ds, 'close', '', NULL, 0, 0, 'closed before the ledger was restored', '');
+            ds := lapwing.append(ds, 'close', '', NULL, 0, 0,
+                CASE WHEN too_much THEN 'more was spent than the budget has' ELSE 'closed before the ledger was restored' END, '');
         END IF;
     END IF;
     RETURN ds;
