@@ -39,7 +39,7 @@ def install(dsn: str, *, role: str) -> str:
             connection.exec_driver_sql(f"GRANT USAGE ON SCHEMA lapwing TO {name}".replace("%", "%%"))
             connection.exec_driver_sql(f"GRANT SELECT ON ALL TABLES IN SCHEMA lapwing TO {name}".replace("%", "%%"))
             for (signature,) in connection.exec_driver_sql(_CALLABLE).all():
-                connection.exec_driver_sql(f"GRANT EXECUTE ON FUNCTION {signature} TO {name}".replace("%", "%%"))
+                connection.exec_driver_sql(f"GRANT EXECUTE ON ROUTINE {signature} TO {name}".replace("%", "%%"))
             found = str(connection.exec_driver_sql("SELECT version_num FROM lapwing.alembic_version").scalar_one())
     except exc.SQLAlchemyError as error:
         raise LedgerError("ledger-unreachable", "the schema of the ledger could not be made", hint="see the server's log") from error
@@ -48,4 +48,7 @@ def install(dsn: str, *, role: str) -> str:
     return found
 
 
-_CALLABLE = "SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = 'lapwing'::regnamespace AND prosecdef"
+_CALLABLE = (
+    "SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = 'lapwing'::regnamespace"
+    " AND (prosecdef OR prokind = 'p' OR obj_description(oid, 'pg_proc') = 'callable')"
+)

@@ -226,9 +226,9 @@ class PostgresLedger:
         nonce = secrets.token_hex(16)
         for _ in range(_ATTEMPTS_MAX):
             epoch, known = self._worker.epoch, self._known
-            [(outcome, charge_id, payload, payload_digest, *columns)] = self._ask(
-                f"SELECT outcome, o_charge_id, o_payload, o_payload_digest, {rows.STATE_OF_OUTCOME}"
-                " FROM lapwing.reserve(%s, %s, %s, %s, %s, %s, %s::bigint, %s, %s::numeric, %s::numeric, %s::bigint, %s)",
+            [(outcome, charge_id, payload, payload_digest, texts)] = self._ask(
+                "CALL lapwing.reserve_durably(%s, %s, %s, %s, %s, %s, %s::bigint, %s, %s::numeric, %s::numeric, %s::bigint, %s,"
+                " NULL, NULL, NULL, NULL, NULL)",
                 [
                     epoch,
                     nonce,
@@ -245,7 +245,7 @@ class PostgresLedger:
             )
             match outcome:
                 case "permit":
-                    self._advance(rows.state_of(columns))
+                    self._advance(rows.state_of_texts(texts))
                     return Permit(charge_id=charge_id, digest=request.digest, cost=request.cost, nonce=nonce)
                 case "stored":
                     return rows.answer_of(charge_id, payload, payload_digest)
@@ -264,13 +264,13 @@ class PostgresLedger:
         if len(payload) > limits.PAYLOAD_BYTES_MAX:
             raise LedgerError("answer-too-large", "the answer is too large to be stored", hint="ask for fewer groups")
         self._require_own_process()
-        [(outcome, *columns)] = self._ask(
-            f"SELECT outcome, {rows.STATE_OF_OUTCOME} FROM lapwing.commit(%s, %s, %s, %s::bigint, %s, %s::numeric, %s::numeric, %b)",
+        [(outcome, texts)] = self._ask(
+            "CALL lapwing.commit_durably(%s, %s, %s, %s::bigint, %s, %s::numeric, %s::numeric, %b, NULL, NULL)",
             [self._worker.epoch, permit.nonce, permit.charge_id, permit.digest, permit.cost.loss, permit.cost.delta, payload],
         )
         if outcome != "done":
             raise not_open()
-        self._remember(rows.state_of(columns))
+        self._remember(rows.state_of_texts(texts))
 
     def forfeit(self, permit: Permit, *, incident: bool) -> None:
         """Close a charge without an answer; it stays spent. ``incident`` closes the data set too, even if the charge was closed already."""
@@ -290,7 +290,10 @@ class PostgresLedger:
         [(charge_id, payload, payload_digest)] = self._ask(
             "SELECT o_charge_id, o_payload, o_payload_digest FROM lapwing.find_answer(%s, %s, %s)", [digest, analyst]
         )
-        return None if charge_id is None else rows.answer_of(charge_id, payload, payload_digest)
+        if charge_id is None:
+            return None
+        self._wait_for_disk()
+        return rows.answer_of(charge_id, payload, payload_digest)
 
     def receipt(self, charge_id: int, *, keys: Path) -> Receipt:
         """The signed receipt of a committed answer, made from its rows and the key in ``keys``; made again it says the same."""
@@ -304,6 +307,7 @@ class PostgresLedger:
         )
         if not found:
             raise LedgerError("receipt-missing", "there is a receipt only for an answer that was committed")
+        self._wait_for_disk()
         analyst, request_id, digest, answer, loss, delta, entry_id, head, at = found[0]
         statement = Statement(
             source_id=self._source_id,
@@ -378,6 +382,10 @@ class PostgresLedger:
         if not found:
             raise LedgerError("ledger-missing", "there is no ledger of this source in the database")
         return found
+
+    def _wait_for_disk(self) -> None:
+        """What was just read may have been committed a moment ago by another; after this it is durable."""
+        self._connection.ask("CALL lapwing.wait_for_disk()", again=True)
 
     def _holds(self, point: AnchorPoint) -> bool:
         return point.ledger_id == self._known.ledger_id and self._has(point.entries, point.head)

@@ -36,6 +36,12 @@ def state_of(row: Sequence[Any]) -> AnchorPoint:
     )
 
 
+def state_of_texts(texts: Sequence[str]) -> AnchorPoint:
+    """The same, from ``lapwing.state_texts``."""
+    ledger_id, source_id, entries, head, budget, ceiling, loss, delta, closed = texts
+    return state_of((ledger_id, source_id, int(entries), head, budget, ceiling, loss, delta, closed == "true"))
+
+
 def answer_of(charge_id: int, payload: bytes | None, payload_digest: str | None) -> StoredAnswer:
     """A stored answer, checked against the digest that was stored with it."""
     if payload is None or hashlib.sha256(payload).hexdigest() != payload_digest:

@@ -2,8 +2,8 @@
 
 The local ledger is closed first, so that nothing is charged to it any more. Then everything it ever charged is charged again in the
 database through the functions of the protocol, answers included, in one transaction: all of it is there, or nothing is. The sums are
-compared inside that transaction. A failure at any point leaves either the closed local ledger alone (move again) or both with the same charges,
-of which only the one in the database is open.
+compared inside that transaction. A failure at any point leaves either the closed local ledger alone (move again) or both with the same
+charges, of which only the one in the database is open.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
--- The protocol: each function is called by one statement, which is one transaction under READ COMMITTED.
+-- The protocol: each function is called by one statement. Decision and change are one transaction under READ COMMITTED.
 --
 -- Every function that changes something first locks the row of its data set, and the lock ends with the statement. So the changes of one
 -- data set have one order, and each sees everything the changes before it left (a VOLATILE function reads anew with every statement
@@ -20,10 +20,12 @@ BEGIN
     RETURN encode(sha256(convert_to(listed, 'UTF8')), 'hex');
 END $$;
 
--- Checked in the statement itself, because behind a pooler the settings of the next statement may be another session's.
+-- Checked in the statement itself, because behind a pooler the settings of the next statement may be another session's. The two procedures
+-- at the end put the waiting for the disk behind the lock; only they say that a flush follows.
 CREATE FUNCTION lapwing.require_durable() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') OR current_setting('fsync') <> 'on'
+    IF (current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') AND current_setting('lapwing.flush_follows', true) IS DISTINCT FROM 'yes')
+        OR current_setting('fsync') <> 'on'
         OR current_setting('full_page_writes') <> 'on' OR current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'the server would not keep what it commits' USING ERRCODE = 'LW001';
     END IF;
@@ -39,12 +41,6 @@ BEGIN
     END IF;
     RETURN ds;
 END $$;
-
--- Whether the chain has this entry with this hash. A caller that knows of none asks with 0.
-CREATE FUNCTION lapwing.contains(p_ledger_id text, p_entries bigint, p_head text) RETURNS boolean LANGUAGE sql STABLE AS $$
-    SELECT p_entries = 0 OR EXISTS (
-        SELECT FROM lapwing.entry WHERE ledger_id = p_ledger_id AND entry_id = p_entries AND chained = p_head)
-$$;
 
 -- One entry together with the state it leads to: ds (which may differ from the stored row in what follows "SET") plus the amounts.
 CREATE FUNCTION lapwing.append(ds lapwing.data_set, p_kind text, p_analyst text, p_charge_id bigint, p_loss numeric, p_delta numeric,
@@ -145,8 +141,12 @@ DECLARE
     today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
 BEGIN
     state := ds;
-    IF NOT lapwing.contains(p_ledger_id, p_anchor_entries, p_anchor_head) THEN
-        outcome := 'rolled-back'; RETURN;
+    -- The chain has the entry that the caller knows of; one who knows of none says 0.
+    IF p_anchor_entries <> 0 AND p_anchor_head <> ds.head THEN
+        PERFORM FROM lapwing.entry WHERE ledger_id = p_ledger_id AND entry_id = p_anchor_entries AND chained = p_anchor_head;
+        IF NOT FOUND THEN
+            outcome := 'rolled-back'; RETURN;
+        END IF;
     END IF;
     IF ds.superseded THEN
         outcome := 'superseded'; RETURN;
@@ -195,7 +195,9 @@ BEGIN
     END IF;
     ds.day_loss := ds.day_loss + p_loss;
     a.day_loss := a.day_loss + p_loss;
-    SELECT * INTO g FROM lapwing.analyst_group WHERE ledger_id = p_ledger_id AND group_name = a.group_name;
+    IF a.group_name IS NOT NULL THEN
+        SELECT * INTO g FROM lapwing.analyst_group WHERE ledger_id = p_ledger_id AND group_name = a.group_name;
+    END IF;
     -- A comparison with a limit that is NULL is not true: no limit.
     IF p_loss > ds.statement_loss_max THEN
         outcome := 'statement-limit';
@@ -277,6 +279,7 @@ BEGIN
     state := ds;
 END $$;
 
+-- What was found may have been committed a moment ago and not be on the disk yet: the caller waits for that before it is shown to anybody.
 -- p_analyst NULL: the owner's own view. Else only to an analyst who may ask, and others' answers only where they are shared.
 CREATE FUNCTION lapwing.find_answer(p_ledger_id text, p_digest text, p_analyst text,
     OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text) LANGUAGE sql STABLE AS $$
@@ -287,3 +290,48 @@ CREATE FUNCTION lapwing.find_answer(p_ledger_id text, p_digest text, p_analyst t
             SELECT FROM lapwing.analyst a WHERE a.ledger_id = p_ledger_id AND a.analyst = p_analyst AND NOT a.suspended)))
     ORDER BY c.charge_id DESC LIMIT 1
 $$;
+
+CREATE FUNCTION lapwing.state_texts(ds lapwing.data_set) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN ARRAY[ds.ledger_id, ds.source_id, ds.entries::text, ds.head, ds.budget, ds.ceiling, ds.loss_spent::text, ds.delta_spent::text,
+        ds.closed::text];
+END $$;
+
+-- A transaction that has to wait for the disk holds its locks while it waits, so the changes of one data set would share no wait. The two
+-- procedures below therefore change and commit without waiting, which frees the lock, and then wait once, in a second transaction: its
+-- commit record comes after that of the first in the log, so when it is on the disk (and on the standbys that count) the first is too. The
+-- caller hears nothing before that. If the server stops in between, the caller has no reply, and no permit.
+CREATE PROCEDURE lapwing.wait_for_disk() LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM lapwing.require_durable();
+    PERFORM pg_logical_emit_message(true, 'lapwing', '');
+END $$;
+
+CREATE PROCEDURE lapwing.reserve_durably(
+    p_ledger_id text, p_epoch text, p_nonce text, p_analyst text, p_request_id text, p_digest text, p_version bigint, p_summary text,
+    p_loss numeric, p_delta numeric, p_anchor_entries bigint, p_anchor_head text,
+    OUT outcome text, OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text, OUT o_state text[]
+) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM lapwing.require_durable();
+    PERFORM set_config('synchronous_commit', 'off', true), set_config('lapwing.flush_follows', 'yes', true);
+    SELECT r.outcome, r.o_charge_id, r.o_payload, r.o_payload_digest, lapwing.state_texts(r.state)
+        INTO outcome, o_charge_id, o_payload, o_payload_digest, o_state
+        FROM lapwing.reserve(p_ledger_id, p_epoch, p_nonce, p_analyst, p_request_id, p_digest, p_version, p_summary, p_loss, p_delta,
+            p_anchor_entries, p_anchor_head) AS r;
+    COMMIT;  -- both settings end here
+    CALL lapwing.wait_for_disk();
+END $$;
+
+CREATE PROCEDURE lapwing.commit_durably(
+    p_ledger_id text, p_epoch text, p_nonce text, p_charge_id bigint, p_digest text, p_loss numeric, p_delta numeric, p_payload bytea,
+    OUT outcome text, OUT o_state text[]
+) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM lapwing.require_durable();
+    PERFORM set_config('synchronous_commit', 'off', true), set_config('lapwing.flush_follows', 'yes', true);
+    SELECT r.outcome, lapwing.state_texts(r.state) INTO outcome, o_state
+        FROM lapwing.commit(p_ledger_id, p_epoch, p_nonce, p_charge_id, p_digest, p_loss, p_delta, p_payload) AS r;
+    COMMIT;
+    CALL lapwing.wait_for_disk();
+END $$;
