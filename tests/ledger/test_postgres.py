@@ -245,11 +245,10 @@ def test_the_same_call_sent_again_gets_the_same_permit(place: Place) -> None:
     """What a retry after a lost reply sends: the same nonce. Another call with the same key is another call."""
     with place.create() as ledger:
         permit = permit_for(ledger, "one", loss=3)
-        epoch = ledger._worker.epoch
         for nonce, expected in ((permit.nonce, "permit"), ("another", "in-progress")):
             rows = ledger.connection.ask(
                 "SELECT outcome, o_charge_id FROM lapwing.reserve(%s, %s, %s, 'ana', 'one', 'plan of one', 1, '', 3, 0, 0, '')",
-                [ledger.ledger_id, epoch, nonce],
+                [ledger.ledger_id, ledger.epoch, nonce],
                 again=True,
             )
             assert rows == [(expected, permit.charge_id)]
@@ -302,6 +301,18 @@ def test_a_source_has_one_ledger(place: Place, tmp_path: Path) -> None:
     with pytest.raises(LedgerError) as unknown:
         PostgresLedger.open(place.dsn, source_id=place.source_id, anchors=FileAnchors(tmp_path / "elsewhere"))
     assert unknown.value.code == "ledger-unregistered"
+
+
+def test_an_empty_database_is_no_fresh_budget(cluster: Cluster, place: Place) -> None:
+    place.create().disconnect()
+    empty = Place(cluster, cluster.new_database(), place.anchors, place.source_id)
+    with pytest.raises(CatalogueError) as refusal:
+        empty.create()
+    assert refusal.value.code == "source-registered"
+    with pytest.raises(LedgerError) as missing:
+        empty.open()
+    assert missing.value.code == "ledger-missing"
+    cluster.drop_database(empty.database)
 
 
 def test_the_role_that_answers_cannot_change_a_table(place: Place) -> None:

@@ -28,7 +28,7 @@ from lapwing.ledger.anchors import AnchorPoint, Anchors, rolled_back
 from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.connection import RETRY_SECONDS, Connection, require_extra
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
-from lapwing.ledger.postgres.outcomes import not_open, refusal, second_person
+from lapwing.ledger.postgres.outcomes import missing, not_open, refusal, registered, second_person
 from lapwing.ledger.receipts import Receipt, Statement, sign
 from lapwing.ledger.store import RECORDABLE, Balance, Entry, Kind, Request, StoredAnswer
 from lapwing.ledger.workers import Worker, current_worker, host_name, is_dead_on
@@ -103,26 +103,21 @@ class PostgresLedger:
         limits.require_reason(override, reason)
         limits.require_within(budget, ceiling)
         require_extra()
+        # The anchor may remember a ledger that this database does not have, or no longer.
+        if anchors.newest(source_id) is not None and not override:
+            raise registered([source_id])
         connection = Connection(dsn, schema_version=SCHEMA_VERSION, retry_seconds=retry_seconds)
+        budgets = [budget_text(budget), budget_text(ceiling)]
         try:
             [(outcome, known, *columns)] = connection.ask(
                 f"SELECT outcome, known, {rows.STATE_OF_OUTCOME} FROM lapwing.create_data_set(%s, %s, %s, %s, %s, %s, %s)",
-                [
-                    secrets.token_hex(16),
-                    source_id,
-                    source_fingerprint,
-                    budget_text(budget),
-                    budget_text(ceiling),
-                    by,
-                    reason if override else "",
-                ],
+                [secrets.token_hex(16), source_id, source_fingerprint, *budgets, by, reason if override else ""],
                 again=True,
             )
         finally:
             connection.close()
         if outcome == "registered":
-            hint = "open that ledger instead; a second budget needs the owner's override"
-            raise CatalogueError("source-registered", f"this source already has a ledger, as {', '.join(known)}", hint=hint)
+            raise registered(known)
         # The database first, its anchor second: a crash between the two leaves a ledger that is refused as unregistered.
         anchors.advance(rows.state_of(columns), holds=lambda point: True, override=True)
         return cls.open(
@@ -180,6 +175,11 @@ class PostgresLedger:
     def ledger_id(self) -> str:
         """The name of the ledger in the database."""
         return self._known.ledger_id
+
+    @property
+    def epoch(self) -> str:
+        """The name of this worker."""
+        return self._worker.epoch
 
     @property
     def connection(self) -> Connection:
@@ -380,7 +380,7 @@ class PostgresLedger:
         """A statement whose first parameter is this ledger."""
         found = self._connection.ask(statement, [self._known.ledger_id, *parameters], again=again)
         if not found:
-            raise LedgerError("ledger-missing", "there is no ledger of this source in the database")
+            raise missing()
         return found
 
     def _wait_for_disk(self) -> None:
@@ -423,7 +423,7 @@ class PostgresLedger:
             again=True,
         )
         if not found:
-            raise LedgerError("ledger-missing", "there is no ledger of this source in the database")
+            raise missing()
         agrees, sources, *state_columns = found[0]
         if not agrees:
             raise LedgerError("ledger-damaged", "the ledger contradicts itself", hint="restore it, then open it with an override")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
 from lapwing.ledger.anchors import rolled_back
 
@@ -10,6 +12,17 @@ def second_person() -> CatalogueError:
     """The error for an act of one person that needs two."""
     hint = "propose it, and let somebody else approve it"
     return CatalogueError("second-person", "this needs the approval of a second person", hint=hint)
+
+
+def missing() -> LedgerError:
+    """The error for a source without a ledger."""
+    return LedgerError("ledger-missing", "there is no ledger of this source in the database")
+
+
+def registered(known: Sequence[str]) -> CatalogueError:
+    """The error for a source that has a ledger already, under these ids."""
+    hint = "open that ledger instead; a second budget needs the owner's override"
+    return CatalogueError("source-registered", f"this source already has a ledger, as {', '.join(known)}", hint=hint)
 
 
 def not_open() -> LedgerError:

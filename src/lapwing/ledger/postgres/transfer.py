@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, Any
 
-from lapwing.errors import CatalogueError, LedgerError
+from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Cost
 from lapwing.ledger.amounts import budget_text
 from lapwing.ledger.anchors import AnchorPoint, Anchors
@@ -20,6 +20,7 @@ from lapwing.ledger.local import LocalLedger
 from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.connection import require_extra
 from lapwing.ledger.postgres.ledger import OWNER, PostgresLedger
+from lapwing.ledger.postgres.outcomes import registered
 from lapwing.ledger.store import State
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def move(
     require_extra()
     import psycopg
 
+    if anchors.newest(source_id) is not None:
+        raise registered([source_id])
     state, paid = local.moved_out("PostgreSQL")
     try:
         with psycopg.connect(dsn, prepare_threshold=None) as connection:
@@ -77,7 +80,7 @@ def _copied(
         by,
     )
     if outcome != "done":
-        raise CatalogueError("source-registered", f"this source already has a ledger there, as {', '.join(known)}")
+        raise registered(known)
     call("SELECT lapwing.record(%s, 'override', %s)", ledger_id, f"moved from the local ledger {state.ledger_id}, head {state.head}")
     for analyst in sorted({one.request.analyst for one in paid}):
         call("SELECT lapwing.set_analyst(%s, %s, NULL, false, NULL, NULL, NULL, %s)", ledger_id, analyst, f"admit, by {by}: moved")
