@@ -130,8 +130,8 @@ def test_clients_killed_at_every_step_leave_a_sound_ledger(place: Place, tmp_pat
 
 @pytest.fixture(scope="module")
 def own_cluster() -> Iterator[Cluster]:
-    """A server that is stopped and restored without disturbing other tests."""
-    running = Cluster()
+    """A server that is stopped and restored without disturbing other tests; nothing is on its disk unless somebody waited for that."""
+    running = Cluster(["wal_writer_delay=10s"])
     yield running
     running.close()
 
@@ -150,6 +150,48 @@ def test_a_killed_server_keeps_every_charge_and_workers_go_on(own_cluster: Clust
             ledger.commit(permit, b"answer")
         assert ledger.balance().spent == Cost(loss=12, delta=0)
         assert verify(ledger.connection, place.source_id, anchors=place.anchors).problems == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", ["reserve", "commit"])
+def test_without_the_wait_for_the_disk_a_killed_server_forgets(own_cluster: Cluster, tmp_path: Path, steps: str) -> None:
+    """What the test above would see if the wait were missing: that it can fail."""
+    place = new_place(own_cluster, own_cluster.new_database(), tmp_path)
+    with place.create(pure_budget(100)) as ledger:
+        permit = ledger.reserve(request("kept"))
+        assert isinstance(permit, Permit)
+        place.execute("CREATE OR REPLACE PROCEDURE lapwing.wait_for_disk() LANGUAGE plpgsql AS $$ BEGIN END $$")
+        if steps == "reserve":
+            assert isinstance(ledger.reserve(request("forgotten")), Permit)
+            own_cluster.crash()
+            # The charge is gone, and the anchor knows.
+            assert ledger.balance().spent == Cost(loss=1, delta=0)
+            with pytest.raises(LedgerError) as refusal:
+                ledger.reserve(request("next"))
+            assert refusal.value.code == "ledger-rolled-back"
+        else:
+            ledger.commit(permit, b"forgotten")
+            assert ledger.find("plan of kept") is not None
+            own_cluster.crash()
+            assert ledger.find("plan of kept") is None
+
+
+@pytest.mark.slow
+def test_an_answer_that_was_found_is_on_the_disk(own_cluster: Cluster, tmp_path: Path) -> None:
+    """Another worker committed it without waiting, and died; whoever was shown it can rely on it."""
+    place = new_place(own_cluster, own_cluster.new_database(), tmp_path)
+    with place.create(pure_budget(100)) as ledger, place.open() as other:
+        permit = ledger.reserve(request("one"))
+        assert isinstance(permit, Permit)
+        with own_cluster.superuser(place.database) as connection:
+            connection.execute("SELECT set_config('synchronous_commit', 'off', false), set_config('lapwing.flush_follows', 'yes', false)")
+            connection.execute(
+                "SELECT lapwing.commit(%s, %s, %s, 1, 'plan of one', 1, 0, 'answer')", [ledger.ledger_id, ledger.epoch, permit.nonce]
+            )
+        found = other.find("plan of one")
+        assert found is not None
+        own_cluster.crash()
+        assert other.find("plan of one") == found == other.reserve(request("one"))
 
 
 @pytest.mark.slow

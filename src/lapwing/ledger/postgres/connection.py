@@ -64,6 +64,10 @@ class Connection:
             self._used = False
             self._drop()
 
+    def abandon(self) -> None:
+        """In a forked child: keep what belongs to the parent, so that this process neither uses nor closes it."""
+        _abandoned.append(self._connection)
+
     def ask(self, statement: str, parameters: Sequence[object] = (), *, again: bool) -> list[tuple[Any, ...]]:
         """The rows of one statement, which is one transaction and has been committed when this returns.
 
@@ -116,8 +120,7 @@ class Connection:
         import psycopg
 
         if os.getpid() != self._pid:
-            _abandoned.append(self._connection)
-            self._connection, self._pid, self._lock = None, os.getpid(), threading.RLock()
+            raise LedgerError("ledger-disconnected", "this connection belongs to another process", hint="open the ledger again")
         pause_seconds = 0.02
         while self._connection is None:
             try:

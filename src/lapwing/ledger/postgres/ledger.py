@@ -409,6 +409,7 @@ class PostgresLedger:
             return
         with self._gate:
             if os.getpid() != self._worker.pid:
+                self._connection.abandon()
                 self._connection = Connection(self._dsn, schema_version=SCHEMA_VERSION, retry_seconds=self._retry_seconds)
                 self._start(override_reason=None)
 
