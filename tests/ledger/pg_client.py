@@ -63,11 +63,14 @@ def ask_all(command: dict[str, Any], requests: list[list[Any]], ready: int, star
 
 
 def ask(ledger: PostgresLedger, analyst: str, key: str, loss: int, stop: str, write: Any) -> None:
-    """One request; ``stop`` names the step after which the process kills itself."""
+    """One request; ``stop`` names the step after which the process kills itself, or falls asleep until it is woken."""
 
     def step(name: str) -> None:
         if name == stop:
             os.kill(os.getpid(), signal.SIGKILL)
+        if f"sleep {name}" == stop:
+            write(event="asleep", pid=os.getpid())
+            os.kill(os.getpid(), signal.SIGSTOP)
 
     step("before reserve")
     request = Request(analyst=analyst, request_id=key, digest=f"plan of {key}", cost=Cost(loss=loss, delta=0), version=1, summary=key)

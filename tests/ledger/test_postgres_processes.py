@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +29,21 @@ ROOT = Path(__file__).resolve().parents[2]
 Event = dict[str, Any]
 
 
-def run_clients(place: Place, requests: list[list[tuple[str, str, int, str]]], log: Path) -> list[Event]:
+Requests = list[list[tuple[str, str, int, str]]]
+"""For each process: analyst, key, cost, and the step at which it is to stop."""
+
+
+def run_clients(place: Place, requests: Requests, log: Path) -> list[Event]:
+    clients = start_clients(place, requests, log)
+    assert clients.wait(120) == 0
+    return events_of(log)
+
+
+def events_of(log: Path) -> list[Event]:
+    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+
+
+def start_clients(place: Place, requests: Requests, log: Path) -> subprocess.Popen[str]:
     assert isinstance(place.anchors, FileAnchors)
     command = {
         "dsn": place.dsn,
@@ -36,15 +52,16 @@ def run_clients(place: Place, requests: list[list[tuple[str, str, int, str]]], l
         "log": str(log),
         "requests": requests,
     }
-    subprocess.run(
+    clients = subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name("pg_client.py"))],
-        input=json.dumps(command),
+        stdin=subprocess.PIPE,
         text=True,
-        check=True,
-        timeout=120,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
     )
-    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    assert clients.stdin is not None
+    with clients.stdin:
+        clients.stdin.write(json.dumps(command))
+    return clients
 
 
 def violations(place: Place, events: list[Event], budget: int) -> list[str]:
@@ -126,6 +143,29 @@ def test_clients_killed_at_every_step_leave_a_sound_ledger(place: Place, tmp_pat
     assert violations(place, again, 1000) == []
     codes = Counter(event["code"] for event in again if event["event"] == "refused")
     assert codes == Counter({"request-forfeited": 6})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["after reserve", "after commit"])
+def test_a_worker_that_slept_and_was_taken_for_dead_cannot_commit(place: Place, tmp_path: Path, step: str) -> None:
+    with place.create(pure_budget(10)) as ledger:
+        clients = start_clients(place, [[("ana", "one", 3, f"sleep {step}")]], tmp_path / "log")
+        deadline = time.monotonic() + 60
+        while not (asleep := [event for event in events_of(tmp_path / "log") if event["event"] == "asleep"]):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert place.declare_dead(1)
+        place.open().disconnect()
+        os.kill(asleep[0]["pid"], signal.SIGCONT)
+        assert clients.wait(60) == 0
+        events = events_of(tmp_path / "log")
+        assert violations(place, events, 10) == []
+        if step == "after reserve":
+            assert [event for event in events if event["event"] == "answer"] == []
+            assert events[-1] == {"event": "stopped", "code": "charge-not-open"}
+        else:
+            assert events[-1]["event"] == "answer"
+        assert ledger.balance().spent == Cost(loss=3, delta=0)
 
 
 @pytest.fixture(scope="module")
