@@ -58,6 +58,9 @@ def test_every_charge_and_answer_is_there_and_nothing_more_can_be_charged_here(t
         with pytest.raises(LapwingError) as refusal:
             local.reserve(request("new"))
         assert refusal.value.code == "data-set-closed"
+        with pytest.raises(LedgerError) as moved_away:
+            local.reopen("a second budget")
+        assert moved_away.value.code == "ledger-superseded"
     # A second move would be a second budget.
     with pytest.raises(CatalogueError) as again:
         moved(tmp_path, place)

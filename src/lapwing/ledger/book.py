@@ -249,6 +249,16 @@ def newest_entries(connection: sqlite3.Connection, limit: int) -> tuple[Entry, .
     )
 
 
+MOVED = "moved to "
+"""How the entry begins that closes a ledger for good, because it goes on elsewhere."""
+
+
+def was_moved(connection: sqlite3.Connection) -> bool:
+    """Whether this ledger goes on elsewhere."""
+    found = connection.execute("SELECT 1 FROM entry WHERE kind = ? AND substr(detail, 1, ?) = ?", [Kind.CLOSE.value, len(MOVED), MOVED])
+    return found.fetchone() is not None
+
+
 def head_at(connection: sqlite3.Connection, entry_id: int) -> str | None:
     """The head after this entry, if there is one."""
     row = connection.execute("SELECT chained FROM entry WHERE entry_id = ?", [entry_id]).fetchone()

@@ -225,7 +225,7 @@ class LocalLedger:
         self._require_own_process()
         with self._database.write() as connection:
             state = book.read_state(connection)
-            detail = f"moved to {to}"
+            detail = book.MOVED + to
             if not state.closed or book.newest_entries(connection, 1)[0].detail != detail:
                 state = book.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail=detail)
             if book.open_charges(connection):
@@ -288,6 +288,8 @@ class LocalLedger:
         limits.require_detail(reason)
         self._require_own_process()
         with self._database.write() as connection:
+            if not closed and book.was_moved(connection):
+                raise LedgerError("ledger-superseded", "the ledger was moved and goes on elsewhere", hint="open it there")
             state = replace(book.read_state(connection), closed=closed)
             book.append(connection, state, kind=Kind.CLOSE if closed else Kind.REOPEN, detail=reason)
         self._anchor()
