@@ -13,7 +13,7 @@ from tests.docs.pages import ROOT, document_of, refilled
 from tests.docs.transcripts import Command, Ran, commands, difference, masked, run
 
 _BLOCK = re.compile(r"^```(?:python|console|\{code-block\} toml)$", re.MULTILINE)
-OPTIONAL = {"matplotlib": (".plot(", "plots."), "pandas": (".to_pandas(",), "scipy": ("reconstruct(",)}
+OPTIONAL = {"cryptography": ("new_key(",), "matplotlib": (".plot(", "plots."), "pandas": (".to_pandas(",), "scipy": ("reconstruct(",)}
 """Libraries that Lapwing can use and does not need, and the calls that need them."""
 
 

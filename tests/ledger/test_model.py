@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.ledger.machine import LedgerMachine, random_walk
+from tests.ledger.machine import LedgerMachine, LocalStand, random_walk
 
 
 @pytest.mark.slow
@@ -17,4 +17,4 @@ def test_the_ledger_agrees_with_the_model() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_the_ledger_agrees_with_the_model_on_long_walks(seed: int) -> None:
-    random_walk(seed, steps=200)
+    random_walk(seed, steps=200, stand=LocalStand())

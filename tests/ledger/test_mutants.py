@@ -17,7 +17,7 @@ from lapwing.kernel.permit import Permit
 from lapwing.ledger.local import LocalLedger
 from tests.ledger import mutants
 from tests.ledger.crashes import Report, race, stampede
-from tests.ledger.machine import random_walk
+from tests.ledger.machine import LocalStand, random_walk
 from tests.ledger.mutants import Mutant, build, loaded
 from tests.ledger.support import (
     FINGERPRINT,
@@ -37,7 +37,7 @@ def test_the_model_sees(mutant: Mutant, tmp_path: Path) -> None:
     """On the very walks on which the shipped ledger agrees with the model (``test_model``)."""
     with loaded(mutant, build(mutant, tmp_path)) as module, pytest.raises((AssertionError, LapwingError)):
         for seed in range(12):
-            random_walk(seed, steps=200, module=module)
+            random_walk(seed, steps=200, stand=LocalStand(module))
 
 
 def mutant_race(mutant: Mutant, directory: Path, *, kills: int) -> Report:

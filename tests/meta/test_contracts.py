@@ -25,6 +25,7 @@ VIOLATIONS = {
     "kernel-libraries": ("kernel/planted.py", "def f() -> None:\n    import pydantic\n"),
     "duckdb-fence": ("ledger/planted.py", "import duckdb\n"),
     "sqlglot-fence": ("engines/planted.py", "from sqlglot import exp\n"),
+    "psycopg-fence": ("ledger/planted.py", "import psycopg\n"),
     "opendp-fence": ("kernel/planted.py", "import opendp.prelude\n"),
     "noise-protected": ("kernel/planted.py", "from lapwing.kernel import noise\n"),
     "noise-protected/module": ("theory/planted.py", "from lapwing.kernel.noise import additive\n"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli.exits import reported, usage_error
+from lapwing.cli.ledgers import ledger_app, receipt_app
 from lapwing.cli.views import Format, Report, Spelling
 from lapwing.demo.write import CATALOGUE_FILE, PATIENTS_DEFAULT, PATIENTS_MAX
 
@@ -24,6 +25,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+
+
+app.add_typer(ledger_app)
+app.add_typer(receipt_app)
 
 
 def main() -> None:

@@ -39,6 +39,15 @@ class LedgerState:
 
 
 @dataclass(frozen=True, slots=True)
+class PaidRequest:
+    """A charge with all that belongs to it, to be carried into another ledger."""
+
+    request: Request
+    state: State
+    payload: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
 class Charge:
     """A charge without its answer."""
 
@@ -197,6 +206,27 @@ def newest_bought(connection: sqlite3.Connection, *, version: int, limit: int) -
     return tuple(Bought(summary, Cost(loss=amount_value(loss), delta=amount_value(delta)), digest) for summary, loss, delta, digest in rows)
 
 
+def paid_requests(connection: sqlite3.Connection) -> tuple[PaidRequest, ...]:
+    """Every charge ever made, in their order."""
+    return tuple(
+        PaidRequest(
+            request=Request(
+                analyst=analyst,
+                request_id=request_id,
+                digest=digest,
+                cost=Cost(loss=amount_value(loss), delta=amount_value(delta)),
+                version=version,
+                summary=summary,
+            ),
+            state=State(state),
+            payload=None if payload is None else stored_answer(connection, charge_id).payload,
+        )
+        for charge_id, analyst, request_id, digest, version, summary, loss, delta, state, payload in connection.execute(
+            "SELECT charge_id, analyst, request_id, digest, version, summary, loss, delta, state, payload FROM charge ORDER BY charge_id"
+        ).fetchall()
+    )
+
+
 def add_worker(connection: sqlite3.Connection, worker: Worker) -> int:
     """The row of a worker, made when it first reserves something."""
     row = connection.execute("SELECT worker_id FROM worker WHERE epoch = ?", [worker.epoch]).fetchone()
@@ -226,6 +256,16 @@ def newest_entries(connection: sqlite3.Connection, limit: int) -> tuple[Entry, .
         )
         for entry_id, at, kind, analyst, charge_id, loss, delta, detail in rows
     )
+
+
+MOVED = "moved to "
+"""How the entry begins that closes a ledger for good, because it goes on elsewhere."""
+
+
+def was_moved(connection: sqlite3.Connection) -> bool:
+    """Whether this ledger goes on elsewhere."""
+    found = connection.execute("SELECT 1 FROM entry WHERE kind = ? AND substr(detail, 1, ?) = ?", [Kind.CLOSE.value, len(MOVED), MOVED])
+    return found.fetchone() is not None
 
 
 def head_at(connection: sqlite3.Connection, entry_id: int) -> str | None:
@@ -263,7 +303,7 @@ def verified_state(connection: sqlite3.Connection) -> LedgerState:
                 closed = kind == Kind.CLOSE
             case Kind.REGISTER | Kind.BUDGET | Kind.CEILING | Kind.RESTORE:
                 budgets = evidence
-            case Kind.OVERRIDE | Kind.VERSION | Kind.RETIRE:
+            case Kind.OVERRIDE | Kind.VERSION | Kind.RETIRE | Kind.POLICY | Kind.PROPOSE | Kind.DENY:
                 pass
             case never:
                 assert_never(never)

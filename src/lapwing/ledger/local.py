@@ -210,8 +210,8 @@ class LocalLedger:
         if not was_open:
             raise _not_open()
 
-    def find(self, digest: str) -> StoredAnswer | None:
-        """The newest committed answer with this digest, whoever paid for it: replay is free."""
+    def find(self, digest: str, *, analyst: str | None = None) -> StoredAnswer | None:
+        """The newest committed answer with this digest, whoever paid for it: replay is free. Whoever has the file may see all of it."""
         self._require_own_process()
         with self._database.read() as connection:
             return book.newest_answer(connection, digest)
@@ -221,6 +221,24 @@ class LocalLedger:
         self._require_own_process()
         with self._database.read() as connection:
             return book.newest_bought(connection, version=version, limit=limit)
+
+    def moved_out(self, to: str) -> tuple[LedgerState, tuple[book.PaidRequest, ...]]:
+        """Close the ledger for good, because it goes on as ``to``, and give all that was ever charged to it.
+
+        Closed first, read second: no charge comes between. Refused (``ledger-in-use``) while a process has something reserved, which
+        could still be answered here. Done again after a failure it gives the same.
+        """
+        self._require_own_process()
+        with self._database.write() as connection:
+            state = book.read_state(connection)
+            detail = book.MOVED + to
+            if not state.closed or book.newest_entries(connection, 1)[0].detail != detail:
+                state = book.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail=detail)
+            if book.open_charges(connection):
+                raise LedgerError("ledger-in-use", "requests are still being answered from this ledger", hint="wait until they have ended")
+            paid = book.paid_requests(connection)
+        self._anchor()
+        return state, paid
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         """Newest entries first."""
@@ -276,6 +294,8 @@ class LocalLedger:
         limits.require_detail(reason)
         self._require_own_process()
         with self._database.write() as connection:
+            if not closed and book.was_moved(connection):
+                raise LedgerError("ledger-superseded", "the ledger was moved and goes on elsewhere", hint="open it there")
             state = replace(book.read_state(connection), closed=closed)
             book.append(connection, state, kind=Kind.CLOSE if closed else Kind.REOPEN, detail=reason)
         self._anchor()

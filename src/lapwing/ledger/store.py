@@ -45,6 +45,11 @@ class Kind(StrEnum):
     """A snapshot was prepared."""
     RETIRE = "retire"
     """A snapshot was withdrawn."""
+    POLICY = "policy"
+    """An analyst, a group or a limit was set; only a ledger with analysts of its own writes this and the two below."""
+    PROPOSE = "propose"
+    """Somebody proposed another budget or ceiling, or asked for more of one."""
+    DENY = "deny"
 
 
 RECORDABLE = frozenset({Kind.OVERRIDE, Kind.VERSION, Kind.RETIRE})
@@ -148,8 +153,11 @@ class Ledger(Protocol):
         """Close a charge without an answer; it stays spent. ``incident`` also closes the data set to analysts."""
         ...
 
-    def find(self, digest: str) -> StoredAnswer | None:
-        """The newest committed answer with this digest, whoever paid for it: replay is free."""
+    def find(self, digest: str, *, analyst: str | None = None) -> StoredAnswer | None:
+        """The newest committed answer with this digest, whoever paid for it: replay is free.
+
+        With ``analyst``, only an answer that this analyst may see; a ledger that knows no analysts has one user, who may see all.
+        """
         ...
 
     def bought(self, *, version: int, limit: int) -> tuple[Bought, ...]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_MACHINE_ID = Path("/etc/machine-id")
 _PID_NAMESPACE = "/proc/self/ns/pid"
 
 
@@ -49,6 +50,26 @@ def is_dead(worker: Worker) -> bool:
     if started is not None and worker.started:
         return started != worker.started
     return not _exists(worker.pid)
+
+
+def host_name() -> str:
+    """What tells this machine from others that use the same ledger on a server. A container has a name of its own."""
+    try:
+        machine = _MACHINE_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        machine = ""
+    return f"{machine}/{platform.node()}"
+
+
+def is_dead_on(host: str, worker_host: str, worker: Worker) -> bool:
+    """Whether, seen from ``host``, the process of this worker is certainly gone; of another machine's process nothing is certain.
+
+    :func:`is_dead` may take another run of the kernel for an earlier one, because its ledger stays on one machine. Here it may be
+    another machine.
+    """
+    if worker.boot != _boot():
+        return worker_host == host
+    return is_dead(worker)
 
 
 def _boot() -> str:

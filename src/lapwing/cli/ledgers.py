@@ -1,0 +1,135 @@
+"""``lapwing ledger`` and ``lapwing receipt``: for those who run a ledger on PostgreSQL, and for those who check what it signed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lapwing.cli.exits import ExitStatus, reported, usage_error
+
+if TYPE_CHECKING:
+    from lapwing.ledger.postgres.connection import Connection
+
+ledger_app = typer.Typer(name="ledger", no_args_is_help=True, rich_markup_mode=None, help="Look after a ledger on PostgreSQL.")
+receipt_app = typer.Typer(
+    name="receipt", no_args_is_help=True, rich_markup_mode=None, help="Check signed receipts; make and change the key."
+)
+
+Database = Annotated[
+    str,
+    typer.Option(
+        envvar="LAPWING_DATABASE",
+        metavar="DSN",
+        help="Connection string of the database, such as 'service=lapwing'. Keep passwords in a password file.",
+    ),
+]
+AnchorDirectory = Annotated[
+    Path, typer.Option(envvar="LAPWING_ANCHORS", metavar="DIR", help="Directory of the anchors, on another disk than the database.")
+]
+Keys = Annotated[Path, typer.Option(envvar="LAPWING_KEYS", metavar="DIR", help="Directory of the keys.")]
+
+
+@ledger_app.command("install", short_help="Make or upgrade the schema.")
+def ledger_install(
+    database: Database, role: Annotated[str, typer.Option(help="The role that answers analysts; it gets no right to change a table.")]
+) -> None:
+    """Make the schema of the ledger in a database, or bring it up to date. To be run by a role that may create schemas."""
+    from lapwing.ledger.postgres.install import install
+
+    with reported():
+        typer.echo(f"The schema is there, in version {install(database, role=role)}.")
+
+
+@ledger_app.command("verify", short_help="Check chain, sums, answers and anchors.")
+def ledger_verify(
+    database: Database,
+    anchors: AnchorDirectory,
+    source: Annotated[list[str] | None, typer.Argument(metavar="SOURCE", help="Source ids; when left out, all.")] = None,
+) -> None:
+    """Derive everything again from the entries, compare, and say what was checked. Ends with 1 if anything is wrong."""
+    from lapwing.ledger.anchors import FileAnchors
+    from lapwing.ledger.postgres.verify import sources, verify
+
+    with reported():
+        connection = _connection(database)
+        try:
+            reports = [verify(connection, name, anchors=FileAnchors(anchors)) for name in source or sources(connection)]
+        finally:
+            connection.close()
+        for report in reports:
+            anchored = "no anchor" if report.anchored_entries is None else f"anchored at entry {report.anchored_entries:,}"
+            typer.echo(
+                f"{report.source_id}: {report.entries:,} entries, {report.charges:,} charges, {report.answers:,} answers, {anchored}"
+            )
+            typer.echo(f"  spent {report.spent.loss} units of loss and {report.spent.delta} of delta; head {report.head}")
+            for problem in report.problems:
+                typer.echo(f"  WRONG: {problem}")
+            if not report.problems:
+                typer.echo("  chain, sums, charges, answers, sub-budgets and anchor agree")
+        if not reports:
+            typer.echo("There is no ledger in this database.")
+        if any(report.problems for report in reports):
+            raise typer.Exit(ExitStatus.INTERNAL)
+
+
+@ledger_app.command("move", short_help="Move a local ledger into the database.")
+def ledger_move(context: typer.Context, database: Database, anchors: AnchorDirectory) -> None:
+    """Move the local ledger of the data set (-C) into the database with every charge and answer. The local one is closed for good."""
+    from lapwing.curator import Curator
+    from lapwing.ledger.anchors import FileAnchors
+    from lapwing.ledger.postgres.transfer import move
+
+    directory: Path = context.obj
+    with reported(), Curator(directory) as curator:
+        local, declaration = curator.ledger, curator.declaration
+        moved = move(
+            local,
+            database,
+            source_id=declaration.dataset.id,
+            source_fingerprint=declaration.fingerprint(),
+            anchors=FileAnchors(anchors),
+            was_closed=local.balance().closed,
+        )
+        with moved:
+            typer.echo(f"Moved; spent there: {moved.balance().spent.loss} units of loss. The local ledger is closed.")
+
+
+@receipt_app.command("verify", short_help="Check a receipt, without the database.")
+def receipt_verify(
+    receipt: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The receipt, as JSON; - is standard input.")],
+    keys: Keys,
+    answer: Annotated[Path | None, typer.Option(metavar="FILE", help="The stored answer the receipt is for.")] = None,
+) -> None:
+    """Check that one of our keys signed the receipt, and, with --answer, that it is for these bytes. Ends with 1 if not."""
+    from lapwing.ledger.receipts import check, receipt_value
+
+    with reported():
+        try:
+            text = sys.stdin.read() if str(receipt) == "-" else receipt.read_text(encoding="utf-8")
+            content = None if answer is None else answer.read_bytes()
+        except (OSError, UnicodeDecodeError):
+            raise usage_error("the receipt or the answer cannot be read") from None
+        value = receipt_value(text)
+        check(value, keys, answer=content)
+        said = value.statement
+        typer.echo(f"valid: charge {said.charge_id} of {said.source_id}, entry {said.entry_id}, {said.at}, signed with {value.key_id}")
+
+
+@receipt_app.command("key", short_help="Make a signing key, or change it.")
+def receipt_key(keys: Keys) -> None:
+    """Make a new signing key. An earlier private key is removed; its public one stays, so that old receipts verify."""
+    from lapwing.ledger.receipts import new_key
+
+    with reported():
+        typer.echo(f"New receipts are signed with {new_key(keys)}.")
+
+
+def _connection(database: str) -> Connection:
+    from lapwing.ledger.postgres.connection import Connection, require_extra
+    from lapwing.ledger.postgres.install import SCHEMA_VERSION
+
+    require_extra()
+    return Connection(database, schema_version=SCHEMA_VERSION)

@@ -1,0 +1,262 @@
+"""How far a ledger had come, remembered outside it.
+
+A chain of hashes shows that a history was changed; it cannot show that the newest part of it is missing. An *anchor* can: the newest state
+that was told to somebody else. A ledger is not served while it lacks the entry its anchor names, and a permit is handed out only
+after its charge is anchored. Where the anchor is kept must not be put back together with the database: another disk, another machine.
+
+Anything with the three methods of :class:`Anchors` will do: a file, an object store that keeps versions, a notary.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from lapwing.errors import LedgerError
+from lapwing.kernel.accounting import Budget, Cost
+from lapwing.ledger.amounts import budget_text, budget_value
+
+_SLOT_BYTES = 16384
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorPoint:
+    """A state of a ledger: what it takes to find it again in a chain, and to charge again what was lost since an older one."""
+
+    source_id: str
+    ledger_id: str
+    entries: int
+    head: str
+    budget: Budget
+    ceiling: Budget
+    spent: Cost
+    closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """An earlier state on the way to the anchored one. The newest that a restored database still has bounds what it lost."""
+
+    entries: int
+    head: str
+    spent: Cost
+
+
+class Anchors(Protocol):
+    """A memory of anchor points, one for each source."""
+
+    def newest(self, source_id: str) -> AnchorPoint | None:
+        """What was last kept."""
+        ...
+
+    def milestones(self, source_id: str) -> tuple[Milestone, ...]:
+        """Some earlier states of the history that ``newest`` stands for, newest first; may be empty."""
+        ...
+
+    def advance(self, point: AnchorPoint, *, holds: Callable[[AnchorPoint], bool], override: bool = False) -> AnchorPoint:
+        """Keep ``point``, durably, unless what is kept is as far already; return what is kept.
+
+        ``holds`` says whether the database has the entry that a point names. It is asked about ``point`` when the kept one is further, so
+        that afterwards what is kept stands for a history that has both. If it denies either: ``ledger-rolled-back``, and nothing is kept. A
+        point of another ledger of the source is ``ledger-superseded``. ``override`` replaces whatever was kept.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileAnchors:
+    """Anchors as small files in a directory of another disk, one for each source; several processes may share it."""
+
+    directory: Path
+
+    def newest(self, source_id: str) -> AnchorPoint | None:
+        """What was last kept."""
+        kept = self._kept(source_id)
+        return None if kept is None else kept.point
+
+    def milestones(self, source_id: str) -> tuple[Milestone, ...]:
+        """Few, and the nearer the denser: between two neighbours lies at most about half of what lies after the older one."""
+        kept = self._kept(source_id)
+        return () if kept is None else kept.milestones
+
+    def _kept(self, source_id: str) -> _Kept | None:
+        try:
+            descriptor = os.open(self._path(source_id), os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _unreachable() from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            return _read(descriptor, source_id)[0]
+        finally:
+            os.close(descriptor)
+
+    def advance(self, point: AnchorPoint, *, holds: Callable[[AnchorPoint], bool], override: bool = False) -> AnchorPoint:
+        """As :meth:`Anchors.advance`. One write and one sync; none when another process has come further meanwhile."""
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            made = not self._path(point.source_id).exists()
+            descriptor = os.open(self._path(point.source_id), os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise _unreachable() from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            kept, slot = _read(descriptor, point.source_id)
+            if kept is not None and not override:
+                require_follows(kept.point, point, holds)
+                if kept.point.entries >= point.entries:
+                    return kept.point
+            milestones = () if kept is None or override else _thinned(kept, point.entries)
+            content = _slot_bytes(_Kept(point, milestones))
+            # The other slot: a write that is cut short leaves the point that was kept.
+            os.pwrite(descriptor, content, (1 - slot) * _SLOT_BYTES)
+            if kept is None or override:
+                os.pwrite(descriptor, content, slot * _SLOT_BYTES)
+            os.fdatasync(descriptor)
+            if made:
+                _sync_directory(self.directory)
+        except OSError as error:
+            raise _unreachable() from error
+        finally:
+            os.close(descriptor)
+        return point
+
+    def _path(self, source_id: str) -> Path:
+        # A source id may hold any character; its hash is a file name.
+        return self.directory / f"{hashlib.sha256(source_id.encode()).hexdigest()[:32]}.anchor"
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralAnchors:
+    """All of these: a point is kept when each has kept it, and the furthest of them counts."""
+
+    sinks: Sequence[Anchors]
+
+    def newest(self, source_id: str) -> AnchorPoint | None:
+        """The furthest point that any has kept."""
+        points = [point for sink in self.sinks if (point := sink.newest(source_id)) is not None]
+        return max(points, key=lambda point: point.entries, default=None)
+
+    def milestones(self, source_id: str) -> tuple[Milestone, ...]:
+        """Those of the sink whose point counts."""
+        furthest = self.newest(source_id)
+        sink = next((sink for sink in self.sinks if furthest is not None and sink.newest(source_id) == furthest), None)
+        return () if sink is None else sink.milestones(source_id)
+
+    def advance(self, point: AnchorPoint, *, holds: Callable[[AnchorPoint], bool], override: bool = False) -> AnchorPoint:
+        """Each in turn; the first that refuses ends it."""
+        return max((sink.advance(point, holds=holds, override=override) for sink in self.sinks), key=lambda kept: kept.entries)
+
+
+def require_follows(kept: AnchorPoint, point: AnchorPoint, holds: Callable[[AnchorPoint], bool]) -> None:
+    """The history that leads to ``point`` is the one ``kept`` stands for, or goes on from it."""
+    if kept.ledger_id != point.ledger_id:
+        raise LedgerError("ledger-superseded", "the source has another ledger by now", hint="open that one")
+    # ``point`` itself was just read from the database, so asking about ``kept`` is asking the same history. When ``kept`` is further, the
+    # database may have been put back since ``point`` was read: ask for both.
+    if not holds(kept) or (kept.entries >= point.entries and not holds(point)):
+        raise rolled_back()
+
+
+def rolled_back() -> LedgerError:
+    """The error for a database that is behind its anchor."""
+    hint = "if this is meant, the data owner can open it with an override and a reason"
+    return LedgerError("ledger-rolled-back", "the ledger lacks entries that were made in it", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What a file holds."""
+
+    point: AnchorPoint
+    milestones: tuple[Milestone, ...]
+
+
+def _thinned(kept: _Kept, entries: int) -> tuple[Milestone, ...]:
+    """The milestones of a new point: those of the kept one and itself, without any that its neighbours make dispensable.
+
+    One is, if the older neighbour is at most twice as far from the new point as the newer one. So there are about as many as the number of
+    entries has binary digits, and what was lost since one of them is known up to a factor of about two, the safe way.
+    """
+    left = [Milestone(kept.point.entries, kept.point.head, kept.point.spent)]
+    older = list(kept.milestones)
+    for index, one in enumerate(older):
+        after = older[index + 1] if index + 1 < len(older) else None
+        if after is None or entries - after.entries > 2 * (entries - left[-1].entries):
+            left.append(one)
+    return tuple(left)
+
+
+def _slot_bytes(kept: _Kept) -> bytes:
+    point = kept.point
+    fields = {
+        "budget": budget_text(point.budget),
+        "ceiling": budget_text(point.ceiling),
+        "closed": point.closed,
+        "delta_spent": str(point.spent.delta),
+        "entries": point.entries,
+        "head": point.head,
+        "ledger_id": point.ledger_id,
+        "loss_spent": str(point.spent.loss),
+        "milestones": [[one.entries, one.head, str(one.spent.loss), str(one.spent.delta)] for one in kept.milestones],
+        "source": hashlib.sha256(point.source_id.encode()).hexdigest(),
+    }
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode("ascii")
+    line = hashlib.sha256(text).hexdigest().encode() + b" " + text + b"\n"
+    if len(line) > _SLOT_BYTES:
+        raise LedgerError("anchor-invalid", "a state is too large to be anchored")
+    return line.ljust(_SLOT_BYTES, b" ")
+
+
+def _read(descriptor: int, source_id: str) -> tuple[_Kept | None, int]:
+    """The furthest of the two slots, and which it is. A file in which neither can be read is damaged; an empty one is new."""
+    content = os.pread(descriptor, 2 * _SLOT_BYTES, 0)
+    if not content:
+        return None, 0
+    slots = [_slot_value(content[start : start + _SLOT_BYTES], source_id) for start in (0, _SLOT_BYTES)]
+    found = [(kept, slot) for slot, kept in enumerate(slots) if kept is not None]
+    if not found:
+        raise LedgerError("anchor-invalid", "the anchor of this source cannot be read", hint="the owner can open it with an override")
+    return max(found, key=lambda one: one[0].point.entries)
+
+
+def _slot_value(content: bytes, source_id: str) -> _Kept | None:
+    digest, _, text = content.rstrip(b" \n").partition(b" ")
+    if hashlib.sha256(text).hexdigest().encode() != digest:
+        return None
+    fields = json.loads(text)
+    if fields["source"] != hashlib.sha256(source_id.encode()).hexdigest():
+        return None
+    point = AnchorPoint(
+        source_id=source_id,
+        ledger_id=fields["ledger_id"],
+        entries=fields["entries"],
+        head=fields["head"],
+        budget=budget_value(fields["budget"]),
+        ceiling=budget_value(fields["ceiling"]),
+        spent=Cost(loss=int(fields["loss_spent"]), delta=int(fields["delta_spent"])),
+        closed=fields["closed"],
+    )
+    milestones = tuple(
+        Milestone(entries, head, Cost(loss=int(loss), delta=int(delta))) for entries, head, loss, delta in fields["milestones"]
+    )
+    return _Kept(point, milestones)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unreachable() -> LedgerError:
+    return LedgerError("anchor-unreachable", "the anchor cannot be read or written", hint="make its directory writable")

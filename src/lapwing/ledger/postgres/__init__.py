@@ -1,0 +1,1 @@
+"""The ledger on PostgreSQL, for several machines: ``docs/explanation/postgres-ledger.md``. Needs the extra ``postgres``."""

@@ -1,0 +1,508 @@
+"""The ledger of one source in a PostgreSQL database, as used by one process of one of several machines.
+
+What it keeps, whatever happens to processes, connections and the server (proof: ``docs/proofs/ledger.md``), is what the local ledger keeps:
+not overspent, no uncharged answer, one key with one charge and one answer; and after an older state of the database was put back,
+nothing is served until the owner says so.
+
+Each operation is one statement that calls one function of ``sql/0001_protocol.sql``: the decision is made there, under a lock that ends
+with the statement. This module sends it, sends it again when the reply was lost, anchors what it led to, and says what came of it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from threading import RLock
+from types import TracebackType
+from typing import Any, Self
+
+from lapwing.errors import CatalogueError, LapwingError, LedgerError
+from lapwing.kernel.accounting import Budget, Cost
+from lapwing.kernel.permit import Permit
+from lapwing.ledger import limits
+from lapwing.ledger.amounts import budget_text
+from lapwing.ledger.anchors import AnchorPoint, Anchors, rolled_back
+from lapwing.ledger.postgres import rows
+from lapwing.ledger.postgres.connection import RETRY_SECONDS, Connection, require_extra
+from lapwing.ledger.postgres.install import SCHEMA_VERSION
+from lapwing.ledger.postgres.outcomes import missing, not_open, refusal, registered, second_person
+from lapwing.ledger.receipts import Receipt, Statement, sign
+from lapwing.ledger.store import RECORDABLE, Balance, Bought, Entry, Kind, Request, StoredAnswer
+from lapwing.ledger.workers import Worker, current_worker, host_name, is_dead_on
+
+LEASE_SECONDS = 900
+"""How long a worker of another machine is taken for alive after it was last heard of."""
+OWNER = "owner"
+"""Whose acts the methods of the protocol are, which name nobody."""
+_ATTEMPTS_MAX = 3
+
+
+class PostgresLedger:
+    """A use of a ledger. Made by :meth:`create` or :meth:`open`; safe to share between threads.
+
+    After a fork the child gets its own connection and its own epoch at its first use; it cannot settle what its parent reserved.
+    """
+
+    __slots__ = (
+        "_anchors",
+        "_connection",
+        "_dsn",
+        "_fingerprint",
+        "_gate",
+        "_known",
+        "_lease_seconds",
+        "_renewed",
+        "_retry_seconds",
+        "_source_id",
+        "_worker",
+    )
+
+    def __init__(
+        self, dsn: str, *, source_id: str, fingerprint: str | None, anchors: Anchors, lease_seconds: int, retry_seconds: float
+    ) -> None:
+        require_extra()
+        self._dsn = dsn
+        self._source_id = source_id
+        self._fingerprint = fingerprint
+        self._anchors = anchors
+        self._lease_seconds = lease_seconds
+        self._retry_seconds = retry_seconds
+        self._gate = RLock()
+        self._connection = Connection(dsn, schema_version=SCHEMA_VERSION, retry_seconds=retry_seconds)
+        self._known: AnchorPoint
+        self._worker: Worker
+        self._renewed = 0.0
+
+    @classmethod
+    def create(
+        cls,
+        dsn: str,
+        *,
+        source_id: str,
+        source_fingerprint: str,
+        budget: Budget,
+        ceiling: Budget,
+        anchors: Anchors,
+        by: str = OWNER,
+        override: bool = False,
+        reason: str = "",
+        lease_seconds: int = LEASE_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> Self:
+        """Register a source and make its ledger, with nothing spent and nobody admitted.
+
+        A source id or a fingerprint that already has a ledger is refused (``source-registered``): a second ledger would be a second budget
+        for the same people. ``override`` with a ``reason`` is the owner's explicit decision to grant it; a ledger of the same id is
+        then closed for good.
+        """
+        for name in (source_id, source_fingerprint, by):
+            limits.require_name(name)
+        limits.require_reason(override, reason)
+        limits.require_within(budget, ceiling)
+        require_extra()
+        # The anchor may remember a ledger that this database does not have, or no longer.
+        if anchors.newest(source_id) is not None and not override:
+            raise registered([source_id])
+        connection = Connection(dsn, schema_version=SCHEMA_VERSION, retry_seconds=retry_seconds)
+        budgets = [budget_text(budget), budget_text(ceiling)]
+        try:
+            [(outcome, known, *columns)] = connection.ask(
+                f"SELECT outcome, known, {rows.STATE_OF_OUTCOME} FROM lapwing.create_data_set(%s, %s, %s, %s, %s, %s, %s)",
+                [secrets.token_hex(16), source_id, source_fingerprint, *budgets, by, reason if override else ""],
+                again=True,
+            )
+        finally:
+            connection.close()
+        if outcome == "registered":
+            raise registered(known)
+        # The database first, its anchor second: a crash between the two leaves a ledger that is refused as unregistered.
+        anchors.advance(rows.state_of(columns), holds=lambda point: True, override=True)
+        return cls.open(
+            dsn,
+            source_id=source_id,
+            source_fingerprint=source_fingerprint,
+            anchors=anchors,
+            lease_seconds=lease_seconds,
+            retry_seconds=retry_seconds,
+        )
+
+    @classmethod
+    def open(
+        cls,
+        dsn: str,
+        *,
+        source_id: str,
+        anchors: Anchors,
+        source_fingerprint: str | None = None,
+        override: bool = False,
+        reason: str = "",
+        lease_seconds: int = LEASE_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> Self:
+        """Open a ledger: check it against its anchor, and forfeit what dead workers left reserved, before anything is served.
+
+        The time does not depend on how long the history is: the anchored entry and the head are looked up, the chain between is checked
+        by ``lapwing ledger verify``. Refuses ``ledger-missing``, ``ledger-unregistered`` (no anchor), ``ledger-superseded``,
+        ``ledger-rolled-back``, ``ledger-damaged``, ``source-changed`` and ``source-registered``. ``override`` with a ``reason`` accepts all
+        but the missing and the damaged one as the owner's act, and charges again what the anchor remembers and the database does not.
+        """
+        limits.require_reason(override, reason)
+        ledger = cls(
+            dsn,
+            source_id=source_id,
+            fingerprint=source_fingerprint,
+            anchors=anchors,
+            lease_seconds=lease_seconds,
+            retry_seconds=retry_seconds,
+        )
+        try:
+            ledger._start(override_reason=reason if override else None)
+        except BaseException:
+            ledger._connection.close()
+            raise
+        return ledger
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.disconnect()
+
+    @property
+    def ledger_id(self) -> str:
+        """The name of the ledger in the database."""
+        return self._known.ledger_id
+
+    @property
+    def epoch(self) -> str:
+        """The name of this worker."""
+        return self._worker.epoch
+
+    @property
+    def connection(self) -> Connection:
+        """The connection of this process, for the owner's acts and for verification."""
+        self._require_own_process()
+        return self._connection
+
+    def disconnect(self) -> None:
+        """End this use. What it still had reserved is forfeited; in a forked child, nothing of the parent's is touched."""
+        try:
+            if os.getpid() == self._worker.pid:
+                self._ask("SELECT lapwing.disconnect_worker(%s, %s)", [self._worker.epoch])
+        finally:
+            self._connection.close()
+
+    def renew(self) -> None:
+        """Tell the others that this worker is alive; also done by :meth:`reserve` when a third of the lease is over."""
+        self._require_own_process()
+        if self.connection.ask("SELECT lapwing.renew_worker(%s, %s)", [self._worker.epoch, self._lease_seconds], again=True) != [(True,)]:
+            self._register()
+        self._renewed = time.monotonic()
+
+    def balance(self) -> Balance:
+        """The budget in force and everything spent or reserved against it."""
+        state = self.state()
+        return Balance(budget=state.budget, ceiling=state.ceiling, spent=state.spent, closed=state.closed)
+
+    def state(self) -> AnchorPoint:
+        """The newest state of the ledger."""
+        self._require_own_process()
+        return rows.state_of(self._ask(f"SELECT {rows.STATE} FROM lapwing.data_set WHERE ledger_id = %s", [])[0])
+
+    def reserve(self, request: Request) -> Permit | StoredAnswer:
+        """Charge durably, or replay, or refuse, as :meth:`lapwing.ledger.store.Ledger.reserve` says.
+
+        Besides: an analyst who is not admitted is refused (``analyst-unknown``), and so is what passes a limit or a sub-budget
+        (``statement-limit``, ``day-limit``, ``analyst-budget``, ``group-budget``). The permit exists only after the charge is committed and
+        anchored. A lost reply is no reason to charge twice or to give up: the call is sent again, and finds its own charge.
+        """
+        limits.require_request(request)
+        self._require_own_process()
+        if time.monotonic() > self._renewed + self._lease_seconds / 3:
+            self.renew()
+        nonce = secrets.token_hex(16)
+        for _ in range(_ATTEMPTS_MAX):
+            epoch, known = self._worker.epoch, self._known
+            [(outcome, charge_id, payload, payload_digest, texts)] = self._ask(
+                "CALL lapwing.reserve_durably(%s, %s, %s, %s, %s, %s, %s::bigint, %s, %s::numeric, %s::numeric, %s::bigint, %s,"
+                " NULL, NULL, NULL, NULL, NULL)",
+                [
+                    epoch,
+                    nonce,
+                    request.analyst,
+                    request.request_id,
+                    request.digest,
+                    request.version,
+                    request.summary,
+                    request.cost.loss,
+                    request.cost.delta,
+                    known.entries,
+                    known.head,
+                ],
+            )
+            match outcome:
+                case "permit":
+                    self._advance(rows.state_of_texts(texts))
+                    return Permit(charge_id=charge_id, digest=request.digest, cost=request.cost, nonce=nonce)
+                case "stored":
+                    return rows.answer_of(charge_id, payload, payload_digest)
+                case "worker-ended":
+                    self._register()  # taken for dead, and not: go on as a new worker; what was reserved before is gone
+                case _:
+                    raise refusal(outcome)
+        raise LedgerError("ledger-busy", "this worker is taken for dead again and again", hint="raise lease_seconds")
+
+    def commit(self, permit: Permit, payload: bytes) -> None:
+        """Store the answer and close the charge, durably, in one statement; else ``charge-not-open``, and the answer must not be sent.
+
+        When the reply is lost the statement is sent again, which finds out. If nothing can be found out in time, ``ledger-unreachable``:
+        the answer must not be sent either. Should it have been stored, the same key returns it later.
+        """
+        if len(payload) > limits.PAYLOAD_BYTES_MAX:
+            raise LedgerError("answer-too-large", "the answer is too large to be stored", hint="ask for fewer groups")
+        self._require_own_process()
+        [(outcome, texts)] = self._ask(
+            "CALL lapwing.commit_durably(%s, %s, %s, %s::bigint, %s, %s::numeric, %s::numeric, %b, NULL, NULL)",
+            [self._worker.epoch, permit.nonce, permit.charge_id, permit.digest, permit.cost.loss, permit.cost.delta, payload],
+        )
+        if outcome != "done":
+            raise not_open()
+        self._remember(rows.state_of_texts(texts))
+
+    def forfeit(self, permit: Permit, *, incident: bool) -> None:
+        """Close a charge without an answer; it stays spent. ``incident`` closes the data set too, even if the charge was closed already."""
+        self._require_own_process()
+        [(outcome, *columns)] = self._ask(
+            f"SELECT outcome, {rows.STATE_OF_OUTCOME} FROM lapwing.forfeit(%s, %s, %s, %s::bigint, %s)",
+            [self._worker.epoch, permit.nonce, permit.charge_id, incident],
+        )
+        if incident:
+            self._advance(rows.state_of(columns))
+        if outcome != "done":
+            raise not_open()
+
+    def find(self, digest: str, *, analyst: str | None = None) -> StoredAnswer | None:
+        """The newest committed answer with this digest; with ``analyst``, only if that analyst may see it."""
+        self._require_own_process()
+        [(charge_id, payload, payload_digest)] = self._ask(
+            "SELECT o_charge_id, o_payload, o_payload_digest FROM lapwing.find_answer(%s, %s, %s)", [digest, analyst]
+        )
+        if charge_id is None:
+            return None
+        self._wait_for_disk()
+        return rows.answer_of(charge_id, payload, payload_digest)
+
+    def bought(self, *, version: int, limit: int) -> tuple[Bought, ...]:
+        """The newest committed answers about one version, newest first."""
+        self._require_own_process()
+        found = self._connection.ask(
+            "SELECT summary, loss::text, delta::text, digest FROM lapwing.charge"
+            " WHERE ledger_id = %s AND version = %s AND state = 'committed' ORDER BY charge_id DESC LIMIT %s",
+            [self.ledger_id, version, limit],
+            again=True,
+        )
+        return tuple(Bought(summary, Cost(loss=int(loss), delta=int(delta)), digest) for summary, loss, delta, digest in found)
+
+    def receipt(self, charge_id: int, *, keys: Path) -> Receipt:
+        """The signed receipt of a committed answer, made from its rows and the key in ``keys``; made again it says the same."""
+        self._require_own_process()
+        found = self._connection.ask(
+            "SELECT c.analyst, c.request_id, c.digest, c.payload_digest, c.loss::text, c.delta::text, e.entry_id, e.chained, e.at"
+            " FROM lapwing.charge c JOIN lapwing.entry e ON e.ledger_id = c.ledger_id AND e.charge_id = c.charge_id AND e.kind = 'commit'"
+            " WHERE c.ledger_id = %s AND c.charge_id = %s",
+            [self.ledger_id, charge_id],
+            again=True,
+        )
+        if not found:
+            raise LedgerError("receipt-missing", "there is a receipt only for an answer that was committed")
+        self._wait_for_disk()
+        analyst, request_id, digest, answer, loss, delta, entry_id, head, at = found[0]
+        statement = Statement(
+            source_id=self._source_id,
+            ledger_id=self.ledger_id,
+            charge_id=charge_id,
+            analyst=analyst,
+            request_id=request_id,
+            request_digest=digest,
+            answer_digest=answer,
+            loss=int(loss),
+            delta=int(delta),
+            entry_id=entry_id,
+            head=head,
+            at=at,
+        )
+        return sign(statement, keys)
+
+    def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
+        """Newest entries first."""
+        if not 1 <= limit <= limits.HISTORY_ENTRIES_MAX:
+            raise LedgerError("history-limit", f"a history is asked for with a limit between 1 and {limits.HISTORY_ENTRIES_MAX}")
+        self._require_own_process()
+        found = self._ask(f"SELECT {rows.ENTRY} FROM lapwing.entry WHERE ledger_id = %s ORDER BY entry_id DESC LIMIT %s", [limit])
+        return tuple(rows.entry_of(row) for row in found)
+
+    def set_budget(self, to: Budget, *, reason: str) -> None:
+        """Lower the budget, never below what is spent. Raising it needs a second person: :mod:`lapwing.ledger.postgres.policy`."""
+        limits.require_detail(reason)
+        state = self.state()
+        limits.require_within(to, state.ceiling)
+        self.act("lapwing.set_budget(%s, %s, %s, %s)", [budget_text(state.ceiling), budget_text(to), reason])
+
+    def raise_ceiling(self, to: Budget, *, reason: str) -> None:
+        """Refused: the promise itself is changed by two people, :func:`lapwing.ledger.postgres.policy.propose_ceiling`."""
+        raise second_person()
+
+    def close(self, reason: str) -> None:
+        """Refuse every analyst from now on. What is reserved already may still be committed."""
+        limits.require_detail(reason)
+        self.change("lapwing.set_closed(%s, true, %s)", [reason])
+
+    def reopen(self, reason: str) -> None:
+        """Let analysts in again."""
+        limits.require_detail(reason)
+        self.change("lapwing.set_closed(%s, false, %s)", [reason])
+
+    def record(self, kind: Kind, detail: str) -> None:
+        """Write an owner's act into the history."""
+        limits.require_detail(detail)
+        if kind not in RECORDABLE:
+            raise LedgerError("entry-kind", "entries of this kind are written by the ledger itself")
+        self.change("lapwing.record(%s, %s, %s)", [kind.value, detail])
+
+    def change(self, call: str, parameters: Sequence[object]) -> None:
+        """An owner's act that always succeeds. Not sent twice: it would be written down twice."""
+        self._require_own_process()
+        row = self._ask(f"SELECT {rows.STATE} FROM {call}", parameters, again=False)[0]
+        self._advance(rows.state_of(row))
+
+    def act(self, call: str, parameters: Sequence[object], *, result: str = "NULL") -> Any:
+        """An owner's act that may be refused; gives what ``result`` is in the function's row."""
+        self._require_own_process()
+        [(outcome, found, *columns)] = self._ask(f"SELECT outcome, {result}, {rows.STATE_OF_OUTCOME} FROM {call}", parameters, again=False)
+        if outcome != "done":
+            raise refusal(outcome)
+        self._advance(rows.state_of(columns))
+        return found
+
+    def _ask(self, statement: str, parameters: Sequence[object], *, again: bool = True) -> list[tuple[Any, ...]]:
+        """A statement whose first parameter is this ledger."""
+        found = self._connection.ask(statement, [self._known.ledger_id, *parameters], again=again)
+        if not found:
+            raise missing()
+        return found
+
+    def _wait_for_disk(self) -> None:
+        """What was just read may have been committed a moment ago by another; after this it is durable."""
+        self._connection.ask("CALL lapwing.wait_for_disk()", again=True)
+
+    def _holds(self, point: AnchorPoint) -> bool:
+        return point.ledger_id == self._known.ledger_id and self._has(point.entries, point.head)
+
+    def _has(self, entries: int, head: str) -> bool:
+        statement = "SELECT 1 FROM lapwing.entry WHERE ledger_id = %s AND entry_id = %s AND chained = %s"
+        return bool(self._connection.ask(statement, [self._known.ledger_id, entries, head], again=True))
+
+    def _advance(self, point: AnchorPoint) -> None:
+        self._remember(self._anchors.advance(point, holds=self._holds))
+
+    def _remember(self, point: AnchorPoint) -> None:
+        """The next reservation is refused unless the chain still has this entry."""
+        with self._gate:
+            if point.entries > self._known.entries:
+                self._known = point
+
+    def _require_own_process(self) -> None:
+        """In a forked child: leave the parent's connection alone and open our own, as a worker of our own."""
+        if os.getpid() == self._worker.pid:
+            return
+        with self._gate:
+            if os.getpid() != self._worker.pid:
+                self._connection.abandon()
+                self._connection = Connection(self._dsn, schema_version=SCHEMA_VERSION, retry_seconds=self._retry_seconds)
+                self._start(override_reason=None)
+
+    def _start(self, *, override_reason: str | None) -> None:
+        columns = ", ".join(f"d.{column}" for column in rows.STATE.split(", "))
+        found = self._connection.ask(
+            f"SELECT e.chained = d.head, f.known, {columns} FROM lapwing.data_set d"
+            " LEFT JOIN lapwing.entry e ON e.ledger_id = d.ledger_id AND e.entry_id = d.entries,"
+            " (SELECT array_agg(source_id) FROM lapwing.fingerprint WHERE fingerprint = %s) AS f (known)"
+            " WHERE d.source_id = %s AND NOT d.superseded",
+            [self._fingerprint, self._source_id],
+            again=True,
+        )
+        if not found:
+            raise missing()
+        agrees, sources, *state_columns = found[0]
+        if not agrees:
+            raise LedgerError("ledger-damaged", "the ledger contradicts itself", hint="restore it, then open it with an override")
+        self._known = rows.state_of(state_columns)
+        kept = self._anchors.newest(self._source_id)
+        problems = self._disagreements(kept, sources or [])
+        if problems and override_reason is None:
+            raise problems[0]
+        if problems:
+            self._override(kept, f"{', '.join(problem.code for problem in problems)}: {override_reason}")
+        self._register()
+
+    def _disagreements(self, kept: AnchorPoint | None, sources: Sequence[str]) -> list[LapwingError]:
+        """Everything in which this ledger is not the one that was anchored, in its newest state, for this data."""
+        hint = "if this is meant, the data owner can open it with an override and a reason"
+        problems: list[LapwingError] = []
+        if kept is None:
+            problems.append(LedgerError("ledger-unregistered", "the ledger of this source has no anchor here", hint=hint))
+        elif kept.ledger_id != self._known.ledger_id:
+            problems.append(LedgerError("ledger-superseded", "the source has another ledger by now", hint=hint))
+        elif not self._holds(kept):
+            problems.append(rolled_back())
+        if self._fingerprint is not None and self._source_id not in sources:
+            problems.append(CatalogueError("source-changed", "the source was registered for other data", hint=hint))
+            if sources:
+                problems.append(CatalogueError("source-registered", "another source is registered for the same data", hint=hint))
+        return problems
+
+    def _override(self, kept: AnchorPoint | None, detail: str) -> None:
+        """The owner's act, in the database and then in the anchor; after a crash between the two it is to be repeated."""
+        is_behind = kept is not None and kept.ledger_id == self._known.ledger_id and not self._holds(kept)
+        memory = kept if kept is not None and is_behind else self._known
+        # Everything after the newest milestone that the database still has counts as lost: it may have gone another way from there.
+        milestones = self._anchors.milestones(self._source_id) if is_behind else ()
+        common = next((one.spent for one in milestones if self._has(one.entries, one.head)), Cost.zero())
+        row = self._ask(
+            f"SELECT {rows.STATE} FROM lapwing.accept_override(%s, %s, %s, %s, %s::numeric, %s::numeric, %s, %s, %s)",
+            [
+                detail,
+                self._fingerprint,
+                is_behind,
+                memory.spent.loss - common.loss,
+                memory.spent.delta - common.delta,
+                budget_text(memory.budget),
+                budget_text(memory.ceiling),
+                memory.closed,
+            ],
+            again=False,
+        )[0]
+        self._known = rows.state_of(row)
+        self._anchors.advance(self._known, holds=lambda point: True, override=True)
+
+    def _register(self) -> None:
+        """A new worker, after everything that dead ones left is forfeited."""
+        host = host_name()
+        dead = [
+            epoch
+            for epoch, *fields in self._connection.ask(
+                "SELECT epoch, host, boot, namespace, pid, started FROM lapwing.worker WHERE ledger_id = %s AND ended_at IS NULL",
+                [self._known.ledger_id],
+                again=True,
+            )
+            if is_dead_on(host, fields[0], Worker(epoch, *fields[1:]))
+        ]
+        worker = current_worker()
+        fields = [worker.epoch, host, worker.boot, worker.namespace, worker.pid, worker.started, self._lease_seconds, dead]
+        row = self._ask(f"SELECT {rows.STATE} FROM lapwing.register_worker(%s, %s, %s, %s, %s, %s, %s, %s, %s)", fields)[0]
+        self._advance(rows.state_of(row))
+        self._worker = worker  # last: until then, whoever uses this object in a new process starts again
+        self._renewed = time.monotonic()

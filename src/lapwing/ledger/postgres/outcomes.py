@@ -1,0 +1,76 @@
+"""What a function of the database decided, as an error with one of our codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
+from lapwing.ledger.anchors import rolled_back
+
+
+def second_person() -> CatalogueError:
+    """The error for an act of one person that needs two."""
+    hint = "propose it, and let somebody else approve it"
+    return CatalogueError("second-person", "this needs the approval of a second person", hint=hint)
+
+
+def missing() -> LedgerError:
+    """The error for a source without a ledger."""
+    return LedgerError("ledger-missing", "there is no ledger of this source in the database")
+
+
+def registered(known: Sequence[str]) -> CatalogueError:
+    """The error for a source that has a ledger already, under these ids."""
+    hint = "open that ledger instead; a second budget needs the owner's override"
+    return CatalogueError("source-registered", f"this source already has a ledger, as {', '.join(known)}", hint=hint)
+
+
+def not_open() -> LedgerError:
+    """The error for a charge that this worker may not settle, or no longer."""
+    return LedgerError("charge-not-open", "the charge is not open to this process; its answer must not be sent")
+
+
+def refusal(outcome: str) -> LapwingError:
+    """The error for an outcome of a function in the database."""
+    ask_less = "ask for less, or ask the data owner"
+    match outcome:
+        case "rolled-back":
+            return rolled_back()
+        case "superseded":
+            return LedgerError("ledger-superseded", "the source has another ledger by now", hint="open that one")
+        case "closed":
+            return Refused("data-set-closed", "the data set is closed", hint="the data owner can re-open it")
+        case "analyst-unknown":
+            return Refused("analyst-unknown", "this analyst is not admitted to the data set", hint="ask the data owner")
+        case "mismatch":
+            return Refused("request-mismatch", "this request id was used for another request", hint="use a new request id")
+        case "in-progress":
+            return Refused("request-in-progress", "this request is being answered", hint="ask again later")
+        case "forfeited":
+            return Refused("request-forfeited", "this request was charged and ended without an answer", hint="use a new request id")
+        case "statement-limit":
+            return BudgetRefused("statement-limit", "one statement may not cost as much as this", hint=ask_less)
+        case "day-limit":
+            return BudgetRefused("day-limit", "what may be spent on one day is spent", hint="ask again tomorrow, or ask for less")
+        case "analyst-budget":
+            return BudgetRefused("analyst-budget", "the analyst's own budget cannot pay for this", hint=ask_less)
+        case "group-budget":
+            return BudgetRefused("group-budget", "the group's budget cannot pay for this", hint=ask_less)
+        case "budget":
+            return BudgetRefused("budget-exceeded", "the budget cannot pay for this", hint=ask_less)
+        case "above-ceiling":
+            return CatalogueError("budget-above-ceiling", "the budget is above the ceiling that the promise was made for")
+        case "ceiling-lowered":
+            return CatalogueError("ceiling-lowered", "a ceiling is never lowered: the promise was made for it")
+        case "below-spent":
+            return CatalogueError("budget-below-spent", "the budget cannot be lowered below what is already spent")
+        case "second-person":
+            return second_person()
+        case "group-unknown":
+            return CatalogueError("group-unknown", "there is no such group")
+        case "proposal-unknown":
+            return CatalogueError("proposal-unknown", "there is no such proposal that is still open")
+        case "changed":
+            return LedgerError("ledger-busy", "the ceiling was changed meanwhile", hint="try again")
+        case _:
+            return LedgerError("ledger-format", "the database answered in a way this version does not know")

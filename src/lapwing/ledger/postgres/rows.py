@@ -1,0 +1,71 @@
+"""What the functions of the database return, as values of ours."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from lapwing.errors import LedgerError
+from lapwing.kernel.accounting import Budget, Cost
+from lapwing.ledger.amounts import budget_value
+from lapwing.ledger.anchors import AnchorPoint
+from lapwing.ledger.store import Entry, Kind, StoredAnswer
+
+_COLUMNS = ("ledger_id", "source_id", "entries", "head", "budget", "ceiling", "loss_spent::text", "delta_spent::text", "closed")
+STATE = ", ".join(_COLUMNS)
+"""The columns of a state, of the table or of a function that returns its row."""
+STATE_OF_OUTCOME = ", ".join(f"(state).{column}" for column in _COLUMNS)
+"""The same, of a function that returns the row beside an outcome."""
+ENTRY = "entry_id, at, kind, analyst, charge_id, loss::text, delta::text, detail"
+
+
+def state_of(row: Sequence[Any]) -> AnchorPoint:
+    """The state a change led to, or that was found."""
+    ledger_id, source_id, entries, head, budget, ceiling, loss, delta, closed = row
+    return AnchorPoint(
+        source_id=source_id,
+        ledger_id=ledger_id,
+        entries=entries,
+        head=head,
+        budget=_budget(budget),
+        ceiling=_budget(ceiling),
+        spent=Cost(loss=int(loss), delta=int(delta)),
+        closed=closed,
+    )
+
+
+def state_of_texts(texts: Sequence[str]) -> AnchorPoint:
+    """The same, from ``lapwing.state_texts``."""
+    ledger_id, source_id, entries, head, budget, ceiling, loss, delta, closed = texts
+    return state_of((ledger_id, source_id, int(entries), head, budget, ceiling, loss, delta, closed == "true"))
+
+
+def answer_of(charge_id: int, payload: bytes | None, payload_digest: str | None) -> StoredAnswer:
+    """A stored answer, checked against the digest that was stored with it."""
+    if payload is None or hashlib.sha256(payload).hexdigest() != payload_digest:
+        raise LedgerError("ledger-damaged", "a stored answer is not the one that was committed")
+    return StoredAnswer(charge_id=charge_id, payload=bytes(payload))
+
+
+def entry_of(row: Sequence[Any]) -> Entry:
+    """One row of the history."""
+    entry_id, at, kind, analyst, charge_id, loss, delta, detail = row
+    try:
+        known = Kind(kind)
+    except ValueError as error:
+        raise LedgerError("ledger-damaged", "the ledger holds an entry of a kind that does not exist") from error
+    cost = Cost(loss=int(loss), delta=int(delta))
+    return Entry(entry_id=entry_id, at=at, kind=known, analyst=analyst, charge_id=charge_id, cost=cost, detail=detail)
+
+
+def digest_of(*fields: str | None) -> str:
+    """The same as ``lapwing.digest`` in the database: SHA-256 over the fields, each with its length, so that no two lists look alike."""
+    parts = [b"-" if field is None else b"%d:%b" % (len(field.encode()), field.encode()) for field in fields]
+    return hashlib.sha256(b",".join(parts)).hexdigest()
+
+
+@lru_cache(maxsize=1000)
+def _budget(text: str) -> Budget:
+    return budget_value(text)

@@ -1,0 +1,261 @@
+-- The owner's acts. Each locks the row of its data set, changes it and writes an entry, in one statement.
+
+CREATE FUNCTION lapwing.budgets_evidence(p_budget text, p_ceiling text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT lapwing.digest(p_budget, p_ceiling)
+$$;
+
+-- Evidence of a policy: what it is about, then a digest of all of it that is in force from this entry on.
+CREATE FUNCTION lapwing.limits_evidence(ds lapwing.data_set) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT 'limits ' || lapwing.digest(ds.statement_loss_max::text, ds.day_loss_max::text, ds.answers_shared::text,
+        ds.lost_workers_max::text, ds.lost_workers_seconds::text)
+$$;
+
+CREATE FUNCTION lapwing.analyst_evidence(a lapwing.analyst) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT 'analyst ' || a.analyst || ' ' || lapwing.digest(a.group_name, a.suspended::text, a.loss_total::text, a.delta_total::text,
+        a.day_loss_max::text)
+$$;
+
+CREATE FUNCTION lapwing.group_evidence(g lapwing.analyst_group) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT 'group ' || g.group_name || ' ' || lapwing.digest(g.loss_total::text, g.delta_total::text)
+$$;
+
+CREATE FUNCTION lapwing.create_data_set(p_ledger_id text, p_source_id text, p_fingerprint text, p_budget text, p_ceiling text,
+    p_by text, p_override text, OUT outcome text, OUT known text[], OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
+DECLARE ds lapwing.data_set;
+BEGIN
+    PERFORM lapwing.require_durable();
+    -- Two registrations of one source at once: the second waits here, then sees the first.
+    LOCK TABLE lapwing.fingerprint IN SHARE ROW EXCLUSIVE MODE;
+    SELECT * INTO ds FROM lapwing.data_set WHERE ledger_id = p_ledger_id;
+    IF FOUND THEN
+        outcome := 'done'; state := ds; RETURN;  -- this very call, sent again
+    END IF;
+    SELECT array_agg(DISTINCT source_id ORDER BY source_id) INTO known FROM (
+        SELECT source_id FROM lapwing.fingerprint WHERE fingerprint = p_fingerprint
+        UNION SELECT source_id FROM lapwing.data_set WHERE source_id = p_source_id) AS registered;
+    IF known IS NOT NULL AND p_override = '' THEN
+        outcome := 'registered'; RETURN;
+    END IF;
+    FOR ds IN SELECT * FROM lapwing.data_set WHERE source_id = p_source_id AND NOT superseded FOR NO KEY UPDATE LOOP
+        ds.superseded := true;
+        ds.closed := true;
+        ds := lapwing.append(ds, 'close', '', NULL, 0, 0, 'superseded by another ledger: ' || p_override, '');
+    END LOOP;
+    INSERT INTO lapwing.data_set (ledger_id, source_id, budget, ceiling, loss_total, delta_total, loss_ceiling, delta_ceiling, head)
+        VALUES (p_ledger_id, p_source_id, p_budget, p_ceiling,
+            (p_budget::jsonb ->> 'loss_total')::numeric, (p_budget::jsonb ->> 'delta_total')::numeric,
+            (p_ceiling::jsonb ->> 'loss_total')::numeric, (p_ceiling::jsonb ->> 'delta_total')::numeric,
+            lapwing.digest('lapwing ledger', p_ledger_id, p_source_id))
+        RETURNING * INTO ds;
+    INSERT INTO lapwing.fingerprint VALUES (p_fingerprint, p_source_id) ON CONFLICT DO NOTHING;
+    ds := lapwing.append(ds, 'register', '', NULL, 0, 0, 'registered ' || p_source_id || ' by ' || p_by,
+        lapwing.budgets_evidence(p_budget, p_ceiling));
+    ds := lapwing.append(ds, 'policy', '', NULL, 0, 0, 'limits', lapwing.limits_evidence(ds));
+    IF known IS NOT NULL THEN
+        ds := lapwing.append(ds, 'override', '', NULL, 0, 0, 'source-registered: ' || p_override, '');
+    END IF;
+    outcome := 'done'; state := ds;
+END $$;
+
+CREATE FUNCTION lapwing.set_closed(p_ledger_id text, p_closed boolean, p_detail text) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
+DECLARE ds lapwing.data_set := lapwing.locked(p_ledger_id);
+BEGIN
+    ds.closed := p_closed;
+    RETURN lapwing.append(ds, CASE WHEN p_closed THEN 'close' ELSE 'reopen' END, '', NULL, 0, 0, p_detail, '');
+END $$;
+
+CREATE FUNCTION lapwing.record(p_ledger_id text, p_kind text, p_detail text) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
+DECLARE ds lapwing.data_set := lapwing.locked(p_ledger_id);
+BEGIN
+    IF p_kind NOT IN ('override', 'version', 'retire') THEN
+        RAISE EXCEPTION 'entries of this kind are written by the ledger itself' USING ERRCODE = 'LW009';
+    END IF;
+    RETURN lapwing.append(ds, p_kind, '', NULL, 0, 0, p_detail, '');
+END $$;
+
+-- What stands in the way of a budget, or 'done'.
+CREATE FUNCTION lapwing.budget_outcome(ds lapwing.data_set, p_budget text, p_second boolean) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    to_loss numeric := (p_budget::jsonb ->> 'loss_total')::numeric;
+    to_delta numeric := (p_budget::jsonb ->> 'delta_total')::numeric;
+BEGIN
+    IF to_loss > ds.loss_ceiling OR to_delta > ds.delta_ceiling THEN
+        RETURN 'above-ceiling';
+    ELSIF to_loss < ds.loss_spent OR to_delta < ds.delta_spent THEN
+        RETURN 'below-spent';
+    ELSIF (to_loss > ds.loss_total OR to_delta > ds.delta_total) AND NOT p_second THEN
+        RETURN 'second-person';
+    END IF;
+    RETURN 'done';
+END $$;
+
+CREATE FUNCTION lapwing.apply_budget(ds lapwing.data_set, p_budget text, p_detail text) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
+BEGIN
+    ds.budget := p_budget;
+    ds.loss_total := (p_budget::jsonb ->> 'loss_total')::numeric;
+    ds.delta_total := (p_budget::jsonb ->> 'delta_total')::numeric;
+    RETURN lapwing.append(ds, 'budget', '', NULL, 0, 0, p_detail, lapwing.budgets_evidence(ds.budget, ds.ceiling));
+END $$;
+
+-- p_seen is the ceiling the caller compared the budget with; if it changed meanwhile, the caller is to look again.
+CREATE FUNCTION lapwing.set_budget(p_ledger_id text, p_seen text, p_budget text, p_detail text,
+    OUT outcome text, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
+DECLARE ds lapwing.data_set := lapwing.locked(p_ledger_id);
+BEGIN
+    outcome := CASE WHEN ds.ceiling <> p_seen THEN 'changed' ELSE lapwing.budget_outcome(ds, p_budget, false) END;
+    state := CASE WHEN outcome = 'done' THEN lapwing.apply_budget(ds, p_budget, p_detail) ELSE ds END;
+END $$;
+
+CREATE FUNCTION lapwing.set_limits(p_ledger_id text, p_statement_loss_max numeric, p_day_loss_max numeric, p_answers_shared boolean,
+    p_lost_workers_max integer, p_lost_workers_seconds integer, p_detail text) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
+DECLARE ds lapwing.data_set := lapwing.locked(p_ledger_id);
+BEGIN
+    ds.statement_loss_max := p_statement_loss_max; ds.day_loss_max := p_day_loss_max; ds.answers_shared := p_answers_shared;
+    ds.lost_workers_max := p_lost_workers_max; ds.lost_workers_seconds := p_lost_workers_seconds;
+    RETURN lapwing.append(ds, 'policy', '', NULL, 0, 0, p_detail, lapwing.limits_evidence(ds));
+END $$;
+
+CREATE FUNCTION lapwing.set_group(p_ledger_id text, p_group text, p_loss_total numeric, p_delta_total numeric, p_detail text,
+    OUT outcome text, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
+DECLARE
+    ds lapwing.data_set := lapwing.locked(p_ledger_id);
+    g lapwing.analyst_group;
+BEGIN
+    state := ds;
+    SELECT * INTO g FROM lapwing.analyst_group WHERE ledger_id = p_ledger_id AND group_name = p_group;
+    IF p_loss_total < g.loss_spent OR p_delta_total < g.delta_spent THEN
+        outcome := 'below-spent'; RETURN;
+    END IF;
+    INSERT INTO lapwing.analyst_group (ledger_id, group_name, loss_total, delta_total) VALUES (p_ledger_id, p_group, p_loss_total, p_delta_total)
+        ON CONFLICT (ledger_id, group_name) DO UPDATE SET loss_total = excluded.loss_total, delta_total = excluded.delta_total
+        RETURNING * INTO g;
+    state := lapwing.append(ds, 'policy', '', NULL, 0, 0, p_detail, lapwing.group_evidence(g));
+    outcome := 'done';
+END $$;
+
+CREATE FUNCTION lapwing.set_analyst(p_ledger_id text, p_analyst text, p_group text, p_suspended boolean, p_loss_total numeric,
+    p_delta_total numeric, p_day_loss_max numeric, p_detail text, OUT outcome text, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
+DECLARE
+    ds lapwing.data_set := lapwing.locked(p_ledger_id);
+    a lapwing.analyst;
+BEGIN
+    state := ds;
+    SELECT * INTO a FROM lapwing.analyst WHERE ledger_id = p_ledger_id AND analyst = p_analyst;
+    IF p_loss_total < a.loss_spent OR p_delta_total < a.delta_spent THEN
+        outcome := 'below-spent'; RETURN;
+    END IF;
+    IF p_group IS NOT NULL AND NOT EXISTS (SELECT FROM lapwing.analyst_group WHERE ledger_id = p_ledger_id AND group_name = p_group) THEN
+        outcome := 'group-unknown'; RETURN;
+    END IF;
+    INSERT INTO lapwing.analyst (ledger_id, analyst, group_name, suspended, loss_total, delta_total, day_loss_max)
+        VALUES (p_ledger_id, p_analyst, p_group, p_suspended, p_loss_total, p_delta_total, p_day_loss_max)
+        ON CONFLICT (ledger_id, analyst) DO UPDATE SET group_name = excluded.group_name, suspended = excluded.suspended,
+            loss_total = excluded.loss_total, delta_total = excluded.delta_total, day_loss_max = excluded.day_loss_max
+        RETURNING * INTO a;
+    state := lapwing.append(ds, 'policy', p_analyst, NULL, 0, 0, p_detail, lapwing.analyst_evidence(a));
+    outcome := 'done';
+END $$;
+
+-- Proposals: of an owner for the budget or the ceiling, of an analyst for more of a sub-budget. Whoever decides is somebody else.
+CREATE FUNCTION lapwing.propose(p_ledger_id text, p_kind text, p_target text, p_by text, p_budget text, p_loss_total numeric,
+    p_delta_total numeric, p_reason text, OUT outcome text, OUT o_proposal_id bigint, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
+DECLARE ds lapwing.data_set := lapwing.locked(p_ledger_id);
+BEGIN
+    state := ds;
+    IF p_kind = 'analyst' AND NOT EXISTS (SELECT FROM lapwing.analyst WHERE ledger_id = p_ledger_id AND analyst = p_target AND NOT suspended)
+    THEN
+        outcome := 'analyst-unknown'; RETURN;
+    END IF;
+    outcome := 'done';
+    SELECT coalesce(max(proposal_id), 0) + 1 INTO o_proposal_id FROM lapwing.proposal WHERE ledger_id = p_ledger_id;
+    INSERT INTO lapwing.proposal (ledger_id, proposal_id, kind, target, proposed_by, budget, loss_total, delta_total, reason)
+        VALUES (p_ledger_id, o_proposal_id, p_kind, p_target, p_by, p_budget, p_loss_total, p_delta_total, p_reason);
+    state := lapwing.append(ds, 'propose', p_target, NULL, 0, 0, 'proposal ' || o_proposal_id || ' by ' || p_by || ': ' || p_reason,
+        lapwing.digest(o_proposal_id::text, p_kind, p_target, p_by, p_budget, p_loss_total::text, p_delta_total::text));
+END $$;
+
+CREATE FUNCTION lapwing.decide(p_ledger_id text, p_proposal_id bigint, p_by text, p_approve boolean, p_seen text, p_reason text,
+    OUT outcome text, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
+DECLARE
+    ds lapwing.data_set := lapwing.locked(p_ledger_id);
+    p lapwing.proposal;
+    a lapwing.analyst;
+    detail text;
+BEGIN
+    state := ds;
+    SELECT * INTO p FROM lapwing.proposal WHERE ledger_id = p_ledger_id AND proposal_id = p_proposal_id AND proposal.state = 'open';
+    IF NOT FOUND THEN
+        outcome := 'proposal-unknown'; RETURN;
+    ELSIF p.proposed_by = p_by THEN
+        outcome := 'second-person'; RETURN;
+    ELSIF ds.ceiling <> p_seen THEN
+        outcome := 'changed'; RETURN;
+    END IF;
+    detail := 'proposal ' || p_proposal_id || ' by ' || p.proposed_by || ', ' || CASE WHEN p_approve THEN 'approved' ELSE 'denied' END
+        || ' by ' || p_by || ': ' || p_reason;
+    outcome := 'done';
+    IF p_approve AND p.kind = 'budget' THEN
+        outcome := lapwing.budget_outcome(ds, p.budget, true);
+        IF outcome = 'done' THEN
+            ds := lapwing.apply_budget(ds, p.budget, detail);
+        END IF;
+    ELSIF p_approve AND p.kind = 'ceiling' THEN
+        IF p.loss_total < ds.loss_ceiling OR p.delta_total < ds.delta_ceiling THEN
+            outcome := 'ceiling-lowered';
+        ELSE
+            ds.ceiling := p.budget; ds.loss_ceiling := p.loss_total; ds.delta_ceiling := p.delta_total;
+            ds := lapwing.append(ds, 'ceiling', '', NULL, 0, 0, detail, lapwing.budgets_evidence(ds.budget, ds.ceiling));
+        END IF;
+    ELSIF p_approve THEN
+        SELECT * INTO a FROM lapwing.analyst WHERE ledger_id = p_ledger_id AND analyst = p.target;
+        IF NOT FOUND THEN
+            outcome := 'analyst-unknown';
+        ELSIF p.loss_total < a.loss_spent OR p.delta_total < a.delta_spent THEN
+            outcome := 'below-spent';
+        ELSE
+            UPDATE lapwing.analyst SET loss_total = p.loss_total, delta_total = p.delta_total
+                WHERE ledger_id = p_ledger_id AND analyst = p.target RETURNING * INTO a;
+            ds := lapwing.append(ds, 'policy', p.target, NULL, 0, 0, detail, lapwing.analyst_evidence(a));
+        END IF;
+    ELSE
+        ds := lapwing.append(ds, 'deny', p.target, NULL, 0, 0, detail, '');
+    END IF;
+    IF outcome = 'done' THEN
+        UPDATE lapwing.proposal SET state = CASE WHEN p_approve THEN 'approved' ELSE 'denied' END, decided_by = p_by
+            WHERE ledger_id = p_ledger_id AND proposal_id = p_proposal_id;
+    END IF;
+    state := ds;
+END $$;
+
+-- After an older state was put back: what was charged after the newest state that is certainly common is charged again as one amount, under
+-- the budget the anchor remembers. What does not fit shows that more was spent than was promised: nothing is left, and the data set closes.
+CREATE FUNCTION lapwing.accept_override(p_ledger_id text, p_detail text, p_fingerprint text, p_behind boolean, p_loss_lost numeric,
+    p_delta_lost numeric, p_budget text, p_ceiling text, p_closed boolean) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
+DECLARE
+    ds lapwing.data_set := lapwing.locked(p_ledger_id);
+    loss_ceiling numeric := (p_ceiling::jsonb ->> 'loss_total')::numeric;
+    loss_total numeric := (p_budget::jsonb ->> 'loss_total')::numeric;
+    too_much boolean;
+BEGIN
+    ds := lapwing.append(ds, 'override', '', NULL, 0, 0, p_detail, '');
+    IF p_fingerprint IS NOT NULL THEN
+        INSERT INTO lapwing.fingerprint VALUES (p_fingerprint, ds.source_id) ON CONFLICT DO NOTHING;
+    END IF;
+    IF p_behind THEN
+        IF loss_ceiling >= ds.loss_ceiling AND loss_total >= ds.loss_spent THEN
+            ds.budget := p_budget; ds.loss_total := loss_total; ds.delta_total := (p_budget::jsonb ->> 'delta_total')::numeric;
+            ds.ceiling := p_ceiling; ds.loss_ceiling := loss_ceiling; ds.delta_ceiling := (p_ceiling::jsonb ->> 'delta_total')::numeric;
+        END IF;
+        too_much := ds.loss_spent + p_loss_lost > ds.loss_total OR ds.delta_spent + p_delta_lost > ds.delta_total;
+        ds := lapwing.append(ds, 'restore', '', NULL, least(p_loss_lost, ds.loss_total - ds.loss_spent),
+            least(p_delta_lost, ds.delta_total - ds.delta_spent),
+            'charges made after the restored state' || CASE WHEN too_much THEN ': more than the budget has left' ELSE '' END,
+            lapwing.budgets_evidence(ds.budget, ds.ceiling));
+        IF (p_closed OR too_much) AND NOT ds.closed THEN
+            ds.closed := true;
+            ds := lapwing.append(ds, 'close', '', NULL, 0, 0,
+                CASE WHEN too_much THEN 'more was spent than the budget has' ELSE 'closed before the ledger was restored' END, '');
+        END IF;
+    END IF;
+    RETURN ds;
+END $$;

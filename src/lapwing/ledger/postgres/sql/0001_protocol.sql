@@ -1,0 +1,337 @@
+-- The protocol: each function is called by one statement. Decision and change are one transaction under READ COMMITTED.
+--
+-- Every function that changes something first locks the row of its data set, and the lock ends with the statement. So the changes of one
+-- data set have one order, and each sees everything the changes before it left (a VOLATILE function reads anew with every statement
+-- inside it). No lock is ever held while a client thinks.
+--
+-- Outcomes are words that the caller translates; what a caller must never see happens as an exception: LW001 the server would not keep what
+-- it commits, LW002 no such ledger, LW009 a rule of a table.
+
+-- Injective: each text carries its length in bytes, NULL is '-'. A loop, because a query here would be planned anew with every call.
+CREATE FUNCTION lapwing.digest(VARIADIC fields text[]) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    field text;
+    listed text;
+BEGIN
+    FOREACH field IN ARRAY fields LOOP
+        field := CASE WHEN field IS NULL THEN '-' ELSE octet_length(field) || ':' || field END;
+        listed := CASE WHEN listed IS NULL THEN field ELSE listed || ',' || field END;
+    END LOOP;
+    RETURN encode(sha256(convert_to(listed, 'UTF8')), 'hex');
+END $$;
+
+-- Checked in the statement itself, because behind a pooler the settings of the next statement may be another session's. The two procedures
+-- at the end put the waiting for the disk behind the lock; only they say that a flush follows.
+CREATE FUNCTION lapwing.require_durable() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF (current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') AND current_setting('lapwing.flush_follows', true) IS DISTINCT FROM 'yes')
+        OR current_setting('fsync') <> 'on'
+        OR current_setting('full_page_writes') <> 'on' OR current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'the server would not keep what it commits' USING ERRCODE = 'LW001';
+    END IF;
+END $$;
+
+CREATE FUNCTION lapwing.locked(p_ledger_id text) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
+DECLARE ds lapwing.data_set;
+BEGIN
+    PERFORM lapwing.require_durable();
+    SELECT * INTO ds FROM lapwing.data_set WHERE ledger_id = p_ledger_id FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'no such ledger' USING ERRCODE = 'LW002';
+    END IF;
+    RETURN ds;
+END $$;
+
+-- One entry together with the state it leads to: ds (which may differ from the stored row in what follows "SET") plus the amounts.
+CREATE FUNCTION lapwing.append(ds lapwing.data_set, p_kind text, p_analyst text, p_charge_id bigint, p_loss numeric, p_delta numeric,
+    p_detail text, p_evidence text) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
+DECLARE
+    n bigint := ds.entries + 1;
+    stamp text := to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"');
+    h text := lapwing.digest(ds.head, n::text, stamp, p_kind, p_analyst, p_charge_id::text, p_loss::text, p_delta::text, p_detail, p_evidence);
+BEGIN
+    INSERT INTO lapwing.entry VALUES (ds.ledger_id, n, stamp, p_kind, p_analyst, p_charge_id, p_loss, p_delta, p_detail, p_evidence, h);
+    UPDATE lapwing.data_set SET
+        loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, entries = n, head = h, charges = ds.charges,
+        superseded = ds.superseded, closed = ds.closed,
+        budget = ds.budget, loss_total = ds.loss_total, delta_total = ds.delta_total,
+        ceiling = ds.ceiling, loss_ceiling = ds.loss_ceiling, delta_ceiling = ds.delta_ceiling,
+        statement_loss_max = ds.statement_loss_max, day_loss_max = ds.day_loss_max, day = ds.day, day_loss = ds.day_loss,
+        answers_shared = ds.answers_shared, lost_workers_max = ds.lost_workers_max, lost_workers_seconds = ds.lost_workers_seconds
+        WHERE ledger_id = ds.ledger_id
+        RETURNING * INTO ds;
+    RETURN ds;
+END $$;
+
+CREATE FUNCTION lapwing.charge_evidence(c lapwing.charge) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN lapwing.digest(c.charge_id::text, c.analyst, c.group_name, c.request_id, c.digest, c.version::text, c.block, c.summary,
+        c.loss::text, c.delta::text, c.epoch, c.nonce);
+END $$;
+
+-- Forfeit everything a worker still has reserved, and end it. A lost worker that had something reserved counts towards closing.
+CREATE FUNCTION lapwing.end_worker(ds lapwing.data_set, p_epoch text, p_how text, p_detail text) RETURNS lapwing.data_set
+LANGUAGE plpgsql AS $$
+DECLARE
+    c record;
+    n integer := 0;
+    lost bigint;
+BEGIN
+    FOR c IN SELECT charge_id, analyst FROM lapwing.charge
+        WHERE ledger_id = ds.ledger_id AND epoch = p_epoch AND state = 'reserved' ORDER BY charge_id LOOP
+        UPDATE lapwing.charge SET state = 'forfeited' WHERE ledger_id = ds.ledger_id AND charge_id = c.charge_id;
+        ds := lapwing.append(ds, 'forfeit', c.analyst, c.charge_id, 0, 0, p_detail, '');
+        n := n + 1;
+    END LOOP;
+    UPDATE lapwing.worker SET ended_at = clock_timestamp(), ended_how = p_how, forfeited = n WHERE epoch = p_epoch AND ended_at IS NULL;
+    IF p_how = 'lost' AND n > 0 AND NOT ds.closed THEN
+        SELECT count(*) INTO lost FROM lapwing.worker WHERE ledger_id = ds.ledger_id AND ended_how = 'lost' AND forfeited > 0
+            AND ended_at > clock_timestamp() - make_interval(secs => ds.lost_workers_seconds);
+        IF lost >= ds.lost_workers_max THEN
+            ds.closed := true;
+            ds := lapwing.append(ds, 'close', '', NULL, 0, 0, 'too many lost workers', '');
+        END IF;
+    END IF;
+    RETURN ds;
+END $$;
+
+-- A worker may be served only after everything that dead ones left reserved is forfeited. p_dead: epochs the caller is certain of.
+CREATE FUNCTION lapwing.register_worker(p_ledger_id text, p_epoch text, p_host text, p_boot text, p_namespace text, p_pid bigint,
+    p_started text, p_lease_seconds integer, p_dead text[]) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
+DECLARE
+    ds lapwing.data_set := lapwing.locked(p_ledger_id);
+    w record;
+BEGIN
+    FOR w IN SELECT epoch FROM lapwing.worker WHERE ledger_id = p_ledger_id AND ended_at IS NULL AND epoch <> p_epoch
+        AND (lease_until < clock_timestamp() OR epoch = ANY (p_dead)) ORDER BY epoch LOOP
+        ds := lapwing.end_worker(ds, w.epoch, 'lost', 'the worker that reserved it is gone');
+    END LOOP;
+    INSERT INTO lapwing.worker (epoch, ledger_id, host, boot, namespace, pid, started, lease_until)
+        VALUES (p_epoch, p_ledger_id, p_host, p_boot, p_namespace, p_pid, p_started,
+            clock_timestamp() + make_interval(secs => p_lease_seconds))
+        ON CONFLICT (epoch) DO NOTHING;  -- the same statement, sent again because its reply was lost
+    RETURN ds;
+END $$;
+
+-- Says whether the worker is still one.
+CREATE FUNCTION lapwing.renew_worker(p_epoch text, p_lease_seconds integer) RETURNS boolean LANGUAGE sql AS $$
+    WITH renewed AS (
+        UPDATE lapwing.worker SET lease_until = clock_timestamp() + make_interval(secs => p_lease_seconds)
+        WHERE epoch = p_epoch AND ended_at IS NULL RETURNING 1)
+    SELECT EXISTS (SELECT FROM renewed)
+$$;
+
+CREATE FUNCTION lapwing.disconnect_worker(p_ledger_id text, p_epoch text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE ds lapwing.data_set := lapwing.locked(p_ledger_id);
+BEGIN
+    ds := lapwing.end_worker(ds, p_epoch, 'disconnected', 'the process ended its use of the ledger');
+END $$;
+
+CREATE FUNCTION lapwing.reserve(
+    p_ledger_id text, p_epoch text, p_nonce text, p_analyst text, p_request_id text, p_digest text, p_version bigint, p_summary text,
+    p_loss numeric, p_delta numeric, p_anchor_entries bigint, p_anchor_head text,
+    OUT outcome text, OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text, OUT state lapwing.data_set
+) LANGUAGE plpgsql AS $$
+DECLARE
+    ds lapwing.data_set := lapwing.locked(p_ledger_id);
+    w lapwing.worker;
+    a lapwing.analyst;
+    g lapwing.analyst_group;
+    c lapwing.charge;
+    today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+BEGIN
+    state := ds;
+    -- The chain has the entry that the caller knows of; one who knows of none says 0.
+    IF p_anchor_entries <> 0 AND p_anchor_head <> ds.head THEN
+        PERFORM FROM lapwing.entry WHERE ledger_id = p_ledger_id AND entry_id = p_anchor_entries AND chained = p_anchor_head;
+        IF NOT FOUND THEN
+            outcome := 'rolled-back'; RETURN;
+        END IF;
+    END IF;
+    IF ds.superseded THEN
+        outcome := 'superseded'; RETURN;
+    END IF;
+    SELECT * INTO w FROM lapwing.worker WHERE epoch = p_epoch AND ledger_id = p_ledger_id AND ended_at IS NULL;
+    IF NOT FOUND THEN
+        outcome := 'worker-ended'; RETURN;
+    END IF;
+    IF ds.closed THEN
+        outcome := 'closed'; RETURN;
+    END IF;
+    SELECT * INTO a FROM lapwing.analyst WHERE ledger_id = p_ledger_id AND analyst = p_analyst AND NOT suspended;
+    IF NOT FOUND THEN
+        outcome := 'analyst-unknown'; RETURN;
+    END IF;
+
+    SELECT * INTO c FROM lapwing.charge WHERE ledger_id = p_ledger_id AND analyst = p_analyst AND request_id = p_request_id;
+    IF FOUND THEN
+        o_charge_id := c.charge_id;
+        IF c.digest <> p_digest THEN
+            outcome := 'mismatch';
+        ELSIF c.state = 'committed' THEN
+            outcome := 'stored'; o_payload := c.payload; o_payload_digest := c.payload_digest;
+        ELSIF c.state = 'forfeited' THEN
+            outcome := 'forfeited';
+        ELSIF c.epoch = p_epoch AND c.nonce = p_nonce THEN
+            outcome := 'permit';  -- this very call, sent again because its reply was lost: nothing was read under it yet
+        ELSE
+            SELECT * INTO w FROM lapwing.worker WHERE epoch = c.epoch;
+            IF w.ended_at IS NULL AND w.lease_until < clock_timestamp() THEN
+                state := lapwing.end_worker(ds, c.epoch, 'lost', 'the worker that reserved it is gone');
+                outcome := 'forfeited';
+            ELSE
+                outcome := 'in-progress';
+            END IF;
+        END IF;
+        RETURN;
+    END IF;
+
+    -- The day only moves forwards: a clock that is put back does not give a day twice.
+    IF ds.day IS NULL OR ds.day < today THEN
+        ds.day := today; ds.day_loss := 0;
+    END IF;
+    IF a.day IS NULL OR a.day < today THEN
+        a.day := today; a.day_loss := 0;
+    END IF;
+    ds.day_loss := ds.day_loss + p_loss;
+    a.day_loss := a.day_loss + p_loss;
+    IF a.group_name IS NOT NULL THEN
+        SELECT * INTO g FROM lapwing.analyst_group WHERE ledger_id = p_ledger_id AND group_name = a.group_name;
+    END IF;
+    -- A comparison with a limit that is NULL is not true: no limit.
+    IF p_loss > ds.statement_loss_max THEN
+        outcome := 'statement-limit';
+    ELSIF ds.day_loss > ds.day_loss_max OR a.day_loss > a.day_loss_max THEN
+        outcome := 'day-limit';
+    ELSIF a.loss_spent + p_loss > a.loss_total OR a.delta_spent + p_delta > a.delta_total THEN
+        outcome := 'analyst-budget';
+    ELSIF g.loss_spent + p_loss > g.loss_total OR g.delta_spent + p_delta > g.delta_total THEN
+        outcome := 'group-budget';
+    ELSIF ds.loss_spent + p_loss > ds.loss_total OR ds.delta_spent + p_delta > ds.delta_total THEN
+        outcome := 'budget';
+    ELSE
+        ds.charges := ds.charges + 1;
+        INSERT INTO lapwing.charge (ledger_id, charge_id, analyst, group_name, request_id, digest, version, summary, loss, delta, epoch,
+                nonce, state)
+            VALUES (p_ledger_id, ds.charges, p_analyst, a.group_name, p_request_id, p_digest, p_version, p_summary, p_loss, p_delta,
+                p_epoch, p_nonce, 'reserved')
+            RETURNING * INTO c;
+        UPDATE lapwing.analyst SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, day = a.day, day_loss = a.day_loss
+            WHERE ledger_id = p_ledger_id AND analyst = p_analyst;
+        IF a.group_name IS NOT NULL THEN
+            UPDATE lapwing.analyst_group SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta
+                WHERE ledger_id = p_ledger_id AND group_name = a.group_name;
+        END IF;
+        state := lapwing.append(ds, 'reserve', p_analyst, c.charge_id, p_loss, p_delta, p_summary, lapwing.charge_evidence(c));
+        outcome := 'permit'; o_charge_id := c.charge_id;
+    END IF;
+END $$;
+
+-- Done again with the same nonce and the same bytes it changes nothing and says 'done': that is how a caller who lost the reply finds out.
+CREATE FUNCTION lapwing.commit(
+    p_ledger_id text, p_epoch text, p_nonce text, p_charge_id bigint, p_digest text, p_loss numeric, p_delta numeric, p_payload bytea,
+    OUT outcome text, OUT state lapwing.data_set
+) LANGUAGE plpgsql AS $$
+DECLARE
+    ds lapwing.data_set := lapwing.locked(p_ledger_id);
+    c lapwing.charge;
+    w lapwing.worker;
+    hashed text := encode(sha256(p_payload), 'hex');
+BEGIN
+    state := ds;
+    outcome := 'not-open';
+    SELECT * INTO c FROM lapwing.charge WHERE ledger_id = p_ledger_id AND charge_id = p_charge_id AND epoch = p_epoch AND nonce = p_nonce
+        AND digest = p_digest AND loss = p_loss AND delta = p_delta;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF c.state = 'committed' AND c.payload_digest = hashed THEN
+        outcome := 'done'; RETURN;
+    END IF;
+    SELECT * INTO w FROM lapwing.worker WHERE epoch = p_epoch AND ended_at IS NULL;
+    IF NOT FOUND OR c.state <> 'reserved' OR ds.superseded THEN
+        RETURN;
+    END IF;
+    UPDATE lapwing.charge SET state = 'committed', payload = p_payload, payload_digest = hashed
+        WHERE ledger_id = p_ledger_id AND charge_id = p_charge_id;
+    state := lapwing.append(ds, 'commit', c.analyst, c.charge_id, 0, 0, '', hashed);
+    outcome := 'done';
+END $$;
+
+CREATE FUNCTION lapwing.forfeit(p_ledger_id text, p_epoch text, p_nonce text, p_charge_id bigint, p_incident boolean,
+    OUT outcome text, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
+DECLARE
+    ds lapwing.data_set := lapwing.locked(p_ledger_id);
+    c lapwing.charge;
+BEGIN
+    SELECT * INTO c FROM lapwing.charge WHERE ledger_id = p_ledger_id AND charge_id = p_charge_id AND epoch = p_epoch AND nonce = p_nonce;
+    IF FOUND AND c.state = 'reserved' THEN
+        UPDATE lapwing.charge SET state = 'forfeited' WHERE ledger_id = p_ledger_id AND charge_id = p_charge_id;
+        ds := lapwing.append(ds, 'forfeit', c.analyst, c.charge_id, 0, 0, CASE WHEN p_incident THEN 'incident' ELSE 'no answer' END, '');
+        outcome := 'done';
+    ELSE
+        outcome := 'not-open';
+    END IF;
+    IF p_incident AND NOT ds.closed THEN
+        ds.closed := true;
+        ds := lapwing.append(ds, 'close', '', NULL, 0, 0, 'incident', '');
+    END IF;
+    state := ds;
+END $$;
+
+-- What was found may have been committed a moment ago and not be on the disk yet: the caller waits for that before it is shown to anybody.
+-- p_analyst NULL: the owner's own view. Else only to an analyst who may ask, and others' answers only where they are shared.
+CREATE FUNCTION lapwing.find_answer(p_ledger_id text, p_digest text, p_analyst text,
+    OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text) LANGUAGE sql STABLE AS $$
+    SELECT c.charge_id, c.payload, c.payload_digest
+    FROM lapwing.charge c JOIN lapwing.data_set d USING (ledger_id)
+    WHERE c.ledger_id = p_ledger_id AND c.digest = p_digest AND c.state = 'committed'
+        AND (p_analyst IS NULL OR (NOT d.closed AND (d.answers_shared OR c.analyst = p_analyst) AND EXISTS (
+            SELECT FROM lapwing.analyst a WHERE a.ledger_id = p_ledger_id AND a.analyst = p_analyst AND NOT a.suspended)))
+    ORDER BY c.charge_id DESC LIMIT 1
+$$;
+
+CREATE FUNCTION lapwing.state_texts(ds lapwing.data_set) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN ARRAY[ds.ledger_id, ds.source_id, ds.entries::text, ds.head, ds.budget, ds.ceiling, ds.loss_spent::text, ds.delta_spent::text,
+        ds.closed::text];
+END $$;
+
+-- A transaction that has to wait for the disk holds its locks while it waits, so the changes of one data set would share no wait. The two
+-- procedures below therefore change and commit without waiting, which frees the lock, and then wait once, in a second transaction: its
+-- commit record comes after that of the first in the log, so when it is on the disk (and on the standbys that count) the first is too. The
+-- caller hears nothing before that. If the server stops in between, the caller has no reply, and no permit.
+CREATE PROCEDURE lapwing.wait_for_disk() LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM lapwing.require_durable();
+    PERFORM pg_logical_emit_message(true, 'lapwing', '');
+END $$;
+
+CREATE PROCEDURE lapwing.reserve_durably(
+    p_ledger_id text, p_epoch text, p_nonce text, p_analyst text, p_request_id text, p_digest text, p_version bigint, p_summary text,
+    p_loss numeric, p_delta numeric, p_anchor_entries bigint, p_anchor_head text,
+    OUT outcome text, OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text, OUT o_state text[]
+) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM lapwing.require_durable();
+    PERFORM set_config('synchronous_commit', 'off', true), set_config('lapwing.flush_follows', 'yes', true);
+    SELECT r.outcome, r.o_charge_id, r.o_payload, r.o_payload_digest, lapwing.state_texts(r.state)
+        INTO outcome, o_charge_id, o_payload, o_payload_digest, o_state
+        FROM lapwing.reserve(p_ledger_id, p_epoch, p_nonce, p_analyst, p_request_id, p_digest, p_version, p_summary, p_loss, p_delta,
+            p_anchor_entries, p_anchor_head) AS r;
+    COMMIT;  -- both settings end here
+    CALL lapwing.wait_for_disk();
+END $$;
+
+CREATE PROCEDURE lapwing.commit_durably(
+    p_ledger_id text, p_epoch text, p_nonce text, p_charge_id bigint, p_digest text, p_loss numeric, p_delta numeric, p_payload bytea,
+    OUT outcome text, OUT o_state text[]
+) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM lapwing.require_durable();
+    PERFORM set_config('synchronous_commit', 'off', true), set_config('lapwing.flush_follows', 'yes', true);
+    SELECT r.outcome, lapwing.state_texts(r.state) INTO outcome, o_state
+        FROM lapwing.commit(p_ledger_id, p_epoch, p_nonce, p_charge_id, p_digest, p_loss, p_delta, p_payload) AS r;
+    COMMIT;
+    CALL lapwing.wait_for_disk();
+END $$;

@@ -1,0 +1,119 @@
+"""Moves a local ledger into PostgreSQL, without losing a charge.
+
+The local ledger is closed first, so that nothing is charged to it any more. Then everything it ever charged is charged again in the
+database through the functions of the protocol, answers included, in one transaction: all of it is there, or nothing is. The sums are
+compared inside that transaction. A failure at any point leaves either the closed local ledger alone (move again) or both with the same
+charges, of which only the one in the database is open.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from lapwing.errors import LedgerError
+from lapwing.kernel.accounting import Cost
+from lapwing.ledger.amounts import budget_text
+from lapwing.ledger.anchors import AnchorPoint, Anchors
+from lapwing.ledger.book import LedgerState, PaidRequest
+from lapwing.ledger.local import LocalLedger
+from lapwing.ledger.postgres import rows
+from lapwing.ledger.postgres.connection import require_extra
+from lapwing.ledger.postgres.ledger import OWNER, PostgresLedger
+from lapwing.ledger.postgres.outcomes import registered
+from lapwing.ledger.store import State
+
+if TYPE_CHECKING:
+    import psycopg
+
+_RESERVE = "SELECT outcome, o_charge_id FROM lapwing.reserve(%s, %s, %s, %s, %s, %s, %s, %s, %s::numeric, %s::numeric, 0, '')"
+
+
+def move(
+    local: LocalLedger, dsn: str, *, source_id: str, source_fingerprint: str, anchors: Anchors, by: str = OWNER, was_closed: bool
+) -> PostgresLedger:
+    """Move ``local`` into the database of ``dsn`` and open it there.
+
+    Every analyst who ever paid is admitted, without limits of their own. ``was_closed`` says whether the data set was closed to analysts
+    before the move, and stays so. (After a move that failed nobody can tell any more: then say that it was, and re-open it.)
+    """
+    require_extra()
+    import psycopg
+
+    if anchors.newest(source_id) is not None:
+        raise registered([source_id])
+    state, paid = local.moved_out("PostgreSQL")
+    try:
+        with psycopg.connect(dsn, prepare_threshold=None) as connection:
+            moved = _copied(connection, state, paid, source_id, source_fingerprint, by, was_closed)
+    except psycopg.Error as error:
+        raise LedgerError(
+            "ledger-unreachable", "the ledger could not be copied; nothing was written", hint="see the server's log"
+        ) from error
+    anchors.advance(moved, holds=lambda point: True, override=True)
+    return PostgresLedger.open(dsn, source_id=source_id, source_fingerprint=source_fingerprint, anchors=anchors)
+
+
+def _copied(
+    connection: psycopg.Connection[tuple[Any, ...]],
+    state: LedgerState,
+    paid: tuple[PaidRequest, ...],
+    source_id: str,
+    fingerprint: str,
+    by: str,
+    was_closed: bool,
+) -> AnchorPoint:
+    ledger_id, epoch = secrets.token_hex(16), secrets.token_hex(16)
+
+    def call(statement: str, *parameters: object) -> tuple[Any, ...]:
+        row = connection.execute(statement.encode(), parameters).fetchone()
+        assert row is not None
+        return row
+
+    outcome, known = call(
+        "SELECT outcome, known FROM lapwing.create_data_set(%s, %s, %s, %s, %s, %s, '')",
+        ledger_id,
+        source_id,
+        fingerprint,
+        budget_text(state.budget),
+        budget_text(state.ceiling),
+        by,
+    )
+    if outcome != "done":
+        raise registered(known)
+    call("SELECT lapwing.record(%s, 'override', %s)", ledger_id, f"moved from the local ledger {state.ledger_id}, head {state.head}")
+    for analyst in sorted({one.request.analyst for one in paid}):
+        call("SELECT lapwing.set_analyst(%s, %s, NULL, false, NULL, NULL, NULL, %s)", ledger_id, analyst, f"admit, by {by}: moved")
+    call("SELECT lapwing.register_worker(%s, %s, 'move', '', '', 0, '', 3600, '{}')", ledger_id, epoch)
+    charged = Cost.zero()
+    for one in paid:
+        nonce = secrets.token_hex(16)
+        request, cost = one.request, one.request.cost
+        key = (request.analyst, request.request_id, request.digest, request.version, request.summary, cost.loss, cost.delta)
+        outcome, charge_id = call(_RESERVE, ledger_id, epoch, nonce, *key)
+        if outcome == "permit" and one.state is State.COMMITTED:
+            (settled,) = call(
+                "SELECT outcome FROM lapwing.commit(%s, %s, %s, %s, %s, %s::numeric, %s::numeric, %b)",
+                *(ledger_id, epoch, nonce, charge_id, request.digest, cost.loss, cost.delta, one.payload),
+            )
+        else:
+            (settled,) = call("SELECT outcome FROM lapwing.forfeit(%s, %s, %s, %s, false)", ledger_id, epoch, nonce, charge_id)
+        if settled != "done":
+            raise _differs()
+        charged += cost
+    rest = Cost(loss=state.spent.loss - charged.loss, delta=state.spent.delta - charged.delta)
+    if rest != Cost.zero():  # what an earlier restore charged again
+        budgets = (budget_text(state.budget), budget_text(state.ceiling))
+        statement = "SELECT lapwing.accept_override(%s, 'restored earlier', NULL, true, %s::numeric, %s::numeric, %s, %s, false)"
+        call(statement, ledger_id, rest.loss, rest.delta, *budgets)
+    call("SELECT lapwing.disconnect_worker(%s, %s)", ledger_id, epoch)
+    if was_closed:
+        call("SELECT lapwing.set_closed(%s, true, 'closed before the move')", ledger_id)
+    moved = rows.state_of(call(f"SELECT {rows.STATE} FROM lapwing.data_set WHERE ledger_id = %s", ledger_id))
+    if (moved.spent, moved.budget, moved.ceiling, moved.closed) != (state.spent, state.budget, state.ceiling, was_closed):
+        raise _differs()
+    return moved
+
+
+def _differs() -> LedgerError:
+    return LedgerError("ledger-damaged", "the copy would not be the same as the local ledger; nothing was written")

@@ -1,0 +1,194 @@
+"""Checks all of a ledger on PostgreSQL: derives everything again from the entries, and compares.
+
+One read-only transaction sees one state; nothing is locked, and workers go on meanwhile. Linear in the entries; memory holds two hashes a
+charge. It trusts neither the functions of the database nor its constraints: the hashes and sums are computed here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lapwing.errors import LedgerError
+from lapwing.kernel.accounting import Cost
+from lapwing.ledger.anchors import AnchorPoint, Anchors
+from lapwing.ledger.postgres import rows
+from lapwing.ledger.postgres.connection import Connection
+from lapwing.ledger.store import Kind
+
+if TYPE_CHECKING:
+    import psycopg
+
+ROWS_AT_ONCE = 2000
+_ENTRY = "entry_id, at, kind, analyst, charge_id, loss::text, delta::text, detail, evidence, chained"
+_CHARGE = (
+    "charge_id, analyst, group_name, request_id, digest, version, block, summary, loss::text, delta::text, epoch, nonce, state,"
+    " payload_digest, encode(sha256(payload), 'hex')"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was checked, and what is wrong; a ledger is sound if ``problems`` is empty."""
+
+    source_id: str
+    ledger_id: str
+    entries: int
+    charges: int
+    answers: int
+    head: str
+    spent: Cost
+    anchored_entries: int | None
+    """How far the anchor is; None if there is none."""
+    problems: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Derived:
+    """What the entries say."""
+
+    head: str
+    entries: int = 0
+    spent: Cost = field(default_factory=Cost.zero)
+    closed: bool = False
+    budgets: str = ""
+    policies: dict[str, str] = field(default_factory=dict)
+    """What a policy is about to the digest of what is in force."""
+    charges: dict[int, tuple[str, str]] = field(default_factory=dict)
+    """Evidence of the reservation and of its end: ``reserved``, ``forfeited`` or the digest of the answer."""
+    anchor_found: bool = False
+    problems: Counter[str] = field(default_factory=Counter)
+
+
+def verify(connection: Connection, source_id: str, *, anchors: Anchors | None) -> Report:
+    """Check the chain, the sums, every charge, every stored answer, the sub-budgets and the anchor of one source."""
+    reports: list[Report] = []
+    kept = None if anchors is None else anchors.newest(source_id)
+    connection.read(lambda inside: reports.append(_verified(inside, source_id, kept)))
+    return reports[0]
+
+
+def sources(connection: Connection) -> list[str]:
+    """The sources that have a ledger in the database."""
+    return [name for (name,) in connection.ask("SELECT source_id FROM lapwing.data_set WHERE NOT superseded ORDER BY 1", again=True)]
+
+
+def _verified(connection: psycopg.Connection[tuple[Any, ...]], source_id: str, kept: AnchorPoint | None) -> Report:
+    found = connection.execute(
+        f"SELECT {rows.STATE} FROM lapwing.data_set WHERE source_id = %s AND NOT superseded".encode(), [source_id]
+    ).fetchall()
+    if not found:
+        raise LedgerError("ledger-missing", "there is no ledger of this source in the database")
+    state = rows.state_of(found[0])
+    derived = _Derived(head=rows.digest_of("lapwing ledger", state.ledger_id, source_id))
+    for row in _streamed(connection, f"SELECT {_ENTRY} FROM lapwing.entry WHERE ledger_id = %s ORDER BY entry_id", state.ledger_id):
+        _take(derived, row, kept)
+    wrong = derived.problems
+    wrong["the state is not that of the newest entry"] += (derived.entries, derived.head) != (state.entries, state.head)
+    wrong["the amount spent is not the sum of the entries"] += derived.spent != state.spent
+    wrong["more is spent than the budget has"] += state.spent.loss > state.budget.loss_total or state.spent.delta > state.budget.delta_total
+    wrong["the data set is open where the entries closed it, or the reverse"] += derived.closed != state.closed
+    budgets = [row[4] for row in found] + [row[5] for row in found]
+    wrong["the budget or the ceiling is not the one the entries set"] += derived.budgets != rows.digest_of(*budgets)
+    if kept is not None:
+        wrong["the anchor is of another ledger"] += kept.ledger_id != state.ledger_id
+        wrong["the ledger is behind its anchor"] += kept.ledger_id == state.ledger_id and not derived.anchor_found
+    charges, answers = _check_charges(connection, state.ledger_id, derived)
+    _check_policies(connection, state.ledger_id, derived)
+    return Report(
+        source_id=source_id,
+        ledger_id=state.ledger_id,
+        entries=state.entries,
+        charges=charges,
+        answers=answers,
+        head=state.head,
+        spent=state.spent,
+        anchored_entries=None if kept is None else kept.entries,
+        problems=tuple(f"{text} ({count} times)" if count > 1 else text for text, count in sorted(wrong.items()) if count),
+    )
+
+
+def _take(derived: _Derived, row: tuple[Any, ...], kept: AnchorPoint | None) -> None:
+    entry_id, at, kind, analyst, charge_id, loss, delta, detail, evidence, chained = row
+    number = None if charge_id is None else str(charge_id)
+    head = rows.digest_of(derived.head, str(entry_id), at, kind, analyst, number, loss, delta, detail, evidence)
+    derived.problems["the chain is broken"] += chained != head
+    derived.problems["an entry is missing"] += entry_id != derived.entries + 1
+    # Going on from what is stored: one broken link is one problem, not as many as there are entries after it.
+    derived.head, derived.entries = chained, entry_id
+    derived.spent += Cost(loss=int(loss), delta=int(delta))
+    derived.anchor_found |= kept is not None and (kept.entries, kept.head) == (entry_id, chained)
+    match kind:
+        case Kind.RESERVE:
+            derived.problems["a charge is reserved twice"] += charge_id in derived.charges
+            derived.charges[charge_id] = (evidence, "reserved")
+        case Kind.COMMIT | Kind.FORFEIT:
+            reserved, end = derived.charges.get(charge_id, ("", "never reserved"))
+            derived.problems["a charge ends that is not open"] += end != "reserved"
+            derived.charges[charge_id] = (reserved, evidence if kind == Kind.COMMIT else "forfeited")
+        case Kind.CLOSE | Kind.REOPEN:
+            derived.closed = kind == Kind.CLOSE
+        case Kind.REGISTER | Kind.BUDGET | Kind.CEILING | Kind.RESTORE:
+            derived.budgets = evidence
+        case Kind.POLICY:
+            about, _, digest = evidence.rpartition(" ")
+            derived.policies[about] = digest
+        case Kind.OVERRIDE | Kind.VERSION | Kind.RETIRE | Kind.PROPOSE | Kind.DENY:
+            pass
+        case _:
+            derived.problems["an entry is of an unknown kind"] += 1
+
+
+def _check_charges(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: str, derived: _Derived) -> tuple[int, int]:
+    """Every charge is the one its entries describe, every answer has its digest, and the sub-budgets add up. Counts of both."""
+    wrong = derived.problems
+    count = answers = 0
+    by_analyst: dict[str, Cost] = {}
+    by_group: dict[str, Cost] = {}
+    for *fields, state, payload_digest, hashed in _streamed(
+        connection, f"SELECT {_CHARGE} FROM lapwing.charge WHERE ledger_id = %s ORDER BY charge_id", ledger_id
+    ):
+        count += 1
+        charge_id, analyst, group, *_ = fields
+        cost = Cost(loss=int(fields[8]), delta=int(fields[9]))
+        by_analyst[analyst] = by_analyst.get(analyst, Cost.zero()) + cost
+        if group is not None:
+            by_group[group] = by_group.get(group, Cost.zero()) + cost
+        reserved, end = derived.charges.pop(charge_id, ("", ""))
+        evidence = rows.digest_of(*(None if value is None else str(value) for value in fields))
+        wrong["a charge is not the one that was reserved"] += reserved != evidence
+        wrong["a charge is not in the state its entries left it in"] += end != (payload_digest if state == "committed" else state)
+        if state == "committed":
+            answers += 1
+            wrong["an answer is not the one that was committed"] += hashed != payload_digest
+    wrong["a charge is missing"] += len(derived.charges)
+    for table, name, sums in (("analyst", "analyst", by_analyst), ("analyst_group", "group_name", by_group)):
+        statement = f"SELECT {name}, loss_spent::text, delta_spent::text FROM lapwing.{table} WHERE ledger_id = %s"
+        stored = {who: Cost(loss=int(loss), delta=int(delta)) for who, loss, delta in connection.execute(statement.encode(), [ledger_id])}
+        wrong[f"what an {name.removesuffix('_name')} has spent is not the sum of the charges"] += any(
+            stored.get(who, Cost.zero()) != sums.get(who, Cost.zero()) for who in stored.keys() | sums.keys()
+        )
+    return count, answers
+
+
+def _check_policies(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: str, derived: _Derived) -> None:
+    """The limits, analysts and groups in force are those the newest entry about each set."""
+    in_force = derived.policies
+    for table, about, columns, kind in (
+        ("data_set", "'limits'", "statement_loss_max, day_loss_max, answers_shared, lost_workers_max, lost_workers_seconds", "limits"),
+        ("analyst", "'analyst ' || analyst", "group_name, suspended, loss_total, delta_total, day_loss_max", "analyst"),
+        ("analyst_group", "'group ' || group_name", "loss_total, delta_total", "group"),
+    ):
+        texts = ", ".join(f"{column}::text" for column in columns.split(", "))
+        for name, *row in connection.execute(f"SELECT {about}, {texts} FROM lapwing.{table} WHERE ledger_id = %s".encode(), [ledger_id]):
+            derived.problems[f"no entry set the {kind} in force"] += in_force.pop(name, None) != rows.digest_of(*row)
+    derived.problems["an analyst or a group is missing"] += len(in_force)
+
+
+def _streamed(connection: psycopg.Connection[tuple[Any, ...]], statement: str, ledger_id: str) -> Iterator[tuple[Any, ...]]:
+    with connection.cursor(name="lapwing_rows") as cursor:
+        cursor.itersize = ROWS_AT_ONCE
+        cursor.execute(statement.encode(), [ledger_id])
+        yield from cursor

@@ -1,0 +1,182 @@
+"""A receipt says: this answer was charged so much, by this entry of this ledger. It is signed, and checked without the ledger.
+
+The signature is Ed25519 (Bernstein and others, 2012; RFC 8032) over the canonical text of everything the receipt says. Whoever has the
+public keys and the answer can check it; nobody without the private key can make one. A receipt holds no value from the data: of the
+answer it has only the digest.
+
+Keys live in a directory: ``<key id>.private.pem`` (readable by its owner alone) for the one key that signs, and ``<key id>.public.pem`` for
+every key that ever did. Rotation makes a new pair and removes the old *private* key; its public one stays, so old receipts
+still verify. To check receipts elsewhere, copy the public files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lapwing.errors import LedgerError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+FORMAT = "lapwing receipt 1"
+_PRIVATE, _PUBLIC = ".private.pem", ".public.pem"
+_KEY_ID_CHARACTERS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a receipt says."""
+
+    source_id: str
+    ledger_id: str
+    charge_id: int
+    analyst: str
+    request_id: str
+    request_digest: str
+    """Digest of the certified plan."""
+    answer_digest: str
+    """SHA-256 of the stored answer."""
+    loss: int
+    delta: int
+    entry_id: int
+    """The entry that committed the answer."""
+    head: str
+    """The hash of the chain up to that entry."""
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A statement, and who signed it."""
+
+    statement: Statement
+    key_id: str
+    signature: str
+    """Ed25519 over :func:`canonical_bytes`, in hexadecimal digits."""
+
+
+def canonical_bytes(statement: Statement, key_id: str) -> bytes:
+    """What is signed: one JSON text with sorted keys, so that equal statements have equal bytes; no two statements share them."""
+    return json.dumps({**asdict(statement), "format": FORMAT, "key_id": key_id}, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def receipt_text(receipt: Receipt) -> str:
+    """A receipt as JSON, to be kept."""
+    content = {**asdict(receipt.statement), "format": FORMAT, "key_id": receipt.key_id, "signature": receipt.signature}
+    return json.dumps(content, sort_keys=True, indent=2)
+
+
+def receipt_value(text: str) -> Receipt:
+    """Inverse of :func:`receipt_text`; refuses anything else, and anything more (``receipt-invalid``)."""
+    try:
+        content = json.loads(text)
+        key_id, signature, form = content.pop("key_id"), content.pop("signature"), content.pop("format")
+        wanted = {field.name: int if field.type in (int, "int") else str for field in fields(Statement)}
+        if form != FORMAT or content.keys() != wanted.keys() or not isinstance(key_id, str) or not isinstance(signature, str):
+            raise ValueError
+        if any(type(content[name]) is not kind for name, kind in wanted.items()):
+            raise ValueError
+        return Receipt(statement=Statement(**content), key_id=key_id, signature=signature)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise LedgerError("receipt-invalid", "this is no receipt, or not all of it") from error
+
+
+def new_key(directory: Path) -> str:
+    """Make a pair of keys and let it sign from now on; gives its id. An earlier private key is removed, its public one is kept."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private = Ed25519PrivateKey.generate()
+    key_id = _key_id(private.public_key())
+    public_pem = private.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    private_pem = private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    earlier = list(directory.glob(f"*{_PRIVATE}"))
+    # The public key first: a receipt must never exist that nobody can check.
+    _write(directory / f"{key_id}{_PUBLIC}", public_pem, 0o644)
+    _write(directory / f"{key_id}{_PRIVATE}", private_pem, 0o600)
+    for path in earlier:
+        path.unlink()
+    return key_id
+
+
+def sign(statement: Statement, directory: Path) -> Receipt:
+    """Sign with the key of this directory."""
+    private = _signing_key(directory)
+    key_id = _key_id(private.public_key())
+    return Receipt(statement=statement, key_id=key_id, signature=private.sign(canonical_bytes(statement, key_id)).hex())
+
+
+def check(receipt: Receipt, directory: Path, *, answer: bytes | None = None) -> None:
+    """Refuse (``receipt-invalid``) a receipt that none of the public keys in ``directory`` signed, or that is not for this ``answer``.
+
+    A private key that was stolen can sign anything: take its public file away, and its receipts stop verifying.
+    """
+    from cryptography.exceptions import InvalidSignature
+
+    path = directory / f"{receipt.key_id}{_PUBLIC}"
+    if len(receipt.key_id) != _KEY_ID_CHARACTERS or not receipt.key_id.isalnum() or not path.is_file():
+        raise LedgerError(
+            "receipt-invalid", "the receipt was signed with a key that is not known here", hint="add the public key, if it is ours"
+        )
+    public = _public_key(path)
+    try:
+        if _key_id(public) != receipt.key_id:
+            raise InvalidSignature
+        public.verify(bytes.fromhex(receipt.signature), canonical_bytes(receipt.statement, receipt.key_id))
+    except (InvalidSignature, ValueError) as error:
+        raise LedgerError("receipt-invalid", "the signature is not that of this receipt") from error
+    if answer is not None and hashlib.sha256(answer).hexdigest() != receipt.statement.answer_digest:
+        raise LedgerError("receipt-invalid", "the receipt is for another answer")
+
+
+def _key_id(public: Ed25519PublicKey) -> str:
+    return hashlib.sha256(public.public_bytes_raw()).hexdigest()[:_KEY_ID_CHARACTERS]
+
+
+def _signing_key(directory: Path) -> Ed25519PrivateKey:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    paths = sorted(directory.glob(f"*{_PRIVATE}"))
+    if len(paths) != 1:
+        raise LedgerError(
+            "signing-key", "there must be exactly one signing key in its directory", hint="make one with `lapwing receipt key`"
+        )
+    try:
+        if paths[0].stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise LedgerError("signing-key", "others than its owner may use the signing key", hint="set its mode to 0600")
+        key = load_pem_private_key(paths[0].read_bytes(), password=None)
+    except (OSError, ValueError) as error:
+        raise LedgerError("signing-key", "the signing key cannot be read") from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise LedgerError("signing-key", "the signing key is of another kind")
+    return key
+
+
+def _public_key(path: Path) -> Ed25519PublicKey:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+    try:
+        key = load_pem_public_key(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise LedgerError("receipt-invalid", "the public key cannot be read") from error
+    if not isinstance(key, Ed25519PublicKey):
+        raise LedgerError("receipt-invalid", "the public key is of another kind")
+    return key
+
+
+def _write(path: Path, content: bytes, mode: int) -> None:
+    """A new file with exactly this mode, on the disk."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)
