@@ -25,7 +25,8 @@ class Outcome:
 
 
 Fault = Callable[[Cluster, Path, int], Outcome]
-"""A round: on a running server (which may be killed, but runs again at the end), in an empty directory, with a seed. At most two minutes."""
+"""A round of at most two minutes: on a running server (which may be killed, but runs again at the end), in an empty directory, with a
+seed."""
 
 FAULTS: dict[str, Fault] = {}
 
