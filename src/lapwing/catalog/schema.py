@@ -86,6 +86,14 @@ class DefaultsModel(Model):
     confidence: Exact = Fraction(95, 100)
 
 
+class LedgerModel(Model):
+    """``[ledger]``"""
+
+    database: str | None = None
+    anchors: str | None = None
+    keys: str | None = None
+
+
 class ColumnModel(Model):
     """What every type of column has."""
 
@@ -190,6 +198,7 @@ class CatalogueModel(Model):
     dataset: DataSetModel
     budget: BudgetModel
     defaults: DefaultsModel = DefaultsModel()
+    ledger: LedgerModel = LedgerModel()
     tables: dict[str, TableModel]
     public: dict[str, PublicModel] = {}
 
@@ -207,6 +216,8 @@ def model_at(path: Path) -> type[Model] | None:
             return CeilingModel
         case ("defaults",):
             return DefaultsModel
+        case ("ledger",):
+            return LedgerModel
         case ("tables", _):
             return TableModel
         case ("public", _):

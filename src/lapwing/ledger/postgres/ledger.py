@@ -295,13 +295,17 @@ class PostgresLedger:
         self._wait_for_disk()
         return rows.answer_of(charge_id, payload, payload_digest)
 
-    def bought(self, *, version: int, limit: int) -> tuple[Bought, ...]:
-        """The newest committed answers about one version, newest first."""
+    def bought(self, *, version: int, limit: int, analyst: str | None = None) -> tuple[Bought, ...]:
+        """The newest committed answers about one version, newest first; with ``analyst``, not what others paid for if that is not shared.
+
+        Whether the analyst is admitted is decided by :meth:`find`.
+        """
         self._require_own_process()
         found = self._connection.ask(
-            "SELECT summary, loss::text, delta::text, digest FROM lapwing.charge"
-            " WHERE ledger_id = %s AND version = %s AND state = 'committed' ORDER BY charge_id DESC LIMIT %s",
-            [self.ledger_id, version, limit],
+            "SELECT c.summary, c.loss::text, c.delta::text, c.digest FROM lapwing.charge c JOIN lapwing.data_set d USING (ledger_id)"
+            " WHERE c.ledger_id = %s AND c.version = %s AND c.state = 'committed'"
+            " AND (%s::text IS NULL OR d.answers_shared OR c.analyst = %s) ORDER BY c.charge_id DESC LIMIT %s",
+            [self.ledger_id, version, analyst, analyst, limit],
             again=True,
         )
         return tuple(Bought(summary, Cost(loss=int(loss), delta=int(delta)), digest) for summary, loss, delta, digest in found)
