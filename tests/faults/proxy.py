@@ -18,8 +18,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, assert_never
 
+from tests.faults.clients import ended, new_field, random_plans, scarce_loss, started
+from tests.faults.table import Outcome, fault
+from tests.ledger.cluster import Cluster
+
 SOCKET = ".s.PGSQL.5432"
 START_SECONDS_MAX = 10.0
+ROUND_SECONDS_MAX = 90.0
 LATE_SECONDS = 0.05
 """How long a late request is held back: longer than a client takes to connect and ask again."""
 
@@ -31,7 +36,8 @@ STEPS = {
     "renew": b"lapwing.renew_worker(",
     "disconnect": b"lapwing.disconnect_worker(",
     "find": b"lapwing.find_answer(",
-    "flush": b"lapwing.wait_for_disk(",
+    "flush": b"CALL lapwing.wait_for_disk(",
+    "reopen": b"lapwing.set_closed(",
 }
 """The steps of the protocol, and how a request of each is recognised."""
 
@@ -175,25 +181,51 @@ class Proxy:
                 assert_never(cut)
 
 
-class RandomCuts:
-    """Decides by chance, with a seed, among the steps and cuts it is given; ``left`` is how many more it makes."""
+class CutsInTurn:
+    """Every kind of cut in turn, for each step by itself: ``often`` times for reserve and commit, ``seldom`` for each other.
 
-    def __init__(self, seed: int, *, steps: tuple[str, ...], cuts: tuple[Cut, ...], one_in: int, left: int) -> None:
+    Of reservations and commits two thirds are cut, by chance, until there were so many; of the other steps the first ones.
+    """
+
+    def __init__(self, seed: int, *, often: int, seldom: int) -> None:
         self._chance = random.Random(seed)
-        self._steps = steps
-        self._cuts = cuts
-        self._one_in = one_in
+        self._often = often
+        self._seldom = seldom
         self._turns: Counter[str] = Counter()
-        self.left = left
 
     def __call__(self, step: str) -> Cut | None:
         """Called by the proxy's one thread."""
-        if self.left == 0 or step not in self._steps or self._chance.randrange(self._one_in):
+        is_frequent = step in ("reserve", "commit")
+        if self._turns[step] >= (self._often if is_frequent else self._seldom) or (is_frequent and self._chance.random() < 1 / 3):
             return None
-        self.left -= 1
-        # In turn, so that no kind is left out by chance.
         self._turns[step] += 1
-        return self._cuts[self._turns[step] % len(self._cuts)]
+        return list(Cut)[(self._turns[step] - 1) % len(Cut)]
+
+
+def cut_connections(
+    cluster: Cluster, database: str, directory: Path, *, seed: int, clients: int, sources: int, acts: int, often: int, seldom: int
+) -> tuple[Outcome, Counter[tuple[str, Cut]]]:
+    """Clients ask through a proxy that cuts their connections, as often as :class:`CutsInTurn` says."""
+    loss_total = scarce_loss(clients=clients, sources=sources, acts=acts)
+    field = new_field(cluster, database, directory, sources=sources, loss_total=loss_total)
+    decide = CutsInTurn(seed, often=often, seldom=seldom)
+    with Proxy(cluster.home, decide) as proxy:
+        dsn = cluster.dsn(database).replace(str(cluster.home), str(proxy.directory))
+        plans = random_plans(field, dsn, clients=clients, acts=acts, seed=seed)
+        ended(started(field, plans), seconds_max=ROUND_SECONDS_MAX)
+    _, violations = field.judged()
+    counts = Counter({f"connection cut: {cut.value}": proxy.cuts(cut) for cut in Cut})
+    return Outcome(counts, violations, [field.log]), proxy.done
+
+
+@fault("connection cut")
+def cut_connections_somewhere(cluster: Cluster, directory: Path, seed: int) -> Outcome:
+    """One round of the campaign."""
+    clients, sources, acts = random.Random(seed).choice([(1, 1, 60), (1, 10, 60), (4, 1, 25), (4, 10, 25), (32, 1, 5), (32, 10, 5)])
+    database = cluster.new_database()
+    outcome, _ = cut_connections(cluster, database, directory, seed=seed, clients=clients, sources=sources, acts=acts, often=120, seldom=36)
+    cluster.drop_database(database)
+    return outcome
 
 
 async def _until(reader: asyncio.StreamReader, ends: bytes) -> bytes:

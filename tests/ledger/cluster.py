@@ -72,7 +72,7 @@ class Cluster:
         assert programs is not None, "PostgreSQL is not installed"
         self.programs = programs
         self.settings = [*settings]
-        self.environment = {**os.environ, **(environment or {})}
+        self.environment = [f"{name}={value}" for name, value in (environment or {}).items()]
         self.user = _system_user()
         # Short: the name of a socket has at most 107 bytes.
         self.home = Path(tempfile.mkdtemp(prefix="lapwing-pg-", dir=_roomy_memory() if within is None else within))
@@ -103,13 +103,12 @@ class Cluster:
         arguments = [piece for option in options for piece in ("-c", option)]
         with (self.home / "log").open("ab") as log:
             self.server = subprocess.Popen(
-                self.as_user([str(self.programs / "postgres"), "-D", str(self.data), *arguments]),
+                self.as_user(["env", *self.environment, str(self.programs / "postgres"), "-D", str(self.data), *arguments]),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
                 cwd=self.home,
-                env=self.environment,
             )
         deadline = time.monotonic() + START_SECONDS_MAX
         while True:
