@@ -13,6 +13,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import psycopg
 
@@ -73,8 +74,20 @@ class LedgerState:
 
 def read_state(dsn: str, source_id: str, *, anchors: Anchors | None) -> LedgerState:
     """One read-only transaction. The anchor is read first: it may only name what the database has had since then."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        inside = Connection(dsn, schema_version=SCHEMA_VERSION)
+        try:
+            return state_over(connection, inside, source_id, anchors=anchors)
+        finally:
+            inside.close()
+
+
+def state_over(
+    connection: psycopg.Connection[tuple[Any, ...]], inside: Connection, source_id: str, *, anchors: Anchors | None
+) -> LedgerState:
+    """The same over connections that are there already, the first of them in autocommit mode."""
     anchored = None if anchors is None else anchors.newest(source_id)
-    with psycopg.connect(dsn) as connection:
+    with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         [(ledger_id, loss_total, delta_total, loss, delta, entries, head, closed)] = connection.execute(
             "SELECT ledger_id, loss_total::text, delta_total::text, loss_spent::text, delta_spent::text, entries, head, closed"
@@ -90,11 +103,7 @@ def read_state(dsn: str, source_id: str, *, anchors: Anchors | None) -> LedgerSt
             "SELECT entry_id, kind, charge_id, loss::text, delta::text, chained FROM lapwing.entry WHERE ledger_id = %s ORDER BY entry_id",
             [ledger_id],
         ).fetchall()
-    inside = Connection(dsn, schema_version=SCHEMA_VERSION)
-    try:
-        problems = verify(inside, source_id, anchors=anchors).problems
-    finally:
-        inside.close()
+    problems = verify(inside, source_id, anchors=anchors).problems
     return LedgerState(
         source_id=source_id,
         ledger_id=ledger_id,
