@@ -42,6 +42,8 @@ EXPECTED_CODES = frozenset(
 """What a client of an undisturbed server may be told. Anything else is a violation."""
 SERVER_CODES = frozenset({"ledger-unreachable", "reply-lost"})
 """What it may be told besides when the server is killed."""
+KILLS_OF_A_STEP_MIN = 2
+"""In one round, if it has enough kills for that."""
 _UNITS = 100_000
 
 
@@ -178,6 +180,7 @@ class Nursery:
             "lives": 0,
             "seed": 0,
             "steps": [],
+            "kills_of_a_step_min": 0,
             "outside_share": 0.3,
             "outside_kills": 1.0,
             "outside_seconds_max": 0.08,
@@ -241,9 +244,9 @@ def kill_workers(bench: Bench, *, clients: int, kills: int, seed: int, steps: Se
     with nursery(code=code) as one:
         one.order(bench, "rehearse")
         found = list(steps) or one.answer(bench)["steps"]
-        one.order(bench, "run", clients=clients, kills=kills, seed=seed, steps=found)
+        one.order(bench, "run", clients=clients, kills=kills, seed=seed, steps=found, kills_of_a_step_min=KILLS_OF_A_STEP_MIN)
         one.answer(bench, look_every_seconds=1.0)
-        one.order(bench, "run", clients=clients, lives=20 * len(bench.sources), seed=seed, share=True, outside_kills=0.2)
+        one.order(bench, "run", clients=clients, lives=10 * len(bench.sources), seed=seed, share=True, outside_kills=0.2)
         one.answer(bench, look_every_seconds=1.0)
     return found
 

@@ -77,6 +77,8 @@ class Plan:
     lease_seconds: int = 900
     retry_seconds: float = 30.0
     stop_at: str = ""
+    lives: int = 1
+    """How often all of it is done, each time with new ledgers."""
     how: int = signal.SIGKILL
     skip: int = 0
     package: str = "lapwing.ledger"
@@ -172,6 +174,11 @@ def watched(steps: Steps) -> ExitStack:
 
 def live(plan: Plan, write: Write, steps: Steps) -> None:
     """Carry out a plan. What the ledger decides or cannot tell is an event; any other error is raised."""
+    for _ in range(plan.lives):
+        _live_once(plan, write, steps)
+
+
+def _live_once(plan: Plan, write: Write, steps: Steps) -> None:
     file_anchors = importlib.import_module(f"{plan.package}.anchors").FileAnchors
     postgres_ledger = importlib.import_module(f"{plan.package}.postgres.ledger").PostgresLedger
     ledgers: dict[str, PostgresLedger] = {}
