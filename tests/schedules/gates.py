@@ -1,7 +1,8 @@
 """Gates inside the functions of the database: a client is stopped between two statements of a function, on purpose.
 
 The instrumented text is made from the shipped one by adding lines, all of which end in ``-- gate``: one that calls ``lapwing.gate`` after
-every statement of every volatile function and procedure in PL/pgSQL. Taking those lines away gives the shipped text.
+every statement of every volatile function and procedure in PL/pgSQL. Taking those lines away gives the shipped text. (They call it in an
+ASSERT, because that leaves FOUND as it is.)
 
 A gate is an advisory lock, named after the client (its ``application_name``) and the gate. Whoever holds it exclusively, on a connection of
 the scheduler's, stops that client there and nobody else. A gate also notes its name in a setting of the session, so that a run without any
@@ -14,12 +15,13 @@ import re
 
 MARK = "  -- gate"
 GATE_FUNCTION = """\
-CREATE FUNCTION lapwing.gate(p_name text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET lock_timeout = '60s' AS $$
+CREATE FUNCTION lapwing.gate(p_name text) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET lock_timeout = '60s' AS $$
 DECLARE k bigint := hashtextextended(current_setting('application_name') || ' ' || p_name, 0);
 BEGIN
     PERFORM set_config('lapwing.passed', coalesce(current_setting('lapwing.passed', true), '') || p_name || ' ', false);
     PERFORM pg_advisory_lock_shared(k);
     PERFORM pg_advisory_unlock_shared(k);
+    RETURN true;
 END $$;
 """
 """Installed before the files of the protocol."""
@@ -63,4 +65,4 @@ def gates_in(text: str) -> list[str]:
 
 
 def _gate(name: str, number: int) -> str:
-    return f"    PERFORM lapwing.gate('{name}.{number}');{MARK}\n"
+    return f"    ASSERT lapwing.gate('{name}.{number}');{MARK}\n"

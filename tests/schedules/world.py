@@ -28,7 +28,7 @@ from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.store import Request
 from tests.faults.history import Event, What
-from tests.faults.oracle import answer_digest, state_over, violations
+from tests.faults.oracle import LedgerState, answer_digest, state_over, violations
 from tests.ledger.support import pure_budget
 from tests.schedules.scheduler import Client, Died
 from tests.schedules.subject import Subject
@@ -153,6 +153,8 @@ class World:
         self.found: list[str] = []
         """Violations that only the order of events shows."""
         self.closed_times, self.is_closed = 0, False
+        self.permits: dict[str, tuple[PostgresLedger, Any]] = {}
+        """Who holds a permit, by the name of the client."""
         ceiling = self.budget if self.ceiling is None else self.ceiling
         setup = self.pool.connection("setup")
         rows = subject.module("postgres.rows")
@@ -325,12 +327,20 @@ class World:
         entries = first.state().entries
         first.disconnect()
         self.open("judge").disconnect()
-        anchors = FileAnchors(self.directory / "anchors")
-        state = state_over(self.pool.superuser, self.pool.verifying, self.source_id, anchors=anchors)
-        wrong = violations(self.history, state, settled=True)
+        state = self.state()
+        wrong = self.problems(state, settled=True)
         if state.entries != entries:
             wrong.append("recovery done twice changes something")
         return sorted({*self.found, *wrong})
+
+    def state(self) -> LedgerState:
+        """What the database has of this source."""
+        anchors = FileAnchors(self.directory / "anchors")
+        return state_over(self.pool.superuser, self.pool.verifying, self.source_id, anchors=anchors)
+
+    def problems(self, state: LedgerState, *, settled: bool = False) -> list[str]:
+        """What the oracle says to it."""
+        return violations(self.history, state, settled=settled)
 
     def _require_anchored(self, permit: Permit) -> None:
         found = self.pool.superuser.execute(
