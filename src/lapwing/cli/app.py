@@ -10,6 +10,7 @@ import typer
 
 from lapwing.cli.exits import reported, usage_error
 from lapwing.cli.ledgers import ledger_app, receipt_app
+from lapwing.cli.policies import add_policies
 from lapwing.cli.views import Format, Report, Spelling
 from lapwing.demo.write import CATALOGUE_FILE, PATIENTS_DEFAULT, PATIENTS_MAX
 
@@ -27,6 +28,7 @@ app = typer.Typer(
 )
 
 
+add_policies(ledger_app)
 app.add_typer(ledger_app)
 app.add_typer(receipt_app)
 
@@ -189,11 +191,17 @@ def ask(
     ] = None,
     confidence: Annotated[str | None, typer.Option(metavar="NUMBER", help="Of the error bars, such as 0.95.")] = None,
     form: Annotated[Format, typer.Option("--format", help="How to print the answer.")] = Format.TABLE,
-    analyst: Annotated[str, typer.Option(metavar="NAME", help="Who asks, for the history.")] = "local",
+    analyst: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who asks; on a ledger with analysts the user of the operating system when left out.")
+    ] = None,
     request_id: Annotated[
         str | None, typer.Option(metavar="TEXT", help="A name for this request: repeating it never charges twice.")
     ] = None,
     dialect: Annotated[Spelling, typer.Option(help="How the statement is spelt; what it means does not depend on it.")] = Spelling.DUCKDB,
+    receipt: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the signed receipt here.")] = None,
+    stored: Annotated[
+        Path | None, typer.Option("--answer", metavar="FILE", help="Write the stored answer, which the receipt is for, here.")
+    ] = None,
 ) -> None:
     """Ask a statement and pay for it. Asking the same again on the same version is free.
 
@@ -203,7 +211,9 @@ def ask(
         lapwing -C clinic ask "SELECT COUNT(*) FROM visits" --epsilon 0.1 --format json
         lapwing -C clinic ask "SELECT COUNT(*) FROM visits WITH PRIVACY (error = 2000)"
         lapwing -C clinic ask "SHOW PRIVACY BUDGET"
+        lapwing -C clinic ask "SELECT COUNT(*) FROM visits" --receipt receipt.json --answer answer.json
     """
+    from lapwing.cli.asking import require_writable, write_stored
     from lapwing.cli.views import write_answer
 
     statement = _statement(sql)
@@ -211,10 +221,12 @@ def ask(
         from lapwing.client.dataset import DataSet
 
         with _curator(context) as curator:
-            answer = DataSet(curator).ask(
-                statement, epsilon=epsilon, confidence=confidence, analyst=analyst, request_id=request_id, dialect=dialect.value
+            require_writable(curator, receipt=receipt, stored=stored)
+            answer = DataSet(curator, analyst=analyst).ask(
+                statement, epsilon=epsilon, confidence=confidence, request_id=request_id, dialect=dialect.value
             )
             write_answer(answer, form)
+            write_stored(answer, receipt=receipt, stored=stored)
 
 
 @app.command(short_help="Say what a statement would cost; free.")
@@ -225,6 +237,7 @@ def explain(
         str | None, typer.Option(metavar="NUMBER", help="For the whole statement; the catalogue's default when left out.")
     ] = None,
     form: Annotated[Report, typer.Option("--format", help="How to print it.")] = Report.TABLE,
+    analyst: Annotated[str | None, typer.Option(metavar="NAME", help="Who would ask, and may see stored answers.")] = None,
     dialect: Annotated[Spelling, typer.Option(help="How the statement is spelt; what it means does not depend on it.")] = Spelling.DUCKDB,
 ) -> None:
     """Say what a statement would cost, how people's influence is bounded and how large the noise is. Free; reads no row.
@@ -240,7 +253,7 @@ def explain(
         from lapwing.client.dataset import DataSet
 
         with _curator(context) as curator:
-            write_explanation(DataSet(curator).explain(statement, epsilon=epsilon, dialect=dialect.value), form)
+            write_explanation(DataSet(curator, analyst=analyst).explain(statement, epsilon=epsilon, dialect=dialect.value), form)
 
 
 @app.command(short_help="Show what may be spent, what is spent and what is left.")
@@ -309,8 +322,22 @@ def reopen(
     """
     with reported(), _curator(context) as curator:
         curator.store.latest()
-        curator.reopen(reason)
+        curator.reopen(_signed(curator, reason))
         typer.echo("The data set is open.")
+
+
+@app.command(short_help="Let no analyst ask until it is opened again.")
+def close(context: typer.Context, reason: Annotated[str, typer.Argument(metavar="REASON", help="Why; kept in the ledger.")]) -> None:
+    """Let no analyst ask until `lapwing reopen`. What is being answered already is still answered.
+
+    \b
+    Example:
+        lapwing -C clinic close "the lists are being corrected"
+    """
+    with reported(), _curator(context) as curator:
+        curator.store.latest()
+        curator.ledger.close(_signed(curator, reason))
+        typer.echo("The data set is closed to analysts.")
 
 
 @app.command(short_help="Try to refute what is claimed, on made-up data.")
@@ -381,6 +408,13 @@ def _curator(context: typer.Context) -> Curator:
     from lapwing.curator import Curator
 
     return Curator(_catalogue_path(context))
+
+
+def _signed(curator: Curator, reason: str) -> str:
+    """An owner's reason, with the name of who gave it where several may."""
+    from lapwing.ledger.opening import system_user
+
+    return reason if curator.place.server is None else f"by {system_user()}: {reason}"
 
 
 def _statement(sql: str) -> str:

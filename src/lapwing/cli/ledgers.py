@@ -86,6 +86,7 @@ def ledger_move(context: typer.Context, database: Database, anchors: AnchorDirec
     from lapwing.ledger.anchors import FileAnchors
     from lapwing.ledger.opening import open_local, system_user
     from lapwing.ledger.postgres.connection import without_password
+    from lapwing.ledger.postgres.overview import analysts
     from lapwing.ledger.postgres.transfer import move
     from lapwing.ledger.receipts import require_signing_key
 
@@ -107,6 +108,8 @@ def ledger_move(context: typer.Context, database: Database, anchors: AnchorDirec
             from lapwing.client.budget import budget_view
 
             typer.echo(f"Moved: {budget_view(moved.balance(), unit=declaration.dataset.unit)}.")
+            admitted = ", ".join(one.analyst for one in analysts(moved))
+            typer.echo(f"Admitted, because they paid before: {admitted or 'nobody'}. Others: lapwing ledger admit NAME.")
         typer.echo("The local ledger is closed for good. Write this into the catalogue:")
         typer.echo("")
         typer.echo("[ledger]")

@@ -29,6 +29,12 @@ def prepared(curator: Curator, *, override: str) -> None:
     balance = curator.balance()
     spent = balance.spent.loss / balance.budget.loss_total
     typer.echo(f"{spent:.1%} of the budget is spent, {1 - spent:.1%} is left.")
+    if balance.budget.epsilon != curator.declaration.declared_budget.epsilon:
+        # Lowering is done at once; what is left is a higher one, on a ledger where one person cannot raise it.
+        terminal.write_note(
+            f"The budget stays at epsilon {float(balance.budget.epsilon):g}: a higher one needs a second person. It is proposed;"
+            " see `lapwing ledger status`, and let somebody else run `lapwing ledger approve NUMBER`."
+        )
 
 
 @contextmanager

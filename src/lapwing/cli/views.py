@@ -57,7 +57,7 @@ def write_answer(answer: Answer, form: Format) -> None:
             terminal.write(as_json(answer.to_dict()))
         case Format.CSV:
             terminal.write(answer_csv(answer).rstrip("\n"))
-            for line in (answer.summary(), *(f"note: {note}" for note in answer.notes)):
+            for line in (*_last_lines(answer), *(f"note: {note}" for note in answer.notes)):
                 terminal.write_note(line)
         case Format.TABLE if terminal.is_terminal():
             _print_answer(answer)
@@ -97,8 +97,16 @@ def _print_answer(answer: Answer) -> None:
         target.print(f"and {len(rows) - ROWS_SHOWN_MAX:,} rows more: use --format csv", style=CAUTION)
     target.print()
     target.print(answer.summary(), style="bold")
+    for line in _last_lines(answer)[1:]:
+        target.print(line)
     for note in answer.notes:
         target.print(f"note: {note}", style=CAUTION)
+
+
+def _last_lines(answer: Answer) -> list[str]:
+    from lapwing.client.answer import receipt_line
+
+    return [answer.summary()] if answer.receipt is None else [answer.summary(), receipt_line(answer.receipt)]
 
 
 def _alignment(answer: Answer) -> tuple[list[bool], list[bool]]:
@@ -171,13 +179,28 @@ def write_history(entries: Sequence[Entry], *, form: Report, loss_unit: str) -> 
     headers = ("#", "when (UTC)", "what", "analyst", loss_unit, "detail")
     right = (True, False, False, False, True, False)
     rows = [_history_row(value, loss_unit) for value in values]
+    write_table(headers, rows, right=right, accents=(False, False, False, False, True, False))
+
+
+def write_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[bool], accents: Sequence[bool] | None = None
+) -> None:
+    """Print a table; ``right`` columns hold numbers."""
     if not terminal.is_terminal():
         terminal.write(terminal.plain_table(headers, rows, right=right))
         return
-    table = terminal.table(headers, right=right, accents=(False, False, False, False, True, False))
+    table = terminal.table(headers, right=right, accents=accents or [False] * len(headers))
     for row in rows:
         table.add_row(*row)
     terminal.console().print(table)
+
+
+def write_pairs(pairs: Sequence[tuple[str, str]]) -> None:
+    """Print names and what is to be said of each, one a line."""
+    if terminal.is_terminal():
+        _print_pairs(pairs)
+    else:
+        terminal.write(_plain_pairs(pairs))
 
 
 def _entry(entry: Entry, loss_unit: str) -> dict[str, Any]:

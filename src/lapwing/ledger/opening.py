@@ -160,6 +160,8 @@ def _propose(ledger: PostgresLedger, to: Budget, *, by: str) -> None:
 def _open_local(place: Place, declaration: Declaration, *, override: str) -> LocalLedger:
     source_id, fingerprint = declaration.dataset.id, declaration.fingerprint()
     if not place.local.exists():
+        if _is_on_server(place, source_id):
+            raise _elsewhere(book.ON_SERVER)
         place.local.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return LocalLedger.create(
             place.local,
@@ -176,8 +178,23 @@ def _open_local(place: Place, declaration: Declaration, *, override: str) -> Loc
     if moved_to is None:
         return ledger
     ledger.disconnect()
-    hint = f"write into the catalogue, under [ledger], where it is: database, anchors and keys; it was moved to {moved_to}"
-    raise LedgerError("ledger-elsewhere", "the ledger of this data set was moved and goes on in a database", hint=hint)
+    raise _elsewhere(moved_to)
+
+
+def _elsewhere(where: str) -> LedgerError:
+    hint = f"write into the catalogue, under [ledger], where it is: database, anchors and keys; it was last in {where}"
+    return LedgerError("ledger-elsewhere", "the ledger of this data set is in a database", hint=hint)
+
+
+def _is_on_server(place: Place, source_id: str) -> bool:
+    """Whether the ledger of this source was seen in a database by this user."""
+    books = registry.open_registry(registry.registry_home(place.home))
+    try:
+        with books.read() as registered:
+            known = registry.find_anchor(registered, source_id)
+    finally:
+        books.close()
+    return known is not None and known.ledger_path == book.ON_SERVER
 
 
 def _open_on_server(place: Place, server: Server, declaration: Declaration, *, override: str, create: bool) -> Ledger:

@@ -100,7 +100,8 @@ def require_signing_key(directory: Path) -> None:
 
 def no_signing_key() -> LedgerError:
     """The error where receipts are to be signed and no key says with what."""
-    return LedgerError("signing-key", "every answer from a ledger in a database carries a receipt, and no keys are named", hint=_KEY_HINT)
+    hint = f"{_KEY_HINT}, and name the directory in the catalogue: `keys` under [ledger]"
+    return LedgerError("signing-key", "receipts are to be signed, and it is not said with which key", hint=hint)
 
 
 def new_key(directory: Path) -> str:

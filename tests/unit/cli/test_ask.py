@@ -33,7 +33,8 @@ def test_an_answer_is_charged_and_free_the_second_time(clinic: Clinic) -> None:
 def test_json_has_the_documented_form(clinic: Clinic) -> None:
     ran = clinic.run("ask", BY_SEX, "--epsilon", "0.5", "--format", "json", "--confidence", "0.9")
     values = json.loads(ran.out)
-    assert list(values) == ["columns", "rows", "intervals", "confidence", "cost", "remaining", "notes"]
+    assert list(values) == ["columns", "rows", "intervals", "confidence", "cost", "remaining", "notes", "receipt"]
+    assert values["receipt"] is None, "no key is declared"
     assert [column["name"] for column in values["columns"]] == ["sex", "n", "born"]
     assert [row[0] for row in values["rows"]] == ["f", "m", "x"]
     assert set(values["intervals"]) == {"n", "born"} and values["confidence"] == 0.9

@@ -252,7 +252,7 @@ class PostgresLedger:
                 case "worker-ended":
                     self._register()  # taken for dead, and not: go on as a new worker; what was reserved before is gone
                 case _:
-                    raise refusal(outcome)
+                    raise refusal(outcome, analyst=request.analyst)
         raise LedgerError("ledger-busy", "this worker is taken for dead again and again", hint="raise lease_seconds")
 
     def commit(self, permit: Permit, payload: bytes) -> None:

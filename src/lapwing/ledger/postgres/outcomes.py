@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
 from lapwing.ledger.anchors import rolled_back
 
+_ADMIT = "the data owner admits analysts with `lapwing ledger admit NAME`"
+
 
 def second_person() -> CatalogueError:
     """The error for an act of one person that needs two."""
-    hint = "propose it, and let somebody else approve it"
+    hint = "propose it with `lapwing ledger propose`, and let somebody else run `lapwing ledger approve NUMBER`"
     return CatalogueError("second-person", "this needs the approval of a second person", hint=hint)
 
 
 def missing() -> LedgerError:
     """The error for a source without a ledger."""
-    return LedgerError("ledger-missing", "there is no ledger of this source in the database")
+    hint = "the owner makes it with `lapwing prepare`, or moves a local one there with `lapwing ledger move`"
+    return LedgerError("ledger-missing", "there is no ledger of this source in the database", hint=hint)
 
 
 def registered(known: Sequence[str]) -> CatalogueError:
@@ -30,8 +33,8 @@ def not_open() -> LedgerError:
     return LedgerError("charge-not-open", "the charge is not open to this process; its answer must not be sent")
 
 
-def refusal(outcome: str) -> LapwingError:
-    """The error for an outcome of a function in the database."""
+def refusal(outcome: str, *, analyst: str = "") -> LapwingError:
+    """The error for an outcome of a function in the database; ``analyst`` is who asked, if somebody did."""
     ask_less = "ask for less, or ask the data owner"
     match outcome:
         case "rolled-back":
@@ -41,7 +44,8 @@ def refusal(outcome: str) -> LapwingError:
         case "closed":
             return Refused("data-set-closed", "the data set is closed", hint="the data owner can re-open it")
         case "analyst-unknown":
-            return Refused("analyst-unknown", "this analyst is not admitted to the data set", hint="ask the data owner")
+            who = f"{analyst!r}" if analyst else "this analyst"
+            return Refused("analyst-unknown", f"{who} is not admitted to the data set", hint=_ADMIT)
         case "mismatch":
             return Refused("request-mismatch", "this request id was used for another request", hint="use a new request id")
         case "in-progress":

@@ -1,0 +1,305 @@
+"""``lapwing ledger admit``, ``propose`` and the other acts of owners and analysts on a ledger that knows them.
+
+What an option does not say stays as it is: admitting somebody again never drops a limit by the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lapwing.cli.amounts import FORMS, delta_limit, epsilon_of, loss_limit, loss_units
+from lapwing.cli.exits import reported, usage_error
+from lapwing.cli.views import Report
+
+if TYPE_CHECKING:
+    from lapwing.curator import Curator
+    from lapwing.ledger.postgres.ledger import PostgresLedger
+
+By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who does this; the user of the operating system when left out.")]
+Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the ledger.")]
+Analyst = Annotated[str, typer.Argument(metavar="ANALYST", help="The name of the analyst.")]
+Number = Annotated[int, typer.Argument(min=1, metavar="NUMBER", help="The number of the proposal, as `lapwing ledger status` shows it.")]
+
+
+class Proposed(StrEnum):
+    """What two people decide together."""
+
+    BUDGET = "budget"
+    CEILING = "ceiling"
+
+
+def add_policies(app: typer.Typer) -> None:
+    """Add the commands to ``lapwing ledger``."""
+    app.command("status", short_help="Show who may ask, on what terms, and what is proposed.")(status)
+    app.command("admit", short_help="Let an analyst ask, or change on what terms.")(admit)
+    app.command("suspend", short_help="Let an analyst ask no more.")(suspend)
+    app.command("group", short_help="Make a group with a budget of its own, or change it.")(group)
+    app.command("limit", short_help="Set limits for a statement and a day.")(limit)
+    app.command("propose", short_help="Propose a higher budget or ceiling.")(propose)
+    app.command("request", short_help="Ask the owner for a larger share.")(request)
+    app.command("approve", short_help="Carry out what somebody else proposed.")(approve)
+    app.command("deny", short_help="End a proposal without carrying it out.")(deny)
+
+
+def status(context: typer.Context, form: Annotated[Report, typer.Option("--format", help="How to print it.")] = Report.TABLE) -> None:
+    """Show the ledger of the data set (-C): where it is, what is spent, who may ask and how much, and what waits for a second person."""
+    from lapwing.cli.standing import write_standing
+    from lapwing.curator import Curator
+
+    directory: Path = context.obj
+    with reported(), Curator(directory) as curator:
+        write_standing(curator, form)
+
+
+def admit(
+    context: typer.Context,
+    analyst: Analyst,
+    group: Annotated[str | None, typer.Option(metavar="NAME", help="The group the analyst belongs to; 'none' for none.")] = None,
+    budget: Annotated[str | None, typer.Option(metavar="AMOUNT", help=f"What the analyst may spend in all: {FORMS}, or 'none'.")] = None,
+    per_day: Annotated[str | None, typer.Option(metavar="AMOUNT", help="What the analyst may spend in a day.")] = None,
+    delta: Annotated[str | None, typer.Option(metavar="NUMBER", help="What of it may be spent on showing undeclared groups.")] = None,
+    by: By = None,
+    reason: Reason = "",
+) -> None:
+    """Let an analyst ask, or change on what terms. The budget of the data set binds whatever is promised here.
+
+    \b
+    Example:
+        lapwing -C clinic ledger admit ana
+        lapwing -C clinic ledger admit bo --budget 0.5 --per-day 0.1 --group students
+    """
+    from lapwing.ledger.postgres import overview, policy
+
+    with _on_server(context) as (_, ledger):
+        in_force = ledger.balance().budget
+        known = next((one for one in overview.analysts(ledger) if one.analyst == analyst), None)
+        policy.admit(
+            ledger,
+            analyst,
+            group=(known.group if known else None) if group is None else None if group == "none" else group,
+            loss_total=loss_limit(budget, in_force, option="--budget", otherwise=known.share.loss_total if known else None),
+            delta_total=delta_limit(delta, otherwise=known.share.delta_total if known else None),
+            day_loss_max=loss_limit(per_day, in_force, option="--per-day", otherwise=known.day_loss_max if known else None),
+            by=_who(by),
+            reason=reason,
+        )
+        typer.echo(f"{analyst} may ask.")
+
+
+def suspend(context: typer.Context, analyst: Analyst, by: By = None, reason: Reason = "") -> None:
+    """Let an analyst ask no more, and see no stored answers. `lapwing ledger admit` takes it back, on the same terms.
+
+    \b
+    Example:
+        lapwing -C clinic ledger suspend bo --reason "left the project"
+    """
+    from lapwing.errors import CatalogueError
+    from lapwing.ledger.postgres import overview, policy
+
+    with _on_server(context) as (_, ledger):
+        known = next((one for one in overview.analysts(ledger) if one.analyst == analyst), None)
+        if known is None:
+            raise CatalogueError(
+                "analyst-never-admitted", "there is no analyst of this name to suspend", hint="see `lapwing ledger status`"
+            )
+        policy.admit(
+            ledger,
+            analyst,
+            group=known.group,
+            loss_total=known.share.loss_total,
+            delta_total=known.share.delta_total,
+            day_loss_max=known.day_loss_max,
+            suspended=True,
+            by=_who(by),
+            reason=reason,
+        )
+        typer.echo(f"{analyst} may not ask any more.")
+
+
+def group(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="GROUP", help="The name of the group.")],
+    budget: Annotated[str | None, typer.Option(metavar="AMOUNT", help=f"What its analysts may spend together: {FORMS}, or 'none'.")] = None,
+    delta: Annotated[str | None, typer.Option(metavar="NUMBER", help="What of it may be spent on showing undeclared groups.")] = None,
+    by: By = None,
+    reason: Reason = "",
+) -> None:
+    """Make a group of analysts with a budget of its own, or change that; never below what it has spent.
+
+    \b
+    Example:
+        lapwing -C clinic ledger group students --budget 1
+        lapwing -C clinic ledger admit cy --group students
+    """
+    from lapwing.ledger.postgres import overview, policy
+
+    with _on_server(context) as (_, ledger):
+        known = next((one.share for one in overview.groups(ledger) if one.group == name), None)
+        if name == "none":
+            raise usage_error("a group cannot be called none")
+        policy.set_group(
+            ledger,
+            name,
+            loss_total=loss_limit(budget, ledger.balance().budget, option="--budget", otherwise=known.loss_total if known else None),
+            delta_total=delta_limit(delta, otherwise=known.delta_total if known else None),
+            by=_who(by),
+            reason=reason,
+        )
+        typer.echo(f"The group {name} is {'changed' if known else 'made'}.")
+
+
+def limit(
+    context: typer.Context,
+    per_statement: Annotated[str | None, typer.Option(metavar="AMOUNT", help=f"What one statement may cost: {FORMS}, or 'none'.")] = None,
+    per_day: Annotated[str | None, typer.Option(metavar="AMOUNT", help="What all analysts may spend together in a day.")] = None,
+    shared: Annotated[
+        bool | None, typer.Option("--shared/--not-shared", help="Whether analysts see what others paid for. Sharing costs nothing.")
+    ] = None,
+    lost_workers: Annotated[int | None, typer.Option(min=1, help="How many workers may be lost before the data set closes.")] = None,
+    lost_seconds: Annotated[int | None, typer.Option(min=1, help="Within how many seconds.")] = None,
+    by: By = None,
+    reason: Reason = "",
+) -> None:
+    """Set limits of the data set. They slow analysts down; the promise rests on the budget alone.
+
+    \b
+    Example:
+        lapwing -C clinic ledger limit --per-statement 0.5 --per-day 1
+        lapwing -C clinic ledger limit --per-day none --not-shared
+    """
+    from lapwing.ledger.postgres import overview, policy
+
+    with _on_server(context) as (_, ledger):
+        old, budget = overview.limits_in_force(ledger), ledger.balance().budget
+        new = replace(
+            old,
+            statement_loss_max=loss_limit(per_statement, budget, option="--per-statement", otherwise=old.statement_loss_max),
+            day_loss_max=loss_limit(per_day, budget, option="--per-day", otherwise=old.day_loss_max),
+            answers_shared=old.answers_shared if shared is None else shared,
+            lost_workers_max=old.lost_workers_max if lost_workers is None else lost_workers,
+            lost_workers_seconds=old.lost_workers_seconds if lost_seconds is None else lost_seconds,
+        )
+        if new == old:
+            typer.echo("Nothing was changed.")
+            return
+        policy.set_limits(ledger, new, by=_who(by), reason=reason)
+        typer.echo("The limits are set.")
+
+
+def propose(
+    context: typer.Context,
+    what: Annotated[Proposed, typer.Argument(help="The budget in force, or the ceiling that the promise is made for.")],
+    epsilon: Annotated[str | None, typer.Option(metavar="NUMBER", help="The new one; what the catalogue says when left out.")] = None,
+    by: By = None,
+    reason: Reason = "",
+) -> None:
+    """Propose another budget within the ceiling, or a higher ceiling. Somebody else has to approve it.
+
+    \b
+    Example:
+        lapwing -C clinic ledger propose budget --epsilon 4 --reason "the second study"
+    """
+    from lapwing.kernel.accounting import budget_for
+    from lapwing.ledger.postgres import policy
+
+    with _on_server(context) as (curator, ledger):
+        declared = curator.declaration.declared_budget
+        named = declared.epsilon if what is Proposed.BUDGET else declared.ceiling_epsilon
+        wanted = named if epsilon is None else epsilon_of(epsilon, option="--epsilon")
+        to = budget_for(epsilon=wanted, delta=declared.delta, delta_keys_share=declared.delta_keys_share)
+        act = policy.propose_budget if what is Proposed.BUDGET else policy.propose_ceiling
+        number = act(ledger, to, by=_who(by), reason=reason)
+        typer.echo(f"Proposal {number}: a {what.value} of epsilon {float(wanted):g}. Somebody else now runs:")
+        typer.echo(f"  lapwing -C {_shown(context)} ledger approve {number}")
+
+
+def request(
+    context: typer.Context,
+    amount: Annotated[str, typer.Argument(metavar="AMOUNT", help=f"The total that is asked for: {FORMS}.")],
+    analyst: Annotated[str | None, typer.Option(metavar="NAME", help="Who asks; the user of the operating system when left out.")] = None,
+    reason: Reason = "",
+) -> None:
+    """Ask the owner for a share of this much in all, what is spent of it included.
+
+    \b
+    Example:
+        lapwing -C clinic ledger request 0.8 --reason "two tables are left"
+    """
+    from lapwing.kernel.accounting import Cost
+    from lapwing.ledger.postgres import policy
+
+    with _on_server(context) as (_, ledger):
+        who, budget = _who(analyst), ledger.balance().budget
+        share = policy.analyst_share(ledger, who)
+        # Only the loss is asked for; the delta for keys stays as it was, and without a limit of its own it is that of the data set.
+        delta = budget.delta_total if share is None or share.delta_total is None else share.delta_total
+        cost = Cost(loss=loss_units(amount, budget, option="AMOUNT"), delta=delta)
+        number = policy.request_budget(ledger, who, cost, reason=reason)
+        typer.echo(f"Proposal {number}. The owner now runs `lapwing ledger approve {number}` or `lapwing ledger deny {number}`.")
+
+
+def approve(context: typer.Context, number: Number, by: By = None, reason: Reason = "") -> None:
+    """Carry out a proposal. Refused to whoever proposed it.
+
+    \b
+    Example:
+        lapwing -C clinic ledger approve 2
+    """
+    from lapwing.ledger.postgres import policy
+
+    with _on_server(context) as (curator, ledger):
+        policy.approve(ledger, number, by=_who(by), reason=reason)
+        typer.echo(f"Proposal {number} is carried out.")
+        budget, declared = ledger.balance().budget, curator.declaration.declared_budget
+        if budget.epsilon != declared.epsilon:
+            typer.echo(f"The budget is epsilon {float(budget.epsilon):g}; the catalogue says {float(declared.epsilon):g}.")
+            typer.echo("Write the budget in force under [budget] there: the next `lapwing prepare` follows the catalogue.")
+
+
+def deny(context: typer.Context, number: Number, by: By = None, reason: Reason = "") -> None:
+    """End a proposal without carrying it out. Not by whoever proposed it.
+
+    \b
+    Example:
+        lapwing -C clinic ledger deny 2 --reason "ask again next year"
+    """
+    from lapwing.ledger.postgres import policy
+
+    with _on_server(context) as (_, ledger):
+        policy.deny(ledger, number, by=_who(by), reason=reason)
+        typer.echo(f"Proposal {number} is denied.")
+
+
+@contextmanager
+def _on_server(context: typer.Context) -> Iterator[tuple[Curator, PostgresLedger]]:
+    from lapwing.curator import Curator
+    from lapwing.errors import LedgerError
+    from lapwing.ledger.postgres.ledger import PostgresLedger
+
+    directory: Path = context.obj
+    with reported(), Curator(directory) as curator:
+        if curator.place.server is None:
+            hint = "`lapwing ledger move` moves it into a database"
+            raise LedgerError("ledger-local", "a local ledger has one user: it knows no analysts and no second person", hint=hint)
+        ledger = curator.ledger
+        assert isinstance(ledger, PostgresLedger)
+        yield curator, ledger
+
+
+def _who(named: str | None) -> str:
+    from lapwing.ledger.opening import system_user
+
+    return named or system_user()
+
+
+def _shown(context: typer.Context) -> str:
+    import shlex
+
+    return shlex.quote(str(context.obj))

@@ -1,0 +1,137 @@
+"""``lapwing ledger status``: where a ledger is, what is spent, who may ask and on what terms, and what waits for a second person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lapwing.cli import terminal
+from lapwing.cli.views import Report, as_json, write_pairs, write_table
+
+if TYPE_CHECKING:
+    from lapwing.curator import Curator
+    from lapwing.kernel.accounting import Budget
+    from lapwing.ledger.postgres.ledger import PostgresLedger
+    from lapwing.ledger.postgres.policy import Share
+
+
+def write_standing(curator: Curator, form: Report) -> None:
+    """Print it. Amounts are exact decimals in JSON."""
+    from lapwing.ledger.postgres.ledger import PostgresLedger
+
+    ledger = curator.ledger
+    found = _common(curator)
+    if isinstance(ledger, PostgresLedger):
+        found |= _terms(ledger, ledger.balance().budget)
+    if form is Report.JSON:
+        terminal.write(as_json(found))
+        return
+    write_pairs(_pairs(curator, found))
+    unit = found["budget"]["loss_unit"]
+    if found.get("analysts"):
+        rows = [[one["analyst"], one["group"] or "-", "no" if one["suspended"] else "yes", *_figures(one)] for one in found["analysts"]]
+        _titled(f"Analysts ({unit})", ("analyst", "group", "may ask", "spent", "of", "per day"), rows)
+    if found.get("groups"):
+        _titled(f"Groups ({unit})", ("group", "spent", "of"), [[one["group"], *_figures(one)[:2]] for one in found["groups"]])
+    waiting = [one for one in found.get("proposals", ()) if one["state"] == "open"]
+    if waiting:
+        rows = [[str(one["number"]), one["what"], one["to"], one["by"], one["reason"]] for one in waiting]
+        _titled("Waiting for somebody else to approve or deny", ("#", "what", "to", "proposed by", "reason"), rows)
+
+
+def _figures(one: dict[str, Any]) -> list[str]:
+    return ["-" if one.get(key) is None else f"{float(one[key]):.4g}" for key in ("spent", "total", "per_day")]
+
+
+def _titled(title: str, headers: tuple[str, ...], rows: list[list[str]]) -> None:
+    terminal.write(f"\n{title}")
+    write_table(headers, rows, right=tuple(header in {"spent", "of", "per day", "#"} for header in headers))
+
+
+def _common(curator: Curator) -> dict[str, Any]:
+    from lapwing.client.budget import budget_view
+
+    place, balance, dataset = curator.place, curator.balance(), curator.declaration.dataset
+    return {
+        "dataset": dataset.id,
+        "database": None if place.server is None else place.server.database,
+        "closed": balance.closed,
+        "receipts": place.keys is not None,
+        "budget": budget_view(balance, unit=dataset.unit).to_dict(),
+        "ceiling": float(balance.ceiling.epsilon),
+    }
+
+
+def _terms(ledger: PostgresLedger, budget: Budget) -> dict[str, Any]:
+    from lapwing.client.budget import epsilon_of_loss
+    from lapwing.ledger.postgres import overview, policy
+
+    state, limits = ledger.state(), overview.limits_in_force(ledger)
+    return {
+        "entries": state.entries,
+        "head": state.head,
+        "limits": {
+            "per_statement": _loss(limits.statement_loss_max),
+            "per_day": _loss(limits.day_loss_max),
+            "answers_shared": limits.answers_shared,
+            "lost_workers_max": limits.lost_workers_max,
+            "lost_workers_seconds": limits.lost_workers_seconds,
+        },
+        "analysts": [
+            {
+                "analyst": one.analyst,
+                "group": one.group,
+                "suspended": one.suspended,
+                **_share(one.share),
+                "per_day": _loss(one.day_loss_max),
+            }
+            for one in overview.analysts(ledger)
+        ],
+        "groups": [{"group": one.group, **_share(one.share)} for one in overview.groups(ledger)],
+        "proposals": [
+            {
+                "number": one.proposal_id,
+                "what": one.kind if not one.target else f"share of {one.target}",
+                "to": f"epsilon {float(one.budget.epsilon):g}" if one.budget else f"epsilon {epsilon_of_loss(budget, one.cost.loss):.4g}",
+                "by": one.by,
+                "reason": one.reason,
+                "state": one.state,
+            }
+            for one in policy.proposals(ledger)
+        ],
+    }
+
+
+def _share(share: Share) -> dict[str, Any]:
+    return {"total": _loss(share.loss_total), "spent": _loss(share.spent.loss)}
+
+
+def _loss(units: int | None) -> str | None:
+    from lapwing.client.budget import decimal_text
+    from lapwing.kernel.accounting import LOSS_UNITS
+
+    return None if units is None else decimal_text(units, LOSS_UNITS)
+
+
+def _pairs(curator: Curator, found: dict[str, Any]) -> list[tuple[str, str]]:
+    from lapwing.client.budget import budget_view
+
+    view = budget_view(curator.balance(), unit=curator.declaration.dataset.unit)
+    where = "local" if found["database"] is None else f"PostgreSQL, {found['database']}; {found['entries']:,} entries"
+    pairs = [
+        ("data set", found["dataset"]),
+        ("ledger", where),
+        ("open", "no: the owner re-opens it with `lapwing reopen REASON`" if found["closed"] else "yes"),
+        ("budget", str(view)),
+        ("ceiling", f"epsilon {found['ceiling']:g}"),
+        ("receipts", "signed" if found["receipts"] else "none: no signing key is declared"),
+    ]
+    if "limits" in found:
+        limits, unit = found["limits"], found["budget"]["loss_unit"]
+        said = [
+            f"{words} {unit} {float(limits[key]):.4g}"
+            for key, words in (("per_statement", "a statement"), ("per_day", "a day"))
+            if limits[key]
+        ]
+        pairs.append(("limits", "; ".join(said) or "none"))
+        pairs.append(("answers", "all admitted analysts see them" if limits["answers_shared"] else "only whoever paid sees them"))
+    return pairs
