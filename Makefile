@@ -10,11 +10,11 @@ PYTHON ?= python3
 WORKERS ?= 2
 export PYTHONPATH := src
 
-.PHONY: help venv install constraints format lint types contracts docs wheel test check bench audit clean
+.PHONY: help venv install constraints format lint types contracts docs wheel test check bench audit lapwing-faults clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
-	@echo "targets: venv install constraints format lint types contracts docs wheel test check bench audit clean"
+	@echo "targets: venv install constraints format lint types contracts docs wheel test check bench audit lapwing-faults clean"
 
 venv:
 	$(PYTHON) -m venv $(VENV)
@@ -62,6 +62,10 @@ bench:
 audit:
 	$(PY) -m benchmarks.audit_report $(AUDIT)
 	$(PY) -m benchmarks.audit_report --page > docs/reference/audit-report.md
+
+# Faults at random against the ledger on PostgreSQL, for an hour; it goes on where it was. FAULTS passes arguments: FAULTS="--minutes 600".
+lapwing-faults:
+	$(PY) -m tests.faults.campaign $(FAULTS)
 
 # test comes last, so that the output ends with pytest's own summary.
 check: lint types contracts docs wheel test

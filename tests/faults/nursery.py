@@ -190,7 +190,7 @@ def _told_to_stop(stopping: bool) -> bool:
     if stopping or not select.select([0], [], [], 0)[0]:
         return False
     if os.read(0, 100) == b"":
-        raise EOFError
+        raise SystemExit("the one that gave the order is gone")
     return True
 
 
