@@ -137,6 +137,12 @@ class Cluster:
         self._wait_for_children()
         self.start()
 
+    def restart_stopped(self) -> None:
+        """Start a server again that has stopped by itself."""
+        assert self.server is not None and self.server.poll() is not None, "the server runs"
+        self._wait_for_children()
+        self.start()
+
     def close(self) -> None:
         """Stop it at once and remove its files."""
         self.stop(signal.SIGQUIT)
@@ -186,10 +192,10 @@ class Cluster:
     def _wait_for_children(self) -> None:
         """A shared memory segment that is still in use would keep the next server from starting."""
         deadline = time.monotonic() + START_SECONDS_MAX
-        while self._children() and time.monotonic() < deadline:
+        while self.children() and time.monotonic() < deadline:
             time.sleep(0.02)
 
-    def _children(self) -> list[int]:
+    def children(self) -> list[int]:
         """Processes that work in our data directory."""
         found = []
         for process in Path("/proc").iterdir():

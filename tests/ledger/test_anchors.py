@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,24 @@ def test_a_write_that_is_cut_short_leaves_the_point_before(tmp_path: Path) -> No
     with pytest.raises(LedgerError) as refusal:
         anchors.newest("clinic")
     assert refusal.value.code == "anchor-invalid"
+
+
+def test_a_write_that_the_system_cuts_short_is_not_taken_for_a_success(tmp_path: Path) -> None:
+    """The kernel lets a file grow up to a limit: the write that crosses it writes a part, and is no error by itself."""
+    anchors = FileAnchors(tmp_path)
+    anchors.advance(point(1), holds=lambda one: True)
+    (file,) = tmp_path.glob("*.anchor")
+    slot_bytes = file.stat().st_size // 2
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (slot_bytes + 100, limits[1]))
+    try:
+        with pytest.raises(LedgerError) as refusal:
+            anchors.advance(point(2), holds=lambda one: True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert refusal.value.code == "anchor-unreachable"
+    assert anchors.newest("clinic") == point(1)
+    assert anchors.advance(point(2), holds=lambda one: True) == point(2) == anchors.newest("clinic")
 
 
 def test_few_milestones_bound_what_was_lost_up_to_a_factor(tmp_path: Path) -> None:

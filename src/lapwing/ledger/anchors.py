@@ -9,6 +9,7 @@ Anything with the three methods of :class:`Anchors` will do: a file, an object s
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -96,7 +97,7 @@ class FileAnchors:
             fcntl.flock(descriptor, fcntl.LOCK_SH)
             return _read(descriptor, source_id)[0]
         finally:
-            os.close(descriptor)
+            _unlock(descriptor)
 
     def advance(self, point: AnchorPoint, *, holds: Callable[[AnchorPoint], bool], override: bool = False) -> AnchorPoint:
         """As :meth:`Anchors.advance`. One write and one sync; none when another process has come further meanwhile."""
@@ -116,16 +117,16 @@ class FileAnchors:
             milestones = () if kept is None or override else _thinned(kept, point.entries)
             content = _slot_bytes(_Kept(point, milestones))
             # The other slot: a write that is cut short leaves the point that was kept.
-            os.pwrite(descriptor, content, (1 - slot) * _SLOT_BYTES)
+            _write(descriptor, content, (1 - slot) * _SLOT_BYTES)
             if kept is None or override:
-                os.pwrite(descriptor, content, slot * _SLOT_BYTES)
+                _write(descriptor, content, slot * _SLOT_BYTES)
             os.fdatasync(descriptor)
             if made:
                 _sync_directory(self.directory)
         except OSError as error:
             raise _unreachable() from error
         finally:
-            os.close(descriptor)
+            _unlock(descriptor)
         return point
 
     def _path(self, source_id: str) -> Path:
@@ -215,6 +216,12 @@ def _slot_bytes(kept: _Kept) -> bytes:
     return line.ljust(_SLOT_BYTES, b" ")
 
 
+def _write(descriptor: int, content: bytes, offset: int) -> None:
+    """All of it: where room or a limit ends in the middle, the system writes a part and calls that a success."""
+    if os.pwrite(descriptor, content, offset) != len(content):
+        raise OSError(errno.ENOSPC, "only a part was written")
+
+
 def _read(descriptor: int, source_id: str) -> tuple[_Kept | None, int]:
     """The furthest of the two slots, and which it is. A file in which neither can be read is damaged; an empty one is new."""
     content = os.pread(descriptor, 2 * _SLOT_BYTES, 0)
@@ -223,7 +230,8 @@ def _read(descriptor: int, source_id: str) -> tuple[_Kept | None, int]:
     slots = [_slot_value(content[start : start + _SLOT_BYTES], source_id) for start in (0, _SLOT_BYTES)]
     found = [(kept, slot) for slot, kept in enumerate(slots) if kept is not None]
     if not found:
-        raise LedgerError("anchor-invalid", "the anchor of this source cannot be read", hint="the owner can open it with an override")
+        hint = "move it away; the owner can then open the ledger with an override"
+        raise LedgerError("anchor-invalid", "the anchor of this source cannot be read", hint=hint)
     return max(found, key=lambda one: one[0].point.entries)
 
 
@@ -248,6 +256,12 @@ def _slot_value(content: bytes, source_id: str) -> _Kept | None:
         Milestone(entries, head, Cost(loss=int(loss), delta=int(delta))) for entries, head, loss, delta in fields["milestones"]
     )
     return _Kept(point, milestones)
+
+
+def _unlock(descriptor: int) -> None:
+    """Give the lock back, and the descriptor. Closing alone would not do: a child that was forked meanwhile has the same lock."""
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
 
 
 def _sync_directory(directory: Path) -> None:
