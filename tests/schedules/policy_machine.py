@@ -1,0 +1,383 @@
+"""A ledger on PostgreSQL and the model of its policies, side by side: every method does the same to both and compares."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from lapwing.errors import LapwingError
+from lapwing.kernel.accounting import Cost
+from lapwing.kernel.permit import Permit
+from lapwing.ledger.postgres.ledger import PostgresLedger
+from lapwing.ledger.postgres.policy import Limits
+from lapwing.ledger.store import Request
+from tests.ledger.machine import BUDGETS, DELTA_UNIT, LOSS_UNIT
+from tests.schedules.policy_model import PolicyModel
+from tests.schedules.world import ANALYSTS, Pool, World
+
+NAMES = (*ANALYSTS, "cy", "dee")
+GROUPS = ("red", "blue")
+PEOPLE = ("olga", "piet")
+USES_MAX = 4
+
+
+class Both:
+    """The arguments are small numbers, taken modulo what there is, so any driver can choose them blindly."""
+
+    def __init__(self, pool: Pool, directory: Path, *, budget: int) -> None:
+        self.world = World(pool, directory, budget=BUDGETS[budget], ceiling=BUDGETS[1])
+        self.policy: Any = pool.subject.module("postgres.policy")
+        self.model = PolicyModel(BUDGETS[budget], BUDGETS[1])
+        for name in ANALYSTS:
+            self.model.admit(name, None, None, None, None, False)
+        self.uses: list[PostgresLedger] = [self.world.open("uses"), self.world.open("uses")]
+        self.permits: list[Permit] = []
+
+    def use(self, number: int) -> PostgresLedger:
+        return self.uses[number % len(self.uses)]
+
+    def owner(self) -> PostgresLedger:
+        return self.uses[0]
+
+    def same(self, expected: object, act: Callable[[], object]) -> None:
+        """``act`` is refused with the expected code, or succeeds where ``done`` is expected."""
+        try:
+            act()
+        except LapwingError as error:
+            assert error.code == expected, f"{error.code} instead of {expected}"
+        else:
+            assert expected == "done", f"done instead of {expected}"
+
+    def reserve(self, number: int, who: int, key: int, digest: int, loss: int, delta: int, all_left: bool) -> None:
+        analyst, use = NAMES[who % len(NAMES)], self.use(number)
+        cost = Cost(loss=loss * LOSS_UNIT, delta=delta * DELTA_UNIT)
+        if all_left:  # all that the data set, or the analyst, has left; give or take one
+            account = self.model.analysts[analyst].account if analyst in self.model.analysts and delta else self.model.spent
+            totals = (account.loss_total, account.delta_total) if account is not self.model.spent else (None, None)
+            left = (self.model.budget.loss_total if totals[0] is None else totals[0]) - account.loss
+            cost = Cost(loss=max(0, left + loss - 1), delta=cost.delta)
+        self._reserve(use, self.world.request(f"k{key}", analyst=analyst, loss=cost.loss, delta=cost.delta, digest=f"plan {digest}"))
+
+    def ask_again(self, number: int, which: int) -> None:
+        """The same request as one that was charged."""
+        if self.permits:
+            charge = self.model.charges[which % len(self.permits)]
+            cost = charge.cost
+            again = self.world.request(charge.key, analyst=charge.analyst, loss=cost.loss, delta=cost.delta, digest=charge.digest)
+            self._reserve(self.use(number), again)
+
+    def _reserve(self, use: PostgresLedger, request: Request) -> None:
+        analyst, cost = request.analyst, request.cost
+        expected = self.model.reserve(use.epoch, analyst, request.request_id, request.digest, cost)
+        if expected == "worker-ended":
+            self.model.begin()
+        try:
+            outcome = use.reserve(request)
+        except LapwingError as error:
+            outcome = error.code  # type: ignore[assignment]
+        if expected == "worker-ended":  # it went on as a new worker, whose epoch the model learns here
+            expected = self.model.reserve(use.epoch, analyst, request.request_id, request.digest, cost)
+        if isinstance(outcome, Permit):
+            assert outcome.charge_id == expected, f"a permit instead of {expected!r}"
+            self.permits.append(outcome)
+        else:
+            said = getattr(outcome, "payload", outcome)
+            assert said == expected, f"{said!r} instead of {expected!r}"
+
+    def commit(self, number: int, which: int, payload: bytes, by_owner: bool) -> None:
+        if self.permits:
+            index = which % len(self.permits)
+            use = self._owner_of(index, number) if by_owner else self.use(number)
+            self.same(self.model.commit(use.epoch, index, payload), lambda: use.commit(self.permits[index], payload))
+
+    def forfeit(self, number: int, which: int, incident: bool, by_owner: bool) -> None:
+        if self.permits:
+            index = which % len(self.permits)
+            use = self._owner_of(index, number) if by_owner else self.use(number)
+            expected = self.model.forfeit(use.epoch, index, incident=incident)
+            self.same(expected, lambda: use.forfeit(self.permits[index], incident=incident))
+
+    def _owner_of(self, index: int, otherwise: int) -> PostgresLedger:
+        return next((use for use in self.uses if use.epoch == self.model.charges[index].epoch), self.use(otherwise))
+
+    def find(self, number: int, digest: int, who: int) -> None:
+        analyst = None if who % 5 == 4 else NAMES[who % 5]
+        found = self.use(number).find(f"plan {digest}", analyst=analyst)
+        assert (None if found is None else found.payload) == self.model.find(f"plan {digest}", analyst)
+
+    def expire(self, number: int) -> None:
+        """The lease of one runs out; the object goes on acting, as one does that was only believed dead."""
+        use = self.use(number)
+        if use.epoch not in self.model.ended:
+            self.world.declare_dead(use)
+            self.model.expired.add(use.epoch)
+
+    def begin(self) -> None:
+        self.model.begin()
+        self.uses.append(self.world.open("uses"))
+        if len(self.uses) > USES_MAX:
+            gone = self.uses.pop(0)
+            gone.disconnect()
+            if gone.epoch not in self.model.ended:
+                self.model.end(gone.epoch, lost=False)
+
+    def long_ago(self) -> None:
+        """The losses of workers are no longer recent."""
+        with self.world.pool.superuser.transaction():
+            self.world.pool.superuser.execute("SET LOCAL session_replication_role = replica")
+            self.world.pool.superuser.execute(
+                "UPDATE lapwing.worker SET ended_at = ended_at - interval '1 day' WHERE ledger_id = %s AND ended_at IS NOT NULL",
+                [self.world.ledger_id],
+            )
+        self.model.lost = 0
+
+    def days(self, passed: int) -> None:
+        """So many days pass; fewer than none is a clock that is put back. What the ledger remembers moves instead of the clock."""
+        for table in ("data_set", "analyst"):
+            self.world.pool.superuser.execute(
+                f"UPDATE lapwing.{table} SET day = day - %s::int WHERE ledger_id = %s".encode(), [passed, self.world.ledger_id]
+            )
+        self.model.today += passed
+
+    def admit(self, who: int, group: int, loss: int, delta: int, day: int, suspended: bool) -> None:
+        """Nought and less is no limit, and no group."""
+        name, group_name = NAMES[who % len(NAMES)], (*GROUPS, None, "nobody's")[group % 4]
+        loss_total, delta_total, day_max = _total(loss, LOSS_UNIT), _total(delta, DELTA_UNIT), _total(day, LOSS_UNIT)
+        self.same(
+            self.model.admit(name, group_name, loss_total, delta_total, day_max, suspended),
+            lambda: self.policy.admit(
+                self.owner(),
+                name,
+                group=group_name,
+                loss_total=loss_total,
+                delta_total=delta_total,
+                day_loss_max=day_max,
+                suspended=suspended,
+            ),
+        )
+
+    def set_group(self, group: int, loss: int, delta: int) -> None:
+        name, loss_total, delta_total = GROUPS[group % 2], _total(loss, LOSS_UNIT), _total(delta, DELTA_UNIT)
+        self.same(
+            self.model.set_group(name, loss_total, delta_total),
+            lambda: self.policy.set_group(self.owner(), name, loss_total=loss_total, delta_total=delta_total),
+        )
+
+    def set_limits(self, statement: int, day: int, shared: bool, lost: int) -> None:
+        limits = Limits(_total(statement, LOSS_UNIT), _total(day, LOSS_UNIT), shared, max(1, lost), 3600)
+        self.model.limits = replace(limits)
+        self.policy.set_limits(self.owner(), limits)
+
+    def set_budget(self, to: int) -> None:
+        self.same(self.model.set_budget(BUDGETS[to]), lambda: self.owner().set_budget(BUDGETS[to], reason="asked"))
+
+    def propose(self, kind: int, by: int, to: int, who: int, loss: int) -> None:
+        budget, person, analyst = BUDGETS[to], PEOPLE[by % 2], NAMES[who % len(NAMES)]
+        cost = Cost(loss=loss * LOSS_UNIT, delta=DELTA_UNIT)
+        totals = Cost(loss=budget.loss_total, delta=budget.delta_total)
+        expected: str | int
+        try:
+            match kind % 3:
+                case 0:
+                    expected = self.model.propose("budget", "", person, budget, totals)
+                    said = self.policy.propose_budget(self.owner(), budget, by=person, reason="asked")
+                case 1:
+                    expected = self.model.propose("ceiling", "", person, budget, totals)
+                    said = self.policy.propose_ceiling(self.owner(), budget, by=person, reason="asked")
+                case _:
+                    expected = self.model.propose("analyst", analyst, analyst, None, cost)
+                    said = self.policy.request_budget(self.owner(), analyst, cost, reason="asked")
+        except LapwingError as error:
+            said = error.code
+        assert said == expected, f"{said} instead of {expected}"
+
+    def decide(self, which: int, by: int, approve: bool) -> None:
+        if self.model.proposals:
+            number = which % len(self.model.proposals)
+            person = (*PEOPLE, *NAMES)[by % 6]
+            act = self.policy.approve if approve else self.policy.deny
+            self.same(self.model.decide(number, person, approve=approve), lambda: act(self.owner(), number + 1, by=person))
+
+    def close_or_reopen(self, closed: bool) -> None:
+        if closed:
+            self.owner().close("asked")
+        else:
+            self.owner().reopen("asked")
+        self.model.closed = closed
+
+    def compare(self) -> None:
+        """What is in force and what is spent, of all and of everybody."""
+        model, balance = self.model, self.owner().balance()
+        assert balance.spent == Cost(loss=model.spent.loss, delta=model.spent.delta)
+        assert (balance.budget, balance.ceiling, balance.closed) == (model.budget, model.ceiling, model.closed)
+        for name, analyst in model.analysts.items():
+            share = self.policy.analyst_share(self.owner(), name)
+            assert (share is None) == analyst.suspended
+            assert share is None or _of(share) == _of_account(analyst.account)
+        for name, account in model.groups.items():
+            assert _of(self.policy.group_share(self.owner(), name)) == _of_account(account)
+
+    def finish(self) -> None:
+        """The shipped ``verify`` and the oracle find nothing to say, and the states of all charges are the model's."""
+        state = self.world.state()
+        assert self.world.problems(state) == []
+        assert [(charge.key, charge.state) for charge in state.charges] == [(charge.key, charge.state) for charge in self.model.charges]
+        for use in self.uses:
+            use.disconnect()
+
+
+def _total(number: int, unit: int) -> int | None:
+    return number * unit if number > 0 else None
+
+
+def _of(share: Any) -> tuple[int | None, int | None, int, int]:
+    return (share.loss_total, share.delta_total, share.spent.loss, share.spent.delta)
+
+
+def _of_account(account: Any) -> tuple[int | None, int | None, int, int]:
+    return (account.loss_total, account.delta_total, account.loss, account.delta)
+
+
+def policy_walk(seed: int, *, steps: int, pool: Pool, directory: Path) -> None:
+    """By chance, with weights that keep charges coming."""
+    dice = random.Random(seed)
+    both = Both(pool, directory, budget=seed % 2)
+    number = dice.randrange
+
+    losses = (0, 1, 1, 1, 1, 2, 2, 3)
+
+    def rarely() -> bool:
+        return dice.random() < 0.1
+
+    def recent() -> int:
+        """One of the newest charges, or any."""
+        return number(1000) if rarely() else max(0, len(both.permits) - 1 - number(3))
+
+    acts: list[tuple[int, Callable[[], None]]] = [
+        (
+            40,
+            lambda: both.reserve(
+                number(4), number(4), number(60), number(3), dice.choice(losses), number(2) * number(2), dice.random() < 0.03
+            ),
+        ),
+        (8, lambda: both.ask_again(number(4), recent())),
+        (16, lambda: both.commit(number(4), recent(), dice.randbytes(3), dice.random() < 0.8)),
+        (4, lambda: both.forfeit(number(4), recent(), rarely(), dice.random() < 0.8)),
+        (5, lambda: both.find(number(4), number(3), number(5))),
+        (3, lambda: both.expire(number(4))),
+        (2, both.begin),
+        (1, both.long_ago),
+        (3, lambda: both.days(dice.choice([1, 1, 1, -1]))),
+        (6, lambda: both.admit(number(4), number(4), number(16) - 4, number(6) - 3, number(12) - 6, rarely())),
+        (3, lambda: both.set_group(number(2), number(15) - 3, number(6) - 3)),
+        (2, lambda: both.set_limits(number(8) - 4, number(24) - 12, dice.random() < 0.5, number(5))),
+        (2, lambda: both.set_budget(number(3))),
+        (4, lambda: both.propose(number(3), number(2), number(3), number(4), number(10))),
+        (5, lambda: both.decide(number(1000), number(6), dice.random() < 0.7)),
+        (8, lambda: both.close_or_reopen(dice.random() < 0.05)),
+    ]
+    weights = [weight for weight, _ in acts]
+    for _ in range(steps):
+        dice.choices(acts, weights)[0][1]()
+        both.compare()
+    both.finish()
+
+
+SMALL = st.integers(0, 3)
+MANY = st.integers(0, 30)
+LIMIT = st.integers(-2, 8)
+RARELY = st.sampled_from([False] * 7 + [True])
+
+
+class PolicyMachine(RuleBasedStateMachine):
+    """The comparison driven by Hypothesis, which makes a failing history short."""
+
+    both: Both
+    place: tuple[Pool, Path]
+
+    @initialize(budget=st.integers(0, 1))
+    def start(self, budget: int) -> None:
+        self.both = Both(*self.place, budget=budget)
+
+    def teardown(self) -> None:
+        if hasattr(self, "both"):
+            self.both.finish()
+
+    @rule(number=SMALL, who=SMALL, key=st.integers(0, 9), digest=st.integers(0, 1), loss=SMALL, delta=st.integers(0, 1), rest=RARELY)
+    def reserve(self, number: int, who: int, key: int, digest: int, loss: int, delta: int, rest: bool) -> None:
+        self.both.reserve(number, who, key, digest, loss, delta, rest)
+
+    @precondition(lambda self: bool(self.both.permits))
+    @rule(number=SMALL, which=MANY)
+    def ask_again(self, number: int, which: int) -> None:
+        self.both.ask_again(number, which)
+
+    @precondition(lambda self: bool(self.both.permits))
+    @rule(number=SMALL, which=MANY, payload=st.binary(max_size=3), by_owner=st.booleans())
+    def commit(self, number: int, which: int, payload: bytes, by_owner: bool) -> None:
+        self.both.commit(number, which, payload, by_owner)
+
+    @precondition(lambda self: bool(self.both.permits))
+    @rule(number=SMALL, which=MANY, incident=RARELY, by_owner=st.booleans())
+    def forfeit(self, number: int, which: int, incident: bool, by_owner: bool) -> None:
+        self.both.forfeit(number, which, incident, by_owner)
+
+    @rule(number=SMALL, digest=st.integers(0, 1), who=st.integers(0, 4))
+    def find(self, number: int, digest: int, who: int) -> None:
+        self.both.find(number, digest, who)
+
+    @rule(number=SMALL)
+    def expire(self, number: int) -> None:
+        self.both.expire(number)
+
+    @rule()
+    def begin(self) -> None:
+        self.both.begin()
+
+    @rule()
+    def long_ago(self) -> None:
+        self.both.long_ago()
+
+    @rule(passed=st.sampled_from([1, 1, -1]))
+    def days(self, passed: int) -> None:
+        self.both.days(passed)
+
+    @rule(who=SMALL, group=SMALL, loss=LIMIT, delta=LIMIT, day=LIMIT, suspended=RARELY)
+    def admit(self, who: int, group: int, loss: int, delta: int, day: int, suspended: bool) -> None:
+        self.both.admit(who, group, loss, delta, day, suspended)
+
+    @rule(group=SMALL, loss=LIMIT, delta=LIMIT)
+    def set_group(self, group: int, loss: int, delta: int) -> None:
+        self.both.set_group(group, loss, delta)
+
+    @rule(statement=LIMIT, day=LIMIT, shared=st.booleans(), lost=SMALL)
+    def set_limits(self, statement: int, day: int, shared: bool, lost: int) -> None:
+        self.both.set_limits(statement, day, shared, lost)
+
+    @rule(to=st.integers(0, 2))
+    def set_budget(self, to: int) -> None:
+        self.both.set_budget(to)
+
+    @rule(kind=SMALL, by=SMALL, to=st.integers(0, 2), who=SMALL, loss=LIMIT)
+    def propose(self, kind: int, by: int, to: int, who: int, loss: int) -> None:
+        self.both.propose(kind, by, to, who, max(0, loss))
+
+    @precondition(lambda self: bool(self.both.model.proposals))
+    @rule(which=MANY, by=st.integers(0, 5), approve=st.booleans())
+    def decide(self, which: int, by: int, approve: bool) -> None:
+        self.both.decide(which, by, approve)
+
+    @rule(closed=RARELY)
+    def close_or_reopen(self, closed: bool) -> None:
+        self.both.close_or_reopen(closed)
+
+    @invariant()
+    def compare(self) -> None:
+        if hasattr(self, "both"):
+            self.both.compare()
