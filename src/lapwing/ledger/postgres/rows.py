@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -61,9 +62,9 @@ def entry_of(row: Sequence[Any]) -> Entry:
 
 
 def digest_of(*fields: str | None) -> str:
-    """The same as ``lapwing.digest`` in the database: SHA-256 over the fields, each with its length, so that no two lists look alike."""
-    parts = [b"-" if field is None else b"%d:%b" % (len(field.encode()), field.encode()) for field in fields]
-    return hashlib.sha256(b",".join(parts)).hexdigest()
+    """The same as ``lapwing.digest`` in the database: SHA-256 over the fields as a list in JSON, so that no two lists look alike."""
+    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @lru_cache(maxsize=1000)

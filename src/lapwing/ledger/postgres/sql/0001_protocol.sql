@@ -7,18 +7,10 @@
 -- Outcomes are words that the caller translates; what a caller must never see happens as an exception: LW001 the server would not keep what
 -- it commits, LW002 no such ledger, LW009 a rule of a table.
 
--- Injective: each text carries its length in bytes, NULL is '-'. A loop, because a query here would be planned anew with every call.
-CREATE FUNCTION lapwing.digest(VARIADIC fields text[]) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
-DECLARE
-    field text;
-    listed text;
-BEGIN
-    FOREACH field IN ARRAY fields LOOP
-        field := CASE WHEN field IS NULL THEN '-' ELSE octet_length(field) || ':' || field END;
-        listed := CASE WHEN listed IS NULL THEN field ELSE listed || ',' || field END;
-    END LOOP;
-    RETURN encode(sha256(convert_to(listed, 'UTF8')), 'hex');
-END $$;
+-- Injective: a list of texts and NULLs as JSON, which Python writes in the same way. A query of one expression, which the caller's plan takes in.
+CREATE FUNCTION lapwing.digest(VARIADIC fields text[]) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT encode(sha256(convert_to(array_to_json(fields)::text, 'UTF8')), 'hex')
+$$;
 
 -- Checked in the statement itself, because behind a pooler the settings of the next statement may be another session's. The two procedures
 -- at the end put the waiting for the disk behind the lock; only they say that a flush follows.
@@ -42,31 +34,34 @@ BEGIN
     RETURN ds;
 END $$;
 
+-- The only statement that writes an entry. Gives the new head; the caller, who holds the lock, sets it with the number in the same transaction.
+CREATE FUNCTION lapwing.chain(p_ledger_id text, p_entry_id bigint, p_head text, p_kind text, p_analyst text, p_charge_id bigint, p_loss numeric,
+    p_delta numeric, p_detail text, p_evidence text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    stamp text := to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"');
+    h text := lapwing.digest(p_head, p_entry_id::text, stamp, p_kind, p_analyst, p_charge_id::text, p_loss::text, p_delta::text, p_detail,
+        p_evidence);
+BEGIN
+    INSERT INTO lapwing.entry VALUES (p_ledger_id, p_entry_id, stamp, p_kind, p_analyst, p_charge_id, p_loss, p_delta, p_detail, p_evidence, h);
+    RETURN h;
+END $$;
+
 -- One entry together with the state it leads to: ds (which may differ from the stored row in what follows "SET") plus the amounts.
 CREATE FUNCTION lapwing.append(ds lapwing.data_set, p_kind text, p_analyst text, p_charge_id bigint, p_loss numeric, p_delta numeric,
     p_detail text, p_evidence text) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
 DECLARE
-    n bigint := ds.entries + 1;
-    stamp text := to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"');
-    h text := lapwing.digest(ds.head, n::text, stamp, p_kind, p_analyst, p_charge_id::text, p_loss::text, p_delta::text, p_detail, p_evidence);
+    h text := lapwing.chain(ds.ledger_id, ds.entries + 1, ds.head, p_kind, p_analyst, p_charge_id, p_loss, p_delta, p_detail, p_evidence);
 BEGIN
-    INSERT INTO lapwing.entry VALUES (ds.ledger_id, n, stamp, p_kind, p_analyst, p_charge_id, p_loss, p_delta, p_detail, p_evidence, h);
     UPDATE lapwing.data_set SET
-        loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, entries = n, head = h, charges = ds.charges,
+        loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, entries = ds.entries + 1, head = h,
         superseded = ds.superseded, closed = ds.closed,
         budget = ds.budget, loss_total = ds.loss_total, delta_total = ds.delta_total,
         ceiling = ds.ceiling, loss_ceiling = ds.loss_ceiling, delta_ceiling = ds.delta_ceiling,
-        statement_loss_max = ds.statement_loss_max, day_loss_max = ds.day_loss_max, day = ds.day, day_loss = ds.day_loss,
+        statement_loss_max = ds.statement_loss_max, day_loss_max = ds.day_loss_max,
         answers_shared = ds.answers_shared, lost_workers_max = ds.lost_workers_max, lost_workers_seconds = ds.lost_workers_seconds
         WHERE ledger_id = ds.ledger_id
         RETURNING * INTO ds;
     RETURN ds;
-END $$;
-
-CREATE FUNCTION lapwing.charge_evidence(c lapwing.charge) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-    RETURN lapwing.digest(c.charge_id::text, c.analyst, c.group_name, c.request_id, c.digest, c.version::text, c.block, c.summary,
-        c.loss::text, c.delta::text, c.epoch, c.nonce);
 END $$;
 
 -- Forfeit everything a worker still has reserved, and end it. A lost worker that had something reserved counts towards closing.
@@ -127,20 +122,53 @@ BEGIN
     ds := lapwing.end_worker(ds, p_epoch, 'disconnected', 'the process ended its use of the ledger');
 END $$;
 
+CREATE FUNCTION lapwing.state_texts(ds lapwing.data_set) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN ARRAY[ds.ledger_id, ds.source_id, ds.entries::text, ds.head, ds.budget, ds.ceiling, ds.loss_spent::text, ds.delta_spent::text,
+        ds.closed::text];
+END $$;
+
+-- What a key that was used before gives. The state is said with a permit only: nobody needs it with anything else.
+CREATE FUNCTION lapwing.replay(ds lapwing.data_set, p_charge_id bigint, p_epoch text, p_nonce text, p_digest text,
+    OUT outcome text, OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text, OUT o_state text[]) LANGUAGE plpgsql AS $$
+DECLARE
+    c lapwing.charge;
+    w lapwing.worker;
+BEGIN
+    SELECT * INTO c FROM lapwing.charge WHERE ledger_id = ds.ledger_id AND charge_id = p_charge_id;
+    o_charge_id := c.charge_id;
+    IF c.digest <> p_digest THEN
+        outcome := 'mismatch';
+    ELSIF c.state = 'committed' THEN
+        outcome := 'stored'; o_payload := c.payload; o_payload_digest := c.payload_digest;
+    ELSIF c.state = 'forfeited' THEN
+        outcome := 'forfeited';
+    ELSIF c.epoch = p_epoch AND c.nonce = p_nonce THEN
+        outcome := 'permit';  -- this very call, sent again because its reply was lost: nothing was read under it yet
+        o_state := lapwing.state_texts(ds);
+    ELSE
+        SELECT * INTO w FROM lapwing.worker WHERE epoch = c.epoch;
+        IF w.ended_at IS NULL AND w.lease_until < clock_timestamp() THEN
+            ds := lapwing.end_worker(ds, c.epoch, 'lost', 'the worker that reserved it is gone');
+            outcome := 'forfeited';
+        ELSE
+            outcome := 'in-progress';
+        END IF;
+    END IF;
+END $$;
+
 CREATE FUNCTION lapwing.reserve(
     p_ledger_id text, p_epoch text, p_nonce text, p_analyst text, p_request_id text, p_digest text, p_version bigint, p_summary text,
     p_loss numeric, p_delta numeric, p_anchor_entries bigint, p_anchor_head text,
-    OUT outcome text, OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text, OUT state lapwing.data_set
+    OUT outcome text, OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text, OUT o_state text[]
 ) LANGUAGE plpgsql AS $$
 DECLARE
     ds lapwing.data_set := lapwing.locked(p_ledger_id);
-    w lapwing.worker;
-    a lapwing.analyst;
-    g lapwing.analyst_group;
-    c lapwing.charge;
     today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+    seen record;
+    day_loss_of_all numeric;
+    day_loss_of_analyst numeric;
 BEGIN
-    state := ds;
     -- The chain has the entry that the caller knows of; one who knows of none says 0.
     IF p_anchor_entries <> 0 AND p_anchor_head <> ds.head THEN
         PERFORM FROM lapwing.entry WHERE ledger_id = p_ledger_id AND entry_id = p_anchor_entries AND chained = p_anchor_head;
@@ -148,114 +176,96 @@ BEGIN
             outcome := 'rolled-back'; RETURN;
         END IF;
     END IF;
+    -- Everything else that the decision depends on, in one query after the lock.
+    SELECT w.epoch, a.analyst, a.group_name, a.loss_total, a.delta_total, a.loss_spent, a.delta_spent, a.day_loss_max, a.day, a.day_loss,
+            g.loss_total AS group_loss_total, g.delta_total AS group_delta_total,
+            g.loss_spent AS group_loss_spent, g.delta_spent AS group_delta_spent, c.charge_id
+        INTO seen
+        FROM (SELECT) AS always_one_row
+        LEFT JOIN lapwing.worker w ON w.epoch = p_epoch AND w.ledger_id = p_ledger_id AND w.ended_at IS NULL
+        LEFT JOIN lapwing.analyst a ON a.ledger_id = p_ledger_id AND a.analyst = p_analyst AND NOT a.suspended
+        LEFT JOIN lapwing.analyst_group g ON g.ledger_id = p_ledger_id AND g.group_name = a.group_name
+        LEFT JOIN lapwing.charge c ON c.ledger_id = p_ledger_id AND c.analyst = p_analyst AND c.request_id = p_request_id;
     IF ds.superseded THEN
         outcome := 'superseded'; RETURN;
-    END IF;
-    SELECT * INTO w FROM lapwing.worker WHERE epoch = p_epoch AND ledger_id = p_ledger_id AND ended_at IS NULL;
-    IF NOT FOUND THEN
+    ELSIF seen.epoch IS NULL THEN
         outcome := 'worker-ended'; RETURN;
-    END IF;
-    IF ds.closed THEN
+    ELSIF ds.closed THEN
         outcome := 'closed'; RETURN;
-    END IF;
-    SELECT * INTO a FROM lapwing.analyst WHERE ledger_id = p_ledger_id AND analyst = p_analyst AND NOT suspended;
-    IF NOT FOUND THEN
+    ELSIF seen.analyst IS NULL THEN
         outcome := 'analyst-unknown'; RETURN;
-    END IF;
-
-    SELECT * INTO c FROM lapwing.charge WHERE ledger_id = p_ledger_id AND analyst = p_analyst AND request_id = p_request_id;
-    IF FOUND THEN
-        o_charge_id := c.charge_id;
-        IF c.digest <> p_digest THEN
-            outcome := 'mismatch';
-        ELSIF c.state = 'committed' THEN
-            outcome := 'stored'; o_payload := c.payload; o_payload_digest := c.payload_digest;
-        ELSIF c.state = 'forfeited' THEN
-            outcome := 'forfeited';
-        ELSIF c.epoch = p_epoch AND c.nonce = p_nonce THEN
-            outcome := 'permit';  -- this very call, sent again because its reply was lost: nothing was read under it yet
-        ELSE
-            SELECT * INTO w FROM lapwing.worker WHERE epoch = c.epoch;
-            IF w.ended_at IS NULL AND w.lease_until < clock_timestamp() THEN
-                state := lapwing.end_worker(ds, c.epoch, 'lost', 'the worker that reserved it is gone');
-                outcome := 'forfeited';
-            ELSE
-                outcome := 'in-progress';
-            END IF;
-        END IF;
+    ELSIF seen.charge_id IS NOT NULL THEN
+        SELECT r.* INTO outcome, o_charge_id, o_payload, o_payload_digest, o_state
+            FROM lapwing.replay(ds, seen.charge_id, p_epoch, p_nonce, p_digest) AS r;
         RETURN;
     END IF;
-
     -- The day only moves forwards: a clock that is put back does not give a day twice.
-    IF ds.day IS NULL OR ds.day < today THEN
-        ds.day := today; ds.day_loss := 0;
-    END IF;
-    IF a.day IS NULL OR a.day < today THEN
-        a.day := today; a.day_loss := 0;
-    END IF;
-    ds.day_loss := ds.day_loss + p_loss;
-    a.day_loss := a.day_loss + p_loss;
-    IF a.group_name IS NOT NULL THEN
-        SELECT * INTO g FROM lapwing.analyst_group WHERE ledger_id = p_ledger_id AND group_name = a.group_name;
-    END IF;
+    day_loss_of_all := p_loss + CASE WHEN ds.day >= today THEN ds.day_loss ELSE 0 END;
+    day_loss_of_analyst := p_loss + CASE WHEN seen.day >= today THEN seen.day_loss ELSE 0 END;
     -- A comparison with a limit that is NULL is not true: no limit.
     IF p_loss > ds.statement_loss_max THEN
-        outcome := 'statement-limit';
-    ELSIF ds.day_loss > ds.day_loss_max OR a.day_loss > a.day_loss_max THEN
-        outcome := 'day-limit';
-    ELSIF a.loss_spent + p_loss > a.loss_total OR a.delta_spent + p_delta > a.delta_total THEN
-        outcome := 'analyst-budget';
-    ELSIF g.loss_spent + p_loss > g.loss_total OR g.delta_spent + p_delta > g.delta_total THEN
-        outcome := 'group-budget';
+        outcome := 'statement-limit'; RETURN;
+    ELSIF day_loss_of_all > ds.day_loss_max OR day_loss_of_analyst > seen.day_loss_max THEN
+        outcome := 'day-limit'; RETURN;
+    ELSIF seen.loss_spent + p_loss > seen.loss_total OR seen.delta_spent + p_delta > seen.delta_total THEN
+        outcome := 'analyst-budget'; RETURN;
+    ELSIF seen.group_loss_spent + p_loss > seen.group_loss_total OR seen.group_delta_spent + p_delta > seen.group_delta_total THEN
+        outcome := 'group-budget'; RETURN;
     ELSIF ds.loss_spent + p_loss > ds.loss_total OR ds.delta_spent + p_delta > ds.delta_total THEN
-        outcome := 'budget';
-    ELSE
-        ds.charges := ds.charges + 1;
-        INSERT INTO lapwing.charge (ledger_id, charge_id, analyst, group_name, request_id, digest, version, summary, loss, delta, epoch,
-                nonce, state)
-            VALUES (p_ledger_id, ds.charges, p_analyst, a.group_name, p_request_id, p_digest, p_version, p_summary, p_loss, p_delta,
-                p_epoch, p_nonce, 'reserved')
-            RETURNING * INTO c;
-        UPDATE lapwing.analyst SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, day = a.day, day_loss = a.day_loss
-            WHERE ledger_id = p_ledger_id AND analyst = p_analyst;
-        IF a.group_name IS NOT NULL THEN
-            UPDATE lapwing.analyst_group SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta
-                WHERE ledger_id = p_ledger_id AND group_name = a.group_name;
-        END IF;
-        state := lapwing.append(ds, 'reserve', p_analyst, c.charge_id, p_loss, p_delta, p_summary, lapwing.charge_evidence(c));
-        outcome := 'permit'; o_charge_id := c.charge_id;
+        outcome := 'budget'; RETURN;
     END IF;
+    o_charge_id := ds.charges + 1;
+    INSERT INTO lapwing.charge (ledger_id, charge_id, analyst, group_name, request_id, digest, version, summary, loss, delta, epoch, nonce)
+        VALUES (p_ledger_id, o_charge_id, p_analyst, seen.group_name, p_request_id, p_digest, p_version, p_summary, p_loss, p_delta, p_epoch,
+            p_nonce);
+    UPDATE lapwing.analyst SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta,
+            day = greatest(day, today), day_loss = day_loss_of_analyst
+        WHERE ledger_id = p_ledger_id AND analyst = p_analyst;
+    IF seen.group_name IS NOT NULL THEN
+        UPDATE lapwing.analyst_group SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta
+            WHERE ledger_id = p_ledger_id AND group_name = seen.group_name;
+    END IF;
+    ds.head := lapwing.chain(p_ledger_id, ds.entries + 1, ds.head, 'reserve', p_analyst, o_charge_id, p_loss, p_delta, p_summary,
+        lapwing.digest(o_charge_id::text, p_analyst, seen.group_name, p_request_id, p_digest, p_version::text, '', p_summary,
+            p_loss::text, p_delta::text, p_epoch, p_nonce));
+    UPDATE lapwing.data_set SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, entries = entries + 1,
+            charges = charges + 1, head = ds.head, day = greatest(day, today), day_loss = day_loss_of_all
+        WHERE ledger_id = p_ledger_id
+        RETURNING * INTO ds;
+    outcome := 'permit';
+    o_state := lapwing.state_texts(ds);
 END $$;
 
 -- Done again with the same nonce and the same bytes it changes nothing and says 'done': that is how a caller who lost the reply finds out.
 CREATE FUNCTION lapwing.commit(
     p_ledger_id text, p_epoch text, p_nonce text, p_charge_id bigint, p_digest text, p_loss numeric, p_delta numeric, p_payload bytea,
-    OUT outcome text, OUT state lapwing.data_set
+    OUT outcome text, OUT o_state text[]
 ) LANGUAGE plpgsql AS $$
 DECLARE
     ds lapwing.data_set := lapwing.locked(p_ledger_id);
-    c lapwing.charge;
-    w lapwing.worker;
     hashed text := encode(sha256(p_payload), 'hex');
+    c record;
 BEGIN
-    state := ds;
     outcome := 'not-open';
-    SELECT * INTO c FROM lapwing.charge WHERE ledger_id = p_ledger_id AND charge_id = p_charge_id AND epoch = p_epoch AND nonce = p_nonce
-        AND digest = p_digest AND loss = p_loss AND delta = p_delta;
+    SELECT o.analyst, o.state, o.payload_digest, w.epoch AS worker INTO c
+        FROM lapwing.charge AS o LEFT JOIN lapwing.worker AS w ON w.epoch = p_epoch AND w.ended_at IS NULL
+        WHERE o.ledger_id = p_ledger_id AND o.charge_id = p_charge_id AND o.epoch = p_epoch AND o.nonce = p_nonce
+            AND o.digest = p_digest AND o.loss = p_loss AND o.delta = p_delta;
     IF NOT FOUND THEN
         RETURN;
     END IF;
     IF c.state = 'committed' AND c.payload_digest = hashed THEN
-        outcome := 'done'; RETURN;
+        outcome := 'done'; o_state := lapwing.state_texts(ds); RETURN;
     END IF;
-    SELECT * INTO w FROM lapwing.worker WHERE epoch = p_epoch AND ended_at IS NULL;
-    IF NOT FOUND OR c.state <> 'reserved' OR ds.superseded THEN
+    IF c.worker IS NULL OR c.state <> 'reserved' OR ds.superseded THEN
         RETURN;
     END IF;
     UPDATE lapwing.charge SET state = 'committed', payload = p_payload, payload_digest = hashed
         WHERE ledger_id = p_ledger_id AND charge_id = p_charge_id;
-    state := lapwing.append(ds, 'commit', c.analyst, c.charge_id, 0, 0, '', hashed);
+    ds.head := lapwing.chain(p_ledger_id, ds.entries + 1, ds.head, 'commit', c.analyst, p_charge_id, 0, 0, '', hashed);
+    UPDATE lapwing.data_set SET entries = entries + 1, head = ds.head WHERE ledger_id = p_ledger_id RETURNING * INTO ds;
     outcome := 'done';
+    o_state := lapwing.state_texts(ds);
 END $$;
 
 CREATE FUNCTION lapwing.forfeit(p_ledger_id text, p_epoch text, p_nonce text, p_charge_id bigint, p_incident boolean,
@@ -291,12 +301,6 @@ CREATE FUNCTION lapwing.find_answer(p_ledger_id text, p_digest text, p_analyst t
     ORDER BY c.charge_id DESC LIMIT 1
 $$;
 
-CREATE FUNCTION lapwing.state_texts(ds lapwing.data_set) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
-BEGIN
-    RETURN ARRAY[ds.ledger_id, ds.source_id, ds.entries::text, ds.head, ds.budget, ds.ceiling, ds.loss_spent::text, ds.delta_spent::text,
-        ds.closed::text];
-END $$;
-
 -- A transaction that has to wait for the disk holds its locks while it waits, so the changes of one data set would share no wait. The two
 -- procedures below therefore change and commit without waiting, which frees the lock, and then wait once, in a second transaction: its
 -- commit record comes after that of the first in the log, so when it is on the disk (and on the standbys that count) the first is too. The
@@ -315,8 +319,7 @@ CREATE PROCEDURE lapwing.reserve_durably(
 BEGIN
     PERFORM lapwing.require_durable();
     PERFORM set_config('synchronous_commit', 'off', true), set_config('lapwing.flush_follows', 'yes', true);
-    SELECT r.outcome, r.o_charge_id, r.o_payload, r.o_payload_digest, lapwing.state_texts(r.state)
-        INTO outcome, o_charge_id, o_payload, o_payload_digest, o_state
+    SELECT r.* INTO outcome, o_charge_id, o_payload, o_payload_digest, o_state
         FROM lapwing.reserve(p_ledger_id, p_epoch, p_nonce, p_analyst, p_request_id, p_digest, p_version, p_summary, p_loss, p_delta,
             p_anchor_entries, p_anchor_head) AS r;
     COMMIT;  -- both settings end here
@@ -330,7 +333,7 @@ CREATE PROCEDURE lapwing.commit_durably(
 BEGIN
     PERFORM lapwing.require_durable();
     PERFORM set_config('synchronous_commit', 'off', true), set_config('lapwing.flush_follows', 'yes', true);
-    SELECT r.outcome, lapwing.state_texts(r.state) INTO outcome, o_state
+    SELECT r.* INTO outcome, o_state
         FROM lapwing.commit(p_ledger_id, p_epoch, p_nonce, p_charge_id, p_digest, p_loss, p_delta, p_payload) AS r;
     COMMIT;
     CALL lapwing.wait_for_disk();

@@ -16,4 +16,3 @@ END $$;
 
 -- Procedures that commit cannot act with another's rights. They change nothing themselves; what they call besides does not change anything.
 COMMENT ON FUNCTION lapwing.require_durable() IS 'callable';
-COMMENT ON FUNCTION lapwing.state_texts(lapwing.data_set) IS 'callable';
