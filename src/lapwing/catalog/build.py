@@ -17,6 +17,7 @@ from lapwing.catalog.declaration import (
     Declaration,
     DefaultsDecl,
     Engine,
+    Preparation,
     PublicDecl,
     TableDecl,
     UnitPath,
@@ -93,6 +94,8 @@ def _dataset(report: Report, model: DataSetModel) -> DataSetDecl:
     if model.neighbours == "bounded" and model.units is None:
         hint = "declare the public number of units; it is never measured"
         report.problem("catalogue-missing-key", ("dataset", "neighbours"), "bounded neighbours need the key `units`", hint=hint)
+    if model.connection and model.engine != "postgres":
+        report.problem("catalogue-contradiction", ("dataset", "connection"), "only a server is connected to: leave `connection` out")
     return DataSetDecl(
         id=model.id,
         engine=Engine(model.engine),
@@ -100,6 +103,8 @@ def _dataset(report: Report, model: DataSetModel) -> DataSetDecl:
         neighbours=Neighbours(model.neighbours),
         units=model.units,
         description=model.description,
+        connection=model.connection,
+        preparation=Preparation(model.preparation),
     )
 
 

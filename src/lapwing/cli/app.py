@@ -257,7 +257,7 @@ def budget(context: typer.Context, form: Annotated[Report, typer.Option("--forma
     with reported(), _curator(context) as curator:
         from lapwing.client.budget import budget_view
 
-        curator.store.latest()
+        curator.latest()
         dataset = curator.declaration.dataset
         write_budget(budget_view(curator.balance(), unit=dataset.unit), name=dataset.id, form=form)
 
@@ -279,7 +279,7 @@ def history(
     with reported(), _curator(context) as curator:
         from lapwing.kernel.accounting import Account
 
-        curator.store.latest()
+        curator.latest()
         pure = curator.declaration.declared_budget.account is Account.PURE
         write_history(curator.history(limit=limit), form=form, loss_unit="epsilon" if pure else "rho")
 
@@ -308,7 +308,7 @@ def reopen(
         lapwing -C clinic reopen "the disk was full; it has been cleared"
     """
     with reported(), _curator(context) as curator:
-        curator.store.latest()
+        curator.latest()
         curator.reopen(reason)
         typer.echo("The data set is open.")
 
