@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -21,18 +21,29 @@ from lapwing.encoding import decode, encode
 from lapwing.engines.base import Progress, Snapshot, silent
 from lapwing.engines.registry import engine_of
 from lapwing.engines.state import StateDirectory
-from lapwing.errors import BudgetRefused, PreparationError
+from lapwing.errors import BudgetRefused, LedgerError, PreparationError
 from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
 from lapwing.kernel.laws import variance
 from lapwing.kernel.release import Released, release
-from lapwing.ledger.local import LocalLedger
-from lapwing.ledger.store import Balance, Bought, Entry, Kind, Request, StoredAnswer
+from lapwing.ledger.opening import OWNER_ANALYST, admit_owner, apply_budget, default_analyst, open_ledger, place_of, system_user
+from lapwing.ledger.receipts import Receipt
+from lapwing.ledger.store import Balance, Bought, Entry, Kind, Ledger, Request, StoredAnswer
 from lapwing.planning.contributions import Contributions, fitted, histogram_plan
 
 CATALOGUE_FILE = "lapwing.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A release, as it is stored in the ledger and signed for."""
+
+    released: Released
+    free: bool
+    """The very same plan was answered before."""
+    stored: StoredAnswer
 
 
 class Curator:
@@ -45,8 +56,10 @@ class Curator:
         self.declaration: Declaration = load(self.path, settings=self.settings)
         self.state = StateDirectory(self.path.resolve().parent)
         self.engine = engine_of(self.declaration, self.state.directory, self.settings)
-        self._home = home
-        self._ledger: LocalLedger | None = None
+        self.place = place_of(
+            self.declaration, local=self.state.ledger_path, home=home, query_timeout_seconds=self.settings.query_timeout_seconds
+        )
+        self._ledger: Ledger | None = None
         self._snapshot: Snapshot | None = None
 
     def __enter__(self) -> Self:
@@ -74,10 +87,10 @@ class Curator:
         ``override`` gives the reason, which becomes an entry.
         """
         overridden = self._changes_to_override(override)
-        ledger = self._open_ledger(override=override)
+        ledger = self._open_ledger(override=override, create=True)
         for change in overridden:
             ledger.record(Kind.OVERRIDE, f"{change.where}: {override}")
-        self._apply_budget(ledger)
+        apply_budget(ledger, self.declaration.budget(), by=system_user())
         version, key = self.state.next_version(self.engine.versions()), self.state.ranking_key()
         self.state.remember(version)
         text = self.path.read_text(encoding="utf-8")
@@ -96,11 +109,12 @@ class Curator:
         budget, share = self.declaration.budget(), self.declaration.declared_budget.statistics_share
         if not wanted or not share:
             return
+        admit_owner(self.ledger)
         loss = Fraction(int(budget.loss_total * share / len(wanted)), LOSS_UNITS)
         for table in wanted:
             plan = histogram_plan(table, self.facts, loss=loss)
             try:
-                released, _ = self.answer(plan, summary=f"statistics: rows per unit of {table}", analyst="owner")
+                released = self.answer(plan, summary=f"statistics: rows per unit of {table}", analyst=OWNER_ANALYST).released
             except BudgetRefused:
                 continue
             column = released.tables[0].columns[0]
@@ -142,40 +156,16 @@ class Curator:
         text = self.engine.stored_text(self.latest())
         return replace(parse(text, self.path.name, settings=self.settings), directory=self.path.resolve().parent)
 
-    def _apply_budget(self, ledger: LocalLedger) -> None:
-        budget = self.declaration.budget()
-        if ledger.balance().budget != budget:
-            ledger.set_budget(budget, reason="declared in the catalogue")
-
     # -- reading ------------------------------------------------------------------------------------------------------------------
 
     @property
-    def ledger(self) -> LocalLedger:
+    def ledger(self) -> Ledger:
         """The ledger of the source."""
         return self._open_ledger()
 
-    def _open_ledger(self, *, override: str = "") -> LocalLedger:
+    def _open_ledger(self, *, override: str = "", create: bool = False) -> Ledger:
         if self._ledger is None:
-            path, source_id = self.state.ledger_path, self.declaration.dataset.id
-            if path.exists():
-                self._ledger = LocalLedger.open(
-                    path,
-                    source_id=source_id,
-                    source_fingerprint=self.declaration.fingerprint(),
-                    home=self._home,
-                    override=bool(override),
-                    reason=override,
-                )
-            else:
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._ledger = LocalLedger.create(
-                    path,
-                    source_id=source_id,
-                    source_fingerprint=self.declaration.fingerprint(),
-                    budget=self.declaration.budget(),
-                    ceiling=self.declaration.ceiling(),
-                    home=self._home,
-                )
+            self._ledger = open_ledger(self.place, self.declaration, override=override, create=create)
         return self._ledger
 
     def latest(self) -> int:
@@ -184,6 +174,15 @@ class Curator:
         if not found:
             raise PreparationError("not-prepared", "the data set has no prepared version", hint="run prepare first")
         return found[-1]
+
+    @property
+    def analyst_default(self) -> str:
+        """Who asks when nobody says."""
+        return default_analyst(self.place)
+
+    def receipt(self, stored: StoredAnswer) -> Receipt | None:
+        """The receipt of the charge that paid for a stored answer; None where no keys are named."""
+        return None if self.place.keys is None else self.ledger.receipt(stored.charge_id, keys=self.place.keys)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -219,42 +218,57 @@ class Curator:
         """Certify without touching data or budget."""
         return certify(plan, self.facts)
 
-    def released_before(self, is_wanted: Callable[[str], bool], *, limit: int) -> tuple[tuple[Bought, Released], ...]:
-        """What was released about this version for statements that are wanted, newest first; of the newest ``limit`` answers. Free."""
-        ledger = self.ledger
+    def released_before(
+        self, is_wanted: Callable[[str], bool], *, limit: int, analyst: str | None = None
+    ) -> tuple[tuple[Bought, Answered], ...]:
+        """What was released about this version for statements that are wanted, newest first; of the newest ``limit`` answers. Free.
+
+        Only what this analyst may see.
+        """
+        ledger, who = self.ledger, analyst or self.analyst_default
         if ledger.balance().closed:
             return ()
-        wanted = [item for item in ledger.bought(version=self.facts.version, limit=limit) if is_wanted(item.summary)]
-        found = [(item, ledger.find(item.digest)) for item in wanted]
-        return tuple((item, decode(stored.payload)) for item, stored in found if stored is not None)
+        bought = ledger.bought(version=self.facts.version, limit=limit, analyst=who)
+        found = [(item, ledger.find(item.digest, analyst=who)) for item in bought if is_wanted(item.summary)]
+        return tuple((item, _replayed(stored)) for item, stored in found if stored is not None)
 
-    def answer(self, plan: Plan, *, summary: str, analyst: str = "local", request_id: str | None = None) -> tuple[Released, bool]:
-        """The release of a plan, and whether it was free because the very same plan was answered before."""
+    def answer(self, plan: Plan, *, summary: str, analyst: str | None = None, request_id: str | None = None) -> Answered:
+        """The release of a plan; free if the very same plan was answered before and this analyst may see that answer."""
         certified = self.preview(plan)
         self.snapshot.check(certified)
-        ledger = self.ledger
-        stored = None if ledger.balance().closed else ledger.find(certified.digest)
+        ledger, who = self.ledger, analyst or self.analyst_default
+        stored = None if ledger.balance().closed else ledger.find(certified.digest, analyst=who)
         if stored is not None:
-            return decode(stored.payload), True
+            return _replayed(stored)
         request = Request(
-            analyst=analyst,
+            analyst=who,
             request_id=request_id or secrets.token_hex(16),
             digest=certified.digest,
             cost=certified.cost,
             version=certified.facts.version,
             summary=summary,
         )
-        permit = self.ledger.reserve(request)
+        permit = ledger.reserve(request)
         if isinstance(permit, StoredAnswer):
-            return decode(permit.payload), True
+            return _replayed(permit)
         try:
             released = release(certified, permit, self.snapshot.run(certified))
-            self.ledger.commit(permit, encode(released))
-        except Exception:
-            # Whatever fails now fails after rows were read, so it may depend on them: an incident, not an ordinary error.
-            self.ledger.forfeit(permit, incident=True)
+            payload = encode(released)
+            ledger.commit(permit, payload)
+        except Exception as error:
+            # Whatever fails now fails after rows were read, so it may depend on them: an incident, not an ordinary error. Not so a ledger
+            # that took this worker for dead, or is out of reach: there is nothing to settle, and the charge is spent either way.
+            if not (isinstance(error, LedgerError) and error.code in _NOTHING_TO_SETTLE):
+                ledger.forfeit(permit, incident=True)
             raise
         except BaseException:  # the process is being stopped from outside
-            self.ledger.forfeit(permit, incident=False)
+            ledger.forfeit(permit, incident=False)
             raise
-        return released, False
+        return Answered(released, False, StoredAnswer(permit.charge_id, payload))
+
+
+_NOTHING_TO_SETTLE = frozenset({"charge-not-open", "ledger-unreachable"})
+
+
+def _replayed(stored: StoredAnswer) -> Answered:
+    return Answered(decode(stored.payload), True, stored)

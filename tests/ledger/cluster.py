@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import psycopg
@@ -53,27 +53,46 @@ def _system_user() -> pwd.struct_passwd | None:
 
 
 class Cluster:
-    """One server. ``close`` removes it with all it had."""
+    """One server. ``close`` removes it with all it had.
 
-    def __init__(self, settings: Sequence[str] = ()) -> None:
+    ``within`` is where its files are to be, ``initdb`` more options of that program, ``environment`` more variables of the server's, and
+    ``standby_of`` a running server that it is to follow instead of being one of its own.
+    """
+
+    def __init__(
+        self,
+        settings: Sequence[str] = (),
+        *,
+        within: Path | None = None,
+        initdb: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        standby_of: Cluster | None = None,
+    ) -> None:
         programs = server_programs()
         assert programs is not None, "PostgreSQL is not installed"
         self.programs = programs
         self.settings = [*settings]
+        self.environment = [f"{name}={value}" for name, value in (environment or {}).items()]
         self.user = _system_user()
         # Short: the name of a socket has at most 107 bytes.
-        self.home = Path(tempfile.mkdtemp(prefix="lapwing-pg-", dir=_roomy_memory()))
+        self.home = Path(tempfile.mkdtemp(prefix="lapwing-pg-", dir=_roomy_memory() if within is None else within))
         self.data = self.home / "data"
         self._databases = 0
         self.server: subprocess.Popen[bytes] | None = None
         if self.user is not None:
             os.chown(self.home, self.user.pw_uid, self.user.pw_gid)
         try:
-            self._run("initdb", "-D", str(self.data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-instructions")
-            self.start()
-            with self.superuser() as connection:
-                connection.execute(f"CREATE ROLE {OWNER_ROLE} LOGIN")
-                connection.execute(f"CREATE ROLE {APP_ROLE} LOGIN")
+            if standby_of is not None:
+                self._databases = standby_of._databases
+                self.run("pg_basebackup", "-D", str(self.data), "-d", standby_of.dsn("postgres", role="postgres"), "-R", "-c", "fast")
+                self.start()
+            else:
+                options = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-instructions", *initdb)
+                self.run("initdb", "-D", str(self.data), *options)
+                self.start()
+                with self.superuser() as connection:
+                    connection.execute(f"CREATE ROLE {OWNER_ROLE} LOGIN")
+                    connection.execute(f"CREATE ROLE {APP_ROLE} LOGIN")
         except BaseException:
             self.close()
             raise
@@ -84,7 +103,7 @@ class Cluster:
         arguments = [piece for option in options for piece in ("-c", option)]
         with (self.home / "log").open("ab") as log:
             self.server = subprocess.Popen(
-                self._as_user([str(self.programs / "postgres"), "-D", str(self.data), *arguments]),
+                self.as_user(["env", *self.environment, str(self.programs / "postgres"), "-D", str(self.data), *arguments]),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -182,11 +201,13 @@ class Cluster:
                     continue
         return found
 
-    def _run(self, program: str, *arguments: str) -> None:
+    def run(self, program: str, *arguments: str) -> None:
+        """Run one of PostgreSQL's programs as the user the server runs as."""
         subprocess.run(
-            self._as_user([str(self.programs / program), *arguments]), check=True, capture_output=True, cwd=self.home, timeout=120
+            self.as_user([str(self.programs / program), *arguments]), check=True, capture_output=True, cwd=self.home, timeout=120
         )
 
-    def _as_user(self, command: list[str]) -> list[str]:
+    def as_user(self, command: list[str]) -> list[str]:
+        """The command, to be run by the user of the server, and to end with this process."""
         changed = [] if self.user is None else [f"--reuid={self.user.pw_uid}", f"--regid={self.user.pw_gid}", "--clear-groups"]
         return ["setpriv", *changed, "--pdeathsig", "QUIT", *command]

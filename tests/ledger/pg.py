@@ -26,10 +26,13 @@ class Place:
     database: str
     anchors: Anchors
     source_id: str
+    via: Path | None = None
+    """Where something between the clients and the server listens; None for nothing."""
 
     @property
     def dsn(self) -> str:
-        return self.cluster.dsn(self.database)
+        direct = self.cluster.dsn(self.database)
+        return direct if self.via is None else direct.replace(f"host={self.cluster.home}", f"host={self.via}")
 
     def create(self, budget: Budget | None = None, ceiling: Budget | None = None) -> PostgresLedger:
         """A ledger to which ``ANALYSTS`` are admitted."""
@@ -73,5 +76,5 @@ class Place:
             return changed.rowcount == 1
 
 
-def new_place(cluster: Cluster, database: str, directory: Path) -> Place:
-    return Place(cluster, database, FileAnchors(directory / "anchors"), f"source {os.getpid()}.{next(_numbers)}")
+def new_place(cluster: Cluster, database: str, directory: Path, *, via: Path | None = None) -> Place:
+    return Place(cluster, database, FileAnchors(directory / "anchors"), f"source {os.getpid()}.{next(_numbers)}", via)

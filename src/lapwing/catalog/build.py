@@ -17,6 +17,7 @@ from lapwing.catalog.declaration import (
     Declaration,
     DefaultsDecl,
     Engine,
+    LedgerDecl,
     Preparation,
     PublicDecl,
     TableDecl,
@@ -25,7 +26,7 @@ from lapwing.catalog.declaration import (
 from lapwing.catalog.exact import show
 from lapwing.catalog.positions import Path
 from lapwing.catalog.problems import Report
-from lapwing.catalog.schema import BudgetModel, CatalogueModel, DataSetModel, DefaultsModel, PublicModel, TableModel
+from lapwing.catalog.schema import BudgetModel, CatalogueModel, DataSetModel, DefaultsModel, LedgerModel, PublicModel, TableModel
 from lapwing.catalog.settings import Settings
 from lapwing.catalog.shape_problems import closest
 from lapwing.catalog.units import resolve_units
@@ -38,6 +39,12 @@ _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _UNIT_WORD = re.compile(r"[^\W\d_][\w -]{0,62}")
 _SOURCE_SUFFIXES = (".parquet", ".csv", ".csv.gz")
 _SOURCE_CHARACTERS_MAX = 1_000
+_PASSWORD = re.compile(r"(?i)password['\"]?\s*=|://[^/?]*:[^/?]*@")
+"""In a connection string of libpq: as a keyword, as a parameter of an address, or before the host of an address."""
+_LEDGER_HINTS = {
+    "anchors": "a directory on another disk than the database: it notices when an older state of the database was put back",
+    "keys": "the directory of the key that signs receipts; make one with `lapwing receipt key --keys DIR`",
+}
 _ROWS_MAX_MAX = 2**40
 _EPSILON_DEFAULT = Fraction(1, 10)
 _DELTA_FACTOR = 10
@@ -77,6 +84,7 @@ def build(report: Report, model: CatalogueModel, *, directory: FilePath | None, 
         defaults=defaults,
         tables=tables,
         public_tables=public,
+        ledger=_ledger(report, model.ledger),
         directory=directory,
         warnings=tuple(report.warnings),
     )
@@ -153,6 +161,22 @@ def _defaults(report: Report, model: DefaultsModel, budget: BudgetDecl) -> Defau
     if not 0 < model.confidence < 1:
         report.problem("catalogue-bad-value", ("defaults", "confidence"), "`confidence` must be between 0 and 1", hint="such as 0.95")
     return DefaultsDecl(epsilon=epsilon, confidence=model.confidence)
+
+
+def _ledger(report: Report, model: LedgerModel) -> LedgerDecl:
+    for key, value in (("database", model.database), ("anchors", model.anchors), ("keys", model.keys)):
+        if value is not None and (not value.strip() or not value.isprintable() or len(value) > _SOURCE_CHARACTERS_MAX):
+            report.problem("catalogue-bad-value", ("ledger", key), f"`{key}` cannot be used", hint="leave it out, or write it on one line")
+        elif model.database is not None and value is None:
+            report.problem("catalogue-missing-key", ("ledger",), f"a ledger in a database needs the key `{key}`", hint=_LEDGER_HINTS[key])
+    if model.database is None and model.anchors is not None:
+        hint = "give a `database`, or leave it out: the local ledger is anchored in the registry"
+        report.problem("catalogue-contradiction", ("ledger", "anchors"), "anchors are for a ledger in a database", hint=hint)
+    if model.database is not None and _PASSWORD.search(model.database):
+        hint = "keep it in a password file (passfile, ~/.pgpass) or a service file"
+        # At the section, not at the key: the error quotes the line, and may end in a log.
+        report.problem("catalogue-password", ("ledger",), "a catalogue is no place for a password", hint=hint)
+    return LedgerDecl(database=model.database, anchors=model.anchors, keys=model.keys)
 
 
 def _check_table_names(report: Report, model: CatalogueModel, *, settings: Settings) -> None:

@@ -51,6 +51,7 @@ def classify(old: Declaration, new: Declaration) -> tuple[Change, ...]:
         *_dataset(old, new),
         *_budget(old.declared_budget, new.declared_budget),
         *_defaults(old, new),
+        *_ledger(old, new),
         *_tables(old, new),
         *_public(old, new),
     )
@@ -124,6 +125,13 @@ def _defaults(old: Declaration, new: Declaration) -> list[Change]:
     if old.defaults.confidence != new.defaults.confidence:
         changes.append(_keeps("defaults.confidence", "it changes how an answer is shown, not what is released"))
     return changes
+
+
+def _ledger(old: Declaration, new: Declaration) -> list[Change]:
+    if old.ledger == new.ledger:
+        return []
+    # Which ledger counts is not decided here: opening refuses a second one for the same source.
+    return [_keeps("ledger", "it says where the ledger is kept; a source keeps the ledger that it has")]
 
 
 def _tables(old: Declaration, new: Declaration) -> list[Change]:

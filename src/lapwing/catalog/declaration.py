@@ -162,6 +162,18 @@ class DefaultsDecl:
 
 
 @dataclass(frozen=True, slots=True)
+class LedgerDecl:
+    """Where the ledger is kept. Without a database it is the local one, beside the prepared versions."""
+
+    database: str | None = None
+    """Connection string of libpq, without a password; None for the local ledger."""
+    anchors: str | None = None
+    """Directory of the anchors, relative to the catalogue; there whenever ``database`` is."""
+    keys: str | None = None
+    """Directory of the key that signs receipts, relative to the catalogue; there whenever ``database`` is."""
+
+
+@dataclass(frozen=True, slots=True)
 class Declaration:
     """A whole catalogue file."""
 
@@ -170,6 +182,7 @@ class Declaration:
     defaults: DefaultsDecl
     tables: tuple[TableDecl, ...]
     public_tables: tuple[PublicDecl, ...]
+    ledger: LedgerDecl = LedgerDecl()
     directory: Path | None = None
     """Where relative sources start; None when the text did not come from a file."""
     warnings: tuple[Problem, ...] = field(default=(), compare=False)

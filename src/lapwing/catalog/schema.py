@@ -88,6 +88,14 @@ class DefaultsModel(Model):
     confidence: Exact = Fraction(95, 100)
 
 
+class LedgerModel(Model):
+    """``[ledger]``"""
+
+    database: str | None = None
+    anchors: str | None = None
+    keys: str | None = None
+
+
 class ColumnModel(Model):
     """What every type of column has."""
 
@@ -192,6 +200,7 @@ class CatalogueModel(Model):
     dataset: DataSetModel
     budget: BudgetModel
     defaults: DefaultsModel = DefaultsModel()
+    ledger: LedgerModel = LedgerModel()
     tables: dict[str, TableModel]
     public: dict[str, PublicModel] = {}
 
@@ -209,6 +218,8 @@ def model_at(path: Path) -> type[Model] | None:
             return CeilingModel
         case ("defaults",):
             return DefaultsModel
+        case ("ledger",):
+            return LedgerModel
         case ("tables", _):
             return TableModel
         case ("public", _):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -76,25 +77,41 @@ def ledger_verify(
 
 
 @ledger_app.command("move", short_help="Move a local ledger into the database.")
-def ledger_move(context: typer.Context, database: Database, anchors: AnchorDirectory) -> None:
-    """Move the local ledger of the data set (-C) into the database with every charge and answer. The local one is closed for good."""
+def ledger_move(context: typer.Context, database: Database, anchors: AnchorDirectory, keys: Keys) -> None:
+    """Move the local ledger of the data set (-C) into the database with every charge and answer. The local one is closed for good.
+
+    Says at the end what to write into the catalogue.
+    """
     from lapwing.curator import Curator
     from lapwing.ledger.anchors import FileAnchors
+    from lapwing.ledger.opening import open_local, system_user
+    from lapwing.ledger.postgres.connection import without_password
     from lapwing.ledger.postgres.transfer import move
+    from lapwing.ledger.receipts import require_signing_key
 
     directory: Path = context.obj
     with reported(), Curator(directory) as curator:
-        local, declaration = curator.ledger, curator.declaration
-        moved = move(
-            local,
-            database,
-            source_id=declaration.dataset.id,
-            source_fingerprint=declaration.fingerprint(),
-            anchors=FileAnchors(anchors),
-            was_closed=local.balance().closed,
-        )
+        require_signing_key(keys)  # before anything is closed: without a key nothing could be asked afterwards
+        declaration = curator.declaration
+        with open_local(curator.place, declaration) as local:
+            moved = move(
+                local,
+                database,
+                source_id=declaration.dataset.id,
+                source_fingerprint=declaration.fingerprint(),
+                anchors=FileAnchors(anchors),
+                by=system_user(),
+                was_closed=local.balance().closed,
+            )
         with moved:
-            typer.echo(f"Moved; spent there: {moved.balance().spent.loss} units of loss. The local ledger is closed.")
+            from lapwing.client.budget import budget_view
+
+            typer.echo(f"Moved: {budget_view(moved.balance(), unit=declaration.dataset.unit)}.")
+        typer.echo("The local ledger is closed for good. Write this into the catalogue:")
+        typer.echo("")
+        typer.echo("[ledger]")
+        for key, value in (("database", without_password(database)), ("anchors", anchors.resolve()), ("keys", keys.resolve())):
+            typer.echo(f"{key} = {json.dumps(str(value), ensure_ascii=False)}")
 
 
 @receipt_app.command("verify", short_help="Check a receipt, without the database.")

@@ -15,10 +15,9 @@ from lapwing.client.accuracy import PILOTS_MAX, Before, Buy, Pilot, PlanAt, Serv
 from lapwing.client.answer import percent
 from lapwing.client.budget import epsilon_of_loss
 from lapwing.client.explanation import Explanation, explanation
-from lapwing.curator import Curator
+from lapwing.curator import Answered, Curator
 from lapwing.errors import BudgetRefused, LapwingError, Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Account, Cost, admits
-from lapwing.kernel.release import Released
 from lapwing.ledger.store import Bought
 from lapwing.planning.plan import Planned
 from lapwing.sql.words import ErrorAsked, Question, ShareAsked, read_words
@@ -43,7 +42,8 @@ class Hit:
     """What is answered, what was charged for it all together, and what should be said about it."""
 
     planned: Planned
-    released: Released
+    answered: Answered
+    """The release that is shown, and the charge that paid for it."""
     cost: Cost
     notes: tuple[str, ...]
 
@@ -53,49 +53,50 @@ class Aim:
     """A statement asked for an accuracy. ``sql`` is its text as written, ``text`` that without Lapwing's words."""
 
     curator: Curator
+    analyst: str
     sql: str
     text: str
     asking: Asking
     target: Target
     pilots: tuple[Fraction, ...]
 
-    def reach(self, *, analyst: str, request_id: str | None) -> Hit:
+    def reach(self, *, request_id: str | None) -> Hit:
         """Buy what the target needs, or refuse before anything is charged."""
         charged = Cost.zero()
-        before = self.before()
+        answers, before = self._bought_before()
         for _ in range(len(self.pilots) + 1):
             step = self.next(before)
             if isinstance(step, Pilot):
                 price = step.planned.certified.cost
                 try:
-                    released, free = self._piloted(step, analyst=analyst, request_id=request_id)
+                    pilot = self._piloted(step, request_id=request_id)
                 except BudgetRefused as error:
                     if not charged.loss:
                         raise
-                    return self._fallen_back(before, charged, error.message)
-                charged = charged if free else charged + price
-                before = (Before(released, price.loss, pilot=True), *before)
+                    return self._fallen_back(answers, before, charged, error.message)
+                charged = charged if pilot.free else charged + price
+                answers, before = (pilot, *answers), (Before(pilot.released, price.loss, pilot=True), *before)
                 continue
             match step:
                 case Serve(found):
                     planned = self.asking.plan_at(Fraction(max(found.loss, 1), LOSS_UNITS))
                     said = "the pilot is accurate enough" if charged.loss else "what was released before is accurate enough: free"
-                    return Hit(planned, found.released, charged, (f"asked for {self.words()}: {said}",))
+                    return Hit(planned, _answer_of(found, before, answers), charged, (f"asked for {self.words()}: {said}",))
                 case Buy(planned):
                     if charged.loss and not self._affordable(planned):
-                        return self._fallen_back(before, charged, self._too_dear(planned).message)
+                        return self._fallen_back(answers, before, charged, self._too_dear(planned).message)
                     self._require_affordable(planned)
                     plan, summary = planned.certified.plan, self.sql
                     try:
-                        released, free = self.curator.answer(plan, summary=summary, analyst=analyst, request_id=request_id)
+                        answered = self.curator.answer(plan, summary=summary, analyst=self.analyst, request_id=request_id)
                     except BudgetRefused as error:
                         if not charged.loss:
                             raise
-                        return self._fallen_back(before, charged, error.message)
-                    return self._bought(planned, released, charged, free=free)
+                        return self._fallen_back(answers, before, charged, error.message)
+                    return self._bought(planned, answered, charged)
                 case Unreachable():
                     if charged.loss:
-                        return self._fallen_back(before, charged, self._unreachable().message)
+                        return self._fallen_back(answers, before, charged, self._unreachable().message)
                     raise self._unreachable()
                 case _:
                     assert_never(step)
@@ -115,10 +116,16 @@ class Aim:
 
     def before(self) -> tuple[Before, ...]:
         """What was released for the same statement on this version: the same words apart from Lapwing's own, comments and white space."""
+        return self._bought_before()[1]
+
+    def _bought_before(self) -> tuple[tuple[Answered, ...], tuple[Before, ...]]:
+        """The same, with the stored answers they come from, in the same order."""
         tokens = self._tokens(self.text)
-        found = self.curator.released_before(lambda summary: self._tokens_of(summary) == tokens, limit=BEFORE_MAX)
-        return tuple(
-            Before(released, item.cost.loss, item.summary.startswith(PILOT_MARK), self._was_for_target(item)) for item, released in found
+        curator = self.curator
+        found = curator.released_before(lambda summary: self._tokens_of(summary) == tokens, limit=BEFORE_MAX, analyst=self.analyst)
+        return tuple(answered for _, answered in found), tuple(
+            Before(answered.released, item.cost.loss, item.summary.startswith(PILOT_MARK), self._was_for_target(item))
+            for item, answered in found
         )
 
     def _tokens(self, text: str) -> tuple[tuple[str, str], ...] | None:
@@ -151,33 +158,34 @@ class Aim:
             case _:
                 return False
 
-    def _piloted(self, step: Pilot, *, analyst: str, request_id: str | None) -> tuple[Released, bool]:
+    def _piloted(self, step: Pilot, *, request_id: str | None) -> Answered:
         name = None if request_id is None else f"{request_id}/pilot-{step.number}"
         plan, summary = step.planned.certified.plan, f"{PILOT_MARK} {step.number} for this:\n{self.sql}"
-        return self.curator.answer(plan, summary=summary, analyst=analyst, request_id=name)
+        return self.curator.answer(plan, summary=summary, analyst=self.analyst, request_id=name)
 
-    def _bought(self, planned: Planned, released: Released, charged: Cost, *, free: bool) -> Hit:
-        price = planned.certified.cost
-        total = charged if free else charged + price
+    def _bought(self, planned: Planned, answered: Answered, charged: Cost) -> Hit:
+        price, released = planned.certified.cost, answered.released
+        total = charged if answered.free else charged + price
         note = f"asked for {self.words()}: the least price that reaches it is {self._amount(price.loss)}"
         if charged.loss:
             note += f", after pilots for {self._amount(charged.loss)}"
         met, bars = met_by(planned, released, self.asking.statement.post, self.target, confidence=self.target.confidence)
         notes = (note,) if met == bars else (note, f"{bars - met:,} of {bars:,} error bars came out longer than asked for")
-        return Hit(planned, released, total, notes)
+        return Hit(planned, answered, total, notes)
 
-    def _fallen_back(self, before: Sequence[Before], charged: Cost, why: str) -> Hit:
+    def _fallen_back(self, answers: Sequence[Answered], before: Sequence[Before], charged: Cost, why: str) -> Hit:
         """The best release there is, because something was charged already."""
         best = max(before, key=lambda item: item.loss)
         planned = self.asking.plan_at(Fraction(best.loss, LOSS_UNITS))
-        return Hit(planned, best.released, charged, (f"asked for {self.words()}, NOT REACHED: {why}", "this is what the pilot released"))
+        notes = (f"asked for {self.words()}, NOT REACHED: {why}", "this is what the pilot released")
+        return Hit(planned, _answer_of(best, before, answers), charged, notes)
 
     def _affordable(self, planned: Planned) -> bool:
         balance = self.curator.balance()
         return admits(balance.budget, spent=balance.spent, cost=planned.certified.cost)
 
     def _require_affordable(self, planned: Planned) -> None:
-        if self.curator.ledger.find(planned.certified.digest) is None and not self._affordable(planned):
+        if self.curator.ledger.find(planned.certified.digest, analyst=self.analyst) is None and not self._affordable(planned):
             raise self._too_dear(planned)
 
     def _too_dear(self, planned: Planned) -> LapwingError:
@@ -227,7 +235,9 @@ class Aim:
                 raise self._unreachable()
             case _:
                 assert_never(step)
-        found_explanation = explanation(self.asking.statement, planned, self.curator, confidence=self.target.confidence)
+        found_explanation = explanation(
+            self.asking.statement, planned, self.curator, confidence=self.target.confidence, analyst=self.analyst
+        )
         first, *others = found_explanation.lines
         lines = (first, ("target", self.words()), ("accuracy", text), *more, *others)
         target = {"error": self.words(), "confidence": float(self.target.confidence), "step": kind}
@@ -235,3 +245,8 @@ class Aim:
 
     def _units(self, loss: Fraction) -> int:
         return int(loss * LOSS_UNITS)
+
+
+def _answer_of(chosen: Before, before: Sequence[Before], answers: Sequence[Answered]) -> Answered:
+    """The stored answer that a release comes from; the two lists go together."""
+    return next(answered for one, answered in zip(before, answers, strict=True) if one is chosen)

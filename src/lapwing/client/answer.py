@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lapwing.client.budget import BudgetView, decimal_text, epsilon_of_loss
 from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account, Budget, Cost
 from lapwing.kernel.intervals import Interval
+from lapwing.ledger.receipts import Receipt, receipt_fields
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,7 +44,11 @@ class CostView:
 
 
 class Answer:
-    """Noisy values with error bars. ``table`` is Arrow; ``intervals`` has one (lo, hi) per row for each column that can have one."""
+    """Noisy values with error bars. ``table`` is Arrow; ``intervals`` has one (lo, hi) per row for each column that can have one.
+
+    ``stored`` is the release that the table was computed from, byte for byte as the ledger keeps it; ``receipt`` is signed for these bytes,
+    and says who paid what for them. Both are None where nothing was measured, and ``receipt`` also where no signing key is declared.
+    """
 
     def __init__(
         self,
@@ -53,6 +58,9 @@ class Answer:
         cost: CostView,
         remaining: BudgetView,
         notes: tuple[str, ...],
+        *,
+        receipt: Receipt | None = None,
+        stored: bytes | None = None,
     ) -> None:
         self.table = table
         self.intervals = intervals
@@ -60,6 +68,8 @@ class Answer:
         self.cost = cost
         self.remaining = remaining
         self.notes = notes
+        self.receipt = receipt
+        self.stored = stored
 
     def to_pandas(self) -> pd.DataFrame:
         """A data frame with ``<column>_lo`` and ``<column>_hi`` beside each column that has error bars (needs pandas)."""
@@ -81,6 +91,7 @@ class Answer:
             "cost": self.cost.to_dict(),
             "remaining": self.remaining.to_dict(),
             "notes": list(self.notes),
+            "receipt": None if self.receipt is None else receipt_fields(self.receipt),
         }
 
     def cells(self) -> tuple[list[str], list[list[str]]]:
@@ -109,7 +120,8 @@ class Answer:
         numeric = self.right_aligned()
         lines = [_line(headers, widths, numeric), "  ".join("-" * width for width in widths)]
         lines += [_line(row, widths, numeric) for row in rows]
-        return "\n".join([*lines, "", self.summary(), *(f"note: {note}" for note in self.notes)])
+        signed = [] if self.receipt is None else [receipt_line(self.receipt)]
+        return "\n".join([*lines, "", self.summary(), *signed, *(f"note: {note}" for note in self.notes)])
 
     def right_aligned(self) -> list[bool]:
         """Which of the printed columns hold numbers."""
@@ -141,6 +153,12 @@ class Answer:
         from lapwing.client.notebook import plot_answer
 
         return plot_answer(self, value=value, ax=ax)
+
+
+def receipt_line(receipt: Receipt) -> str:
+    """A receipt in a line: who paid, by which entry, signed with which key."""
+    said = receipt.statement
+    return f"receipt: charge {said.charge_id}, paid by {said.analyst}, entry {said.entry_id}, signed with {receipt.key_id[:8]}"
 
 
 def show(value: object) -> str:

@@ -23,12 +23,11 @@ from lapwing.client.quantile_notes import quantile_notes
 from lapwing.client.quick import quick_catalogue
 from lapwing.client.shown import budget_answer, explained_answer
 from lapwing.client.terms import Number, Terms, exact_number, pilot_epsilons, terms_of
-from lapwing.curator import Curator
+from lapwing.curator import Answered, Curator
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.scratch import evaluate
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, Cost, statement_loss
-from lapwing.kernel.release import Released
 from lapwing.ledger.store import Entry
 from lapwing.planning.plan import Limits, Planned, Price, plan_statement
 from lapwing.sql import bind
@@ -41,10 +40,14 @@ DELTA_STATEMENTS = 1024
 
 
 class DataSet:
-    """An opened data set, for asking."""
+    """An opened data set, for asking. ``analyst`` is who asks, unless a question says otherwise.
 
-    def __init__(self, curator: Curator) -> None:
+    Without it, on a ledger that knows analysts it is the user of the operating system, and on a local ledger ``local``.
+    """
+
+    def __init__(self, curator: Curator, *, analyst: str | None = None) -> None:
         self.curator = curator
+        self.analyst = analyst or curator.analyst_default
 
     def __enter__(self) -> Self:
         return self
@@ -69,7 +72,7 @@ class DataSet:
         *,
         epsilon: Number | None = None,
         confidence: Number | None = None,
-        analyst: str = "local",
+        analyst: str | None = None,
         request_id: str | None = None,
         dialect: str = "duckdb",
     ) -> Answer:
@@ -83,25 +86,26 @@ class DataSet:
         if isinstance(words, ShowBudget):
             return budget_answer(self.budget, confidence=self.curator.declaration.defaults.confidence)
         if words.explain:
-            found = self.explain(sql, epsilon=epsilon, confidence=confidence, dialect=dialect)
+            found = self.explain(sql, epsilon=epsilon, confidence=confidence, analyst=analyst, dialect=dialect)
             return explained_answer(found, self.budget, confidence=self._terms(words, epsilon, confidence).confidence)
+        who = analyst or self.analyst
         asking, terms = self._asking(words.statement, dialect), self._terms(words, epsilon, confidence)
         if isinstance(terms.wanted, Fraction):
             planned = asking.plan_at(terms.wanted)
             if planned.measured is None:
                 return self._declared(asking, planned, terms.confidence)
             check_post(planned, asking.statement.post)
-            released, free = self.curator.answer(planned.certified.plan, summary=sql, analyst=analyst, request_id=request_id)
-            notes = ("answered before on this version: free, the same answer bit for bit",) if free else ()
-            cost = Cost.zero() if free else planned.certified.cost
-            return self._answered(asking, planned, released, terms.confidence, cost=cost, notes=notes)
+            answered = self.curator.answer(planned.certified.plan, summary=sql, analyst=who, request_id=request_id)
+            notes = ("answered before on this version: free, the same answer bit for bit",) if answered.free else ()
+            cost = Cost.zero() if answered.free else planned.certified.cost
+            return self._answered(asking, planned, answered, terms.confidence, cost=cost, notes=notes)
         planned = asking.plan_at(self._pilot_losses()[0])
         if planned.measured is None:
             return self._declared(asking, planned, terms.confidence)
         check_post(planned, asking.statement.post)
-        aim = Aim(self.curator, sql, words.statement, asking, terms.wanted, self._pilot_losses())
-        hit = aim.reach(analyst=analyst, request_id=request_id)
-        return self._answered(asking, hit.planned, hit.released, terms.confidence, cost=hit.cost, notes=hit.notes)
+        aim = Aim(self.curator, who, sql, words.statement, asking, terms.wanted, self._pilot_losses())
+        hit = aim.reach(request_id=request_id)
+        return self._answered(asking, hit.planned, hit.answered, terms.confidence, cost=hit.cost, notes=hit.notes)
 
     def _declared(self, asking: Asking, planned: Planned, confidence: Fraction) -> Answer:
         """An answer that measures nothing."""
@@ -111,15 +115,33 @@ class DataSet:
         return Answer(assembled.table, assembled.intervals, float(confidence), cost, self.budget, notes)
 
     def _answered(
-        self, asking: Asking, planned: Planned, released: Released, confidence: Fraction, *, cost: Cost, notes: tuple[str, ...]
+        self, asking: Asking, planned: Planned, answered: Answered, confidence: Fraction, *, cost: Cost, notes: tuple[str, ...]
     ) -> Answer:
+        released = answered.released
         assembled = assemble(planned, released, asking.statement.post, confidence=confidence)
         found = notes_of(planned, released, assembled, unit=self.curator.declaration.dataset.unit)
         found += quantile_notes(asking.statement, planned, confidence=confidence)
         paid = CostView.of(cost, self.curator.declaration.budget(), free=cost == Cost.zero())
-        return Answer(assembled.table, assembled.intervals, float(confidence), paid, self.budget, (*notes, *found))
+        return Answer(
+            assembled.table,
+            assembled.intervals,
+            float(confidence),
+            paid,
+            self.budget,
+            (*notes, *found),
+            receipt=self.curator.receipt(answered.stored),
+            stored=answered.stored.payload,
+        )
 
-    def explain(self, sql: str, *, epsilon: Number | None = None, confidence: Number | None = None, dialect: str = "duckdb") -> Explanation:
+    def explain(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        confidence: Number | None = None,
+        analyst: str | None = None,
+        dialect: str = "duckdb",
+    ) -> Explanation:
         """What asking would cost, how it would be bounded and how accurate it would be. Free; touches no data.
 
         With or without ``EXPLAIN PRIVACY`` before the statement.
@@ -133,16 +155,17 @@ class DataSet:
                 hint=hint,
                 span=span_of(sql, 0, len(sql)),
             )
+        who = analyst or self.analyst
         asking, terms = self._asking(words.statement, dialect), self._terms(words, epsilon, confidence)
         if isinstance(terms.wanted, Fraction):
             planned = asking.plan_at(terms.wanted)
             check_post(planned, asking.statement.post)
-            return explanation(asking.statement, planned, self.curator, confidence=terms.confidence)
+            return explanation(asking.statement, planned, self.curator, confidence=terms.confidence, analyst=who)
         planned = asking.plan_at(self._pilot_losses()[0])
         check_post(planned, asking.statement.post)
         if planned.measured is None:
-            return explanation(asking.statement, planned, self.curator, confidence=terms.confidence)
-        return Aim(self.curator, sql, words.statement, asking, terms.wanted, self._pilot_losses()).explanation()
+            return explanation(asking.statement, planned, self.curator, confidence=terms.confidence, analyst=who)
+        return Aim(self.curator, who, sql, words.statement, asking, terms.wanted, self._pilot_losses()).explanation()
 
     @property
     def budget(self) -> BudgetView:
@@ -229,18 +252,19 @@ def open(
     epsilon: str | int | float = 1,
     delta: str | int | float = "2^-40",
     rows_max: int | None = None,
+    analyst: str | None = None,
     settings: Settings | None = None,
     home: Path | None = None,
 ) -> DataSet:
     """Open a data set by its catalogue file, or the directory that holds it.
 
     With ``unit`` and ``columns``, ``path`` is a Parquet or CSV file: its catalogue is written to ``<file>.lapwing/`` and the data set is
-    prepared, the first time; after that the same words open it again, with the same budget.
+    prepared, the first time; after that the same words open it again, with the same budget. ``analyst`` is who asks (see ``DataSet``).
     """
     if unit is None:
-        return DataSet(Curator(path, settings=settings, home=home))
+        return DataSet(Curator(path, settings=settings, home=home), analyst=analyst)
     catalogue = quick_catalogue(Path(path), unit=unit, columns=columns or {}, epsilon=epsilon, delta=delta, rows_max=rows_max)
-    opened = DataSet(Curator(catalogue, settings=settings, home=home))
+    opened = DataSet(Curator(catalogue, settings=settings, home=home), analyst=analyst)
     if not opened.curator.engine.versions():
         opened.prepare()
     return opened

@@ -49,8 +49,10 @@ class Explanation:
         return self.values
 
 
-def explanation(statement: Statement, planned: Planned, curator: Curator, *, confidence: Fraction) -> Explanation:
-    """The explanation of a planned statement; nothing was charged and no data was read."""
+def explanation(
+    statement: Statement, planned: Planned, curator: Curator, *, confidence: Fraction, analyst: str | None = None
+) -> Explanation:
+    """The explanation of a planned statement, to this analyst; nothing was charged and no data was read."""
     balance, unit = curator.balance(), curator.declaration.dataset.unit
     facts = planned.facts
     protects = ("protects", f"one {unit}; {facts.neighbours.value} neighbours; version {facts.version}")
@@ -60,7 +62,7 @@ def explanation(statement: Statement, planned: Planned, curator: Curator, *, con
         values: dict[str, Any] = {"cost": {**nothing.to_dict(), "loss": 0.0}, "share_of_budget": 0.0, "affordable": True, "parts": []}
         return Explanation((protects, ("price", "free: answered from declarations alone")), nothing, values)
     cost = CostView.of(certified.cost, balance.budget, free=False)
-    stored = curator.ledger.find(certified.digest) is not None
+    stored = curator.ledger.find(certified.digest, analyst=analyst or curator.analyst_default) is not None
     share = certified.cost.loss / balance.budget.loss_total
     affordable = certified.cost.loss <= balance.remaining.loss and certified.cost.delta <= balance.remaining.delta
     amount = f"epsilon {cost.epsilon:.4g}" + ("" if cost.rho is None else f" (rho {float(cost.rho):.4g})")

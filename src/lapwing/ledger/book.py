@@ -18,6 +18,7 @@ from typing import NoReturn, assert_never
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budget_value
+from lapwing.ledger.receipts import Statement
 from lapwing.ledger.store import Bought, Entry, Kind, Request, State, StoredAnswer
 from lapwing.ledger.workers import Worker
 
@@ -262,10 +263,44 @@ MOVED = "moved to "
 """How the entry begins that closes a ledger for good, because it goes on elsewhere."""
 
 
-def was_moved(connection: sqlite3.Connection) -> bool:
-    """Whether this ledger goes on elsewhere."""
-    found = connection.execute("SELECT 1 FROM entry WHERE kind = ? AND substr(detail, 1, ?) = ?", [Kind.CLOSE.value, len(MOVED), MOVED])
-    return found.fetchone() is not None
+ON_SERVER = "PostgreSQL"
+"""Where a ledger goes on that left its file."""
+
+
+def moved_to(connection: sqlite3.Connection) -> str | None:
+    """Where this ledger goes on, as it was last said; None if it is here."""
+    row = connection.execute(
+        "SELECT detail FROM entry WHERE kind = ? AND substr(detail, 1, ?) = ? ORDER BY entry_id DESC LIMIT 1",
+        [Kind.CLOSE.value, len(MOVED), MOVED],
+    ).fetchone()
+    return None if row is None else str(row[0]).removeprefix(MOVED)
+
+
+def receipt_statement(connection: sqlite3.Connection, charge_id: int) -> Statement:
+    """What a receipt says about a committed charge; refuses any other (``receipt-missing``)."""
+    row = connection.execute(
+        "SELECT c.analyst, c.request_id, c.digest, c.payload_digest, c.loss, c.delta, e.entry_id, e.chained, e.at"
+        " FROM charge c JOIN entry e ON e.charge_id = c.charge_id AND e.kind = ? WHERE c.charge_id = ?",
+        [Kind.COMMIT.value, charge_id],
+    ).fetchone()
+    if row is None:
+        raise LedgerError("receipt-missing", "there is a receipt only for an answer that was committed")
+    state = read_state(connection)
+    analyst, request_id, digest, answer, loss, delta, entry_id, head, at = row
+    return Statement(
+        source_id=state.source_id,
+        ledger_id=state.ledger_id,
+        charge_id=charge_id,
+        analyst=analyst,
+        request_id=request_id,
+        request_digest=digest,
+        answer_digest=answer,
+        loss=amount_value(loss),
+        delta=amount_value(delta),
+        entry_id=entry_id,
+        head=head,
+        at=at,
+    )
 
 
 def head_at(connection: sqlite3.Connection, entry_id: int) -> str | None:

@@ -27,6 +27,7 @@ from lapwing.kernel.permit import Permit
 from lapwing.ledger import book, limits, registry
 from lapwing.ledger.book import LedgerState
 from lapwing.ledger.database import PROCESS_GATE, Database, create_database, open_database
+from lapwing.ledger.receipts import Receipt, sign
 from lapwing.ledger.registry import Anchor
 from lapwing.ledger.schema import LEDGER_FORMAT
 from lapwing.ledger.store import RECORDABLE, Balance, Bought, Entry, Kind, Request, State, StoredAnswer
@@ -210,17 +211,30 @@ class LocalLedger:
         if not was_open:
             raise _not_open()
 
+    def receipt(self, charge_id: int, *, keys: Path) -> Receipt:
+        """The signed receipt of a committed answer; made again with the same key it is the same."""
+        self._require_own_process()
+        with self._database.read() as connection:
+            statement = book.receipt_statement(connection, charge_id)
+        return sign(statement, keys)
+
     def find(self, digest: str, *, analyst: str | None = None) -> StoredAnswer | None:
         """The newest committed answer with this digest, whoever paid for it: replay is free. Whoever has the file may see all of it."""
         self._require_own_process()
         with self._database.read() as connection:
             return book.newest_answer(connection, digest)
 
-    def bought(self, *, version: int, limit: int) -> tuple[Bought, ...]:
-        """The newest committed answers about one version, newest first."""
+    def bought(self, *, version: int, limit: int, analyst: str | None = None) -> tuple[Bought, ...]:
+        """The newest committed answers about one version, newest first, whoever paid for them."""
         self._require_own_process()
         with self._database.read() as connection:
             return book.newest_bought(connection, version=version, limit=limit)
+
+    def moved_to(self) -> str | None:
+        """Where the ledger goes on since it was moved; None if it is here."""
+        self._require_own_process()
+        with self._database.read() as connection:
+            return book.moved_to(connection)
 
     def moved_out(self, to: str) -> tuple[LedgerState, tuple[book.PaidRequest, ...]]:
         """Close the ledger for good, because it goes on as ``to``, and give all that was ever charged to it.
@@ -294,7 +308,7 @@ class LocalLedger:
         limits.require_detail(reason)
         self._require_own_process()
         with self._database.write() as connection:
-            if not closed and book.was_moved(connection):
+            if not closed and book.moved_to(connection) is not None:
                 raise LedgerError("ledger-superseded", "the ledger was moved and goes on elsewhere", hint="open it there")
             state = replace(book.read_state(connection), closed=closed)
             book.append(connection, state, kind=Kind.CLOSE if closed else Kind.REOPEN, detail=reason)

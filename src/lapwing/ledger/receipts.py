@@ -12,6 +12,7 @@ still verify. To check receipts elsewhere, copy the public files.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import stat
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 FORMAT = "lapwing receipt 1"
 _PRIVATE, _PUBLIC = ".private.pem", ".public.pem"
 _KEY_ID_CHARACTERS = 32
+_KEY_HINT = "make one with `lapwing receipt key --keys DIR`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +68,14 @@ def canonical_bytes(statement: Statement, key_id: str) -> bytes:
     return json.dumps({**asdict(statement), "format": FORMAT, "key_id": key_id}, sort_keys=True, separators=(",", ":")).encode("ascii")
 
 
+def receipt_fields(receipt: Receipt) -> dict[str, str | int]:
+    """All that a receipt consists of, for JSON."""
+    return {**asdict(receipt.statement), "format": FORMAT, "key_id": receipt.key_id, "signature": receipt.signature}
+
+
 def receipt_text(receipt: Receipt) -> str:
     """A receipt as JSON, to be kept."""
-    content = {**asdict(receipt.statement), "format": FORMAT, "key_id": receipt.key_id, "signature": receipt.signature}
-    return json.dumps(content, sort_keys=True, indent=2)
+    return json.dumps(receipt_fields(receipt), sort_keys=True, indent=2)
 
 
 def receipt_value(text: str) -> Receipt:
@@ -87,8 +93,19 @@ def receipt_value(text: str) -> Receipt:
         raise LedgerError("receipt-invalid", "this is no receipt, or not all of it") from error
 
 
+def require_signing_key(directory: Path) -> None:
+    """Refuse now (``signing-key``, ``extra-missing``) what signing would refuse after an answer was paid for."""
+    _signing_key(directory)
+
+
+def no_signing_key() -> LedgerError:
+    """The error where receipts are to be signed and no key says with what."""
+    return LedgerError("signing-key", "every answer from a ledger in a database carries a receipt, and no keys are named", hint=_KEY_HINT)
+
+
 def new_key(directory: Path) -> str:
     """Make a pair of keys and let it sign from now on; gives its id. An earlier private key is removed, its public one is kept."""
+    _require_library()
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -118,6 +135,7 @@ def check(receipt: Receipt, directory: Path, *, answer: bytes | None = None) -> 
 
     A private key that was stolen can sign anything: take its public file away, and its receipts stop verifying.
     """
+    _require_library()
     from cryptography.exceptions import InvalidSignature
 
     path = directory / f"{receipt.key_id}{_PUBLIC}"
@@ -140,15 +158,19 @@ def _key_id(public: Ed25519PublicKey) -> str:
     return hashlib.sha256(public.public_bytes_raw()).hexdigest()[:_KEY_ID_CHARACTERS]
 
 
+def _require_library() -> None:
+    if importlib.util.find_spec("cryptography") is None:
+        raise LedgerError("extra-missing", "receipts need another library", hint="pip install 'lapwing[postgres]'")
+
+
 def _signing_key(directory: Path) -> Ed25519PrivateKey:
+    _require_library()
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     paths = sorted(directory.glob(f"*{_PRIVATE}"))
     if len(paths) != 1:
-        raise LedgerError(
-            "signing-key", "there must be exactly one signing key in its directory", hint="make one with `lapwing receipt key`"
-        )
+        raise LedgerError("signing-key", "there must be exactly one signing key in its directory", hint=_KEY_HINT)
     try:
         if paths[0].stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise LedgerError("signing-key", "others than its owner may use the signing key", hint="set its mode to 0600")

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from pathlib import Path
 from typing import Protocol
 
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.kernel.permit import Permit
+from lapwing.ledger.receipts import Receipt
 
 
 class State(Enum):
@@ -160,8 +162,12 @@ class Ledger(Protocol):
         """
         ...
 
-    def bought(self, *, version: int, limit: int) -> tuple[Bought, ...]:
-        """The newest committed answers about one version, newest first, whoever paid for them: what was released once is public."""
+    def bought(self, *, version: int, limit: int, analyst: str | None = None) -> tuple[Bought, ...]:
+        """The newest committed answers about one version, newest first; with ``analyst``, those that ``find`` would show this analyst."""
+        ...
+
+    def receipt(self, charge_id: int, *, keys: Path) -> Receipt:
+        """The signed receipt of a committed answer, made with the key in ``keys``; else ``receipt-missing``. The same for whoever asks."""
         ...
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
@@ -186,4 +192,8 @@ class Ledger(Protocol):
 
     def record(self, kind: Kind, detail: str) -> None:
         """Write an owner's act (one of ``RECORDABLE``) into the history."""
+        ...
+
+    def disconnect(self) -> None:
+        """End this use. What it still had reserved is forfeited; in a forked child, nothing of the parent's is touched."""
         ...

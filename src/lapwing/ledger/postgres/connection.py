@@ -41,7 +41,14 @@ _abandoned: list[object] = []
 def require_extra() -> None:
     """The libraries of the extra are there."""
     if any(importlib.util.find_spec(name) is None for name in ("psycopg", "alembic", "cryptography")):
-        raise LedgerError("extra-missing", "the ledger on PostgreSQL needs more libraries", hint="install lapwing[postgres]")
+        raise LedgerError("extra-missing", "the ledger on PostgreSQL needs more libraries", hint="pip install 'lapwing[postgres]'")
+
+
+def without_password(dsn: str) -> str:
+    """A connection string as it may be written down."""
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+    return make_conninfo("", **{key: value for key, value in conninfo_to_dict(dsn).items() if key not in {"password", "sslpassword"}})
 
 
 class Connection:

@@ -19,17 +19,17 @@ from threading import RLock
 from types import TracebackType
 from typing import Any, Self
 
-from lapwing.errors import CatalogueError, LapwingError, LedgerError
+from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger import limits
 from lapwing.ledger.amounts import budget_text
-from lapwing.ledger.anchors import AnchorPoint, Anchors, rolled_back
-from lapwing.ledger.postgres import rows
+from lapwing.ledger.anchors import AnchorPoint, Anchors
+from lapwing.ledger.postgres import opening, rows, said
 from lapwing.ledger.postgres.connection import RETRY_SECONDS, Connection, require_extra
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.outcomes import missing, not_open, refusal, registered, second_person
-from lapwing.ledger.receipts import Receipt, Statement, sign
+from lapwing.ledger.receipts import Receipt, sign
 from lapwing.ledger.store import RECORDABLE, Balance, Bought, Entry, Kind, Request, StoredAnswer
 from lapwing.ledger.workers import Worker, current_worker, host_name, is_dead_on
 
@@ -295,13 +295,17 @@ class PostgresLedger:
         self._wait_for_disk()
         return rows.answer_of(charge_id, payload, payload_digest)
 
-    def bought(self, *, version: int, limit: int) -> tuple[Bought, ...]:
-        """The newest committed answers about one version, newest first."""
+    def bought(self, *, version: int, limit: int, analyst: str | None = None) -> tuple[Bought, ...]:
+        """The newest committed answers about one version, newest first; with ``analyst``, not what others paid for if that is not shared.
+
+        Whether the analyst is admitted is decided by :meth:`find`.
+        """
         self._require_own_process()
         found = self._connection.ask(
-            "SELECT summary, loss::text, delta::text, digest FROM lapwing.charge"
-            " WHERE ledger_id = %s AND version = %s AND state = 'committed' ORDER BY charge_id DESC LIMIT %s",
-            [self.ledger_id, version, limit],
+            "SELECT c.summary, c.loss::text, c.delta::text, c.digest FROM lapwing.charge c JOIN lapwing.data_set d USING (ledger_id)"
+            " WHERE c.ledger_id = %s AND c.version = %s AND c.state = 'committed'"
+            " AND (%s::text IS NULL OR d.answers_shared OR c.analyst = %s) ORDER BY c.charge_id DESC LIMIT %s",
+            [self.ledger_id, version, analyst, analyst, limit],
             again=True,
         )
         return tuple(Bought(summary, Cost(loss=int(loss), delta=int(delta)), digest) for summary, loss, delta, digest in found)
@@ -309,31 +313,8 @@ class PostgresLedger:
     def receipt(self, charge_id: int, *, keys: Path) -> Receipt:
         """The signed receipt of a committed answer, made from its rows and the key in ``keys``; made again it says the same."""
         self._require_own_process()
-        found = self._connection.ask(
-            "SELECT c.analyst, c.request_id, c.digest, c.payload_digest, c.loss::text, c.delta::text, e.entry_id, e.chained, e.at"
-            " FROM lapwing.charge c JOIN lapwing.entry e ON e.ledger_id = c.ledger_id AND e.charge_id = c.charge_id AND e.kind = 'commit'"
-            " WHERE c.ledger_id = %s AND c.charge_id = %s",
-            [self.ledger_id, charge_id],
-            again=True,
-        )
-        if not found:
-            raise LedgerError("receipt-missing", "there is a receipt only for an answer that was committed")
+        statement = said.statement_of(self._connection, source_id=self._source_id, ledger_id=self.ledger_id, charge_id=charge_id)
         self._wait_for_disk()
-        analyst, request_id, digest, answer, loss, delta, entry_id, head, at = found[0]
-        statement = Statement(
-            source_id=self._source_id,
-            ledger_id=self.ledger_id,
-            charge_id=charge_id,
-            analyst=analyst,
-            request_id=request_id,
-            request_digest=digest,
-            answer_digest=answer,
-            loss=int(loss),
-            delta=int(delta),
-            entry_id=entry_id,
-            head=head,
-            at=at,
-        )
         return sign(statement, keys)
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
@@ -425,60 +406,30 @@ class PostgresLedger:
                 self._start(override_reason=None)
 
     def _start(self, *, override_reason: str | None) -> None:
-        columns = ", ".join(f"d.{column}" for column in rows.STATE.split(", "))
-        found = self._connection.ask(
-            f"SELECT e.chained = d.head, f.known, {columns} FROM lapwing.data_set d"
-            " LEFT JOIN lapwing.entry e ON e.ledger_id = d.ledger_id AND e.entry_id = d.entries,"
-            " (SELECT array_agg(source_id) FROM lapwing.fingerprint WHERE fingerprint = %s) AS f (known)"
-            " WHERE d.source_id = %s AND NOT d.superseded",
-            [self._fingerprint, self._source_id],
-            again=True,
-        )
-        if not found:
-            raise missing()
-        agrees, sources, *state_columns = found[0]
-        if not agrees:
-            raise LedgerError("ledger-damaged", "the ledger contradicts itself", hint="restore it, then open it with an override")
-        self._known = rows.state_of(state_columns)
+        found = opening.found(self._connection, source_id=self._source_id, fingerprint=self._fingerprint)
+        self._known = found.state
         kept = self._anchors.newest(self._source_id)
-        problems = self._disagreements(kept, sources or [])
+        problems = opening.disagreements(found, kept, fingerprint=self._fingerprint, holds=self._holds)
         if problems and override_reason is None:
             raise problems[0]
         if problems:
             self._override(kept, f"{', '.join(problem.code for problem in problems)}: {override_reason}")
         self._register()
 
-    def _disagreements(self, kept: AnchorPoint | None, sources: Sequence[str]) -> list[LapwingError]:
-        """Everything in which this ledger is not the one that was anchored, in its newest state, for this data."""
-        hint = "if this is meant, the data owner can open it with an override and a reason"
-        problems: list[LapwingError] = []
-        if kept is None:
-            problems.append(LedgerError("ledger-unregistered", "the ledger of this source has no anchor here", hint=hint))
-        elif kept.ledger_id != self._known.ledger_id:
-            problems.append(LedgerError("ledger-superseded", "the source has another ledger by now", hint=hint))
-        elif not self._holds(kept):
-            problems.append(rolled_back())
-        if self._fingerprint is not None and self._source_id not in sources:
-            problems.append(CatalogueError("source-changed", "the source was registered for other data", hint=hint))
-            if sources:
-                problems.append(CatalogueError("source-registered", "another source is registered for the same data", hint=hint))
-        return problems
-
     def _override(self, kept: AnchorPoint | None, detail: str) -> None:
         """The owner's act, in the database and then in the anchor; after a crash between the two it is to be repeated."""
         is_behind = kept is not None and kept.ledger_id == self._known.ledger_id and not self._holds(kept)
         memory = kept if kept is not None and is_behind else self._known
-        # Everything after the newest milestone that the database still has counts as lost: it may have gone another way from there.
         milestones = self._anchors.milestones(self._source_id) if is_behind else ()
-        common = next((one.spent for one in milestones if self._has(one.entries, one.head)), Cost.zero())
+        lost = opening.lost_since(milestones, memory, has=self._has)
         row = self._ask(
             f"SELECT {rows.STATE} FROM lapwing.accept_override(%s, %s, %s, %s, %s::numeric, %s::numeric, %s, %s, %s)",
             [
                 detail,
                 self._fingerprint,
                 is_behind,
-                memory.spent.loss - common.loss,
-                memory.spent.delta - common.delta,
+                lost.loss,
+                lost.delta,
                 budget_text(memory.budget),
                 budget_text(memory.ceiling),
                 memory.closed,

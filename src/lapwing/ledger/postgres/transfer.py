@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Cost
+from lapwing.ledger import book
 from lapwing.ledger.amounts import budget_text
 from lapwing.ledger.anchors import AnchorPoint, Anchors
 from lapwing.ledger.book import LedgerState, PaidRequest
 from lapwing.ledger.local import LocalLedger
 from lapwing.ledger.postgres import rows
-from lapwing.ledger.postgres.connection import require_extra
+from lapwing.ledger.postgres.connection import require_extra, without_password
 from lapwing.ledger.postgres.ledger import OWNER, PostgresLedger
 from lapwing.ledger.postgres.outcomes import registered
 from lapwing.ledger.store import State
@@ -42,7 +43,7 @@ def move(
 
     if anchors.newest(source_id) is not None:
         raise registered([source_id])
-    state, paid = local.moved_out("PostgreSQL")
+    state, paid = local.moved_out(f"{book.ON_SERVER}, {without_password(dsn)}")
     try:
         with psycopg.connect(dsn, prepare_threshold=None) as connection:
             moved = _copied(connection, state, paid, source_id, source_fingerprint, by, was_closed)

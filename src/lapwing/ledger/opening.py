@@ -1,0 +1,269 @@
+"""Which ledger a data set has, and opening it: the local one, or one on PostgreSQL, behind the same protocol.
+
+A source has one ledger for its life, whatever its catalogue says today. So a database is not used while a local ledger of the same source
+still counts, a local ledger is not made or used where there is one in a database, and neither is ever made anew because the other is out
+of sight: that would be a second budget for the same people.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lapwing.catalog import Declaration
+from lapwing.errors import CatalogueError, LedgerError
+from lapwing.kernel.accounting import Budget
+from lapwing.ledger import book, limits, receipts, registry
+from lapwing.ledger.anchors import AnchorPoint, FileAnchors
+from lapwing.ledger.database import open_database
+from lapwing.ledger.local import LocalLedger
+from lapwing.ledger.schema import LEDGER_FORMAT
+from lapwing.ledger.store import Ledger
+
+if TYPE_CHECKING:
+    from lapwing.ledger.postgres.ledger import PostgresLedger
+
+DATABASE_VARIABLE, ANCHORS_VARIABLE, KEYS_VARIABLE = "LAPWING_DATABASE", "LAPWING_ANCHORS", "LAPWING_KEYS"
+LOCAL_ANALYST = "local"
+"""Who asks on a local ledger, which knows no analysts, unless something else is said."""
+OWNER_ANALYST = "owner"
+"""As whom preparation buys its statistics."""
+LEASE_SECONDS_MIN = 900
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A ledger on PostgreSQL: where it is, and where its anchors are."""
+
+    database: str
+    anchors: Path
+    lease_seconds: int
+    """How long a worker is taken for alive after it was last heard of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the ledger of a data set is."""
+
+    local: Path
+    """The file of the local ledger, whether that is the one or not."""
+    home: Path | None
+    """The directory of the registry, if not the user's own."""
+    server: Server | None
+    """None: the local ledger."""
+    keys: Path | None
+    """The directory of the key that signs receipts; None: there are no receipts."""
+
+
+def place_of(
+    declaration: Declaration,
+    *,
+    local: Path,
+    home: Path | None,
+    query_timeout_seconds: int,
+    environment: Mapping[str, str] = os.environ,
+) -> Place:
+    """Where the catalogue and the environment say the ledger is. The environment says where, never whether there is a database.
+
+    The lease is not renewed by a timer: that would go on for a worker that hangs, and keep what it reserved open for ever. It is renewed
+    when something is reserved, at the latest after a third, so it is made long enough that two thirds outlast the longest statement.
+    """
+    declared, directory = declaration.ledger, declaration.directory or Path()
+    keys = environment.get(KEYS_VARIABLE) or declared.keys
+    server = None
+    if declared.database is not None:
+        anchors = environment.get(ANCHORS_VARIABLE) or declared.anchors
+        if anchors is None:  # a declaration that was read from a catalogue has them
+            raise CatalogueError("catalogue-missing-key", "a ledger in a database needs the key `anchors`")
+        server = Server(
+            database=environment.get(DATABASE_VARIABLE) or declared.database,
+            anchors=(directory / anchors).resolve(),
+            lease_seconds=max(LEASE_SECONDS_MIN, 2 * query_timeout_seconds),
+        )
+    return Place(local=local, home=home, server=server, keys=None if keys is None else (directory / keys).resolve())
+
+
+def open_ledger(place: Place, declaration: Declaration, *, override: str = "", create: bool) -> Ledger:
+    """Open the ledger of a data set; with ``create``, make it if the source has none anywhere.
+
+    Refuses ``ledger-elsewhere`` (the local ledger was moved into a database), ``ledger-not-moved`` (it was not, and a database is
+    declared), ``signing-key`` (no key, where receipts are to be signed), and whatever the ledger itself refuses. ``override`` is the
+    owner's reason.
+    """
+    if place.keys is not None:
+        receipts.require_signing_key(place.keys)
+    if place.server is None:
+        return _open_local(place, declaration, override=override)
+    if place.keys is None:
+        raise receipts.no_signing_key()
+    return _open_on_server(place, place.server, declaration, override=override, create=create)
+
+
+def open_local(place: Place, declaration: Declaration) -> LocalLedger:
+    """The local ledger as it is, even if it was moved: for moving it, again if need be. ``ledger-missing`` if there is none."""
+    fingerprint = declaration.fingerprint()
+    return LocalLedger.open(place.local, source_id=declaration.dataset.id, source_fingerprint=fingerprint, home=place.home)
+
+
+def default_analyst(place: Place) -> str:
+    """Who asks when nobody says: the user of the operating system, where the ledger knows analysts."""
+    return LOCAL_ANALYST if place.server is None else system_user()
+
+
+def system_user() -> str:
+    """The name that the operating system has for whoever runs this process; not variables such as ``USER``, which anybody can set."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return f"uid {os.geteuid()}"
+
+
+def apply_budget(ledger: Ledger, to: Budget, *, by: str) -> None:
+    """Bring the budget in force to the one in the catalogue, as far as one person may.
+
+    On PostgreSQL a higher budget needs a second person. It is then proposed in the name of ``by``, unless it was proposed before, and
+    the one in force stays: preparing a version goes on.
+    """
+    from lapwing.ledger.postgres.ledger import PostgresLedger
+
+    if ledger.balance().budget == to:
+        return
+    try:
+        ledger.set_budget(to, reason="declared in the catalogue")
+    except CatalogueError as error:
+        if error.code != "second-person" or not isinstance(ledger, PostgresLedger):
+            raise
+        _propose(ledger, to, by=by)
+
+
+def admit_owner(ledger: Ledger) -> None:
+    """Let preparation buy its statistics, on a ledger where only admitted analysts may ask. Whom the owner suspended stays suspended."""
+    from lapwing.ledger.postgres import overview, policy
+    from lapwing.ledger.postgres.ledger import PostgresLedger
+
+    if isinstance(ledger, PostgresLedger) and OWNER_ANALYST not in {one.analyst for one in overview.analysts(ledger)}:
+        policy.admit(ledger, OWNER_ANALYST, reason="buys statistics when a version is prepared")
+
+
+def _propose(ledger: PostgresLedger, to: Budget, *, by: str) -> None:
+    from lapwing.ledger.postgres import policy
+
+    # A denied one is not proposed again by every preparation; `lapwing ledger propose` can.
+    if not any(one.kind == "budget" and one.budget == to and one.state != "approved" for one in policy.proposals(ledger)):
+        policy.propose_budget(ledger, to, by=by, reason="declared in the catalogue")
+
+
+def _open_local(place: Place, declaration: Declaration, *, override: str) -> LocalLedger:
+    source_id, fingerprint = declaration.dataset.id, declaration.fingerprint()
+    if not place.local.exists():
+        place.local.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return LocalLedger.create(
+            place.local,
+            source_id=source_id,
+            source_fingerprint=fingerprint,
+            budget=declaration.budget(),
+            ceiling=declaration.ceiling(),
+            home=place.home,
+        )
+    ledger = LocalLedger.open(
+        place.local, source_id=source_id, source_fingerprint=fingerprint, home=place.home, override=bool(override), reason=override
+    )
+    moved_to = ledger.moved_to()
+    if moved_to is None:
+        return ledger
+    ledger.disconnect()
+    hint = f"write into the catalogue, under [ledger], where it is: database, anchors and keys; it was moved to {moved_to}"
+    raise LedgerError("ledger-elsewhere", "the ledger of this data set was moved and goes on in a database", hint=hint)
+
+
+def _open_on_server(place: Place, server: Server, declaration: Declaration, *, override: str, create: bool) -> Ledger:
+    from lapwing.ledger.postgres.ledger import PostgresLedger
+
+    if place.local.exists() and _moved_to(place.local) is None:
+        hint = "run `lapwing ledger move`"
+        raise LedgerError("ledger-not-moved", "the catalogue names a database, and the ledger is still the local one", hint=hint)
+    source_id, fingerprint, anchors = declaration.dataset.id, declaration.fingerprint(), FileAnchors(server.anchors)
+    try:
+        ledger = PostgresLedger.open(
+            server.database,
+            source_id=source_id,
+            source_fingerprint=fingerprint,
+            anchors=anchors,
+            override=bool(override),
+            reason=override,
+            lease_seconds=server.lease_seconds,
+        )
+    except LedgerError as error:
+        if error.code != "ledger-missing" or not create:
+            raise
+        _require_unknown_here(place, source_id, fingerprint, override=override)
+        ledger = PostgresLedger.create(
+            server.database,
+            source_id=source_id,
+            source_fingerprint=fingerprint,
+            budget=declaration.budget(),
+            ceiling=declaration.ceiling(),
+            anchors=anchors,
+            by=system_user(),
+            override=bool(override),
+            reason=override,
+            lease_seconds=server.lease_seconds,
+        )
+    _remember_here(place, ledger.state(), fingerprint)
+    return ledger
+
+
+def _moved_to(path: Path) -> str | None:
+    """Where the ledger in this file goes on; None if it was not moved."""
+    database = open_database(path, LEDGER_FORMAT)
+    try:
+        with database.read() as connection:
+            return book.moved_to(connection)
+    finally:
+        database.close()
+
+
+def _require_unknown_here(place: Place, source_id: str, fingerprint: str, *, override: str) -> None:
+    """The registry of this user knows no ledger of this source, or the owner gives a reason."""
+    limits.require_reason(bool(override), override)
+    books = registry.open_registry(registry.registry_home(place.home))
+    try:
+        with books.read() as registered:
+            known = set(registry.sources_with(registered, fingerprint))
+            if registry.find_anchor(registered, source_id) is not None:
+                known.add(source_id)
+    finally:
+        books.close()
+    if known and not override:
+        hint = "move that ledger into the database, or open it where it is; a second budget needs the owner's override"
+        raise CatalogueError("source-registered", f"this source already has a ledger, as {', '.join(sorted(known))}", hint=hint)
+
+
+def _remember_here(place: Place, state: AnchorPoint, fingerprint: str) -> None:
+    """So that no local ledger is made for this source should the section be left out of the catalogue."""
+    books = registry.open_registry(registry.registry_home(place.home))
+    try:
+        with books.read() as registered:
+            if state.source_id in registry.sources_with(registered, fingerprint):
+                return
+        with books.write() as registered:
+            if registry.find_anchor(registered, state.source_id) is None:
+                anchor = registry.Anchor(
+                    source_id=state.source_id,
+                    ledger_id=state.ledger_id,
+                    ledger_path=book.ON_SERVER,
+                    entries=state.entries,
+                    head=state.head,
+                    budget=state.budget,
+                    ceiling=state.ceiling,
+                    spent=state.spent,
+                    closed=state.closed,
+                )
+                registry.put_anchor(registered, anchor)
+            registry.add_fingerprint(registered, state.source_id, fingerprint)
+    finally:
+        books.close()
