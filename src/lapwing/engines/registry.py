@@ -17,7 +17,11 @@ def engine_of(declaration: Declaration, directory: Path, settings: Settings) -> 
             from lapwing.engines.duckdb import DuckDBEngine
 
             return DuckDBEngine(directory, settings)
-        case Engine.POSTGRES | Engine.SPARK:
+        case Engine.POSTGRES:
+            from lapwing.engines.postgres import PostgresEngine
+
+            return PostgresEngine(declaration, settings)
+        case Engine.SPARK:
             raise PreparationError("engine-missing", f"there is no engine {declaration.dataset.engine.value!r} in this version of Lapwing")
         case _:
             assert_never(declaration.dataset.engine)
