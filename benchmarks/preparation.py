@@ -24,7 +24,7 @@ from lapwing.catalog import Declaration, load
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.prepare import SourceTable, private_table, ranking_text, row_bytes
 from lapwing.engines.render.dialect import Dialect
-from lapwing.engines.render.duckdb import DUCKDB
+from lapwing.engines.render.duckdb import DUCKDB, source_kind
 
 _FINAL_ORDER = " ORDER BY _rank, _unit"
 
@@ -76,7 +76,7 @@ def select_of(variant: Variant, declaration: Declaration, source: SourceTable) -
         pieces = [piece for name, domain in columns.items() for piece in ("','", row_bytes({name: domain}, "c", dialect))]
         text = variant.joined([f"CAST(c._unit AS {dialect.text})", "'|'", *pieces[1:]])
         sql = _replaced(sql, ranking_text(columns, dialect), text)
-    return _replaced(sql, _FINAL_ORDER, variant.final_order)
+    return sql + variant.final_order
 
 
 def _replaced(sql: str, old: str, new: str) -> str:
@@ -91,8 +91,8 @@ def run(files: Files, *, rows: int, repetitions: int) -> None:
     declaration = load(files.catalogue)
     reader = "read_parquet('" + str(files.source).replace("'", "''") + "')"
     with duckdb.connect() as connection:
-        types = {str(row[0]): str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()}
-    selects = {variant: select_of(variant, declaration, SourceTable(reader, types)) for variant in VARIANTS}
+        kinds = {str(row[0]): source_kind(str(row[1])) for row in connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()}
+    selects = {variant: select_of(variant, declaration, SourceTable(reader, kinds)) for variant in VARIANTS}
     times: dict[Variant, list[float]] = {variant: [] for variant in VARIANTS}
     stored: dict[Variant, tuple[int, int]] = {}
     for _ in range(repetitions):
@@ -116,7 +116,7 @@ def _write(target: Path, select: str) -> tuple[float, tuple[int, int]]:
         connection.execute("SET preserve_insertion_order = false")
 
         def write() -> None:
-            connection.execute(f"CREATE TABLE visits AS {select}", [RANKING_KEY.hex()])
+            connection.execute(f"CREATE TABLE visits AS {select}", {"key": RANKING_KEY.hex()})
             connection.execute("CHECKPOINT")
 
         cpu_seconds = spent(write).cpu_seconds

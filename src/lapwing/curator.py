@@ -19,8 +19,8 @@ from lapwing.catalog import Declaration, Settings, load, parse
 from lapwing.catalog.changes import Change, Verdict, classify
 from lapwing.encoding import decode, encode
 from lapwing.engines.base import Progress, Snapshot, silent
-from lapwing.engines.duckdb import DuckDBSnapshot, prepare_snapshot, stored_text
-from lapwing.engines.versions import VersionStore
+from lapwing.engines.registry import engine_of
+from lapwing.engines.state import StateDirectory
 from lapwing.errors import BudgetRefused, LedgerError, PreparationError
 from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.certify import Certified, certify
@@ -54,9 +54,10 @@ class Curator:
         self.path = path / CATALOGUE_FILE if path.is_dir() else path
         self.settings = settings or Settings()
         self.declaration: Declaration = load(self.path, settings=self.settings)
-        self.store = VersionStore(self.path.resolve().parent)
+        self.state = StateDirectory(self.path.resolve().parent)
+        self.engine = engine_of(self.declaration, self.state.directory, self.settings)
         self.place = place_of(
-            self.declaration, local=self.store.ledger_path, home=home, query_timeout_seconds=self.settings.query_timeout_seconds
+            self.declaration, local=self.state.ledger_path, home=home, query_timeout_seconds=self.settings.query_timeout_seconds
         )
         self._ledger: Ledger | None = None
         self._snapshot: Snapshot | None = None
@@ -75,6 +76,7 @@ class Curator:
         if self._ledger is not None:
             self._ledger.disconnect()
             self._ledger = None
+        self.engine.close()
 
     # -- the owner's acts ---------------------------------------------------------------------------------------------------------
 
@@ -89,11 +91,10 @@ class Curator:
         for change in overridden:
             ledger.record(Kind.OVERRIDE, f"{change.where}: {override}")
         apply_budget(ledger, self.declaration.budget(), by=system_user())
-        version, key = self.store.next_version(), self.store.ranking_key()
-        self.store.remember(version)
+        version, key = self.state.next_version(self.engine.versions()), self.state.ranking_key()
+        self.state.remember(version)
         text = self.path.read_text(encoding="utf-8")
-        target = self.store.path(version)
-        prepare_snapshot(self.declaration, text, target, version=version, ranking_key=key, settings=self.settings, progress=progress)
+        self.engine.prepare(self.declaration, text, version=version, ranking_key=key, progress=progress)
         ledger.record(Kind.VERSION, f"version {version} prepared")
         if self._snapshot is not None:
             self._snapshot.close()
@@ -103,7 +104,7 @@ class Curator:
 
     def _buy_statistics(self) -> None:
         """Buy the histogram of rows per unit of every table that has none yet. What was bought is public and serves all later versions."""
-        known = self.store.statistics()
+        known = self.state.statistics()
         wanted = [table for table in self.facts.tables if self.facts.table(table).rows_per_unit_max > 1 and table not in known]
         budget, share = self.declaration.budget(), self.declaration.declared_budget.statistics_share
         if not wanted or not share:
@@ -119,11 +120,11 @@ class Curator:
             column = released.tables[0].columns[0]
             edges = [group[0] for group in released.tables[0].groups]
             known[table] = {"edges": edges, "noisy": list(column.values), "deviation": math.sqrt(variance(column.law))}
-            self.store.save_statistics(known)
+            self.state.save_statistics(known)
 
     def contributions(self) -> dict[str, Contributions]:
         """What was bought about rows per unit, by table."""
-        known = self.store.statistics()
+        known = self.state.statistics()
         return {table: fitted(item["edges"], item["noisy"], item["deviation"]) for table, item in known.items()}
 
     def retire(self, version: int) -> None:
@@ -131,7 +132,7 @@ class Curator:
         if self._snapshot is not None and self._snapshot.facts.version == version:
             self._snapshot.close()
             self._snapshot = None
-        self.store.retire(version)
+        self.engine.retire(version)
         self.ledger.record(Kind.RETIRE, f"version {version} retired")
 
     def reopen(self, reason: str) -> None:
@@ -140,7 +141,7 @@ class Curator:
 
     def _changes_to_override(self, override: str) -> list[Change]:
         """Changes since the last version that only the owner's reason lets through."""
-        if not self.store.versions():
+        if not self.engine.versions():
             return []
         before = self._prepared_declaration()
         blocking = [change for change in classify(before, self.declaration) if change.verdict is Verdict.NEEDS_OVERRIDE]
@@ -152,7 +153,7 @@ class Curator:
         return blocking
 
     def _prepared_declaration(self) -> Declaration:
-        text = stored_text(self.store.path(self.store.latest()), self.settings)
+        text = self.engine.stored_text(self.latest())
         return replace(parse(text, self.path.name, settings=self.settings), directory=self.path.resolve().parent)
 
     # -- reading ------------------------------------------------------------------------------------------------------------------
@@ -167,6 +168,13 @@ class Curator:
             self._ledger = open_ledger(self.place, self.declaration, override=override, create=create)
         return self._ledger
 
+    def latest(self) -> int:
+        """The newest version, or an error that says to prepare one."""
+        found = self.engine.versions()
+        if not found:
+            raise PreparationError("not-prepared", "the data set has no prepared version", hint="run prepare first")
+        return found[-1]
+
     @property
     def analyst_default(self) -> str:
         """Who asks when nobody says."""
@@ -180,9 +188,9 @@ class Curator:
     def snapshot(self) -> Snapshot:
         """The newest prepared version."""
         if self._snapshot is None:
-            version = self.store.latest()
+            version = self.latest()
             self._require_current()
-            self._snapshot = DuckDBSnapshot(self.store.path(version), ranking_key=self.store.ranking_key(), settings=self.settings)
+            self._snapshot = self.engine.open(version, ranking_key=self.state.ranking_key())
         return self._snapshot
 
     def _require_current(self) -> None:

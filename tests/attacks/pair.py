@@ -184,7 +184,7 @@ def write_world(
 def open_world(directory: Path, *, settings: Settings | None = None) -> lw.DataSet:
     """The prepared data set."""
     data = lw.open(directory, settings=settings, home=directory.parent / f"home-{directory.name}")
-    if not data.curator.store.versions():
+    if not data.curator.engine.versions():
         data.prepare()
     return data
 

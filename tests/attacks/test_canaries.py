@@ -148,7 +148,7 @@ def test_an_engine_fault_is_one_opaque_charged_refusal(
     with lw.open(tmp_path / "w1", home=tmp_path / "home-w1") as data:
         sql = "SELECT kind, COUNT(*) AS n FROM events GROUP BY kind"
         price = data.explain(sql, epsilon=40).cost
-        _damage(data.curator.store.path(1))
+        _damage(data.curator.state.directory / "v000001.duckdb")
         with pytest.raises(Incident) as caught:
             data.ask(sql, epsilon=40)
         assert_clean(texts_of_error(caught.value))

@@ -155,7 +155,7 @@ def test_bought_statistics_are_all_that_a_plan_takes_from_the_rows(tmp_path: Pat
     with closing(make_pair(tmp_path, statistics_share="0.1")) as pair:
         spent = [data.curator.balance().spent for data in pair]
         assert spent[0] == spent[1] and spent[0].loss > 0
-        stores = [data.curator.store for data in pair]
+        stores = [data.curator.state for data in pair]
         stores[1].save_statistics(stores[0].statistics())
         for sql in ANSWERED:
             plans = [data._plan(sql, EPSILON)[1] for data in pair]

@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from lapwing.engines.prepare import sanitised
+from lapwing.engines.render.dialect import SourceKind
 from lapwing.engines.render.duckdb import DUCKDB
 from lapwing.engines.render.expressions import Scope, clamped, gridded, render_expression
 from lapwing.kernel.date_functions import TRUNCATIONS
@@ -66,8 +67,9 @@ def test_greatest_and_least_swallow_null_but_clamps_do_not() -> None:
     assert on_row(call(Function.EXP, Column("tenth")), tenth=None) is None
     assert on_row(call(Function.TO_GRID, call(Function.TO_REAL, A), integer(10)), a=None) is None
     assert engine(f"SELECT {gridded('CAST(NULL AS DOUBLE)', steps=10, lo=-5, hi=5, dialect=DUCKDB)}") is None
-    assert engine(f"SELECT {sanitised('CAST(NULL AS DOUBLE)', 'DOUBLE', COLUMNS['price'], other=None, dialect=DUCKDB)}") is None
-    assert engine(f"SELECT {sanitised('CAST(NULL AS BIGINT)', 'BIGINT', COLUMNS['a'], other=None, dialect=DUCKDB)}") is None
+    price = sanitised("CAST(NULL AS DOUBLE)", SourceKind.FRACTIONAL, COLUMNS["price"], other=None, dialect=DUCKDB)
+    assert engine(f"SELECT {price}") is None
+    assert engine(f"SELECT {sanitised('CAST(NULL AS BIGINT)', SourceKind.INTEGER, COLUMNS['a'], other=None, dialect=DUCKDB)}") is None
 
 
 @pytest.mark.parametrize(
@@ -123,10 +125,11 @@ def test_constants_reach_the_engine_as_the_nearest_double(value: str) -> None:
 def test_declared_ends_that_are_no_doubles_end_at_their_grid_point() -> None:
     domain = RealDomain(Fraction(1, 3), Fraction(2, 3), steps=10**12)
     for raw, expected in (("-1e300", 333_333_333_333), ("0.5", 500_000_000_000), ("1e300", 666_666_666_667), ("0.1", 333_333_333_333)):
-        assert engine(f"SELECT {sanitised(f'CAST({raw} AS DOUBLE)', 'DOUBLE', domain, other=None, dialect=DUCKDB)}") == expected
+        clean = sanitised(f"CAST({raw} AS DOUBLE)", SourceKind.FRACTIONAL, domain, other=None, dialect=DUCKDB)
+        assert engine(f"SELECT {clean}") == expected
     tiny = RealDomain(Fraction("1e-7"), Fraction("3e-7"), steps=10**9)
-    assert engine(f"SELECT {sanitised('CAST(0 AS DOUBLE)', 'DOUBLE', tiny, other=None, dialect=DUCKDB)}") == 100
-    assert engine(f"SELECT {sanitised('CAST(1 AS DOUBLE)', 'DOUBLE', tiny, other=None, dialect=DUCKDB)}") == 300
+    assert engine(f"SELECT {sanitised('CAST(0 AS DOUBLE)', SourceKind.FRACTIONAL, tiny, other=None, dialect=DUCKDB)}") == 100
+    assert engine(f"SELECT {sanitised('CAST(1 AS DOUBLE)', SourceKind.FRACTIONAL, tiny, other=None, dialect=DUCKDB)}") == 300
 
 
 @pytest.mark.parametrize("text", [text for text in TEXTS if "\x00" not in text and len(text) < 1000])
@@ -137,7 +140,7 @@ def test_text_constants_are_quoted(text: str) -> None:
     assert on_row(call(Function.STARTS_WITH, Column("text"), literal), text=text + "'; --") is True
     listed = TextDomain((text,))
     for given, expected in ((text, text), (text + "x", None)):
-        sql = sanitised("CAST($1 AS VARCHAR)", "VARCHAR", listed, other=None, dialect=DUCKDB)
+        sql = sanitised("CAST($1 AS VARCHAR)", SourceKind.TEXT, listed, other=None, dialect=DUCKDB)
         assert CONNECTION.execute(f"SELECT {sql}", [given]).fetchall() == [(expected,)]
 
 

@@ -21,7 +21,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.faults.table import FAULTS, Outcome
+from tests.faults.table import FAULTS, WEIGHTS, Outcome
 from tests.ledger.cluster import Cluster
 
 MODULES = ("tests.faults.server",)
@@ -104,7 +104,7 @@ def campaign(*, minutes: float, kills: int, rounds: int, seed: int | None, only:
                     cluster.close()
                 cluster = Cluster(["wal_writer_delay=10s"])
             this = counts.seed if seed is None else seed + number
-            name = random.Random(this).choice(names)
+            name = random.Random(this).choices(names, [WEIGHTS[one] for one in names])[0]
             outcome = one_round(cluster, name, this, counts.path.parent / "faults")
             counts.faults.update(outcome.counts)
             counts.rounds[name] += 1

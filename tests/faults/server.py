@@ -21,6 +21,8 @@ from tests.ledger.cluster import APP_ROLE, Cluster
 _T = TypeVar("_T")
 READY_SECONDS_MAX = 60.0
 WORK_SECONDS_MAX = 1.5
+LEASE_SECONDS = 3
+"""Long enough that all get where they are to sleep before it is over."""
 SLEEP_STEPS = (
     "reserve: statement 1 sent",
     "reserve: statement 1 answered",
@@ -65,9 +67,8 @@ def kill_postmasters(bench: Bench, one: Nursery, generator: random.Random, *, ki
 def put_workers_to_sleep(bench: Bench, one: Nursery, generator: random.Random, *, times: int) -> None:
     """Stop clients at the steps around running and committing until their leases are over and others took them for dead; wake them."""
     steps = [step for _ in range(times) for step in SLEEP_STEPS]
-    one.order(bench, "put to sleep", seed=generator.randrange(2**30), steps=steps, lease_seconds=1)
-    answer = one.answer(bench)
-    bench.kills["SIGSTOP, lease over, SIGCONT"] += sum(answer["kills"].values())
+    one.order(bench, "put to sleep", seed=generator.randrange(2**30), steps=steps, lease_seconds=LEASE_SECONDS)
+    bench.kills["SIGSTOP, lease over, SIGCONT"] += one.answer(bench)["slept"]
 
 
 def _let_work(bench: Bench, generator: random.Random) -> None:
@@ -123,10 +124,11 @@ def outcome_of(bench: Bench, *, server: bool) -> Outcome:
     return Outcome(counts, bench.found, [bench.history_file])
 
 
-@fault("kill workers")
+@fault("kill workers", weight=10)
 def _kill_workers(cluster: Cluster, directory: Path, seed: int) -> Outcome:
     generator = random.Random(seed)
-    bench = new_bench(cluster, directory, data_sets=generator.choice((1, 1, 3, 10)))
+    lost_workers_max = generator.choice((3, 10**6))
+    bench = new_bench(cluster, directory, data_sets=generator.choice((1, 1, 3, 10)), lost_workers_max=lost_workers_max)
     kill_workers(bench, clients=generator.choice((1, 2, 4, 8, 32)), kills=300, seed=seed)
     return outcome_of(bench, server=False)
 

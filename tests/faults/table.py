@@ -29,14 +29,17 @@ Fault = Callable[[Cluster, Path, int], Outcome]
 seed."""
 
 FAULTS: dict[str, Fault] = {}
+WEIGHTS: dict[str, int] = {}
+"""How often a campaign picks each, compared with the others."""
 
 
-def fault(name: str) -> Callable[[Fault], Fault]:
+def fault(name: str, *, weight: int = 1) -> Callable[[Fault], Fault]:
     """Put a function into the table."""
 
     def add(function: Fault) -> Fault:
         assert name not in FAULTS, name
         FAULTS[name] = function
+        WEIGHTS[name] = weight
         return function
 
     return add

@@ -26,6 +26,8 @@ VIOLATIONS = {
     "duckdb-fence": ("ledger/planted.py", "import duckdb\n"),
     "sqlglot-fence": ("engines/planted.py", "from sqlglot import exp\n"),
     "psycopg-fence": ("ledger/planted.py", "import psycopg\n"),
+    "psycopg-fence/engines": ("engines/planted.py", "import psycopg\n"),
+    "psycopg-fence/alembic": ("engines/postgres/planted.py", "import alembic\n"),
     "opendp-fence": ("kernel/planted.py", "import opendp.prelude\n"),
     "noise-protected": ("kernel/planted.py", "from lapwing.kernel import noise\n"),
     "noise-protected/module": ("theory/planted.py", "from lapwing.kernel.noise import additive\n"),

@@ -155,7 +155,7 @@ def _check_rendered(text: str, bare: duckdb.DuckDBPyConnection) -> bool:
     if plan.measured is None:
         return False
     rendered = [sql for query in render_plan(plan.measured, DUCKDB) for sql in (query.sql, *(one.sql for one in query.quantiles)) if sql]
-    read = set().union(*(bare.get_table_names(sql.replace("$1", "''")) for sql in rendered))  # its parameter, the salt, is a text
+    read = set().union(*(bare.get_table_names(sql.replace("$salt", "''")) for sql in rendered))  # its parameter, the salt, is a text
     assert read == _named_by(plan.measured.plan) <= set(_words(text)), text
     return True
 

@@ -77,7 +77,7 @@ def test_versions_carry_the_budget_over(directory: Path) -> None:
         again = curator.answer(_plan(curator), summary="the same on a new version")
         assert not again.free and curator.balance().spent.loss == 2 * spent.loss
         curator.retire(1)
-        assert curator.store.versions() == (2,)
+        assert curator.engine.versions() == (2,)
         curator.retire(2)
         with pytest.raises(PreparationError, match="not-prepared"):
             curator.snapshot  # noqa: B018
@@ -137,9 +137,9 @@ def test_secret_files_are_for_the_owner_only(directory: Path) -> None:
         curator.prepare()
         for name in ("ranking.key", "ledger.sqlite", "v000001.duckdb"):
             assert os.stat(directory / ".lapwing" / name).st_mode & 0o077 == 0
-        key = curator.store.ranking_key()
+        key = curator.state.ranking_key()
         curator.prepare()
-        assert curator.store.ranking_key() == key, "unchanged units keep their ranks over versions"
+        assert curator.state.ranking_key() == key, "unchanged units keep their ranks over versions"
 
 
 def test_a_failed_preparation_leaves_the_old_version(directory: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_failed_preparation_leaves_the_old_version(directory: Path) -> None:
         (directory / "visits.parquet").write_bytes(b"not parquet")
         with pytest.raises(PreparationError, match="preparation-failed"):
             curator.prepare()
-        assert curator.store.versions() == (1,)
+        assert curator.engine.versions() == (1,)
         assert not list((directory / ".lapwing").glob("*.partial"))
         curator.answer(_plan(curator), summary="still answers")
 

@@ -64,7 +64,7 @@ def test_preparation_changes_no_value_and_drops_no_row(directory: Path, rows: du
     """So an answer differs from the bare engine's by noise alone."""
     with Curator(directory, home=tmp_path) as curator:
         version = curator.prepare()
-        prepared = curator.store.path(version)
+        prepared = curator.state.directory / f"v{version:06d}.duckdb"
     rows.execute(f"ATTACH '{prepared}' AS prepared (READ_ONLY)")
     grids = {"income": 1, "cost": 100, "dose_mg": 10}
     try:

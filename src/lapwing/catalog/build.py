@@ -18,6 +18,7 @@ from lapwing.catalog.declaration import (
     DefaultsDecl,
     Engine,
     LedgerDecl,
+    Preparation,
     PublicDecl,
     TableDecl,
     UnitPath,
@@ -38,6 +39,9 @@ _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _UNIT_WORD = re.compile(r"[^\W\d_][\w -]{0,62}")
 _SOURCE_SUFFIXES = (".parquet", ".csv", ".csv.gz")
 _SOURCE_CHARACTERS_MAX = 1_000
+_SERVER_TABLE = re.compile(r'([a-z_][a-z0-9_]*|"[^"]+")\.([a-z_][a-z0-9_]*|"[^"]+")')
+_NEEDLESS_QUOTES = re.compile(r'"[a-z_][a-z0-9_]*"')
+_SESSION_TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,2}")
 _PASSWORD = re.compile(r"(?i)password['\"]?\s*=|://[^/?]*:[^/?]*@")
 """In a connection string of libpq: as a keyword, as a parameter of an address, or before the host of an address."""
 _LEDGER_HINTS = {
@@ -101,6 +105,8 @@ def _dataset(report: Report, model: DataSetModel) -> DataSetDecl:
     if model.neighbours == "bounded" and model.units is None:
         hint = "declare the public number of units; it is never measured"
         report.problem("catalogue-missing-key", ("dataset", "neighbours"), "bounded neighbours need the key `units`", hint=hint)
+    if model.connection and model.engine != "postgres":
+        report.problem("catalogue-contradiction", ("dataset", "connection"), "only a server is connected to: leave `connection` out")
     return DataSetDecl(
         id=model.id,
         engine=Engine(model.engine),
@@ -108,6 +114,8 @@ def _dataset(report: Report, model: DataSetModel) -> DataSetDecl:
         neighbours=Neighbours(model.neighbours),
         units=model.units,
         description=model.description,
+        connection=model.connection,
+        preparation=Preparation(model.preparation),
     )
 
 
@@ -264,14 +272,14 @@ def _check_sources(report: Report, model: CatalogueModel) -> None:
     protected: dict[str, str] = {}
     for name, table in model.tables.items():
         at: Path = ("tables", name, "source")
-        if _check_source(report, at, table.source):
+        if _check_source(report, at, table.source, model.dataset.engine):
             if first := _overlapping(table.source, protected):
                 hint = "one source, one table: rows declared twice would count twice"
                 report.problem("catalogue-duplicate", at, f"`{first}` reads this source already", hint=hint)
             protected[name] = table.source
     for name, public in model.public.items():
         at = ("public", name, "source")
-        if _check_source(report, at, public.source) and (first := _overlapping(public.source, protected)):
+        if _check_source(report, at, public.source, model.dataset.engine) and (first := _overlapping(public.source, protected)):
             hint = "a protected source cannot be public as well"
             report.problem("catalogue-contradiction", at, f"the protected table `{first}` reads this source", hint=hint)
 
@@ -296,7 +304,16 @@ def _matches(path: str, pattern: str) -> bool:
     return ("**" in pattern or path.count("/") == pattern.count("/")) and fnmatch.fnmatchcase(path, pattern)
 
 
-def _check_source(report: Report, path: Path, source: str) -> bool:
+def _check_source(report: Report, path: Path, source: str, engine: str) -> bool:
+    if engine == "postgres":
+        # One spelling for one table: the ledger is bound to the text.
+        if _SERVER_TABLE.fullmatch(source) and not _NEEDLESS_QUOTES.search(source) and source.isprintable():
+            return True
+        hint = 'such as "clinic.visits"; quotes inside only where a name needs them'
+        report.problem("catalogue-bad-value", path, "`source` must be a table with its schema", hint=hint)
+        return False
+    if engine == "spark" and _SESSION_TABLE.fullmatch(source):
+        return True
     if "://" in source or not source.isprintable() or len(source) > _SOURCE_CHARACTERS_MAX:
         report.problem("catalogue-bad-value", path, "`source` must be a path of files", hint="relative to the catalogue, * and ** allowed")
         return False

@@ -71,6 +71,10 @@ def _dataset(old: Declaration, new: Declaration) -> list[Change]:
         changes.append(_override("dataset.id", why))
     if before.engine.value != after.engine.value:
         changes.append(_override("dataset.engine", "another engine reads other sources; nothing shows that they hold the same rows"))
+    if before.connection != after.connection:
+        changes.append(_override("dataset.connection", "nothing shows that the other server holds the same rows"))
+    if before.preparation is not after.preparation:
+        changes.append(_prepare("dataset.preparation", "whether rows are copied belongs to a version"))
     if before.unit != after.unit:
         changes.append(_override("dataset.unit", "answers already given promise protection to the old unit"))
     if before.neighbours != after.neighbours:

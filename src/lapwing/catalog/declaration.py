@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
+from typing import assert_never
 
 from lapwing.catalog.problems import Problem
 from lapwing.errors import Refused
@@ -26,6 +27,19 @@ class Engine(Enum):
 
     DUCKDB = "duckdb"
     """Parquet or CSV files, read by DuckDB."""
+    POSTGRES = "postgres"
+    """Tables of a PostgreSQL database."""
+    SPARK = "spark"
+    """Parquet files, or tables of the catalogue of a Spark session."""
+
+
+class Preparation(Enum):
+    """Whether preparation copies the rows."""
+
+    STORED = "stored"
+    """Clean, ranked rows are written once per version, and questions read those."""
+    VIRTUAL = "virtual"
+    """Nothing is copied: every question cleans and ranks the rows of the source anew, in one snapshot of the engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +131,9 @@ class DataSetDecl:
     units: int | None
     """The declared number of units. Public when neighbours are bounded; otherwise an estimate used for warnings only."""
     description: str = ""
+    connection: str = ""
+    """How to reach the engine, where it is a server; without secrets. Empty: as the engine's own environment says."""
+    preparation: Preparation = Preparation.STORED
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +211,8 @@ class Declaration:
         raise Refused("unknown-table", f"there is no public table {name!r} in this data set")
 
     def source_path(self, table: TableDecl | PublicDecl) -> str:
-        """The file or glob of a table, made absolute when the catalogue came from a file."""
-        if self.directory is None:
+        """The file or glob of a table, made absolute when the catalogue came from a file; on a server, the name of the table."""
+        if self.directory is None or not self._is_file(table.source):
             return table.source
         return str((self.directory / table.source).resolve())
 
@@ -211,8 +228,21 @@ class Declaration:
             "engine": self.dataset.engine.value,
             "sources": sorted({self.source_path(table) for table in self.tables}),
         }
+        if self.dataset.connection:
+            identity["connection"] = self.dataset.connection
         canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def _is_file(self, source: str) -> bool:
+        match self.dataset.engine:
+            case Engine.DUCKDB:
+                return True
+            case Engine.POSTGRES:
+                return False
+            case Engine.SPARK:
+                return "/" in source or source.endswith(".parquet")
+            case _:
+                assert_never(self.dataset.engine)
 
     def _budget(self, epsilon: Fraction) -> Budget:
         declared = self.declared_budget

@@ -56,7 +56,9 @@ class DataSetModel(Model):
     """``[dataset]``"""
 
     id: str
-    engine: Literal["duckdb"] = "duckdb"
+    engine: Literal["duckdb", "postgres", "spark"] = "duckdb"
+    connection: str = ""
+    preparation: Literal["stored", "virtual"] = "stored"
     unit: str
     neighbours: Literal["unbounded", "bounded"] = "unbounded"
     units: int | None = None

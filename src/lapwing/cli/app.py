@@ -270,7 +270,7 @@ def budget(context: typer.Context, form: Annotated[Report, typer.Option("--forma
     with reported(), _curator(context) as curator:
         from lapwing.client.budget import budget_view
 
-        curator.store.latest()
+        curator.latest()
         dataset = curator.declaration.dataset
         write_budget(budget_view(curator.balance(), unit=dataset.unit), name=dataset.id, form=form)
 
@@ -292,7 +292,7 @@ def history(
     with reported(), _curator(context) as curator:
         from lapwing.kernel.accounting import Account
 
-        curator.store.latest()
+        curator.latest()
         pure = curator.declaration.declared_budget.account is Account.PURE
         write_history(curator.history(limit=limit), form=form, loss_unit="epsilon" if pure else "rho")
 
@@ -321,7 +321,7 @@ def reopen(
         lapwing -C clinic reopen "the disk was full; it has been cleared"
     """
     with reported(), _curator(context) as curator:
-        curator.store.latest()
+        curator.latest()
         curator.reopen(_signed(curator, reason))
         typer.echo("The data set is open.")
 
@@ -335,7 +335,7 @@ def close(context: typer.Context, reason: Annotated[str, typer.Argument(metavar=
         lapwing -C clinic close "the lists are being corrected"
     """
     with reported(), _curator(context) as curator:
-        curator.store.latest()
+        curator.latest()
         curator.ledger.close(_signed(curator, reason))
         typer.echo("The data set is closed to analysts.")
 

@@ -265,7 +265,7 @@ def open(
         return DataSet(Curator(path, settings=settings, home=home), analyst=analyst)
     catalogue = quick_catalogue(Path(path), unit=unit, columns=columns or {}, epsilon=epsilon, delta=delta, rows_max=rows_max)
     opened = DataSet(Curator(catalogue, settings=settings, home=home), analyst=analyst)
-    if not opened.curator.store.versions():
+    if not opened.curator.engine.versions():
         opened.prepare()
     return opened
 

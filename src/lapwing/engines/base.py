@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
+from lapwing.catalog import Declaration
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact
 from lapwing.kernel.facts import Facts
@@ -35,4 +36,35 @@ class Snapshot(Protocol):
 
     def close(self) -> None:
         """Give up the engine's resources."""
+        ...
+
+
+class Engine(Protocol):
+    """Where the versions of one data set are written and read. Holds no rows itself."""
+
+    def versions(self) -> tuple[int, ...]:
+        """Numbers of the versions that exist, oldest first."""
+        ...
+
+    def prepare(self, declaration: Declaration, text: str, *, version: int, ranking_key: bytes, progress: Progress) -> None:
+        """Write one version from the sources, whole or not at all; ``text`` is the catalogue it is prepared with.
+
+        Raises PreparationError with the engine's own words: the owner made this call and sees them; nothing of it reaches an analyst.
+        """
+        ...
+
+    def open(self, version: int, *, ranking_key: bytes) -> Snapshot:
+        """Open a version for reading."""
+        ...
+
+    def stored_text(self, version: int) -> str:
+        """The catalogue text a version was prepared with."""
+        ...
+
+    def retire(self, version: int) -> None:
+        """Delete the rows of a version. Its number is not used again."""
+        ...
+
+    def close(self) -> None:
+        """Give up connections."""
         ...

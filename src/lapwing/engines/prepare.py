@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from lapwing.catalog import ColumnDecl, Declaration, PublicDecl, TableDecl, UnitPath
-from lapwing.engines.render.dialect import Dialect, quoted
+from lapwing.engines.render.dialect import RANKING_KEY, Dialect, SourceKind, quoted
 from lapwing.engines.render.expressions import clamped, gridded
 from lapwing.engines.render.relations import RANK, ROWS, UNIT
 from lapwing.errors import PreparationError
@@ -35,46 +35,38 @@ SNAPSHOT_FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """Where raw rows come from: SQL of the relation, and the engine's type of each of its columns."""
+    """Where raw rows come from: SQL of the relation, and what each of its columns holds."""
 
     sql: str
-    types: Mapping[str, str]
+    kinds: Mapping[str, SourceKind]
 
 
-_INTEGER_TYPES = frozenset(
-    ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"],
-)
-
-
-_FRACTIONAL_TYPES = frozenset(("FLOAT", "DOUBLE", "DECIMAL"))
-
-
-def sanitised(raw: str, source_type: str, domain: Domain, *, other: str | None, dialect: Dialect) -> str:
+def sanitised(raw: str, kind: SourceKind, domain: Domain, *, other: str | None, dialect: Dialect) -> str:
     """SQL of one clean value: inside ``domain`` or NULL, whatever the source holds, and never an error."""
     match domain:
         case IntegerDomain(lo, hi):
-            if source_type in _INTEGER_TYPES:
-                wide = dialect.try_cast(raw, dialect.wide_integer)
+            if kind is SourceKind.INTEGER:
+                wide = dialect.try_cast(raw, kind, dialect.wide_integer)
                 inner = f"CAST({clamped(wide, lo=lo, hi=hi)} AS {dialect.integer})"
                 return f"(CASE WHEN {wide} IS NULL THEN NULL ELSE {inner} END)"
-            return gridded(_finite(raw, dialect), steps=1, lo=lo, hi=hi, dialect=dialect)
+            return gridded(_finite(raw, kind, dialect), steps=1, lo=lo, hi=hi, dialect=dialect)
         case RealDomain(lo, hi, steps=int(steps)):
-            double = _finite(raw, dialect)
+            double = _finite(raw, kind, dialect)
             within = f"least(greatest({double}, {float(lo)!r}), {float(hi)!r})"
             kept = f"(CASE WHEN {double} IS NULL THEN NULL ELSE {within} END)"
             return gridded(kept, steps=steps, lo=grid_integer(lo, steps), hi=grid_integer(hi, steps), dialect=dialect)
         case RealDomain():
             raise PreparationError("grid-missing", "a real column has no grid")
         case BooleanDomain():
-            return dialect.try_cast(raw, dialect.boolean)
+            return dialect.try_cast(raw, kind, dialect.boolean)
         case DateDomain(lo, hi):
-            return _between(dialect.try_cast(raw, dialect.date), dialect.date_literal(lo), dialect.date_literal(hi))
+            return _between(dialect.try_cast(raw, kind, dialect.date), dialect.date_literal(lo), dialect.date_literal(hi))
         case TimestampDomain(lo, hi):
-            return _between(dialect.try_cast(raw, dialect.timestamp), dialect.timestamp_literal(lo), dialect.timestamp_literal(hi))
+            return _between(dialect.try_cast(raw, kind, dialect.timestamp), dialect.timestamp_literal(lo), dialect.timestamp_literal(hi))
         case KeyDomain(text=text):
-            return dialect.try_cast(raw, dialect.text if text else dialect.integer)
+            return dialect.try_cast(raw, kind, dialect.text if text else dialect.integer)
         case TextDomain(values):
-            text_sql = dialect.try_cast(raw, dialect.text)
+            text_sql = dialect.try_cast(raw, kind, dialect.text)
             if values is None:
                 return text_sql
             fallback = "NULL" if other is None else dialect.text_literal(other)
@@ -84,8 +76,8 @@ def sanitised(raw: str, source_type: str, domain: Domain, *, other: str | None, 
             assert_never(domain)
 
 
-def _finite(raw: str, dialect: Dialect) -> str:
-    double = dialect.try_cast(raw, dialect.double)
+def _finite(raw: str, kind: SourceKind, dialect: Dialect) -> str:
+    double = dialect.try_cast(raw, kind, dialect.double)
     return f"(CASE WHEN {dialect.is_finite(double)} THEN {double} END)"
 
 
@@ -94,18 +86,18 @@ def _between(value: str, lo: str, hi: str) -> str:
     return f"(CASE WHEN {value} BETWEEN {lo} AND {hi} THEN {value} END)"
 
 
-def unit_value(raw: str, source_type: str, domain: Domain, dialect: Dialect) -> str:
+def unit_value(raw: str, kind: SourceKind, domain: Domain, dialect: Dialect) -> str:
     """SQL of a unit or link key. Two different source values never become one: bounds do not apply, and a value that does not come back
     from the conversion unchanged (1.4, '01') is NULL, so its row has no unit and is left out.
     """
     match domain:
         case KeyDomain(text=True) | TextDomain():
-            return dialect.try_cast(raw, dialect.text)
+            return dialect.try_cast(raw, kind, dialect.text)
         case _:
-            value = dialect.try_cast(raw, dialect.integer)
-            if source_type in _INTEGER_TYPES:
+            value = dialect.try_cast(raw, kind, dialect.integer)
+            if kind is SourceKind.INTEGER:
                 return value
-            back, given = (value, raw) if source_type in _FRACTIONAL_TYPES else (f"CAST({item} AS {dialect.text})" for item in (value, raw))
+            back, given = (value, raw) if kind is SourceKind.FRACTIONAL else (f"CAST({item} AS {dialect.text})" for item in (value, raw))
             return f"(CASE WHEN {back} = {given} THEN {value} END)"
 
 
@@ -160,14 +152,14 @@ def _clean(declared: TableDecl | PublicDecl, source: SourceTable, domains: Mappi
 
 
 def _clean_column(column: ColumnDecl, source: SourceTable, domain: Domain, dialect: Dialect) -> str:
-    raw, source_type = _raw(column, source)
-    return sanitised(raw, source_type, domain, other=column.other, dialect=dialect)
+    raw, kind = _raw(column, source)
+    return sanitised(raw, kind, domain, other=column.other, dialect=dialect)
 
 
-def _raw(column: ColumnDecl, source: SourceTable) -> tuple[str, str]:
-    if column.source_name not in source.types:
+def _raw(column: ColumnDecl, source: SourceTable) -> tuple[str, SourceKind]:
+    if column.source_name not in source.kinds:
         raise PreparationError("source-column-missing", f"the source has no column {column.source_name!r}")
-    return f"s.{quoted(column.source_name)}", source.types[column.source_name]
+    return f"s.{quoted(column.source_name)}", source.kinds[column.source_name]
 
 
 def private_table(declared: TableDecl, declaration: Declaration, sources: Mapping[str, SourceTable], facts: Facts, dialect: Dialect) -> str:
@@ -182,12 +174,14 @@ def private_table(declared: TableDecl, declaration: Declaration, sources: Mappin
     condition = " AND ".join([f"c.{UNIT} IS NOT NULL", *required])
     clean = _owned_rows(declared, declaration, sources, columns, dialect)
     key = ranking_text(columns, dialect)
-    hashed = f"SELECT c.{UNIT}, {listed}, {dialect.keyed_hash(dialect.parameter(0), key)} AS _hash FROM ({clean}) c WHERE {condition}"
+    hashed = (
+        f"SELECT c.{UNIT}, {listed}, {dialect.keyed_hash(dialect.parameter(RANKING_KEY), key)} AS _hash FROM ({clean}) c WHERE {condition}"
+    )
     window = f"PARTITION BY c.{UNIT}"
     ranked = f"SELECT c.{UNIT}, {rank_of(window)} AS _r, COUNT(*) OVER ({window}) AS _c, {listed} FROM ({hashed}) c"
     cap = declared.rows_per_unit_max
     small = f"CAST(c._r AS INTEGER) AS {RANK}, CAST({rows_of_unit(cap)} AS INTEGER) AS {ROWS}"
-    return f"SELECT c.{UNIT}, {small}, {listed} FROM ({ranked}) c WHERE {cap_predicate(cap)} ORDER BY {RANK}, {UNIT}"
+    return f"SELECT c.{UNIT}, {small}, {listed} FROM ({ranked}) c WHERE {cap_predicate(cap)}"
 
 
 def cap_predicate(cap: int) -> str:

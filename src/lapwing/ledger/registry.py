@@ -86,6 +86,7 @@ def open_registry(home: Path) -> Database:
         if not path.exists():
             create_database(path, REGISTRY_FORMAT, lambda connection: None).close()
     finally:
+        fcntl.flock(lock, fcntl.LOCK_UN)  # a child that was forked meanwhile has the same lock: closing would not give it back
         os.close(lock)
     return open_database(path, REGISTRY_FORMAT)
 

@@ -224,7 +224,7 @@ def test_decision_and_price_depend_on_rows_through_releases_only(clinic: DataSet
         table = parquet.read_table(path)
         parquet.write_table(table.slice(0, table.num_rows // 3), path)
         other.prepare()
-        other.curator.store.save_statistics(clinic.curator.store.statistics())
+        other.curator.state.save_statistics(clinic.curator.state.statistics())
         sql = "SELECT AVG(minutes) AS m FROM visits"
         for target in (relative("1/20"), absolute(5)):
             here, there = (piloted(data, sql, target) for data in (clinic, other))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lapwing.engines.render.dialect import Dialect, standard_text_literal
+from lapwing.engines.render.dialect import Dialect, SourceKind, quoted, standard_text_literal
 from lapwing.kernel.date_functions import TIME_TRUNCATIONS, TRUNCATIONS
 from lapwing.kernel.expressions import Function
 
@@ -29,6 +29,24 @@ def _timestamp(microseconds: int) -> str:
     return f"make_timestamp(CAST({microseconds} AS BIGINT))"
 
 
+_KINDS = {
+    **dict.fromkeys(
+        ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"],
+        SourceKind.INTEGER,
+    ),
+    **dict.fromkeys(["FLOAT", "DOUBLE", "DECIMAL"], SourceKind.FRACTIONAL),
+    "VARCHAR": SourceKind.TEXT,
+    "BOOLEAN": SourceKind.BOOLEAN,
+    "DATE": SourceKind.DATE,
+    **dict.fromkeys(["TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"], SourceKind.TIMESTAMP),
+}
+
+
+def source_kind(type_name: str) -> SourceKind:
+    """What a column of this type holds."""
+    return _KINDS.get(type_name.split("(")[0], SourceKind.OTHER)
+
+
 DUCKDB = Dialect(
     name="duckdb",
     integer="BIGINT",
@@ -44,11 +62,13 @@ DUCKDB = Dialect(
     keyed_hash=lambda key, text: f"sha256({key} || '|' || {text})",
     quotient=lambda a, b: f"({a} // {b})",
     byte_length=lambda text: f"strlen({text})",
-    try_cast=lambda value, kind: f"TRY_CAST({value} AS {kind})",
+    try_cast=lambda value, _kind, wanted: f"TRY_CAST({value} AS {wanted})",
     is_finite=lambda value: f"isfinite({value})",
     days=lambda value: f"CAST({value} - DATE '1970-01-01' AS BIGINT)",
     microseconds=lambda value: f"epoch_us({value})",
-    parameter=lambda position: f"${position + 1}",
+    parameter=lambda name: f"${name}",
+    materialised="MATERIALIZED ",
+    table=quoted,
     functions={
         Function.STARTS_WITH: lambda value, prefix: f"starts_with({value}, {prefix})",
         Function.INTEGER_DIVIDE: lambda a, b: f"({a} // nullif({b}, 0))",

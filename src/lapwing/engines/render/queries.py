@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from lapwing.engines.render.dialect import Dialect
+from lapwing.engines.render.dialect import GROUP_SALT, Dialect
 from lapwing.engines.render.expressions import Scope, as_double, clamped, gridded, render_expression
 from lapwing.engines.render.relations import ROWS, UNIT, render_relation
 from lapwing.kernel.certify import Certified, CertifiedQuery, grid_bounds
@@ -55,7 +55,8 @@ class RenderedQuantiles:
 
 @dataclass(frozen=True, slots=True)
 class RenderedQuery:
-    """SQL of one query. Columns: k0.., v0.., and ``units`` when groups are discovered. ``salted``: its one parameter is the group salt.
+    """SQL of one query. Columns: k0.., v0.., and ``units`` when groups are discovered. ``salted``: it has the
+    group salt as a parameter.
 
     ``quantiles`` has one statement per set of quantiles: k0.., the grid integer, the number of rows. Where there is nothing else to measure
     ``sql`` is empty.
@@ -283,7 +284,7 @@ def _clipped(rows: _Input, bits: int) -> str:
     units = f"SELECT {UNIT}, {kept}, {norms} FROM (SELECT {UNIT}, {squares} FROM cells GROUP BY {UNIT}) s"
     columns = [f"{_total(_scaled(i, v, rows, dialect))} AS v{i}" for i, v in enumerate(vectors)]
     body = rows.grouped_select(columns, f"cells c JOIN ({units}) u ON c.{UNIT} = u.{UNIT}", "c")
-    return f"WITH cells AS MATERIALIZED ({rows.cells(bits)}) {body}"
+    return f"WITH cells AS {dialect.materialised}({rows.cells(bits)}) {body}"
 
 
 def _wide(sql: str, dialect: Dialect) -> str:
@@ -345,13 +346,14 @@ def _chosen(rows: _Input, groups_kept: int) -> tuple[str, str]:
     columns = [UNIT, *rows.keys, *(f"c{i}" for i in range(len(rows.query.vectors)))]
     listed, picked = (", ".join(f"{alias}.{column}" for column in columns) for alias in ("c", "p"))
     encoded = " || '|' || ".join(encoded_text(f"c.{name}", rows.dialect) for name in (UNIT, *rows.keys))
-    order = rows.dialect.keyed_hash(rows.dialect.parameter(0), encoded)
+    order = rows.dialect.keyed_hash(rows.dialect.parameter(GROUP_SALT), encoded)
     crowded = f"SELECT c.{UNIT} FROM cells c GROUP BY c.{UNIT} HAVING {crowded_predicate(groups_kept)}"
     is_crowded = f"EXISTS (SELECT 1 FROM crowded w WHERE w.{UNIT} = c.{UNIT})"
     numbered = f"SELECT {listed}, ROW_NUMBER() OVER (PARTITION BY c.{UNIT} ORDER BY {order}) AS pick FROM cells c WHERE {is_crowded}"
     some = f"SELECT {picked} FROM ({numbered}) p WHERE {choice_predicate(groups_kept)}"
     every = f"SELECT {listed} FROM cells c WHERE NOT {is_crowded}"
-    return f"WITH cells AS MATERIALIZED ({rows.cells(0)}), crowded AS MATERIALIZED ({crowded}) ", f"({every} UNION ALL {some}) c"
+    once = rows.dialect.materialised
+    return f"WITH cells AS {once}({rows.cells(0)}), crowded AS {once}({crowded}) ", f"({every} UNION ALL {some}) c"
 
 
 def crowded_predicate(groups_kept: int) -> str:

@@ -37,7 +37,7 @@ def render_relation(relation: Relation, facts: Facts, dialect: Dialect, *, rows:
     kept = [UNIT, *columns, *([ROWS] if rows else [])]
     match relation:
         case Scan(table, rows_per_unit):
-            return f"SELECT {_list('t', kept)} FROM {quoted(table)} t WHERE {rank_predicate('t', rows_per_unit)}"
+            return f"SELECT {_list('t', kept)} FROM {dialect.table(table)} t WHERE {rank_predicate('t', rows_per_unit)}"
         case Filter(source, predicate):
             condition = render_expression(predicate, _scope(source, facts, dialect))
             return f"SELECT {_list('t', kept)} FROM ({render_relation(source, facts, dialect, rows=rows)}) t WHERE {condition}"
@@ -94,7 +94,7 @@ def _public_join(join: PublicJoin, facts: Facts, dialect: Dialect, *, rows: bool
     on = render_expression(join.on, Scope(source, "t", dialect))
     key = quoted(facts.public_table(join.table).key)
     inner = render_relation(join.source, facts, dialect, rows=rows)
-    return f"SELECT {', '.join(listed)} FROM ({inner}) t {_join_word(join.kind)} {quoted(join.table)} p ON {on} = p.{key}"
+    return f"SELECT {', '.join(listed)} FROM ({inner}) t {_join_word(join.kind)} {dialect.table(join.table)} p ON {on} = p.{key}"
 
 
 def _unit_join(join: UnitJoin, facts: Facts, dialect: Dialect) -> str:

@@ -72,8 +72,14 @@ class Connection:
             self._drop()
 
     def abandon(self) -> None:
-        """In a forked child: keep what belongs to the parent, so that this process neither uses nor closes it."""
-        _abandoned.append(self._connection)
+        """In a forked child: keep what belongs to the parent, so that this process neither uses nor closes it.
+
+        Takes no lock: a thread of the parent may hold it, and that thread is not here. What this process opened itself it closes.
+        """
+        if self._pid == os.getpid():
+            self.close()
+        else:
+            _abandoned.append(self._connection)
 
     def ask(self, statement: str, parameters: Sequence[object] = (), *, again: bool) -> list[tuple[Any, ...]]:
         """The rows of one statement, which is one transaction and has been committed when this returns.

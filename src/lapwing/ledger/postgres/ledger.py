@@ -18,6 +18,7 @@ from pathlib import Path
 from threading import RLock
 from types import TracebackType
 from typing import Any, Self
+from weakref import WeakSet
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
@@ -47,6 +48,7 @@ class PostgresLedger:
     """
 
     __slots__ = (
+        "__weakref__",
         "_anchors",
         "_connection",
         "_dsn",
@@ -75,6 +77,7 @@ class PostgresLedger:
         self._known: AnchorPoint
         self._worker: Worker
         self._renewed = 0.0
+        _in_use.add(self)
 
     @classmethod
     def create(
@@ -189,9 +192,11 @@ class PostgresLedger:
 
     def disconnect(self) -> None:
         """End this use. What it still had reserved is forfeited; in a forked child, nothing of the parent's is touched."""
+        if os.getpid() != self._worker.pid:
+            self._connection.abandon()
+            return
         try:
-            if os.getpid() == self._worker.pid:
-                self._ask("SELECT lapwing.disconnect_worker(%s, %s)", [self._worker.epoch])
+            self._ask("SELECT lapwing.disconnect_worker(%s, %s)", [self._worker.epoch])
         finally:
             self._connection.close()
 
@@ -457,3 +462,15 @@ class PostgresLedger:
         self._advance(rows.state_of(row))
         self._worker = worker  # last: until then, whoever uses this object in a new process starts again
         self._renewed = time.monotonic()
+
+
+_in_use: WeakSet[PostgresLedger] = WeakSet()
+
+
+def _free_gates() -> None:
+    """In a forked child: a gate that a thread of the parent held would never open, because that thread is not here."""
+    for ledger in _in_use:
+        ledger._gate = RLock()
+
+
+os.register_at_fork(after_in_child=_free_gates)

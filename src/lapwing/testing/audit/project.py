@@ -17,7 +17,7 @@ from pathlib import Path
 from lapwing.client.answer import Answer
 from lapwing.client.dataset import DataSet, exact_number
 from lapwing.curator import CATALOGUE_FILE, Curator
-from lapwing.engines.versions import VersionStore
+from lapwing.engines.state import StateDirectory
 from lapwing.errors import LapwingError
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.testing.audit.auditor import CONFIDENCE, Audit, audit_draws
@@ -64,7 +64,7 @@ def invented_project(catalogue: Path) -> Iterator[InventedProject]:
         base = Path(scratch)
         source, text = invent(path, base / "scout", epsilon=EPSILON_THROWAWAY)
         # released values, so public: with them the planner decides as it would for the owner's analysts
-        statistics = VersionStore(path.resolve().parent).statistics()
+        statistics = StateDirectory(path.resolve().parent).statistics()
         sets = []
         for number, units in enumerate(_variants(source)):
             directory = base / str(number)
@@ -74,14 +74,14 @@ def invented_project(catalogue: Path) -> Iterator[InventedProject]:
             _share_ranking_key(directory)
             data_set = DataSet(opened.enter_context(Curator(directory, home=base / f"home-{number}")))
             data_set.prepare()
-            data_set.curator.store.save_statistics(statistics)
+            data_set.curator.state.save_statistics(statistics)
             sets.append(data_set)
         yield InventedProject(sets)
 
 
 def _share_ranking_key(directory: Path) -> None:
     """Neighbours share the ranking key: it is chosen without looking at the rows. Nothing here is worth keeping secret."""
-    store = VersionStore(directory)
+    store = StateDirectory(directory)
     store.directory.mkdir(mode=0o700)
     (store.directory / "ranking.key").write_bytes(bytes(range(32)))
 

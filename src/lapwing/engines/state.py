@@ -1,7 +1,8 @@
-"""Where the prepared versions of a data set live: one directory beside the catalogue.
+"""What belongs to a data set and not to one version of it: one directory beside the catalogue.
 
     .lapwing/ranking.key      the secret that orders rows within a unit; readable by the owner only; made once, kept over all versions
-    .lapwing/v000001.duckdb   one file per version; written whole or not at all
+    .lapwing/v000001.duckdb   one file per version, where the engine is DuckDB; written whole or not at all
+    .lapwing/versions         the newest number that any version had
     .lapwing/statistics.json  noisy statistics bought at preparation (released values)
     .lapwing/ledger.sqlite    the ledger (see lapwing.ledger)
 
@@ -13,19 +14,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from lapwing.errors import PreparationError
 
 STATE_DIRECTORY = ".lapwing"
-_VERSION_FILE = re.compile(r"v(\d{6})\.duckdb")
 
 
-class VersionStore:
-    """The versions of one data set on disk."""
+class StateDirectory:
+    """The state directory of one data set."""
 
     def __init__(self, catalogue_directory: Path) -> None:
         self.directory = catalogue_directory / STATE_DIRECTORY
@@ -50,29 +50,11 @@ class VersionStore:
             raise PreparationError("ranking-key", "the ranking key is damaged", hint="restore it, or delete it and prepare a new version")
         return key
 
-    def versions(self) -> tuple[int, ...]:
-        """Numbers of the versions that exist, oldest first."""
-        if not self.directory.exists():
-            return ()
-        matches = (_VERSION_FILE.fullmatch(path.name) for path in self.directory.iterdir())
-        return tuple(sorted(int(match.group(1)) for match in matches if match))
-
-    def path(self, version: int) -> Path:
-        """The file of a version."""
-        return self.directory / f"v{version:06d}.duckdb"
-
-    def latest(self) -> int:
-        """The newest version, or an error that says to prepare one."""
-        found = self.versions()
-        if not found:
-            raise PreparationError("not-prepared", "the data set has no prepared version", hint="run prepare first")
-        return found[-1]
-
-    def next_version(self) -> int:
+    def next_version(self, existing: Iterable[int]) -> int:
         """A number no version ever had: a counter, kept even when versions are retired."""
         counter = self.directory / "versions"
         used = int(counter.read_text()) if counter.exists() else 0
-        return max((used, *self.versions())) + 1
+        return max((used, *existing)) + 1
 
     def remember(self, version: int) -> None:
         """Note that a version number is used."""
@@ -93,9 +75,3 @@ class VersionStore:
         partial = path.with_suffix(".partial")
         partial.write_text(json.dumps(statistics, indent=1))
         os.replace(partial, path)
-
-    def retire(self, version: int) -> None:
-        """Delete the rows of a version. Its charges stay in the ledger, and its number is not used again."""
-        if version not in self.versions():
-            raise PreparationError("no-such-version", f"there is no version {version}")
-        self.path(version).unlink()

@@ -1,0 +1,117 @@
+"""PostgreSQL as an engine: one schema for each version, beside the owner's tables; one role that prepares, another that reads."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from lapwing.catalog import Declaration, Preparation, Settings
+from lapwing.engines.base import Progress, Snapshot
+from lapwing.engines.postgres.prepare import prepare_version, schema_name, schema_prefix
+from lapwing.engines.postgres.session import Connection, ask, connect, merged, transaction
+from lapwing.engines.postgres.snapshot import PostgresSnapshot, prepared_declaration, stored_meta
+from lapwing.engines.postgres.sources import source_name
+from lapwing.engines.render.dialect import quoted
+from lapwing.errors import PreparationError
+
+OWNER_VARIABLE = "LAPWING_POSTGRES_OWNER"
+"""Environment variable: what differs in the connection when preparing, such as ``user=clinic_owner``; nothing unless it is set."""
+READER_VARIABLE = "LAPWING_POSTGRES_READER"
+"""Environment variable: ``any`` lets a role answer that could read or change more than a version."""
+
+
+class PostgresEngine:
+    """The versions of one data set as schemas ``lapwing_<id>_v000001``; each is written whole or not at all.
+
+    Pre: ``connection`` of the catalogue leads to the database as the role that answers. Preparing and retiring are done as that role too,
+    unless ``owner`` (or the environment) says how the connection of the owner differs.
+    """
+
+    def __init__(self, declaration: Declaration, settings: Settings, *, owner: str | None = None, any_reader: bool | None = None) -> None:
+        self._source_id = declaration.dataset.id
+        self._conninfo = declaration.dataset.connection
+        self._settings = settings
+        self._owner = os.environ.get(OWNER_VARIABLE, "") if owner is None else owner
+        self._any_reader = os.environ.get(READER_VARIABLE) == "any" if any_reader is None else any_reader
+        self._reading: Connection | None = None
+
+    def _reader(self) -> Connection:
+        if self._reading is None or self._reading.closed:
+            self._reading = connect(self._conninfo)
+        return self._reading
+
+    def versions(self) -> tuple[int, ...]:
+        """Numbers of the versions that exist, oldest first."""
+        with transaction(self._reader(), self._settings, read_only=True) as connection:
+            names = [str(row[0]) for row in ask(connection, "SELECT nspname FROM pg_namespace ORDER BY nspname")]
+        matches = (re.fullmatch(re.escape(schema_prefix(self._source_id)) + r"(\d{6,})", name) for name in names)
+        return tuple(sorted(int(match.group(1)) for match in matches if match))
+
+    def prepare(self, declaration: Declaration, text: str, *, version: int, ranking_key: bytes, progress: Progress) -> None:
+        """Write one version as the owner, and let the role that answers read it."""
+        reader = str(ask(self._reader(), "SELECT current_user")[0][0])
+        with self._as_owner() as connection:
+            prepare_version(
+                connection,
+                declaration,
+                text,
+                schema=schema_name(self._source_id, version),
+                version=version,
+                ranking_key=ranking_key,
+                reader=reader,
+                settings=self._settings,
+                progress=progress,
+            )
+
+    def open(self, version: int, *, ranking_key: bytes) -> Snapshot:
+        """Open a version for reading, as a role that can read nothing else of the data set."""
+        schema = schema_name(self._source_id, version)
+        if not self._any_reader:
+            with transaction(self._reader(), self._settings, read_only=True) as connection:
+                require_restricted(connection, prepared_declaration(connection, schema, self._settings))
+        return PostgresSnapshot(self._conninfo, schema, ranking_key=ranking_key, settings=self._settings)
+
+    def stored_text(self, version: int) -> str:
+        """The catalogue text a version was prepared with."""
+        with transaction(self._reader(), self._settings, read_only=True) as connection:
+            return str(stored_meta(connection, schema_name(self._source_id, version))["text"])
+
+    def retire(self, version: int) -> None:
+        """Delete the rows of a version. Waits for plans that read it."""
+        if version not in self.versions():
+            raise PreparationError("no-such-version", f"there is no version {version}")
+        with self._as_owner() as connection:
+            ask(connection, f"DROP SCHEMA {quoted(schema_name(self._source_id, version))} CASCADE")
+
+    def _as_owner(self) -> Connection:
+        return connect(merged(self._conninfo, self._owner))
+
+    def close(self) -> None:
+        """Give up the connection."""
+        if self._reading is not None:
+            self._reading.close()
+            self._reading = None
+
+
+def require_restricted(connection: Connection, declaration: Declaration) -> None:
+    """Refuse a role that could do more than answer: a superuser, and whoever could read (or, where nothing is copied, owns) a source.
+
+    No statement of an analyst reaches the server, so this is a second line: a mistake in a statement of ours then finds nothing to read.
+    """
+    hint = f"connect as a role that may read the version only, or set {READER_VARIABLE}=any to answer as this one"
+    if ask(connection, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user") == [(True,)]:
+        raise PreparationError("engine-role", "questions are not answered as a superuser", hint=hint)
+    for table in declaration.tables:
+        name = source_name(declaration.source_path(table))
+        if declaration.dataset.preparation is Preparation.STORED:
+            able = "has_any_column_privilege(c.oid, 'SELECT')"
+        else:
+            able = "pg_has_role(c.relowner, 'MEMBER')"
+        found = ask(
+            connection,
+            f"SELECT {able} FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2",
+            [name.schema, name.table],
+        )
+        if found == [(True,)]:
+            message = f"questions are not answered as a role that can read or owns the source of {table.name!r}"
+            raise PreparationError("engine-role", message, hint=hint)

@@ -1,0 +1,121 @@
+"""The owner's tables: what their columns hold, and SQL that reads them as built-in types and nothing else.
+
+A source is a table, a partitioned table or a materialised view. A view is refused: it is a query of its own that may look at several rows
+and call any function. Every declared column is first cast to a type of ``pg_catalog``, so that no operator, function or collation of the
+source's own types plays a part in what follows.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from lapwing.catalog import Declaration, PublicDecl, TableDecl
+from lapwing.engines.postgres.session import Connection, ask
+from lapwing.engines.prepare import SourceTable
+from lapwing.engines.render.dialect import SourceKind, quoted
+from lapwing.errors import PreparationError
+
+_NAME = re.compile(r'([a-z_][a-z0-9_]*|"[^"]+")\.([a-z_][a-z0-9_]*|"[^"]+")')
+_KINDS = {
+    **dict.fromkeys((20, 21, 23), SourceKind.INTEGER),
+    **dict.fromkeys((700, 701, 1700), SourceKind.FRACTIONAL),
+    **dict.fromkeys((25, 1042, 1043), SourceKind.TEXT),
+    16: SourceKind.BOOLEAN,
+    1082: SourceKind.DATE,
+    **dict.fromkeys((1114, 1184), SourceKind.TIMESTAMP),
+    2950: SourceKind.UUID,
+}
+"""Built-in types by their fixed number (pg_type.oid)."""
+_NUMERIC, _ZONED = 1700, 1184
+_TABLES = ("r", "p", "m")
+"""Kinds of relation (pg_class.relkind) that hold rows of their own: tables, partitioned tables, materialised views."""
+_RELATION = (
+    "SELECT c.oid::bigint, c.relkind::text, c.relrowsecurity, c.relforcerowsecurity, c.relowner::bigint FROM pg_class c"
+    " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2"
+)
+_COLUMNS = (
+    "WITH RECURSIVE base(attnum, name, type, modifier) AS ("
+    " SELECT a.attnum, a.attname::text, a.atttypid, a.atttypmod FROM pg_attribute a"
+    " WHERE a.attrelid = CAST($1 AS bigint)::oid AND a.attnum > 0 AND NOT a.attisdropped"
+    " UNION ALL SELECT b.attnum, b.name, t.typbasetype, t.typtypmod FROM base b JOIN pg_type t ON t.oid = b.type WHERE t.typtype = 'd')"
+    " SELECT b.name, b.type::bigint, b.modifier, t.typtype::text,"
+    " EXISTS (SELECT 1 FROM pg_cast k WHERE k.castsource = b.type AND k.casttarget = 25 AND k.castmethod = 'b')"
+    " FROM base b JOIN pg_type t ON t.oid = b.type WHERE t.typtype <> 'd'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceName:
+    """Where a table of the owner's is."""
+
+    schema: str
+    table: str
+
+    @property
+    def sql(self) -> str:
+        """The name as SQL."""
+        return f"{quoted(self.schema)}.{quoted(self.table)}"
+
+
+def source_name(source: str) -> SourceName:
+    """``schema.table`` as in the catalogue."""
+    found = _NAME.fullmatch(source)
+    if found is None:
+        raise PreparationError("source-name", "a source is the name of a table with its schema", hint='such as "clinic.visits"')
+    schema, table = (part.strip('"') for part in found.groups())
+    return SourceName(schema, table)
+
+
+def source_table(connection: Connection, declaration: Declaration, declared: TableDecl | PublicDecl) -> SourceTable:
+    """What can be read from the source of a declared table: the declared columns as SQL, the kinds of all."""
+    name = source_name(declaration.source_path(declared))
+    found = ask(connection, _RELATION, [name.schema, name.table])
+    if not found:
+        raise PreparationError("source-missing", f"there is no table {name.sql}")
+    oid, kind, secured, forced, _owner = found[0]
+    if kind not in _TABLES:
+        hint = "declare the tables themselves, or a materialised view"
+        raise PreparationError("source-not-a-table", f"{name.sql} is a view or something else that holds no rows", hint=hint)
+    if secured or forced:
+        hint = "drop the policies, or declare a table without them"
+        raise PreparationError("source-row-security", f"{name.sql} has row security: what is read would depend on who reads", hint=hint)
+    kinds: dict[str, SourceKind] = {}
+    readings: dict[str, str] = {}
+    for column, type_number, modifier, type_kind, is_text in ask(connection, _COLUMNS, [str(oid)]):
+        kinds[column], readings[column] = _reading(quoted(column), type_number, modifier, is_text=is_text or type_kind == "e")
+    wanted = dict.fromkeys(column.source_name for column in declared.columns if column.source_name in kinds)
+    listed = ", ".join(f"{readings[column]} AS {quoted(column)}" for column in wanted) or "1 AS _"
+    return SourceTable(f"(SELECT {listed} FROM {name.sql})", kinds)
+
+
+def _reading(column: str, type_number: int, modifier: int, *, is_text: bool) -> tuple[SourceKind, str]:
+    """What a column holds, and SQL of it as a built-in type; NaN is NULL where it would be a number."""
+    kind = _KINDS.get(type_number, SourceKind.TEXT if is_text else SourceKind.OTHER)
+    match kind:
+        case SourceKind.TEXT | SourceKind.UUID:
+            return kind, f'(CAST({column} AS TEXT) COLLATE "C")'
+        case SourceKind.INTEGER:
+            return kind, f"CAST({column} AS BIGINT)"
+        case SourceKind.FRACTIONAL if type_number == _NUMERIC:
+            return (SourceKind.INTEGER if _has_no_decimals(modifier) else kind), f"NULLIF(CAST({column} AS NUMERIC), 'NaN')"
+        case SourceKind.FRACTIONAL:
+            return kind, f"CAST({column} AS DOUBLE PRECISION)"
+        case SourceKind.TIMESTAMP if type_number == _ZONED:
+            return kind, f"(CAST({column} AS TIMESTAMPTZ) AT TIME ZONE 'UTC')"
+        case SourceKind.TIMESTAMP:
+            return kind, f"CAST({column} AS TIMESTAMP)"
+        case SourceKind.DATE:
+            return kind, f"CAST({column} AS DATE)"
+        case SourceKind.BOOLEAN:
+            return kind, f"CAST({column} AS BOOLEAN)"
+        case _:
+            return kind, "NULL"
+
+
+def _has_no_decimals(modifier: int) -> bool:
+    """Whether NUMERIC(p, s) has s <= 0. The modifier is ((p << 16) | (s & 2047)) + 4, or -1 for a NUMERIC of any scale."""
+    if modifier < 4:
+        return False
+    scale = (modifier - 4) & 0x7FF
+    return scale == 0 or scale > 1023

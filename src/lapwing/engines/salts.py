@@ -1,0 +1,11 @@
+"""Secrets that reach a query, derived from the ranking key."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+
+def group_salt(ranking_key: bytes) -> str:
+    """The secret by which Grouped chooses groups; derived, so that the ranking key itself never reaches an analyst's query."""
+    return hmac.new(ranking_key, b"lapwing group choice", hashlib.sha256).hexdigest()
