@@ -18,11 +18,12 @@ SCHEMA_VERSION = "0001"
 def install(dsn: str, *, role: str) -> str:
     """Make or upgrade the schema, grant its use to ``role`` (which exists already), and give the version it has now.
 
-    All in one transaction: a failure leaves what was there.
+    All in one transaction: a failure leaves what was there. A schema of a newer version is ``ledger-format``.
     """
     require_extra()
     from alembic import command
     from alembic.config import Config
+    from alembic.util import CommandError
     from psycopg import connect, sql
     from sqlalchemy import create_engine, exc, pool
 
@@ -41,6 +42,10 @@ def install(dsn: str, *, role: str) -> str:
             for (signature,) in connection.exec_driver_sql(_CALLABLE).all():
                 connection.exec_driver_sql(f"GRANT EXECUTE ON ROUTINE {signature} TO {name}".replace("%", "%%"))
             found = str(connection.exec_driver_sql("SELECT version_num FROM lapwing.alembic_version").scalar_one())
+    except CommandError as error:
+        raise LedgerError(
+            "ledger-format", "the schema of the ledger is of a version that this one does not know", hint="use a newer version of Lapwing"
+        ) from error
     except exc.SQLAlchemyError as error:
         raise LedgerError("ledger-unreachable", "the schema of the ledger could not be made", hint="see the server's log") from error
     finally:
