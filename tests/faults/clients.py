@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import random
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerProcess
@@ -14,8 +15,9 @@ from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.policy import Limits
 from tests.faults import history
-from tests.faults.history import Event
+from tests.faults.history import Event, What
 from tests.faults.oracle import LedgerState, recovered
+from tests.faults.rounds import EXPECTED_CODES
 from tests.faults.worker import Act, Mode, Plan, Steps, live
 from tests.ledger.cluster import Cluster
 from tests.ledger.pg import Place, new_place
@@ -46,12 +48,24 @@ class Field:
     def events(self) -> list[Event]:
         return history.read(self.log)
 
-    def judged(self) -> tuple[list[LedgerState], list[str]]:
-        """When all clients are gone: the settled state of every source, and every violation."""
+    def wait_for_events(self, number: int, *, seconds_max: float) -> None:
+        """Until there are so many."""
+        deadline = time.monotonic() + seconds_max
+        while len(self.events()) < number:
+            assert time.monotonic() < deadline, "clients do not go on"
+            time.sleep(0.02)
+
+    def judged(self, *, codes: frozenset[str] = frozenset(), on: Cluster | None = None) -> tuple[list[LedgerState], list[str]]:
+        """When all clients are gone: the settled state of every source, and every violation.
+
+        ``codes`` are what clients may have been told besides what an undisturbed server tells them; ``on`` is the server that has the
+        sources by now.
+        """
         events = self.events()
-        states, found = [], []
+        told = Counter(event.code for event in events if event.what in (What.REFUSED, What.LOST))
+        states, found = [], [f"told {code} ({told[code]} times)" for code in sorted(told.keys() - EXPECTED_CODES - codes)]
         for place in self.places:
-            direct = place.cluster.dsn(place.database)
+            direct = (place.cluster if on is None else on).dsn(place.database)
             state, problems = recovered(direct, place.source_id, anchors=self.anchors, history=events)
             states.append(state)
             found += [f"{place.source_id}: {problem}" for problem in problems]

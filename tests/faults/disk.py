@@ -177,11 +177,7 @@ def fill_while_clients_work(
     outcome = Outcome(histories=[field.log])
     try:
         for _ in range(times):
-            seen = len(field.events())
-            deadline = time.monotonic() + WORK_SECONDS_MAX
-            while len(field.events()) < seen + 10:
-                assert time.monotonic() < deadline, "clients do not go on"
-                time.sleep(0.02)
+            field.wait_for_events(len(field.events()) + 10, seconds_max=WORK_SECONDS_MAX)
             server.fill(chance.choice([0, 0, 50_000, 200_000, 1_000_000]))
             server.burn()
             if chance.random() < 0.5:
@@ -191,7 +187,7 @@ def fill_while_clients_work(
         for process in processes:
             process.kill()
             process.join()
-    _, outcome.violations = field.judged()
+    _, outcome.violations = field.judged(codes=frozenset({"ledger-unreachable", "reply-lost"}))
     return outcome
 
 
