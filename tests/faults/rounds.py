@@ -245,9 +245,9 @@ def kill_workers(bench: Bench, *, clients: int, kills: int, seed: int, steps: Se
         one.order(bench, "rehearse")
         found = list(steps) or one.answer(bench)["steps"]
         one.order(bench, "run", clients=clients, kills=kills, seed=seed, steps=found, kills_of_a_step_min=KILLS_OF_A_STEP_MIN)
-        one.answer(bench, look_every_seconds=1.0)
+        one.answer(bench, look_every_seconds=2.0)
         one.order(bench, "run", clients=clients, lives=10 * len(bench.sources), seed=seed, share=True, outside_kills=0.2)
-        one.answer(bench, look_every_seconds=1.0)
+        one.answer(bench, look_every_seconds=2.0)
     return found
 
 
