@@ -24,7 +24,7 @@ from pathlib import Path
 from tests.faults.table import FAULTS, WEIGHTS, Outcome
 from tests.ledger.cluster import Cluster
 
-MODULES = ("tests.faults.server",)
+MODULES = tuple(f"tests.faults.{name}" for name in ("server", "proxy", "disk", "clock", "backup", "failover", "retries", "pooler"))
 """Modules that add their faults to the table when they are imported."""
 COUNTS = Path("build/faults.json")
 ROUNDS_OF_A_SERVER = 25

@@ -81,7 +81,7 @@ def new_field(cluster: Cluster, database: str, directory: Path, *, sources: int,
         with place.create(pure_budget(loss_total)) as ledger:
             policy.set_limits(ledger, Limits(lost_workers_max=10**6))
         places.append(place)
-    return Field(tuple(places), directory / "history")
+    return Field(tuple(places), directory / "history.jsonl")
 
 
 def scarce_loss(*, clients: int, sources: int, acts: int) -> int:

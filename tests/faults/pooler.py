@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 import tempfile
@@ -13,9 +14,13 @@ from typing import Self
 
 import psycopg
 
+from tests.faults.clients import ended, new_field, random_plans, scarce_loss, started
+from tests.faults.table import Outcome, fault
 from tests.ledger.cluster import APP_ROLE, OWNER_ROLE, Cluster
 
 PORT = 5432
+SOCKET = f".s.PGSQL.{PORT}"
+ROUND_SECONDS_MAX = 90.0
 START_SECONDS_MAX = 20.0
 _PLACES = ("/usr/sbin/pgbouncer", "/usr/bin/pgbouncer")
 
@@ -46,17 +51,31 @@ class Pooler:
         if cluster.user is not None:
             for path in (self.directory, settings, users):
                 os.chown(path, cluster.user.pw_uid, cluster.user.pw_gid)
-        with (self.directory / "log").open("wb") as log:
-            self._process = subprocess.Popen(
-                cluster.as_user([program, str(settings)]), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.directory
-            )
+        self._command = cluster.as_user([program, str(settings)])
+        self._process = self._started()
 
     def __enter__(self) -> Self:
+        self._wait()
+        return self
+
+    def crash(self) -> None:
+        """Kill it, and start it again."""
+        self._process.kill()
+        self._process.wait(START_SECONDS_MAX)
+        (self.directory / SOCKET).unlink(missing_ok=True)
+        self._process = self._started()
+        self._wait()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        with (self.directory / "log").open("ab") as log:
+            return subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.directory)
+
+    def _wait(self) -> None:
         deadline = time.monotonic() + START_SECONDS_MAX
         while True:
             try:
                 psycopg.connect(f"host={self.directory} dbname=postgres user={APP_ROLE}").close()
-                return self
+                return
             except psycopg.OperationalError:
                 if self._process.poll() is not None or time.monotonic() > deadline:
                     raise AssertionError((self.directory / "log").read_text(encoding="utf-8")[-2000:]) from None
@@ -66,3 +85,31 @@ class Pooler:
         self._process.terminate()
         self._process.wait(START_SECONDS_MAX)
         shutil.rmtree(self.directory)
+
+
+def kill_while_clients_work(
+    cluster: Cluster, database: str, directory: Path, *, seed: int, clients: int, sources: int, acts: int, kills: int
+) -> Outcome:
+    """Clients behind a pooler, which is killed and started again so many times."""
+    loss_total = scarce_loss(clients=clients, sources=sources, acts=acts)
+    field = new_field(cluster, database, directory, sources=sources, loss_total=loss_total)
+    outcome = Outcome(histories=[field.log])
+    with Pooler(cluster, server_connections=5) as pooler:
+        dsn = cluster.dsn(database).replace(str(cluster.home), str(pooler.directory))
+        processes = started(field, random_plans(field, dsn, clients=clients, acts=acts, seed=seed))
+        for number in range(kills):
+            field.wait_for_events((number + 1) * clients * acts // (kills + 1), seconds_max=ROUND_SECONDS_MAX)
+            pooler.crash()
+            outcome.counts["kill -9 pooler"] += 1
+        ended(processes, seconds_max=ROUND_SECONDS_MAX)
+    _, outcome.violations = field.judged(codes=frozenset({"reply-lost"}))
+    return outcome
+
+
+@fault("pooler")
+def kill_somewhere(cluster: Cluster, directory: Path, seed: int) -> Outcome:
+    """One round of the campaign."""
+    clients, sources, acts = random.Random(seed).choice([(4, 10, 40), (32, 1, 8), (32, 10, 8)])
+    return kill_while_clients_work(
+        cluster, cluster.new_database(), directory, seed=seed, clients=clients, sources=sources, acts=acts, kills=10
+    )

@@ -14,7 +14,7 @@ import pytest
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
-from tests.faults.pooler import Pooler, pooler_program
+from tests.faults.pooler import Pooler, kill_while_clients_work, pooler_program
 from tests.ledger import test_postgres
 from tests.ledger.cluster import Cluster
 from tests.ledger.pg import Place, new_place
@@ -122,3 +122,11 @@ def test_a_server_that_forgets_is_not_opened(place: Place) -> None:
             f"ALTER ROLE lapwing_app IN DATABASE {place.database} RESET ALL",
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'lapwing_app'",
         )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sources", [1, 10])
+def test_32_clients_share_few_sessions_and_the_pooler_is_killed(cluster: Cluster, database: str, tmp_path: Path, sources: int) -> None:
+    outcome = kill_while_clients_work(cluster, database, tmp_path, seed=sources, clients=32, sources=sources, acts=6, kills=5)
+    assert outcome.violations == []
+    assert outcome.counts["kill -9 pooler"] == 5
