@@ -127,6 +127,18 @@ def test_closing_and_reopening_say_who(wired: Wired) -> None:
     assert _run(wired, "ask", BY_SEX, "--analyst", "ed").status == 0
 
 
+def test_a_ledger_without_its_anchor_is_refused_until_the_owner_accepts_it(wired: Wired) -> None:
+    spent = _status(wired)["budget"]["loss"]["spent"]
+    for anchor in (wired.base / "anchors").glob("*.anchor"):
+        anchor.unlink()
+    refused = _run(wired, "budget")
+    assert refused.status == 1 and "[ledger-unregistered]" in refused.err
+    assert _run(wired, "ledger", "accept", " ").status == 1, "a reason is needed"
+    assert "Accepted" in _done(wired, "ledger", "accept", "the disk of the anchors failed")
+    assert _status(wired)["budget"]["loss"]["spent"] == spent
+    assert "ledger-unregistered: the disk of the anchors failed" in _done(wired, "history", "--limit", "5")
+
+
 def test_files_are_not_overwritten_and_nothing_is_charged_then(wired: Wired) -> None:
     _done(wired, "ledger", "admit", "ed")
     there = wired.base / "there.json"

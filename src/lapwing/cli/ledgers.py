@@ -117,6 +117,31 @@ def ledger_move(context: typer.Context, database: Database, anchors: AnchorDirec
             typer.echo(f"{key} = {json.dumps(str(value), ensure_ascii=False)}")
 
 
+@ledger_app.command("accept", short_help="Accept a ledger that is not as it was anchored.")
+def ledger_accept(
+    context: typer.Context, reason: Annotated[str, typer.Argument(metavar="REASON", help="What happened; kept in the ledger.")]
+) -> None:
+    """Go on with a ledger that was put back to an older state, or lost its anchor: the owner's override. Run `verify` first.
+
+    Whatever the anchor remembers and the ledger lacks is charged again.
+
+    \b
+    Example:
+        lapwing -C clinic ledger accept "restored the backup of Monday; the disk had failed"
+    """
+    from lapwing.curator import Curator
+    from lapwing.ledger.opening import accept_ledger
+
+    directory: Path = context.obj
+    with reported(), Curator(directory) as curator:
+        from lapwing.client.budget import budget_view
+
+        balance = accept_ledger(curator.place, curator.declaration, reason=reason)
+        typer.echo(f"Accepted: {budget_view(balance, unit=curator.declaration.dataset.unit)}.")
+        if balance.closed:
+            typer.echo("The data set is closed to analysts until `lapwing reopen`.")
+
+
 @receipt_app.command("verify", short_help="Check a receipt, without the database.")
 def receipt_verify(
     receipt: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The receipt, as JSON; - is standard input.")],

@@ -22,7 +22,7 @@ from lapwing.ledger.anchors import AnchorPoint, FileAnchors
 from lapwing.ledger.database import open_database
 from lapwing.ledger.local import LocalLedger
 from lapwing.ledger.schema import LEDGER_FORMAT
-from lapwing.ledger.store import Ledger
+from lapwing.ledger.store import Balance, Ledger
 
 if TYPE_CHECKING:
     from lapwing.ledger.postgres.ledger import PostgresLedger
@@ -101,6 +101,18 @@ def open_ledger(place: Place, declaration: Declaration, *, override: str = "", c
     if place.keys is None:
         raise receipts.no_signing_key()
     return _open_on_server(place, place.server, declaration, override=override, create=create)
+
+
+def accept_ledger(place: Place, declaration: Declaration, *, reason: str) -> Balance:
+    """The owner's override for a ledger that is not as it was anchored; what it has lost is charged again. Makes none."""
+    limits.require_reason(True, reason)
+    if place.server is None and not place.local.exists():
+        raise LedgerError("ledger-missing", "there is no ledger of this data set", hint="run `lapwing prepare`")
+    ledger = open_ledger(place, declaration, override=reason, create=False)
+    try:
+        return ledger.balance()
+    finally:
+        ledger.disconnect()
 
 
 def open_local(place: Place, declaration: Declaration) -> LocalLedger:
