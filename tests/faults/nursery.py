@@ -24,7 +24,6 @@ from tests.faults.worker import Act, Mode, Plan, Steps, live, watched
 
 LIFE_SECONDS_MAX = 90
 """A client that lives longer is ended by the kernel, and reported."""
-_ACTS_MAX = 3
 _MODES = (Mode.ANSWER,) * 10 + (Mode.FAIL, Mode.INCIDENT, Mode.LEAVE, Mode.FIND, Mode.RENEW)
 _MODE_OF_PHASE = {"forfeit": Mode.FAIL, "incident": Mode.INCIDENT, "reopen": Mode.INCIDENT, "find": Mode.FIND, "renew": Mode.RENEW}
 
@@ -51,7 +50,7 @@ class Round:
         self.lives += 1
         mode = _MODE_OF_PHASE.get(stop_at.partition(":")[0], Mode.ANSWER) if stop_at else None
         sources = generator.sample(order["sources"], min(generator.choice((1, 1, 2)), len(order["sources"])))
-        acts = [self._act(generator.choice(sources), number, mode) for number in range(generator.randint(1, _ACTS_MAX))]
+        acts = [self._act(generator.choice(sources), number, mode) for number in range(generator.randint(1, order["acts_max"]))]
         if mode == Mode.FIND:
             # To be found, the answer must be there: ask, and look for it then.
             acts[:1] = [replace(acts[0], mode=Mode.ANSWER), acts[0]]

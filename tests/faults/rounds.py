@@ -179,6 +179,7 @@ class Nursery:
             "clients": 4,
             "kills": 0,
             "lives": 0,
+            "acts_max": 3,
             "seed": 0,
             "steps": [],
             "kills_of_a_step_min": 0,

@@ -36,9 +36,14 @@ SLEEPERS_REFUSED = frozenset(SLEEP_STEPS[:5])
 """Who sleeps there has a charge, has not committed, and must not be able to."""
 
 
+def _start_clients(bench: Bench, one: Nursery, generator: random.Random, clients: int) -> None:
+    """Long lives: whoever opens a ledger waits for the disk, and what others did before is then there too, whether they waited or not."""
+    one.order(bench, "run", clients=clients, seed=generator.randrange(2**30), until_told=True, outside_kills=0.2, acts_max=15)
+
+
 def kill_backends(bench: Bench, one: Nursery, generator: random.Random, *, kills: int, clients: int) -> None:
     """Kill server processes of clients. Each makes the server drop all the others and recover."""
-    one.order(bench, "run", clients=clients, seed=generator.randrange(2**30), until_told=True, outside_kills=0.2)
+    _start_clients(bench, one, generator, clients)
     before = bench.kills["kill -9 backend"]
     deadline = time.monotonic() + ROUND_SECONDS_MAX
     while bench.kills["kill -9 backend"] < before + kills:
@@ -53,7 +58,7 @@ def kill_backends(bench: Bench, one: Nursery, generator: random.Random, *, kills
 
 def kill_postmasters(bench: Bench, one: Nursery, generator: random.Random, *, kills: int, clients: int) -> None:
     """Kill the first process of the server, and start it again: it recovers from what was on the disk."""
-    one.order(bench, "run", clients=clients, seed=generator.randrange(2**30), until_told=True, outside_kills=0.2)
+    _start_clients(bench, one, generator, clients)
     for _ in range(kills):
         _let_work(bench, generator)
         bench.cluster.crash()

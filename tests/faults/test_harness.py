@@ -27,7 +27,7 @@ def test_a_server_that_does_not_wait_for_its_disk_is_seen(fault_cluster: Cluster
     bench = new_bench(fault_cluster, tmp_path, data_sets=1)
     spoil(bench, "wait_for_disk", "PERFORM pg_logical_emit_message(true, 'lapwing', '');", "")
     with nursery() as one:
-        kill_postmasters(bench, one, random.Random(0), kills=5, clients=4)
+        kill_postmasters(bench, one, random.Random(0), kills=12, clients=4)
     bench.settle(EXPECTED_CODES | SERVER_CODES)
     # A charge that somebody had a permit for, or a commit that an answer was sent after, is gone. (Which of them is up to chance.)
     lost = ("permit without its charge", "sent without a committed charge")
