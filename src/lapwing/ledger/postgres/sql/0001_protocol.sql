@@ -34,7 +34,7 @@ BEGIN
     RETURN ds;
 END $$;
 
--- The only statement that writes an entry. Gives the new head; the caller, who holds the lock, sets it with the number in the same transaction.
+-- Writes an entry (as only lapwing.reserve_many does besides). Gives the new head; the caller, who holds the lock, sets it with the number in the same transaction.
 CREATE FUNCTION lapwing.chain(p_ledger_id text, p_entry_id bigint, p_head text, p_kind text, p_analyst text, p_charge_id bigint, p_loss numeric,
     p_delta numeric, p_detail text, p_evidence text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE

@@ -14,7 +14,7 @@ _SQL = Path(__file__).resolve().parents[2] / "sql"
 
 def upgrade() -> None:
     """Each file as it is: none of them changes after a release."""
-    for name in ("tables", "protocol", "policy", "rights"):
+    for name in ("tables", "protocol", "batch", "policy", "rights"):
         op.get_bind().exec_driver_sql((_SQL / f"0001_{name}.sql").read_text(encoding="utf-8").replace("%", "%%"))
 
 

@@ -1,0 +1,78 @@
+"""Several reservations in one statement, for a process in which many analysts wait: one lock and one wait for the disk for all of them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from lapwing.errors import LapwingError, LedgerError
+from lapwing.kernel.permit import Permit
+from lapwing.ledger import limits
+from lapwing.ledger.postgres import rows
+from lapwing.ledger.postgres.outcomes import refusal
+from lapwing.ledger.store import Request, StoredAnswer
+
+REQUESTS_MAX = 256
+"""In one statement: others wait for the data set meanwhile."""
+
+Result = Permit | StoredAnswer | LapwingError
+"""What came of one request; an error stands for what ``reserve`` would have raised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Requests with a nonce each, so that the statement may be sent again after a lost reply."""
+
+    STATEMENT: ClassVar[str] = (
+        "CALL lapwing.reserve_many_durably(%s, %s, %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::text[],"
+        " %s::numeric[], %s::numeric[], %s::bigint, %s, NULL, NULL, NULL, NULL, NULL)"
+    )
+    requests: tuple[Request, ...]
+    nonces: tuple[str, ...]
+
+    @classmethod
+    def of(cls, requests: Sequence[Request]) -> Self:
+        """Pre: at least one request, at most ``REQUESTS_MAX``, each within the limits of a single one."""
+        if not 1 <= len(requests) <= REQUESTS_MAX:
+            raise LedgerError("batch-size", f"between 1 and {REQUESTS_MAX} requests can be reserved together")
+        for request in requests:
+            limits.require_request(request)
+        return cls(tuple(requests), tuple(secrets.token_hex(16) for _ in requests))
+
+    @property
+    def columns(self) -> list[list[object]]:
+        """The parameters of the statement that say what is asked."""
+        asked = [
+            (nonce, one.analyst, one.request_id, one.digest, one.version, one.summary, one.cost.loss, one.cost.delta)
+            for nonce, one in zip(self.nonces, self.requests, strict=True)
+        ]
+        return [list(column) for column in zip(*asked, strict=True)]
+
+    def results(
+        self,
+        outcomes: Sequence[str],
+        charge_ids: Sequence[int],
+        payloads: Sequence[bytes | None] | None,
+        payload_digests: Sequence[str | None] | None,
+        *,
+        alone: Callable[[Request], Permit | StoredAnswer],
+    ) -> tuple[Result, ...]:
+        """What the statement decided. ``alone`` is asked for each that found its worker ended: it goes on as another worker."""
+        found: list[Result] = []
+        for place, (request, nonce, outcome) in enumerate(zip(self.requests, self.nonces, outcomes, strict=True)):
+            try:
+                match outcome:
+                    case "permit":
+                        found.append(Permit(charge_id=charge_ids[place], digest=request.digest, cost=request.cost, nonce=nonce))
+                    case "stored":
+                        assert payloads is not None and payload_digests is not None
+                        found.append(rows.answer_of(charge_ids[place], payloads[place], payload_digests[place]))
+                    case "worker-ended":
+                        found.append(alone(request))
+                    case _:
+                        raise refusal(outcome, analyst=request.analyst)
+            except LapwingError as error:
+                found.append(error)
+        return tuple(found)

@@ -1,0 +1,126 @@
+-- Many reservations of one worker for one data set, in one statement: one lock and one wait for the disk for all of them.
+--
+-- If they all fit together, they are all charged, each table being written once. Costs are not negative, so each of them would have been
+-- charged by lapwing.reserve too, in any order. If it is not certain that they all fit, lapwing.reserve decides on each in turn. Either way the
+-- outcomes are those of single reservations.
+
+-- Whether lapwing.reserve would charge each of these, in any order. The caller holds the lock.
+CREATE FUNCTION lapwing.all_fit(ds lapwing.data_set, p_epoch text, p_analysts text[], p_request_ids text[], p_losses numeric[],
+    p_deltas numeric[], p_today date) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE fits boolean;
+BEGIN
+    -- A comparison with a limit that is NULL is not false: no limit.
+    WITH asked AS (
+        SELECT * FROM unnest(p_analysts, p_request_ids, p_losses, p_deltas) AS r (analyst, request_id, loss, delta)
+    ), of_all AS (
+        SELECT count(DISTINCT (analyst, request_id)) AS keys, min(loss) AS loss_min, min(delta) AS delta_min, max(loss) AS loss_max,
+            sum(loss) AS loss, sum(delta) AS delta
+        FROM asked
+    ), of_analyst AS (
+        SELECT a.group_name, count(*) AS requests, sum(asked.loss) AS loss, sum(asked.delta) AS delta,
+            (a.loss_spent + sum(asked.loss) <= a.loss_total) IS NOT FALSE
+                AND (a.delta_spent + sum(asked.delta) <= a.delta_total) IS NOT FALSE
+                AND (CASE WHEN a.day >= p_today THEN a.day_loss ELSE 0 END + sum(asked.loss) <= a.day_loss_max) IS NOT FALSE AS fits
+        FROM asked JOIN lapwing.analyst a ON a.ledger_id = ds.ledger_id AND a.analyst = asked.analyst AND NOT a.suspended
+        GROUP BY a.ledger_id, a.analyst
+    ), of_group AS (
+        SELECT (g.loss_spent + sum(of_analyst.loss) <= g.loss_total) IS NOT FALSE
+                AND (g.delta_spent + sum(of_analyst.delta) <= g.delta_total) IS NOT FALSE AS fits
+        FROM of_analyst JOIN lapwing.analyst_group g ON g.ledger_id = ds.ledger_id AND g.group_name = of_analyst.group_name
+        GROUP BY g.ledger_id, g.group_name
+    )
+    SELECT NOT ds.superseded AND NOT ds.closed
+            AND EXISTS (SELECT FROM lapwing.worker WHERE epoch = p_epoch AND ledger_id = ds.ledger_id AND ended_at IS NULL)
+            AND keys = cardinality(p_analysts) AND loss_min > 0 AND delta_min >= 0
+            AND NOT EXISTS (SELECT FROM asked JOIN lapwing.charge USING (analyst, request_id) WHERE ledger_id = ds.ledger_id)
+            AND (loss_max <= ds.statement_loss_max) IS NOT FALSE
+            AND (CASE WHEN ds.day >= p_today THEN ds.day_loss ELSE 0 END + loss <= ds.day_loss_max) IS NOT FALSE
+            AND (SELECT sum(requests) = cardinality(p_analysts) AND bool_and(of_analyst.fits) FROM of_analyst)
+            AND (SELECT bool_and(of_group.fits) FROM of_group) IS NOT FALSE
+            AND ds.loss_spent + loss <= ds.loss_total AND ds.delta_spent + delta <= ds.delta_total
+        INTO fits
+        FROM of_all;
+    RETURN fits IS TRUE;
+END $$;
+
+CREATE FUNCTION lapwing.reserve_many(
+    p_ledger_id text, p_epoch text, p_nonces text[], p_analysts text[], p_request_ids text[], p_digests text[], p_versions bigint[],
+    p_summaries text[], p_losses numeric[], p_deltas numeric[], p_anchor_entries bigint, p_anchor_head text,
+    OUT outcomes text[], OUT o_charge_ids bigint[], OUT o_payloads bytea[], OUT o_payload_digests text[], OUT o_state text[]
+) LANGUAGE plpgsql AS $$
+DECLARE
+    ds lapwing.data_set := lapwing.locked(p_ledger_id);
+    today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+    stamp text := to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"');
+    n integer := cardinality(p_nonces);
+    one record;
+    groups text[];
+    evidence text[];
+    heads text[];
+BEGIN
+    IF NOT (p_anchor_entries = 0 OR p_anchor_head = ds.head
+            OR EXISTS (SELECT FROM lapwing.entry WHERE ledger_id = p_ledger_id AND entry_id = p_anchor_entries AND chained = p_anchor_head))
+        OR NOT lapwing.all_fit(ds, p_epoch, p_analysts, p_request_ids, p_losses, p_deltas, today) THEN
+        FOR i IN 1..n LOOP
+            SELECT r.* INTO one FROM lapwing.reserve(p_ledger_id, p_epoch, p_nonces[i], p_analysts[i], p_request_ids[i], p_digests[i],
+                p_versions[i], p_summaries[i], p_losses[i], p_deltas[i], p_anchor_entries, p_anchor_head) AS r;
+            outcomes[i] := one.outcome;
+            o_charge_ids[i] := one.o_charge_id;
+            o_payloads[i] := one.o_payload;
+            o_payload_digests[i] := one.o_payload_digest;
+            o_state := coalesce(one.o_state, o_state);
+        END LOOP;
+        RETURN;
+    END IF;
+    SELECT array_agg(a.group_name ORDER BY r.i) INTO groups
+        FROM unnest(p_analysts) WITH ORDINALITY AS r (analyst, i)
+        JOIN lapwing.analyst a ON a.ledger_id = p_ledger_id AND a.analyst = r.analyst;
+    FOR i IN 1..n LOOP
+        outcomes[i] := 'permit';
+        o_charge_ids[i] := ds.charges + i;
+        evidence[i] := lapwing.digest((ds.charges + i)::text, p_analysts[i], groups[i], p_request_ids[i], p_digests[i], p_versions[i]::text, '',
+            p_summaries[i], p_losses[i]::text, p_deltas[i]::text, p_epoch, p_nonces[i]);
+        ds.head := lapwing.digest(ds.head, (ds.entries + i)::text, stamp, 'reserve', p_analysts[i], (ds.charges + i)::text,
+            p_losses[i]::text, p_deltas[i]::text, p_summaries[i], evidence[i]);
+        heads[i] := ds.head;
+    END LOOP;
+    INSERT INTO lapwing.charge (ledger_id, charge_id, analyst, group_name, request_id, digest, version, summary, loss, delta, epoch, nonce)
+        SELECT p_ledger_id, r.charge_id, r.analyst, r.group_name, r.request_id, r.digest, r.version, r.summary, r.loss, r.delta, p_epoch, r.nonce
+        FROM unnest(o_charge_ids, p_analysts, groups, p_request_ids, p_digests, p_versions, p_summaries, p_losses, p_deltas, p_nonces)
+            AS r (charge_id, analyst, group_name, request_id, digest, version, summary, loss, delta, nonce);
+    INSERT INTO lapwing.entry
+        SELECT p_ledger_id, ds.entries + r.i, stamp, 'reserve', r.analyst, r.charge_id, r.loss, r.delta, r.summary, r.evidence, r.head
+        FROM unnest(o_charge_ids, p_analysts, p_losses, p_deltas, p_summaries, evidence, heads) WITH ORDINALITY
+            AS r (charge_id, analyst, loss, delta, summary, evidence, head, i);
+    UPDATE lapwing.analyst AS a SET loss_spent = a.loss_spent + s.loss, delta_spent = a.delta_spent + s.delta, day = greatest(a.day, today),
+            day_loss = s.loss + CASE WHEN a.day >= today THEN a.day_loss ELSE 0 END
+        FROM (SELECT r.analyst, sum(r.loss) AS loss, sum(r.delta) AS delta
+            FROM unnest(p_analysts, p_losses, p_deltas) AS r (analyst, loss, delta) GROUP BY r.analyst) AS s
+        WHERE a.ledger_id = p_ledger_id AND a.analyst = s.analyst;
+    UPDATE lapwing.analyst_group AS g SET loss_spent = g.loss_spent + s.loss, delta_spent = g.delta_spent + s.delta
+        FROM (SELECT r.group_name, sum(r.loss) AS loss, sum(r.delta) AS delta
+            FROM unnest(groups, p_losses, p_deltas) AS r (group_name, loss, delta) GROUP BY r.group_name) AS s
+        WHERE g.ledger_id = p_ledger_id AND g.group_name = s.group_name;
+    UPDATE lapwing.data_set AS d SET loss_spent = d.loss_spent + s.loss, delta_spent = d.delta_spent + s.delta, entries = d.entries + n,
+            charges = d.charges + n, head = ds.head, day = greatest(d.day, today),
+            day_loss = s.loss + CASE WHEN d.day >= today THEN d.day_loss ELSE 0 END
+        FROM (SELECT sum(r.loss) AS loss, sum(r.delta) AS delta FROM unnest(p_losses, p_deltas) AS r (loss, delta)) AS s
+        WHERE d.ledger_id = p_ledger_id
+        RETURNING d.* INTO ds;
+    o_state := lapwing.state_texts(ds);
+END $$;
+
+CREATE PROCEDURE lapwing.reserve_many_durably(
+    p_ledger_id text, p_epoch text, p_nonces text[], p_analysts text[], p_request_ids text[], p_digests text[], p_versions bigint[],
+    p_summaries text[], p_losses numeric[], p_deltas numeric[], p_anchor_entries bigint, p_anchor_head text,
+    OUT outcomes text[], OUT o_charge_ids bigint[], OUT o_payloads bytea[], OUT o_payload_digests text[], OUT o_state text[]
+) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM lapwing.require_durable();
+    PERFORM set_config('synchronous_commit', 'off', true), set_config('lapwing.flush_follows', 'yes', true);
+    SELECT r.* INTO outcomes, o_charge_ids, o_payloads, o_payload_digests, o_state
+        FROM lapwing.reserve_many(p_ledger_id, p_epoch, p_nonces, p_analysts, p_request_ids, p_digests, p_versions, p_summaries, p_losses,
+            p_deltas, p_anchor_entries, p_anchor_head) AS r;
+    COMMIT;  -- both settings end here
+    CALL lapwing.wait_for_disk();
+END $$;
