@@ -99,7 +99,7 @@ class Round:
 
 
 def run(order: dict[str, Any]) -> dict[str, Any]:
-    """Keep so many clients alive until there were so many kills (and, if so ordered, the next line comes); then let the rest finish."""
+    """Keep so many clients alive until there were so many kills, then let the rest finish; or until the next line, then kill the rest."""
     current = Round(order, random.Random(order["seed"]))
     deadline = time.monotonic() + order["seconds_max"]
     stopping = False
@@ -121,7 +121,9 @@ def run(order: dict[str, Any]) -> dict[str, Any]:
                 break
             _kill_due(current, now)
             _reap(current)
-            stopping = stopping or _told_to_stop(stopping)
+            if not stopping and _told_to_stop():
+                stopping = True
+                current.clients = dict.fromkeys(current.clients, ("at random", 0.0))  # lives may be long: they end here
     finally:
         for pid in current.clients:
             os.kill(pid, signal.SIGKILL)
@@ -184,9 +186,9 @@ def _reap(current: Round) -> None:
             current.ends[f"ended with {code}"] += 1
 
 
-def _told_to_stop(stopping: bool) -> bool:
+def _told_to_stop() -> bool:
     """Whether there is a line (or the end) on the input. The end ends everything."""
-    if stopping or not select.select([0], [], [], 0)[0]:
+    if not select.select([0], [], [], 0)[0]:
         return False
     if os.read(0, 100) == b"":
         raise SystemExit("the one that gave the order is gone")
