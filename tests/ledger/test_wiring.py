@@ -54,7 +54,7 @@ def test_an_answer_is_paid_once_and_its_receipt_verifies(wired: Wired, data: Dat
     check(receipt_value(receipt_text(first.receipt)), wired.keys, answer=first.stored)
     again = data.ask(BY_SEX, epsilon="0.2", analyst="bo")
     assert again.cost.free and again.table == first.table and again.receipt == first.receipt and _spent(data) == paid
-    assert "paid by ana" in str(again)
+    assert "paid by ana" in str(again) and "paid by ana" in again._repr_html_()
     with wired.open(analyst="bo") as other_use:
         later = other_use.ask(BY_SEX, epsilon="0.2")
         assert later.cost.free and later.stored == first.stored and later.receipt == first.receipt

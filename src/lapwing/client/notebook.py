@@ -6,7 +6,7 @@ import math
 from html import escape
 from typing import TYPE_CHECKING
 
-from lapwing.client.answer import Answer, percent, show
+from lapwing.client.answer import Answer, percent, receipt_line, show
 from lapwing.errors import Refused
 
 if TYPE_CHECKING:
@@ -33,8 +33,10 @@ def answer_html(answer: Answer) -> str:
         for row in rows[:ROWS_MAX]
     )
     more = [f"and {len(rows) - ROWS_MAX:,} rows more"] if len(rows) > ROWS_MAX else []
+    signed = [] if answer.receipt is None else [receipt_line(answer.receipt)]
     below = "".join(
-        f"<div style='opacity:.75;max-width:44em'>{escape(line)}</div>" for line in (*more, *(f"note: {note}" for note in answer.notes))
+        f"<div style='opacity:.75;max-width:44em'>{escape(line)}</div>"
+        for line in (*more, *signed, *(f"note: {note}" for note in answer.notes))
     )
     return (
         "<div><table style='border-collapse:collapse;margin:.3em 0'>"
