@@ -24,8 +24,15 @@ from tests.faults.worker import Act, Mode, Plan, Steps, live, watched
 
 LIFE_SECONDS_MAX = 90
 """A client that lives longer is ended by the kernel, and reported."""
-_MODES = (Mode.ANSWER,) * 10 + (Mode.FAIL, Mode.INCIDENT, Mode.LEAVE, Mode.FIND, Mode.RENEW)
-_MODE_OF_PHASE = {"forfeit": Mode.FAIL, "incident": Mode.INCIDENT, "reopen": Mode.INCIDENT, "find": Mode.FIND, "renew": Mode.RENEW}
+_MODES = (Mode.ANSWER,) * 10 + (Mode.FAIL, Mode.INCIDENT, Mode.LEAVE, Mode.FIND, Mode.RENEW, Mode.MANY)
+_MODE_OF_PHASE = {
+    "forfeit": Mode.FAIL,
+    "incident": Mode.INCIDENT,
+    "reopen": Mode.INCIDENT,
+    "find": Mode.FIND,
+    "renew": Mode.RENEW,
+    "reserve many": Mode.MANY,
+}
 
 
 @dataclass
@@ -198,7 +205,7 @@ def _told_to_stop() -> bool:
 def rehearse(order: dict[str, Any]) -> dict[str, Any]:
     """Two undisturbed lives, here, with every mode: the names of all the steps."""
     [(source_id, loss, delta), *_] = order["sources"]
-    modes = (Mode.ANSWER, Mode.FAIL, Mode.INCIDENT, Mode.FIND, Mode.RENEW, Mode.LEAVE)
+    modes = (Mode.ANSWER, Mode.FAIL, Mode.INCIDENT, Mode.FIND, Mode.RENEW, Mode.MANY, Mode.LEAVE)
     acts = [Act(source_id, f"{order['name']}.rehearsal.{mode}", loss, delta, mode) for mode in modes]
     # What is looked for the second time is found, and what the first life left behind is anchored by the second.
     acts.append(Act(source_id, acts[0].key, loss, delta, Mode.FIND))

@@ -18,7 +18,7 @@ from tests.ledger.cluster import Cluster
 KILLS = {(1, 1): 180, (1, 10): 180, (4, 1): 420, (4, 10): 420, (32, 1): 420, (32, 10): 420}
 """By number of clients and of data sets. A client alone waits for itself, so it takes longest."""
 KILLS_TOTAL_MIN = 2000
-PHASES = {"register", "reserve", "engine", "commit", "forfeit", "incident", "reopen", "find", "renew", "disconnect"}
+PHASES = {"register", "reserve", "reserve many", "engine", "commit", "forfeit", "incident", "reopen", "find", "renew", "disconnect"}
 NAMED = (
     "reserve: before",
     "reserve: statement 1 sent",
@@ -30,6 +30,8 @@ NAMED = (
     "reserve: after",
     "engine: running",
     "engine: ran",
+    "reserve many: statement 1 sent",
+    "reserve many: anchor written",
     "commit: before",
     "commit: statement 1 sent",
     "commit: statement 1 answered",
@@ -61,7 +63,7 @@ def test_killed_clients_leave_a_sound_ledger(fault_cluster: Cluster, tmp_path: P
     assert {step.partition(":")[0] for step in steps} == PHASES
     assert bench.kills.total() >= KILLS[clients, data_sets]
     assert {step: bench.kills[step] for step in steps if bench.kills[step] < KILLS_OF_A_STEP_MIN} == {}
-    assert bench.kills["at random"] >= 30
+    assert bench.kills["at random"] >= 15
     # The history is one in which much happened; a bench on which nothing goes through would be sound too.
     seen = Counter(event.what for event in bench.events())
     assert min(seen[what] for what in (What.PERMIT, What.RAN, What.SENT)) > 30

@@ -14,7 +14,7 @@ import signal
 import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -50,6 +50,8 @@ class Mode(StrEnum):
     """Looks for a stored answer first."""
     RENEW = "renew"
     """Renews its lease first."""
+    MANY = "many"
+    """Asks for three things at once, in one statement."""
     SHARE = "share"
     """Asks for a share of what is left, whatever the request says: so a budget ends soon, and exactly."""
 
@@ -198,7 +200,10 @@ def _live_once(plan: Plan, write: Write, steps: Steps) -> None:
                 write(_event(What.LOST, act, code=error.code))
                 continue
             steps.reach("after")
-        ask(ledgers[act.source_id], act, write, steps, engine_seconds=plan.engine_seconds)
+        if act.mode == Mode.MANY:
+            ask_many(ledgers[act.source_id], act, write, steps, engine_seconds=plan.engine_seconds)
+        else:
+            ask(ledgers[act.source_id], act, write, steps, engine_seconds=plan.engine_seconds)
     for source_id, ledger in ledgers.items():
         steps.enter("disconnect")
         steps.reach("before")
@@ -212,34 +217,15 @@ def _live_once(plan: Plan, write: Write, steps: Steps) -> None:
 def ask(ledger: PostgresLedger, act: Act, write: Write, steps: Steps, *, engine_seconds: float) -> None:
     """One request, as the curator does it: reserve, run, commit, send."""
 
-    def tell(what: What, **fields: Any) -> None:
-        write(_event(what, act, **fields))
+    def call(phase: str, function: Callable[[], _T]) -> _T | None:
+        return _call(phase, function, ledger, act, write, steps)
 
-    def call(phase: str, function: Callable[[], _T], done: list[str] | None = None) -> _T | None:
-        """None if the ledger refused, or could not tell; a call that returns nothing is written into ``done``."""
-        steps.enter(phase)
-        steps.reach("before")
-        try:
-            result = function()
-        except LapwingError as error:
-            # A decision is final; anything else says nothing about what came of the call.
-            decided = isinstance(error, (Refused, BudgetRefused)) or error.code == "charge-not-open"
-            tell(What.REFUSED if decided else What.LOST, code=error.code)
-            if error.code == "data-set-closed":
-                _reopen(ledger, act, write, steps)
-            return None
-        if done is not None:
-            done.append(phase)
-        steps.reach("after")
-        return result
-
-    done: list[str] = []
     if act.mode == Mode.RENEW:
         call("renew", ledger.renew)
     if act.mode == Mode.FIND:
         found = call("find", lambda: ledger.find(_digest(act), analyst=ANALYST))
         if found is not None:
-            tell(What.SENT, answer=answer_digest(found.payload))
+            write(_event(What.SENT, act, answer=answer_digest(found.payload)))
     if act.mode == Mode.SHARE:
         balance = call("balance", ledger.balance)
         if balance is None:
@@ -247,37 +233,93 @@ def ask(ledger: PostgresLedger, act: Act, write: Write, steps: Steps, *, engine_
         left = balance.remaining
         loss, delta = max(1, left.loss // 6), left.delta // 6
         act = Act(act.source_id, f"{act.key}:{loss}", loss, delta, act.mode)
-    tell(What.ASKED)
+    write(_event(What.ASKED, act))
     outcome = call("reserve", lambda: ledger.reserve(_request(act)))
     if outcome is None:
         return
     if not isinstance(outcome, Permit):
-        tell(What.SENT, answer=answer_digest(outcome.payload))
+        write(_event(What.SENT, act, answer=answer_digest(outcome.payload)))
         return
-    permit = outcome
-    tell(What.PERMIT, charge_id=permit.charge_id)
+    write(_event(What.PERMIT, act, charge_id=outcome.charge_id))
     steps.reach("permit told")
+    _use(ledger, outcome, act, write, steps, engine_seconds=engine_seconds)
+
+
+def ask_many(ledger: PostgresLedger, act: Act, write: Write, steps: Steps, *, engine_seconds: float) -> None:
+    """The request and two more like it, reserved together and then answered in turn."""
+    acts = [replace(act, key=f"{act.key}{suffix}", mode=Mode.ANSWER) for suffix in ("", "+", "++")]
+    for one in acts:
+        write(_event(What.ASKED, one))
+    results = _call("reserve many", lambda: ledger.reserve_many([_request(one) for one in acts]), ledger, act, write, steps)
+    permits = []
+    for one, result in zip(acts, results or (), strict=results is not None):
+        if isinstance(result, LapwingError):
+            write(_event(What.REFUSED if _is_decision(result) else What.LOST, one, code=result.code))
+        elif isinstance(result, Permit):
+            write(_event(What.PERMIT, one, charge_id=result.charge_id))
+            permits.append((one, result))
+        else:
+            write(_event(What.SENT, one, answer=answer_digest(result.payload)))
+    steps.reach("permits told")
+    for one, permit in permits:
+        _use(ledger, permit, one, write, steps, engine_seconds=engine_seconds)
+
+
+def _use(ledger: PostgresLedger, permit: Permit, act: Act, write: Write, steps: Steps, *, engine_seconds: float) -> None:
+    """What is done with a permit."""
+    done: list[str] = []
     if act.mode in (Mode.FAIL, Mode.INCIDENT):
         incident = act.mode == Mode.INCIDENT
-        call("incident" if incident else "forfeit", lambda: ledger.forfeit(permit, incident=incident), done)
+        phase = "incident" if incident else "forfeit"
+        _call(phase, lambda: ledger.forfeit(permit, incident=incident), ledger, act, write, steps, done)
         if done:
-            tell(What.FORFEITED, charge_id=permit.charge_id)
+            write(_event(What.FORFEITED, act, charge_id=permit.charge_id))
             if incident:
                 _reopen(ledger, act, write, steps)
         return
     if act.mode == Mode.LEAVE:
         return
     steps.enter("engine")
-    tell(What.RUNNING, charge_id=permit.charge_id)
+    write(_event(What.RUNNING, act, charge_id=permit.charge_id))
     steps.reach("running")
     time.sleep(engine_seconds)
     payload = hashlib.sha512(f"{act.key} {permit.nonce}".encode()).digest()
-    tell(What.RAN, charge_id=permit.charge_id, answer=answer_digest(payload))
+    write(_event(What.RAN, act, charge_id=permit.charge_id, answer=answer_digest(payload)))
     steps.reach("ran")
-    call("commit", lambda: ledger.commit(permit, payload), done)
+    _call("commit", lambda: ledger.commit(permit, payload), ledger, act, write, steps, done)
     if done:
-        tell(What.SENT, charge_id=permit.charge_id, answer=answer_digest(payload))
+        write(_event(What.SENT, act, charge_id=permit.charge_id, answer=answer_digest(payload)))
         steps.reach("sent")
+
+
+def _call(
+    phase: str,
+    function: Callable[[], _T],
+    ledger: PostgresLedger,
+    act: Act,
+    write: Write,
+    steps: Steps,
+    done: list[str] | None = None,
+) -> _T | None:
+    """None if the ledger refused, or could not tell; a call that returned is written into ``done``."""
+    steps.enter(phase)
+    steps.reach("before")
+    try:
+        result = function()
+    except LapwingError as error:
+        write(_event(What.REFUSED if _is_decision(error) else What.LOST, act, code=error.code))
+        if error.code == "data-set-closed":
+            _reopen(ledger, act, write, steps)
+        return None
+    if done is not None:
+        done.append(phase)
+    steps.reach("after")
+    return result
+
+
+def _is_decision(error: LapwingError) -> bool:
+    """A decision is final; anything else says nothing about what came of the call."""
+    return isinstance(error, (Refused, BudgetRefused)) or error.code == "charge-not-open"
 
 
 def _reopen(ledger: PostgresLedger, act: Act, write: Write, steps: Steps) -> None:
