@@ -48,10 +48,14 @@ class Field:
     def events(self) -> list[Event]:
         return history.read(self.log)
 
+    def number_of_events(self) -> int:
+        """About so many; without reading what they are."""
+        return self.log.read_bytes().count(b"\n{") if self.log.exists() else 0
+
     def wait_for_events(self, number: int, *, seconds_max: float) -> None:
         """Until there are so many."""
         deadline = time.monotonic() + seconds_max
-        while len(self.events()) < number:
+        while self.number_of_events() < number:
             assert time.monotonic() < deadline, "clients do not go on"
             time.sleep(0.02)
 

@@ -177,7 +177,7 @@ def fill_while_clients_work(
     outcome = Outcome(histories=[field.log])
     try:
         for _ in range(times):
-            field.wait_for_events(len(field.events()) + 10, seconds_max=WORK_SECONDS_MAX)
+            field.wait_for_events(field.number_of_events() + 10, seconds_max=WORK_SECONDS_MAX)
             server.fill(chance.choice([0, 0, 50_000, 200_000, 1_000_000]))
             server.burn()
             if chance.random() < 0.5:

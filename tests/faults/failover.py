@@ -63,7 +63,7 @@ def fail_over_while_clients_work(directory: Path, *, seed: int, clients: int, so
             standby = followed(primary, synchronous=True)
             running.append(standby)
             plans = random_plans(field, any_of(running[-2:], database), clients=clients, acts=96 // clients, seed=seed + number)
-            seen = len(field.events())
+            seen = field.number_of_events()
             processes = started(field, plans)
             field.wait_for_events(seen + 60, seconds_max=ROUND_SECONDS_MAX)
             primary.stop(signal.SIGKILL)
