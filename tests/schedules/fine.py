@@ -43,6 +43,23 @@ def reserve(world: World, name: str) -> Act:
     return lambda: _said(lambda: worker.reserve(world.request(f"of {name}", loss=6)))
 
 
+def reserve_many(world: World, name: str) -> Act:
+    """Two at once, which together pass what is left after another's."""
+    worker = world.open(name)
+
+    def act() -> str:
+        outcomes = worker.reserve_many([world.request(f"{number} of {name}", loss=3) for number in range(2)])
+        return ", ".join(outcome.code if isinstance(outcome, LapwingError) else type(outcome).__name__ for outcome in outcomes)
+
+    return act
+
+
+def reserve_elsewhere(world: World, name: str) -> Act:
+    """From another data set, which has nothing to do with this one."""
+    elsewhere = World(world.pool, world.directory)
+    return reserve(elsewhere, name)
+
+
 def reserve_shared_key(world: World, name: str) -> Act:
     worker = world.open(name)
     return lambda: _said(lambda: worker.reserve(world.request("shared", loss=6)))
@@ -104,6 +121,9 @@ PAIRS: list[tuple[Operation, Operation]] = [
     (lower, reserve),
     (close, reserve),
     (reopen, reserve),
+    (reserve, reserve_elsewhere),
+    (reserve_many, reserve),
+    (reserve, reserve_many),
 ]
 
 
@@ -148,7 +168,9 @@ class Pair:
             phase = "locked" if locked else {"before": "before", "locked": "after", "after": "after"}[phase]
             expected = second_then_first if phase == "before" else first_then_second
             at = f"{self.name}, at {gate}"
-            if locked and not waited:
+            if self.second is reserve_elsewhere and waited:
+                raise Violated(f"{at}: another data set waited")
+            if locked and not waited and self.second is not reserve_elsewhere:
                 raise Violated(f"{at}: the other did not wait for the lock")
             if not locked and waited:
                 raise Violated(f"{at}: the other waited and need not")

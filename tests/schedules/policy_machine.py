@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,30 @@ class Both:
             said = getattr(outcome, "payload", outcome)
             assert said == expected, f"{said!r} instead of {expected!r}"
 
+    def reserve_many(self, number: int, wanted: Sequence[tuple[int, int, int, int]]) -> None:
+        """In one statement (analyst, key, loss, delta); those that find their worker ended come after the others, as a new worker's."""
+        use = self.use(number)
+        epoch = use.epoch
+        requests = [
+            self.world.request(
+                f"k{key}", analyst=NAMES[who % len(NAMES)], loss=loss * LOSS_UNIT, delta=delta * DELTA_UNIT, digest=f"plan {key % 3}"
+            )
+            for who, key, loss, delta in wanted
+        ]
+        expected = [self.model.reserve(epoch, one.analyst, one.request_id, one.digest, one.cost) for one in requests]
+        outcomes = use.reserve_many(requests)
+        if "worker-ended" in expected:
+            self.model.begin()
+        for place, one in enumerate(requests):
+            if expected[place] == "worker-ended":
+                expected[place] = self.model.reserve(use.epoch, one.analyst, one.request_id, one.digest, one.cost)
+        said = [
+            outcome.code if isinstance(outcome, LapwingError) else outcome.charge_id if isinstance(outcome, Permit) else outcome.payload
+            for outcome in outcomes
+        ]
+        assert said == expected, f"of several, {said} instead of {expected}"
+        self.permits += sorted((one for one in outcomes if isinstance(one, Permit)), key=lambda permit: permit.charge_id)
+
     def commit(self, number: int, which: int, payload: bytes, by_owner: bool) -> None:
         if self.permits:
             index = which % len(self.permits)
@@ -109,7 +133,8 @@ class Both:
     def find(self, number: int, digest: int, who: int) -> None:
         analyst = None if who % 5 == 4 else NAMES[who % 5]
         found = self.use(number).find(f"plan {digest}", analyst=analyst)
-        assert (None if found is None else found.payload) == self.model.find(f"plan {digest}", analyst)
+        expected = self.model.find(f"plan {digest}", analyst)
+        assert (None if found is None else found.payload) == expected, f"found {found} instead of {expected!r}"
 
     def expire(self, number: int) -> None:
         """The lease of one runs out; the object goes on acting, as one does that was only believed dead."""
@@ -211,23 +236,28 @@ class Both:
             self.owner().reopen("asked")
         self.model.closed = closed
 
-    def compare(self) -> None:
-        """What is in force and what is spent, of all and of everybody."""
+    def compare(self, *, shares: bool = True) -> None:
+        """What is in force and what is spent, of all and, with ``shares``, of everybody."""
         model, balance = self.model, self.owner().balance()
-        assert balance.spent == Cost(loss=model.spent.loss, delta=model.spent.delta)
-        assert (balance.budget, balance.ceiling, balance.closed) == (model.budget, model.ceiling, model.closed)
+        assert balance.spent == Cost(loss=model.spent.loss, delta=model.spent.delta), "another amount is spent"
+        assert (balance.budget, balance.ceiling) == (model.budget, model.ceiling), "another budget is in force"
+        assert balance.closed == model.closed, "closed instead of open" if balance.closed else "open instead of closed"
+        if not shares:
+            return
         for name, analyst in model.analysts.items():
             share = self.policy.analyst_share(self.owner(), name)
-            assert (share is None) == analyst.suspended
-            assert share is None or _of(share) == _of_account(analyst.account)
+            assert (share is None) == analyst.suspended, "admitted or not"
+            assert share is None or _of(share) == _of_account(analyst.account), "another share of an analyst"
         for name, account in model.groups.items():
-            assert _of(self.policy.group_share(self.owner(), name)) == _of_account(account)
+            assert _of(self.policy.group_share(self.owner(), name)) == _of_account(account), "another share of a group"
 
     def finish(self) -> None:
         """The shipped ``verify`` and the oracle find nothing to say, and the states of all charges are the model's."""
         state = self.world.state()
-        assert self.world.problems(state) == []
-        assert [(charge.key, charge.state) for charge in state.charges] == [(charge.key, charge.state) for charge in self.model.charges]
+        problems = self.world.problems(state)
+        assert problems == [], problems
+        states = [(charge.key, charge.state) for charge in self.model.charges]
+        assert [(charge.key, charge.state) for charge in state.charges] == states, "charges in other states"
         for use in self.uses:
             use.disconnect()
 
@@ -266,10 +296,11 @@ def policy_walk(seed: int, *, steps: int, pool: Pool, directory: Path) -> None:
                 number(4), number(4), number(60), number(3), dice.choice(losses), number(2) * number(2), dice.random() < 0.03
             ),
         ),
+        (6, lambda: both.reserve_many(number(4), [(number(4), number(60), 1, number(2) * number(2)) for _ in range(1 + number(4))])),
         (8, lambda: both.ask_again(number(4), recent())),
         (16, lambda: both.commit(number(4), recent(), dice.randbytes(3), dice.random() < 0.8)),
         (4, lambda: both.forfeit(number(4), recent(), rarely(), dice.random() < 0.8)),
-        (5, lambda: both.find(number(4), number(3), number(5))),
+        (9, lambda: both.find(number(4), number(3), number(5))),
         (3, lambda: both.expire(number(4))),
         (2, both.begin),
         (1, both.long_ago),
@@ -283,9 +314,9 @@ def policy_walk(seed: int, *, steps: int, pool: Pool, directory: Path) -> None:
         (8, lambda: both.close_or_reopen(dice.random() < 0.05)),
     ]
     weights = [weight for weight, _ in acts]
-    for _ in range(steps):
+    for count in range(steps):
         dice.choices(acts, weights)[0][1]()
-        both.compare()
+        both.compare(shares=count % 10 == 0)
     both.finish()
 
 
@@ -312,6 +343,10 @@ class PolicyMachine(RuleBasedStateMachine):
     @rule(number=SMALL, who=SMALL, key=st.integers(0, 9), digest=st.integers(0, 1), loss=SMALL, delta=st.integers(0, 1), rest=RARELY)
     def reserve(self, number: int, who: int, key: int, digest: int, loss: int, delta: int, rest: bool) -> None:
         self.both.reserve(number, who, key, digest, loss, delta, rest)
+
+    @rule(number=SMALL, wanted=st.lists(st.tuples(SMALL, st.integers(0, 9), st.integers(1, 3), st.integers(0, 1)), min_size=1, max_size=4))
+    def reserve_many(self, number: int, wanted: list[tuple[int, int, int, int]]) -> None:
+        self.both.reserve_many(number, wanted)
 
     @precondition(lambda self: bool(self.both.permits))
     @rule(number=SMALL, which=MANY)

@@ -10,7 +10,7 @@ from lapwing.errors import LapwingError
 from lapwing.ledger.anchors import FileAnchors
 from tests.ledger.support import approximate_budget, pure_budget
 from tests.schedules.scheduler import Programs, explore, sample
-from tests.schedules.world import Pool, World
+from tests.schedules.world import Pool, World, step
 
 
 class Violated(AssertionError):
@@ -49,16 +49,16 @@ class Scenario:
 
 
 def last_unit(world: World) -> Programs:
-    """Two workers ask for more than half of what is left."""
+    """Two workers ask for one unit more, together, than there is."""
     one, two = world.open("A"), world.open("B")
     return {
-        "A": world.client(lambda: world.ask(one, world.request("a", loss=6))),
+        "A": world.client(lambda: world.ask(one, world.request("a", loss=5))),
         "B": world.client(lambda: world.ask(two, world.request("b", loss=6, analyst="bo"))),
     }
 
 
 def last_delta(world: World) -> Programs:
-    """The same with the other amount."""
+    """The same with the other amount: each asks for a unit more than half of it."""
     one, two = world.open("A"), world.open("B")
     delta = world.budget.delta_total // 2 + 1
     return {
@@ -123,6 +123,21 @@ def lost_replies(world: World) -> Programs:
     }
 
 
+def batch(world: World) -> Programs:
+    """Several at once by one worker, whose reply is lost; another asks for one of them, and for what is left."""
+    one, two = world.open("A"), world.open("B")
+
+    def asks_many() -> None:
+        one._connection.lose = "reserve_many_durably"  # type: ignore[attr-defined]
+        world.ask_many(one, [world.request("a", loss=3), world.request("b", loss=3, analyst="bo")])
+
+    def asks() -> None:
+        world.ask(two, world.request("b", loss=3, analyst="bo"))
+        world.ask(two, world.request("c", loss=5))
+
+    return {"A": world.client(asks_many), "B": world.client(asks)}
+
+
 def zombie(world: World) -> Programs:
     """One is taken for dead while it works; another begins, and asks for the same."""
     sleeper = world.open("A")
@@ -172,8 +187,8 @@ def faults_and_retries(world: World) -> Programs:
     one, two = world.open("A"), world.open("B")
 
     def fails() -> None:
-        world.ask(one, world.request("a", loss=6), fault="plain")
-        world.ask(one, world.request("a", loss=6))
+        world.ask(one, world.request("a", loss=3), fault="plain")
+        world.ask(one, world.request("a", loss=3))
 
     return {"A": world.client(fails), "B": world.client(lambda: world.ask(two, world.request("b", loss=6)))}
 
@@ -213,8 +228,23 @@ def owner_lowers_and_closes(world: World) -> Programs:
     }
 
 
+def owner_closes(world: World) -> Programs:
+    """The owner closes and re-opens; whoever begins to ask in between is refused."""
+    owner, one = world.open("owner"), world.open("A")
+
+    def acts() -> None:
+        world.close(owner)
+        world.reopen(owner)
+
+    def asks() -> None:
+        step("about to ask")
+        world.ask(one, world.request("a", loss=5))
+
+    return {"owner": world.client(acts), "A": world.client(asks)}
+
+
 def two_begin_after_one_died(world: World) -> Programs:
-    """Two workers begin at once after one died with something reserved."""
+    """Two workers begin at once after one died with something reserved, which nobody asks for again."""
     mortal = world.open("A")
     world.ask_until_permit(mortal, world.request("a", loss=3))
     world.declare_dead(mortal)
@@ -222,7 +252,7 @@ def two_begin_after_one_died(world: World) -> Programs:
     def begins(name: str) -> Callable[[], None]:
         def program() -> None:
             worker = world.open(name)
-            world.ask(worker, world.request("a", loss=3))
+            world.ask(worker, world.request(f"of {name}", loss=3))
 
         return program
 
@@ -278,12 +308,14 @@ SCENARIOS = [
     Scenario("same key in one worker", same_key_in_one_worker),
     Scenario("other request, same key", other_request_same_key),
     Scenario("lost replies", lost_replies, switches_max=3),
+    Scenario("batch", batch),
     Scenario("zombie", zombie),
     Scenario("believed dead goes on", believed_dead_goes_on),
     Scenario("dies after reserve", dies("after reserve"), switches_max=2),
     Scenario("dies after commit", dies("after commit"), switches_max=2),
     Scenario("faults and retries", faults_and_retries),
     Scenario("incident", incident, switches_max=2),
+    Scenario("owner closes", owner_closes),
     Scenario("owner lowers and closes", owner_lowers_and_closes, sampled=100),
     Scenario("two begin after one died", two_begin_after_one_died, switches_max=2),
     Scenario("restored", restored, judged=judged_after_restore),

@@ -98,9 +98,9 @@ def test_a_hundred_colluding_analysts_get_the_last_unit_and_no_more(cluster: Clu
             codes.keys() <= {"budget-exceeded", "analyst-budget", "group-budget"} and codes["budget-exceeded"] and codes["analyst-budget"]
         )
         for name in names:
-            share = policy.analyst_share(ledger, name)
+            own = policy.analyst_share(ledger, name)
             most = SMALL_SHARE if name in small else SHARE
-            assert share is not None and share.spent.loss <= most.loss and share.spent.delta <= most.delta
+            assert own is not None and own.spent.loss <= most.loss and own.spent.delta <= most.delta
         groups = [policy.group_share(ledger, f"group {number}") for number in range(GROUPS)]
         assert sum(group.spent.loss for group in groups if group is not None) == budget.loss_total
         assert all(group is not None and group.spent.loss <= GROUP_SHARE.loss for group in groups)

@@ -23,6 +23,7 @@ SCHEDULES_MIN = {
     "dies after reserve": 40,
     "dies after commit": 50,
     "incident": 30,
+    "owner closes": 50,
     "owner lowers and closes": 100,
     "two begin after one died": 80,
     "restored": 200,

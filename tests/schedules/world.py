@@ -271,12 +271,39 @@ class World:
         if not self.sends_before_commit:
             self.note(What.SENT, request, client=client, answer=answer)
 
+    def ask_many(self, ledger: PostgresLedger, requests: Sequence[Request]) -> None:
+        """Several requests, reserved in one statement, then each run, committed and sent."""
+        client = threading.get_ident()
+        for request in requests:
+            self.note(What.ASKED, request, client=client)
+        outcomes = ledger.reserve_many(requests)
+        for request, outcome in zip(requests, outcomes, strict=True):
+            if isinstance(outcome, Permit):
+                self.note(What.PERMIT, request, client=client, charge_id=outcome.charge_id)
+                self._require_anchored(outcome)
+        for request, outcome in zip(requests, outcomes, strict=True):
+            if isinstance(outcome, LapwingError):
+                self.note(What.REFUSED, request, client=client, code=outcome.code)
+                continue
+            answer = secrets.token_bytes(8)
+            if isinstance(outcome, Permit):
+                self.note(What.RUNNING, request, client=client)
+                try:
+                    ledger.commit(outcome, answer)
+                except LapwingError as error:
+                    self.note(What.LOST, request, client=client, code=error.code)
+                    continue
+            else:
+                answer = outcome.payload
+            self.note(What.SENT, request, client=client, answer=answer)
+
     def close(self, owner: PostgresLedger) -> None:
         """From here on, whoever begins to ask is refused."""
         owner.close("asked")
         self.closed_times, self.is_closed = self.closed_times + 1, True
 
     def reopen(self, owner: PostgresLedger) -> None:
+        step("about to re-open")
         self.is_closed = False
         owner.reopen("asked")
 
