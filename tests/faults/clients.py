@@ -29,7 +29,7 @@ SOURCES_OF_CLIENT = 3
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["tests.faults.clients", "psycopg"])
 
-ORDINARY = (*[Mode.ANSWER] * 5, Mode.FAIL, Mode.LEAVE, Mode.FIND, Mode.RENEW, Mode.INCIDENT)
+ORDINARY = (*[Mode.ANSWER] * 5, Mode.FAIL, Mode.LEAVE, Mode.FIND, Mode.RENEW, Mode.MANY, Mode.INCIDENT)
 
 
 @dataclass(frozen=True, slots=True)

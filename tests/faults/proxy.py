@@ -30,6 +30,7 @@ LATE_SECONDS = 0.05
 
 STEPS = {
     "reserve": b"lapwing.reserve_durably(",
+    "reserve many": b"lapwing.reserve_many_durably(",
     "commit": b"lapwing.commit_durably(",
     "forfeit": b"lapwing.forfeit(",
     "register": b"lapwing.register_worker(",
