@@ -3,30 +3,38 @@
     python -m benchmarks.postgres_ledger                       # about two minutes
     python -m benchmarks.postgres_ledger --seconds 20 --past 1_000_000
 
-A temporary server on the disk, with fsync on; load from pgbench. Measured in turn, twice: plain INSERT of a row of similar size; a
-reservation on one hot data set, as one function call that waits for the disk under the lock, and as the procedure that waits after it; the
-procedure over 1,000 data sets; the procedure with so many past charges. Then what one Python worker adds to an answer. Ratios are of
-neighbouring runs, because a shared machine is never the same for long.
+A temporary server on the disk, with fsync on; load from pgbench. Measured in turn, twice: plain INSERT of a row of similar size; pgbench's
+own TPC-B-like transactions; a reservation on one hot data set, as one function call that waits for the disk under the lock, and as the
+procedure that waits after it; 32 reservations in one statement, as a process would send them in which so many analysts wait, from one
+client and from all; the procedure over 1,000 data sets. Then the procedure with so many past charges, and what Python workers
+add to an answer. Ratios are of neighbouring runs, because a shared machine is never the same for long.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import re
 import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.amounts import budget_text
+from lapwing.ledger.postgres.ledger import PostgresLedger
 from tests.ledger.cluster import APP_ROLE, Cluster
 from tests.ledger.pg import Place, new_place
 from tests.ledger.support import pure_budget, request
 
 DATA_SETS = 1000
+TOGETHER = 32
+TPCB_SCALE = 10
+MANY_WORKERS = 8
 _RANDOM = "\\set key random(1, 9000000000000000)\n"
 
 
@@ -35,7 +43,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=8, help="of each run")
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--past", type=int, default=100_000, help="past charges of a data set that is compared with an empty one")
-    parser.add_argument("--answers", type=int, default=200, help="answers of one Python worker")
+    parser.add_argument("--answers", type=int, default=200, help="answers of each Python worker")
     chosen = parser.parse_args()
     os.environ["LAPWING_TEST_DISK"] = "1"
     cluster = Cluster(["shared_buffers=256MB", "max_wal_size=4GB"])
@@ -58,21 +66,28 @@ def measure(cluster: Cluster, directory: Path, chosen: argparse.Namespace) -> No
         add_past_charges(past, full.ledger_id, chosen.past)
         key = "'ana', 'k' || :key, 'digest of the plan', 1, 'SELECT 1', 1, 0, 0, ''"
         nothing = ", NULL" * 5
+        together = f"CALL lapwing.reserve_many_durably({_many_requests(hot.ledger_id, hot.epoch, TOGETHER)}{nothing});"
         scripts = {
             "INSERT": "INSERT INTO plain (analyst, request, loss, digest) VALUES ('ana', 'k' || :key, 1, 'digest of the plan');",
             "function, hot": f"SELECT outcome FROM lapwing.reserve('{hot.ledger_id}', '{hot.epoch}', 'n', {key});",
             "procedure, hot": f"CALL lapwing.reserve_durably('{hot.ledger_id}', '{hot.epoch}', 'n', {key}{nothing});",
+            "hot, 32 a statement": together,
+            "hot, 32 a statement, one client": together,
             "procedure, 1,000 data sets": f"\\set d random(1, {DATA_SETS})\n"
             f"CALL lapwing.reserve_durably('l' || :d, 'e' || :d, 'n', {key}{nothing});",
             "procedure, past charges": f"CALL lapwing.reserve_durably('{full.ledger_id}', '{full.epoch}', 'n', {key}{nothing});",
         }
-        print(f"load before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
+        prepare_tpcb(place)
         for _ in range(2):
             plain = rate(place, directory, scripts["INSERT"], chosen)
-            print(f"{'INSERT':30} {plain:9,.0f}/s")
-            for name in ("function, hot", "procedure, hot", "procedure, 1,000 data sets"):
-                found = rate(place, directory, scripts[name], chosen)
-                print(f"{name:30} {found:9,.0f}/s  {found / plain:.2f} of INSERT")
+            tpcb = rate(place, directory, None, chosen)
+            print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
+            print(f"{'INSERT':33} {plain:9,.0f}/s")
+            print(f"{'TPC-B-like':33} {tpcb:9,.0f}/s  {tpcb / plain:.2f} of INSERT")
+            for name in list(scripts)[1:-1]:
+                requests = TOGETHER if scripts[name] is together else 1
+                found = requests * rate(place, directory, scripts[name], chosen, clients=1 if "one client" in name else None)
+                print(f"{name:33} {found:9,.0f}/s  {found / plain:.2f} of INSERT, {found / tpcb:.2f} of TPC-B-like", flush=True)
         print(f"one client, {chosen.past:,} past charges against none:")
         chosen.clients = 1
         ratios = []
@@ -82,37 +97,68 @@ def measure(cluster: Cluster, directory: Path, chosen: argparse.Namespace) -> No
             ratios.append(empty / filled)
             print(f"  {1000 / empty:.2f} ms and {1000 / filled:.2f} ms a reservation: {empty / filled:.2f} x")
         print(f"  median {statistics.median(ratios):.2f} x")
-        overhead(place, chosen.answers)
+    for workers in (1, MANY_WORKERS):
+        overhead(place, workers, chosen.answers)
 
 
-def rate(place: Place, directory: Path, script: str, chosen: argparse.Namespace) -> float:
-    """Transactions a second of a pgbench script; a failure of any is a failure of the run."""
+def prepare_tpcb(place: Place) -> None:
+    """The tables of pgbench, in the same database."""
+    command = [str(place.cluster.programs / "pgbench"), "-i", "-q", "-s", str(TPCB_SCALE), "-h", str(place.cluster.home), "-U", "postgres"]
+    subprocess.run([*command, place.database], check=True, capture_output=True)
+
+
+def rate(place: Place, directory: Path, script: str | None, chosen: argparse.Namespace, *, clients: int | None = None) -> float:
+    """Transactions a second of a pgbench script (None: its own TPC-B-like one); a failure of any is a failure of the run."""
     file = directory / "script.sql"
-    file.write_text(_RANDOM + script + "\n", encoding="utf-8")
-    command = [str(place.cluster.programs / "pgbench"), "-n", "-h", str(place.cluster.home), "-U", APP_ROLE, "-f", str(file)]
-    command += ["-c", str(chosen.clients), "-j", "1", "-T", str(chosen.seconds), place.database]
+    file.write_text(_RANDOM + (script or "") + "\n", encoding="utf-8")
+    what = ["-U", "postgres", "-b", "tpcb-like"] if script is None else ["-U", APP_ROLE, "-f", str(file)]
+    command = [str(place.cluster.programs / "pgbench"), "-n", "-h", str(place.cluster.home), *what]
+    command += ["-c", str(clients or chosen.clients), "-j", "1", "-T", str(chosen.seconds), place.database]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = re.search(r"tps = ([0-9.]+)", shown)
     assert found is not None and "failed transactions: 0 " in shown, shown
     return float(found[1])
 
 
-def overhead(place: Place, answers: int) -> None:
-    """What the ledger adds to one answer of a Python worker that does nothing else: reserve, anchor, commit."""
-    times: dict[str, list[float]] = {"reserve": [], "commit": []}
-    with place.open() as ledger:
+def overhead(place: Place, workers: int, answers: int) -> None:
+    """What the ledger adds to an answer of so many Python processes on one data set that do nothing else: reserve, anchor, commit."""
+    opened = partial(PostgresLedger.open, place.dsn, source_id=place.source_id, anchors=place.anchors)
+    with multiprocessing.get_context("fork").Pool(workers) as pool:
+        measured = pool.starmap(_answer_times, [(opened, f"{workers} {worker}", answers) for worker in range(workers)])
+    times = [pair for pairs in measured for pair in pairs]
+    for name, found in (
+        ("reserve", [reserve for reserve, _ in times]),
+        ("commit", [commit for _, commit in times]),
+        ("both", [reserve + commit for reserve, commit in times]),
+    ):
+        cuts = statistics.quantiles(found, n=100)
+        print(f"workers {workers}, {name}: p50 {1000 * statistics.median(found):.1f} ms, p99 {1000 * cuts[98]:.1f} ms")
+
+
+def _answer_times(opened: Callable[[], PostgresLedger], prefix: str, answers: int) -> list[tuple[float, float]]:
+    """Seconds to reserve and to commit, of each answer."""
+    times = []
+    with opened() as ledger:
         for number in range(answers):
             start = time.perf_counter()
-            permit = ledger.reserve(request(f"timed {number}"))
+            permit = ledger.reserve(request(f"timed {prefix} {number}"))
             middle = time.perf_counter()
             assert isinstance(permit, Permit)
             ledger.commit(permit, b"a" * 2000)
-            times["reserve"].append(middle - start)
-            times["commit"].append(time.perf_counter() - middle)
-    times["both"] = [sum(pair) for pair in zip(times["reserve"], times["commit"], strict=True)]
-    for name, found in times.items():
-        cuts = statistics.quantiles(found, n=100)
-        print(f"one worker, {name}: p50 {1000 * statistics.median(found):.1f} ms, p99 {1000 * cuts[98]:.1f} ms")
+            times.append((middle - start, time.perf_counter() - middle))
+    return times
+
+
+def _many_requests(ledger_id: str, epoch: str, count: int) -> str:
+    """The arguments of one statement for so many requests with keys of their own."""
+
+    def filled(value: str) -> str:
+        return f"array_fill({value}, ARRAY[{count}])"
+
+    keys = ", ".join(f"'k' || :key || ' {number}'" for number in range(count))
+    arrays = [filled("'n'::text"), filled("'ana'::text"), f"ARRAY[{keys}]", filled("'digest of the plan'::text"), filled("1::bigint")]
+    arrays += [filled("'SELECT 1'::text"), filled("1::numeric"), filled("0::numeric")]
+    return ", ".join([f"'{ledger_id}'", f"'{epoch}'", *arrays, "0", "''"])
 
 
 def _many_data_sets() -> str:
