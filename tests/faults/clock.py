@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import pickle
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -62,6 +63,10 @@ class Clock:
             "FAKETIME_NO_CACHE": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         }
+
+    def close(self) -> None:
+        """After all those processes have gone."""
+        shutil.rmtree(self._settings.parent)
 
     def set(self, days: int) -> None:
         """From now on the clock is wrong by so many days."""
@@ -127,3 +132,4 @@ def jump_on_a_server_of_its_own(cluster: Cluster, directory: Path, seed: int) ->
         return jump_while_clients_work(own, clock, database, directory, seed=seed, clients=clients, sources=sources, day_loss_max=12)
     finally:
         own.close()
+        clock.close()

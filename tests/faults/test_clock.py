@@ -26,10 +26,12 @@ ERRORS = (0, -1, 0, -1, 1, 0, 1, -1, 1, 2, 1, 2, -TEN_YEARS, 2, 0, 3, 2, -1, 3, 
 
 
 @pytest.fixture(scope="module")
-def clock() -> Clock:
+def clock() -> Iterator[Clock]:
     if clock_library() is None and not os.environ.get("CI"):
         pytest.skip("libfaketime is not installed")
-    return Clock()
+    made = Clock()
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="module")
