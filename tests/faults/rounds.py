@@ -42,8 +42,6 @@ EXPECTED_CODES = frozenset(
 """What a client of an undisturbed server may be told. Anything else is a violation."""
 SERVER_CODES = frozenset({"ledger-unreachable", "reply-lost"})
 """What it may be told besides when the server is killed."""
-KILLS_OF_A_STEP_MIN = 2
-"""In one round, if it has enough kills for that."""
 _UNITS = 100_000
 
 
@@ -238,7 +236,16 @@ def nursery(*, code: Path | None = None) -> Iterator[Nursery]:
         one.close()
 
 
-def kill_workers(bench: Bench, *, clients: int, kills: int, seed: int, steps: Sequence[str] = (), code: Path | None = None) -> list[str]:
+def kill_workers(
+    bench: Bench,
+    *,
+    clients: int,
+    kills: int,
+    seed: int,
+    kills_of_a_step_min: int = 1,
+    steps: Sequence[str] = (),
+    code: Path | None = None,
+) -> list[str]:
     """Kill so many clients: at all the steps of the protocol in turn, and at random; then use the budgets up while more are killed.
 
     Gives the names of the steps.
@@ -246,7 +253,7 @@ def kill_workers(bench: Bench, *, clients: int, kills: int, seed: int, steps: Se
     with nursery(code=code) as one:
         one.order(bench, "rehearse")
         found = list(steps) or one.answer(bench)["steps"]
-        one.order(bench, "run", clients=clients, kills=kills, seed=seed, steps=found, kills_of_a_step_min=KILLS_OF_A_STEP_MIN)
+        one.order(bench, "run", clients=clients, kills=kills, seed=seed, steps=found, kills_of_a_step_min=kills_of_a_step_min)
         one.answer(bench, look_every_seconds=2.0)
         one.order(bench, "run", clients=clients, lives=10 * len(bench.sources), seed=seed, share=True, outside_kills=0.2)
         one.answer(bench, look_every_seconds=2.0)

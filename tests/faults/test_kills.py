@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.faults.history import What
-from tests.faults.rounds import KILLS_OF_A_STEP_MIN, kill_workers, new_bench
+from tests.faults.rounds import kill_workers, new_bench
 from tests.ledger.cluster import Cluster
 
-KILLS = {(1, 1): 180, (1, 10): 180, (4, 1): 420, (4, 10): 420, (32, 1): 420, (32, 10): 420}
-"""By number of clients and of data sets. A client alone waits for itself, so it takes longest."""
+KILLS = {(1, 1): 100, (1, 10): 100, (4, 1): 460, (4, 10): 460, (32, 1): 460, (32, 10): 460}
+"""By number of clients and of data sets. A client alone waits for itself, so each of its kills takes longest."""
+KILLS_OF_A_STEP_MIN = {1: 1, 4: 2, 32: 2}
+"""By number of clients: together ten of each step, whatever is armed by chance besides."""
 KILLS_TOTAL_MIN = 2000
 PHASES = {"register", "reserve", "reserve many", "engine", "commit", "forfeit", "incident", "reopen", "find", "renew", "disconnect"}
 NAMED = (
@@ -54,15 +56,17 @@ def test_there_are_enough_kills() -> None:
 @pytest.mark.parametrize(("clients", "data_sets"), KILLS)
 def test_killed_clients_leave_a_sound_ledger(fault_cluster: Cluster, tmp_path: Path, clients: int, data_sets: int) -> None:
     bench = new_bench(fault_cluster, tmp_path, data_sets=data_sets)
-    steps = kill_workers(bench, clients=clients, kills=KILLS[clients, data_sets], seed=100 * clients + data_sets)
+    least = KILLS_OF_A_STEP_MIN[clients]
+    kills = KILLS[clients, data_sets]
+    steps = kill_workers(bench, clients=clients, kills=kills, seed=100 * clients + data_sets, kills_of_a_step_min=least)
     bench.settle()
     print(f"kills: {bench.kills.total()}; by step: {dict(sorted(bench.kills.items()))}; ends: {dict(bench.ends)}; looks: {bench.looks}")
     assert bench.found == [], f"{bench.found[:20]}; history: {bench.history_file}"
     assert bench.looks >= 2
     assert set(NAMED) <= set(steps)
     assert {step.partition(":")[0] for step in steps} == PHASES
-    assert bench.kills.total() >= KILLS[clients, data_sets]
-    assert {step: bench.kills[step] for step in steps if bench.kills[step] < KILLS_OF_A_STEP_MIN} == {}
+    assert bench.kills.total() >= kills
+    assert {step: bench.kills[step] for step in steps if bench.kills[step] < least} == {}
     assert bench.kills["at random"] >= 15
     # The history is one in which much happened; a bench on which nothing goes through would be sound too.
     seen = Counter(event.what for event in bench.events())
