@@ -70,13 +70,15 @@ class Curator:
 
     def close(self) -> None:
         """Give up files and connections."""
-        if self._snapshot is not None:
-            self._snapshot.close()
-            self._snapshot = None
-        if self._ledger is not None:
-            self._ledger.disconnect()
-            self._ledger = None
-        self.engine.close()
+        snapshot, ledger = self._snapshot, self._ledger
+        self._snapshot, self._ledger = None, None
+        try:
+            if snapshot is not None:
+                snapshot.close()
+            self.engine.close()
+        finally:  # whatever the engine says, the ledger hears that this worker is done
+            if ledger is not None:
+                ledger.disconnect()
 
     # -- the owner's acts ---------------------------------------------------------------------------------------------------------
 
