@@ -99,9 +99,12 @@ class Dialect:
     bytewise: Callable[[str], str] = lambda text: text
     """SQL of a text that sorts by its bytes."""
     product: Callable[[str, str], str] = lambda a, b: f"({a} * {b})"
-    """SQL of the product of two doubles. It cannot overflow; where it underflows it is 0, or the nearest double, and never an error."""
+    """SQL of the product of two doubles that may underflow (``magnitudes``), and cannot overflow; then it is 0, or the nearest double, and
+    never an error."""
     ratio: Callable[[str, str], str] = lambda a, b: f"({a} / {b})"
     """SQL of the quotient of two doubles, the second of which is not 0; underflow as for ``product``."""
+    whole_as_wide: Callable[[str, str], str] = lambda double, wide: f"CAST({double} AS {wide})"
+    """SQL of a whole double from 0 to 2^64 as a wide integer (its type), exactly."""
     total: Callable[[str], str] = lambda value: f"SUM({value})"
     """SQL of the exact sum of integers of at most 64 bits, or wide ones, over any number of rows; NULL over none."""
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from lapwing.engines.render.dialect import Dialect, double_literal
+from lapwing.engines.render.magnitudes import may_underflow
 from lapwing.errors import Refused
 from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, KeyDomain, Kind, RealDomain, grid_integer, is_numeric
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal, is_null
@@ -148,7 +149,7 @@ def _numeric_or_own(function: Function, arguments: tuple[Expression, ...], whole
     whole_numbers = all(isinstance(given, IntegerDomain) for given in inputs)
     convert = render_expression if whole_numbers else as_double
     match function:
-        case Function.MULTIPLY if not whole_numbers:
+        case Function.MULTIPLY if not whole_numbers and may_underflow(whole, scope.columns):
             return dialect.product(as_double(arguments[0], scope), as_double(arguments[1], scope))
         case Function.ADD | Function.SUBTRACT | Function.MULTIPLY:
             return f"({convert(arguments[0], scope)} {_INFIX[function]} {convert(arguments[1], scope)})"
@@ -156,7 +157,8 @@ def _numeric_or_own(function: Function, arguments: tuple[Expression, ...], whole
             divisor = as_double(arguments[1], scope)
             least = float(smallest_divisor(inputs[1])) / 2 if is_exact_divisor(inputs[1]) else float(smallest_divisor(inputs[1]))
             usable = f"(CASE WHEN abs({divisor}) >= {double_literal(least, dialect.double)} THEN {divisor} END)"
-            return dialect.ratio(as_double(arguments[0], scope), usable)
+            dividend = as_double(arguments[0], scope)
+            return dialect.ratio(dividend, usable) if may_underflow(whole, scope.columns) else f"({dividend} / {usable})"
         case Function.NEGATE:
             return f"(- {convert(arguments[0], scope)})"
         case Function.ABS:

@@ -319,7 +319,7 @@ def scaled_cell(cell: str, *, square: str, norm: str, limit: int, dialect: Diale
 def norm_at_least(square: str, dialect: Dialect) -> str:
     """An integer a little above the square root, proposed by a double; only ``norm_check`` is trusted."""
     larger = double_literal(1.000000000001, dialect.double)
-    return f"CAST(ceil(sqrt({dialect.wide_as_double(square)}) * {larger}) AS {dialect.wide_integer}) + 1"
+    return f"{dialect.whole_as_wide(f'ceil(sqrt({dialect.wide_as_double(square)}) * {larger})', dialect.wide_integer)} + 1"
 
 
 def norm_check(norm: str, square: str) -> str:
