@@ -232,6 +232,7 @@ def _table(
         rows_per_unit_max=cap,
         rows_max=rows_max,
         description=model.description,
+        appended_by=model.appended_by,
     )
 
 

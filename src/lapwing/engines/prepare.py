@@ -86,10 +86,19 @@ def private_table(declared: TableDecl, declaration: Declaration, sources: Mappin
     in a column declared ``null = false``, are left out before anything is ranked.
     """
     columns = facts.table(declared.name).columns
+    return ranked_rows(_owned_rows(declared, declaration, sources, columns, dialect), declared, columns, dialect)
+
+
+def owned_rows(declared: TableDecl, declaration: Declaration, sources: Mapping[str, SourceTable], facts: Facts, dialect: Dialect) -> str:
+    """SELECT of the clean rows of a private table with their units, not yet ranked."""
+    return _owned_rows(declared, declaration, sources, facts.table(declared.name).columns, dialect)
+
+
+def ranked_rows(clean: str, declared: TableDecl, columns: Mapping[str, Domain], dialect: Dialect) -> str:
+    """SELECT of clean rows with their ranks, capped: what a prepared table holds."""
     listed = ", ".join(f"c.{dialect.quoted(name)}" for name in columns)
     required = [f"c.{dialect.quoted(name)} IS NOT NULL" for name, domain in columns.items() if not domain.nullable]
     condition = " AND ".join([f"c.{UNIT} IS NOT NULL", *required])
-    clean = _owned_rows(declared, declaration, sources, columns, dialect)
     key = ranking_text(columns, dialect)
     hashed = (
         f"SELECT c.{UNIT}, {listed}, {dialect.keyed_hash(dialect.parameter(RANKING_KEY), key)} AS _hash FROM ({clean}) c WHERE {condition}"

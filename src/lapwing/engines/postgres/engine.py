@@ -47,7 +47,9 @@ class PostgresEngine:
         matches = (re.fullmatch(re.escape(schema_prefix(self._source_id)) + r"(\d{6,})", name) for name in names)
         return tuple(sorted(int(match.group(1)) for match in matches if match))
 
-    def prepare(self, declaration: Declaration, text: str, *, version: int, ranking_key: bytes, progress: Progress) -> None:
+    def prepare(
+        self, declaration: Declaration, text: str, *, version: int, ranking_key: bytes, progress: Progress, append_to: int | None = None
+    ) -> None:
         """Write one version as the owner, and let the role that answers read it."""
         reader = str(ask(self._reader(), "SELECT current_user")[0][0])
         with self._as_owner() as connection:
