@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import duckdb
@@ -61,10 +61,11 @@ def _toml_list(values: list[str]) -> str:
     return "[" + ", ".join(escaped) + "]"
 
 
-def _catalogue() -> str:
+def catalogue(sources: Iterable[str] = SOURCES) -> str:
+    """One table for each type of source, with a column of every declaration that it can hold."""
     columns = {**COLUMNS, "listed": f'type = "text", values = {_toml_list(LISTED)}'}
     parts = ['format = 1\n[dataset]\nid = "hostile"\nunit = "row"\n[budget]\nepsilon = 1\n']
-    for source in SOURCES:
+    for source in sources:
         parts.append(f'[tables.from_{source}]\nsource = "{source}.parquet"\nunit = "id"\nrows_max = 1000\n[tables.from_{source}.columns]')
         parts.append('id = { type = "key", null = false }')
         parts += [f"{name} = {{ {body} }}" for name, body in columns.items() if (source, name) in READABLE]
@@ -80,7 +81,7 @@ class Prepared:
                 {"id": number, **dict.fromkeys(COLUMNS, value)} for number, value in enumerate([None, *source.values])
             ]
             write_rows(directory / f"{name}.parquet", rows, {"id": "int64", **dict.fromkeys(COLUMNS, name)})
-        text = _catalogue()
+        text = catalogue()
         (directory / "lapwing.toml").write_text(text, encoding="utf-8")
         self.declaration: Declaration = load(directory / "lapwing.toml")
         target = directory / "v1.duckdb"
