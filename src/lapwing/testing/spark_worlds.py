@@ -1,6 +1,6 @@
 """Worlds prepared on Spark, for the oracle and the suite that compares engines.
 
-One Spark serves a whole process. It is small: two threads, two buckets, no adaptive execution (tables here have a few rows, and planning
+One Spark serves a whole process. It is small: two threads, a task is tried up to four times, two buckets, no adaptive execution (tables here have a few rows, and planning
 again while a statement runs costs more than it saves).
 """
 
@@ -26,7 +26,7 @@ def spark_session() -> SparkSession:
     """The Spark of this process's tests, started the first time."""
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master("local[2]").appName("lapwing tests")
+    builder = SparkSession.builder.master("local[2,4]").appName("lapwing tests")
     settings = {
         **LOCAL,
         "spark.sql.shuffle.partitions": "2",

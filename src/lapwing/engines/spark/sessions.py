@@ -39,6 +39,7 @@ PINNED: dict[str, str] = {
     "spark.sql.files.ignoreMissingFiles": "false",
     # Prepared tables are bucketed by unit; a plan that bounds units then moves no row.
     "spark.sql.sources.bucketing.enabled": "true",
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
     # The ranking key and the group salt are 64 hexadecimal digits: no plan shown or logged by Spark has them.
     "spark.sql.redaction.string.regex": "[0-9a-f]{64}",
 }
