@@ -82,21 +82,24 @@ class Curator:
 
     # -- the owner's acts ---------------------------------------------------------------------------------------------------------
 
-    def prepare(self, *, progress: Progress = silent, override: str = "") -> int:
+    def prepare(self, *, progress: Progress = silent, override: str = "", append: bool = False) -> int:
         """Write a new version from the sources and open it. The first time this also registers the source and makes its ledger.
 
         A changed declaration keeps the ledger, always. What needs the owner's override (another unit, other sources, ...) is refused unless
-        ``override`` gives the reason, which becomes an entry.
+        ``override`` gives the reason, which becomes an entry. With ``append``, tables that declare ``appended_by`` are made from the newest
+        version and the rows of the source that came since; without an older version, or for other tables, nothing changes.
         """
         overridden = self._changes_to_override(override)
         ledger = self._open_ledger(override=override, create=True)
         for change in overridden:
             ledger.record(Kind.OVERRIDE, f"{change.where}: {override}")
         apply_budget(ledger, self.declaration.budget(), by=system_user())
-        version, key = self.state.next_version(self.engine.versions()), self.state.ranking_key()
+        existing = self.engine.versions()
+        version, key, newest = self.state.next_version(existing), self.state.ranking_key(), max(existing, default=None)
         self.state.remember(version)
         text = self.path.read_text(encoding="utf-8")
-        self.engine.prepare(self.declaration, text, version=version, ranking_key=key, progress=progress)
+        append_to = newest if append else None
+        self.engine.prepare(self.declaration, text, version=version, ranking_key=key, progress=progress, append_to=append_to)
         ledger.record(Kind.VERSION, f"version {version} prepared")
         if self._snapshot is not None:
             self._snapshot.close()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 
-from lapwing.catalog import Settings, load
+from lapwing.catalog import Declaration, Settings, load
+from lapwing.engines.base import Snapshot
 from lapwing.engines.duckdb import DuckDBSnapshot, prepare_snapshot
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.domains import Domain
@@ -25,7 +26,7 @@ SCAN = Scan("hostile", 1000)
 class HostileWorld:
     """The table ``hostile`` of the hostile catalogue: prepared by the engine, and again in Python."""
 
-    def __init__(self, directory: Path, *, seed: int) -> None:
+    def __init__(self, directory: Path, *, seed: int, prepare: Callable[[Declaration], Snapshot] | None = None) -> None:
         catalogue = directory / "lapwing.toml"
         catalogue.write_text(CATALOGUE, encoding="utf-8")
         declaration = load(catalogue)
@@ -33,10 +34,8 @@ class HostileWorld:
         raw = hostile_rows(table, rows=ROWS, seed=seed, sources=CATALOGUE_SOURCES, numbered="row_id")
         write_rows(directory / "hostile.parquet", raw, CATALOGUE_SOURCES)
         write_rows(directory / "places.parquet", hostile_rows(places, rows=40, seed=seed, sources=PLACES_SOURCES), PLACES_SOURCES)
-        key = b"k" * 32
-        target = directory / "v1.duckdb"
-        self.facts = prepare_snapshot(declaration, CATALOGUE, target, version=1, ranking_key=key, settings=Settings())
-        self.snapshot = DuckDBSnapshot(target, ranking_key=key)
+        self.snapshot = (prepare or _prepare_in_duckdb)(declaration)
+        self.facts = self.snapshot.facts
         self.columns: Mapping[str, Domain] = self.facts.table("hostile").columns
         self.rows: list[Row] = [*prepared_rows(table, self.columns, raw)]
 
@@ -60,3 +59,10 @@ class HostileWorld:
         """The exact table of a plan with one query."""
         (table,) = self.snapshot.run(certified)._tables
         return table
+
+
+def _prepare_in_duckdb(declaration: Declaration) -> Snapshot:
+    assert declaration.directory is not None
+    key, target = b"k" * 32, declaration.directory / "v1.duckdb"
+    prepare_snapshot(declaration, CATALOGUE, target, version=1, ranking_key=key, settings=Settings())
+    return DuckDBSnapshot(target, ranking_key=key)

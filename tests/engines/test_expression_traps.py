@@ -9,7 +9,7 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from lapwing.engines.prepare import sanitised
+from lapwing.engines.reading import sanitised
 from lapwing.engines.render.dialect import SourceKind
 from lapwing.engines.render.duckdb import DUCKDB
 from lapwing.engines.render.expressions import Scope, clamped, gridded, render_expression

@@ -107,6 +107,9 @@ def _dataset(report: Report, model: DataSetModel) -> DataSetDecl:
         report.problem("catalogue-missing-key", ("dataset", "neighbours"), "bounded neighbours need the key `units`", hint=hint)
     if model.connection and model.engine != "postgres":
         report.problem("catalogue-contradiction", ("dataset", "connection"), "only a server is connected to: leave `connection` out")
+    if _PASSWORD.search(model.connection):
+        hint = "keep it in a password file (passfile, ~/.pgpass) or a service file"
+        report.problem("catalogue-password", ("dataset",), "a catalogue is no place for a password", hint=hint)
     return DataSetDecl(
         id=model.id,
         engine=Engine(model.engine),
@@ -232,6 +235,7 @@ def _table(
         rows_per_unit_max=cap,
         rows_max=rows_max,
         description=model.description,
+        appended_by=model.appended_by,
     )
 
 

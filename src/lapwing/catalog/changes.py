@@ -164,6 +164,8 @@ def _table(before: TableDecl, after: TableDecl, old: Declaration, new: Declarati
         changes.append(_prepare(f"{where}.{key}", "preparation drops the rows of a unit beyond the cap"))
     if before.rows_max != after.rows_max:
         changes.append(_prepare(f"{where}.rows_max", "preparation checks it, and the grids of real columns follow from it"))
+    if before.appended_by != after.appended_by:
+        changes.append(_prepare(f"{where}.appended_by", "preparation keeps how far the source was read"))
     if before.description != after.description:
         changes.append(_keeps(f"{where}.description", _WORDS_ONLY))
     in_unit = _columns_of(before.name, old)

@@ -99,6 +99,8 @@ class TableDecl:
     rows_per_unit_max: int
     rows_max: int
     description: str = ""
+    appended_by: str = ""
+    """The source column that only grows from one row to those that come later; empty where rows are not only appended."""
 
     def column(self, name: str) -> ColumnDecl:
         """The column of that name, or refuse."""

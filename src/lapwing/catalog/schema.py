@@ -180,6 +180,7 @@ class TableModel(Model):
     one_row_per_unit: bool = False
     rows_per_unit_max: int | None = None
     rows_max: int | None = None
+    appended_by: str = ""
     description: str = ""
     columns: Columns
 

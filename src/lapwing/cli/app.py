@@ -168,6 +168,7 @@ def prepare(
     override: Annotated[
         str, typer.Option(metavar="REASON", help="The owner's reason to go on where identity or unit changed; kept in the ledger.")
     ] = "",
+    append: Annotated[bool, typer.Option("--append", help="Read only new rows of tables that declare `appended_by`.")] = False,
 ) -> None:
     """Read the sources and write a new version to ask. The owner's act; the first time it also makes the ledger.
 
@@ -179,7 +180,7 @@ def prepare(
     from lapwing.cli.preparing import prepared
 
     with reported(), _curator(context) as curator:
-        prepared(curator, override=override)
+        prepared(curator, override=override, append=append)
 
 
 @app.command(short_help="Ask a statement and pay for it.")

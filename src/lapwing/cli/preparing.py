@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from lapwing.engines.base import Progress
 
 
-def prepared(curator: Curator, *, override: str) -> None:
+def prepared(curator: Curator, *, override: str, append: bool = False) -> None:
     """Prepare, and say what was made. Never a number of rows: that would be a released value."""
     for note in source_warnings(curator.declaration):
         terminal.write_note(f"warning: {note}")
     started = time.monotonic()
     tables = len(curator.declaration.tables) + len(curator.declaration.public_tables)
     with _progress(tables) as progress:
-        version = curator.prepare(progress=progress, override=override)
+        version = curator.prepare(progress=progress, override=override, append=append)
     typer.echo(f"Version {version} of {curator.declaration.dataset.id} is prepared: {tables} tables in {time.monotonic() - started:.1f} s.")
     balance = curator.balance()
     spent = balance.spent.loss / balance.budget.loss_total

@@ -46,8 +46,13 @@ class Engine(Protocol):
         """Numbers of the versions that exist, oldest first."""
         ...
 
-    def prepare(self, declaration: Declaration, text: str, *, version: int, ranking_key: bytes, progress: Progress) -> None:
+    def prepare(
+        self, declaration: Declaration, text: str, *, version: int, ranking_key: bytes, progress: Progress, append_to: int | None = None
+    ) -> None:
         """Write one version from the sources, whole or not at all; ``text`` is the catalogue it is prepared with.
+
+        With ``append_to``, an older version: tables that declare ``appended_by`` are made from the rows of that version and the rows of the
+        source that came later (see ``appending``). The result is that of a preparation from nothing, for sources that only grow.
 
         Raises PreparationError with the engine's own words: the owner made this call and sees them; nothing of it reaches an analyst.
         """

@@ -9,27 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import assert_never
 
 from lapwing.catalog import ColumnDecl, Declaration, PublicDecl, TableDecl, UnitPath
-from lapwing.engines.render.dialect import RANKING_KEY, Dialect, SourceKind, quoted
-from lapwing.engines.render.expressions import clamped, gridded
+from lapwing.engines.reading import sanitised, unit_value
+from lapwing.engines.render.dialect import RANKING_KEY, Dialect, SourceKind
+from lapwing.engines.render.encoding import encoded
 from lapwing.engines.render.relations import RANK, ROWS, UNIT
 from lapwing.errors import PreparationError
-from lapwing.kernel.domains import (
-    BooleanDomain,
-    DateDomain,
-    Domain,
-    IntegerDomain,
-    KeyDomain,
-    RealDomain,
-    TextDomain,
-    TimestampDomain,
-    grid_integer,
-)
+from lapwing.kernel.domains import Domain
 from lapwing.kernel.facts import Facts
 
-SNAPSHOT_FORMAT = 1
+SNAPSHOT_FORMAT = 2
 """Raised whenever the meaning of a prepared table changes; a snapshot of another format is prepared again."""
 
 
@@ -41,84 +31,9 @@ class SourceTable:
     kinds: Mapping[str, SourceKind]
 
 
-def sanitised(raw: str, kind: SourceKind, domain: Domain, *, other: str | None, dialect: Dialect) -> str:
-    """SQL of one clean value: inside ``domain`` or NULL, whatever the source holds, and never an error."""
-    match domain:
-        case IntegerDomain(lo, hi):
-            if kind is SourceKind.INTEGER:
-                wide = dialect.try_cast(raw, kind, dialect.wide_integer)
-                inner = f"CAST({clamped(wide, lo=lo, hi=hi)} AS {dialect.integer})"
-                return f"(CASE WHEN {wide} IS NULL THEN NULL ELSE {inner} END)"
-            return gridded(_finite(raw, kind, dialect), steps=1, lo=lo, hi=hi, dialect=dialect)
-        case RealDomain(lo, hi, steps=int(steps)):
-            double = _finite(raw, kind, dialect)
-            within = f"least(greatest({double}, {float(lo)!r}), {float(hi)!r})"
-            kept = f"(CASE WHEN {double} IS NULL THEN NULL ELSE {within} END)"
-            return gridded(kept, steps=steps, lo=grid_integer(lo, steps), hi=grid_integer(hi, steps), dialect=dialect)
-        case RealDomain():
-            raise PreparationError("grid-missing", "a real column has no grid")
-        case BooleanDomain():
-            return dialect.try_cast(raw, kind, dialect.boolean)
-        case DateDomain(lo, hi):
-            return _between(dialect.try_cast(raw, kind, dialect.date), dialect.date_literal(lo), dialect.date_literal(hi))
-        case TimestampDomain(lo, hi):
-            return _between(dialect.try_cast(raw, kind, dialect.timestamp), dialect.timestamp_literal(lo), dialect.timestamp_literal(hi))
-        case KeyDomain(text=text):
-            return dialect.try_cast(raw, kind, dialect.text if text else dialect.integer)
-        case TextDomain(values):
-            text_sql = dialect.try_cast(raw, kind, dialect.text)
-            if values is None:
-                return text_sql
-            fallback = "NULL" if other is None else dialect.text_literal(other)
-            listed = ", ".join(dialect.text_literal(value) for value in values) or "NULL"
-            return f"(CASE WHEN {text_sql} IS NULL THEN NULL WHEN {text_sql} IN ({listed}) THEN {text_sql} ELSE {fallback} END)"
-        case _:
-            assert_never(domain)
-
-
-def _finite(raw: str, kind: SourceKind, dialect: Dialect) -> str:
-    double = dialect.try_cast(raw, kind, dialect.double)
-    return f"(CASE WHEN {dialect.is_finite(double)} THEN {double} END)"
-
-
-def _between(value: str, lo: str, hi: str) -> str:
-    """Dates outside the declared range become NULL: a clamped date would be a false date."""
-    return f"(CASE WHEN {value} BETWEEN {lo} AND {hi} THEN {value} END)"
-
-
-def unit_value(raw: str, kind: SourceKind, domain: Domain, dialect: Dialect) -> str:
-    """SQL of a unit or link key. Two different source values never become one: bounds do not apply, and a value that does not come back
-    from the conversion unchanged (1.4, '01') is NULL, so its row has no unit and is left out.
-    """
-    match domain:
-        case KeyDomain(text=True) | TextDomain():
-            return dialect.try_cast(raw, kind, dialect.text)
-        case _:
-            value = dialect.try_cast(raw, kind, dialect.integer)
-            if kind is SourceKind.INTEGER:
-                return value
-            back, given = (value, raw) if kind is SourceKind.FRACTIONAL else (f"CAST({item} AS {dialect.text})" for item in (value, raw))
-            return f"(CASE WHEN {back} = {given} THEN {value} END)"
-
-
 def row_bytes(columns: Mapping[str, Domain], alias: str, dialect: Dialect) -> str:
     """SQL of the row's own bytes: one text per list of values, the same on every engine."""
-    parts = []
-    for name, domain in columns.items():
-        column = f"{alias}.{quoted(name)}"
-        match domain:
-            case TextDomain() | KeyDomain(text=True):
-                parts.append(f"COALESCE({dialect.byte_length(column)} || ':' || {column}, 'n')")
-            case BooleanDomain():
-                parts.append(f"(CASE WHEN {column} THEN 't' WHEN NOT {column} THEN 'f' ELSE 'n' END)")
-            case DateDomain():
-                parts.append(f"COALESCE(CAST({dialect.days(column)} AS {dialect.text}), 'n')")
-            case TimestampDomain():
-                parts.append(f"COALESCE(CAST({dialect.microseconds(column)} AS {dialect.text}), 'n')")
-            case IntegerDomain() | RealDomain() | KeyDomain():
-                parts.append(f"COALESCE(CAST({column} AS {dialect.text}), 'n')")
-            case _:
-                assert_never(domain)
+    parts = [encoded(f"{alias}.{dialect.quoted(name)}", domain, dialect) for name, domain in columns.items()]
     return _joined(parts) if parts else "''"
 
 
@@ -137,29 +52,31 @@ def _joined(parts: list[str]) -> str:
 def public_table(declared: PublicDecl, source: SourceTable, facts_columns: Mapping[str, Domain], dialect: Dialect) -> str:
     """SELECT of a frozen public table: clean, and with one row per key by construction."""
     clean = _clean(declared, source, facts_columns, dialect)
-    key = f"c.{quoted(declared.key)}"
-    listed = ", ".join(f"c.{quoted(name)}" for name in facts_columns)
-    order = row_bytes(facts_columns, "c", dialect)
-    required = [f"c.{quoted(name)} IS NOT NULL" for name, domain in facts_columns.items() if not domain.nullable]
+    key = f"c.{dialect.quoted(declared.key)}"
+    listed = ", ".join(f"c.{dialect.quoted(name)}" for name in facts_columns)
+    order = dialect.bytewise(row_bytes(facts_columns, "c", dialect))
+    required = [f"c.{dialect.quoted(name)} IS NOT NULL" for name, domain in facts_columns.items() if not domain.nullable]
     condition = " AND ".join([f"{key} IS NOT NULL", *required])
     numbered = f"SELECT {listed}, ROW_NUMBER() OVER (PARTITION BY {key} ORDER BY {order}) AS _n FROM ({clean}) c WHERE {condition}"
-    return f"SELECT {', '.join(quoted(name) for name in facts_columns)} FROM ({numbered}) n WHERE n._n = 1"
+    return f"SELECT {', '.join(dialect.quoted(name) for name in facts_columns)} FROM ({numbered}) n WHERE n._n = 1"
 
 
 def _clean(declared: TableDecl | PublicDecl, source: SourceTable, domains: Mapping[str, Domain], dialect: Dialect) -> str:
-    listed = [f"{_clean_column(column, source, domains[column.name], dialect)} AS {quoted(column.name)}" for column in declared.columns]
+    listed = [
+        f"{_clean_column(column, source, domains[column.name], dialect)} AS {dialect.quoted(column.name)}" for column in declared.columns
+    ]
     return f"SELECT {', '.join(listed)} FROM {source.sql} s"
 
 
 def _clean_column(column: ColumnDecl, source: SourceTable, domain: Domain, dialect: Dialect) -> str:
-    raw, kind = _raw(column, source)
+    raw, kind = _raw(column, source, dialect)
     return sanitised(raw, kind, domain, other=column.other, dialect=dialect)
 
 
-def _raw(column: ColumnDecl, source: SourceTable) -> tuple[str, SourceKind]:
+def _raw(column: ColumnDecl, source: SourceTable, dialect: Dialect) -> tuple[str, SourceKind]:
     if column.source_name not in source.kinds:
         raise PreparationError("source-column-missing", f"the source has no column {column.source_name!r}")
-    return f"s.{quoted(column.source_name)}", source.kinds[column.source_name]
+    return f"s.{dialect.quoted(column.source_name)}", source.kinds[column.source_name]
 
 
 def private_table(declared: TableDecl, declaration: Declaration, sources: Mapping[str, SourceTable], facts: Facts, dialect: Dialect) -> str:
@@ -169,10 +86,19 @@ def private_table(declared: TableDecl, declaration: Declaration, sources: Mappin
     in a column declared ``null = false``, are left out before anything is ranked.
     """
     columns = facts.table(declared.name).columns
-    listed = ", ".join(f"c.{quoted(name)}" for name in columns)
-    required = [f"c.{quoted(name)} IS NOT NULL" for name, domain in columns.items() if not domain.nullable]
+    return ranked_rows(_owned_rows(declared, declaration, sources, columns, dialect), declared, columns, dialect)
+
+
+def owned_rows(declared: TableDecl, declaration: Declaration, sources: Mapping[str, SourceTable], facts: Facts, dialect: Dialect) -> str:
+    """SELECT of the clean rows of a private table with their units, not yet ranked."""
+    return _owned_rows(declared, declaration, sources, facts.table(declared.name).columns, dialect)
+
+
+def ranked_rows(clean: str, declared: TableDecl, columns: Mapping[str, Domain], dialect: Dialect) -> str:
+    """SELECT of clean rows with their ranks, capped: what a prepared table holds."""
+    listed = ", ".join(f"c.{dialect.quoted(name)}" for name in columns)
+    required = [f"c.{dialect.quoted(name)} IS NOT NULL" for name, domain in columns.items() if not domain.nullable]
     condition = " AND ".join([f"c.{UNIT} IS NOT NULL", *required])
-    clean = _owned_rows(declared, declaration, sources, columns, dialect)
     key = ranking_text(columns, dialect)
     hashed = (
         f"SELECT c.{UNIT}, {listed}, {dialect.keyed_hash(dialect.parameter(RANKING_KEY), key)} AS _hash FROM ({clean}) c WHERE {condition}"
@@ -209,7 +135,9 @@ def _owned_rows(
 ) -> str:
     """Clean rows, each with its unit; a row reached by several units is copied once for each of them."""
     source = sources[declared.name]
-    listed = [f"{_clean_column(column, source, columns[column.name], dialect)} AS {quoted(column.name)}" for column in declared.columns]
+    listed = [
+        f"{_clean_column(column, source, columns[column.name], dialect)} AS {dialect.quoted(column.name)}" for column in declared.columns
+    ]
     path = declared.unit
     if not path.hops:
         unit = _link_key(declared, path.end.column, source, dialect)
@@ -235,4 +163,4 @@ def _links(column: str, path: UnitPath, declaration: Declaration, sources: Mappi
 
 def _link_key(declared: TableDecl, column: str, source: SourceTable, dialect: Dialect) -> str:
     found = declared.column(column)
-    return unit_value(*_raw(found, source), found.domain, dialect)
+    return unit_value(*_raw(found, source, dialect), found.domain, dialect)

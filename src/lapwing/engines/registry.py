@@ -7,7 +7,6 @@ from typing import assert_never
 
 from lapwing.catalog import Declaration, Engine, Settings
 from lapwing.engines import base
-from lapwing.errors import PreparationError
 
 
 def engine_of(declaration: Declaration, directory: Path, settings: Settings) -> base.Engine:
@@ -22,6 +21,8 @@ def engine_of(declaration: Declaration, directory: Path, settings: Settings) -> 
 
             return PostgresEngine(declaration, settings)
         case Engine.SPARK:
-            raise PreparationError("engine-missing", f"there is no engine {declaration.dataset.engine.value!r} in this version of Lapwing")
+            from lapwing.engines.spark import SparkEngine
+
+            return SparkEngine(directory, settings)
         case _:
             assert_never(declaration.dataset.engine)

@@ -72,17 +72,17 @@ class PostgresWorlds:
     def __init__(self, conninfo: str, *, settings: Settings | None = None) -> None:
         self.conninfo = conninfo
         self.settings = settings or Settings()
-        self._connection: Connection = connect(conninfo)
+        self.connection: Connection = connect(conninfo)
         self._schemas: list[str] = []
 
     def load(self, declaration: Declaration) -> tuple[Declaration, str]:
         """The declaration on PostgreSQL and its text, with the rows of its Parquet sources in a schema of their own."""
         assert declaration.directory is not None
         schema = self._new_schema()
-        ask(self._connection, f"CREATE SCHEMA {schema}")
+        ask(self.connection, f"CREATE SCHEMA {schema}")
         declared: list[TableDecl | PublicDecl] = [*declaration.tables, *declaration.public_tables]
         for table in declared:
-            copy_parquet(self._connection, Path(declaration.source_path(table)), f"{schema}.{Path(table.source).stem}")
+            copy_parquet(self.connection, Path(declaration.source_path(table)), f"{schema}.{Path(table.source).stem}")
         text = (declaration.directory / "lapwing.toml").read_text(encoding="utf-8")
         moved = catalogue_on_postgres(text, schema=schema, connection=self.conninfo)
         return parse(moved, settings=self.settings), moved
@@ -96,14 +96,15 @@ class PostgresWorlds:
         # A schema of its own, but always the same version: neighbours must not differ in a public fact.
         schema = self._new_schema()
         prepare_version(
-            self._connection,
+            self.connection,
             on_server,
             text,
             schema=schema,
             version=version,
             ranking_key=ranking_key,
-            reader=str(ask(self._connection, "SELECT current_user")[0][0]),
+            reader=str(ask(self.connection, "SELECT current_user")[0][0]),
             settings=self.settings,
+            settled=False,  # a few rows: not worth the time
         )
         return PostgresSnapshot(self.conninfo, schema, ranking_key=ranking_key, settings=self.settings)
 
@@ -114,13 +115,13 @@ class PostgresWorlds:
     def clear(self) -> None:
         """Remove everything that was put into the database so far. Snapshots of it must be closed or unused."""
         for schema in self._schemas:
-            ask(self._connection, f"DROP SCHEMA IF EXISTS {quoted(schema)} CASCADE")
+            ask(self.connection, f"DROP SCHEMA IF EXISTS {quoted(schema)} CASCADE")
         self._schemas.clear()
 
     def close(self) -> None:
         """The same, and give up the connection."""
         self.clear()
-        self._connection.close()
+        self.connection.close()
 
 
 def copy_parquet(connection: Connection, path: Path, target: str) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
-from lapwing.catalog import Declaration, Settings
+from lapwing.catalog import Declaration, Preparation, Settings, parse
 from lapwing.engines.base import Progress, Snapshot
+from lapwing.engines.duckdb.append import append_snapshot
 from lapwing.engines.duckdb.prepare import prepare_snapshot
 from lapwing.engines.duckdb.snapshot import DuckDBSnapshot, stored_text
+from lapwing.engines.duckdb.virtual import VirtualDuckDBSnapshot
 from lapwing.errors import PreparationError
 
 _VERSION_FILE = re.compile(r"v(\d{6})\.duckdb")
@@ -32,15 +35,27 @@ class DuckDBEngine:
         """The file of a version."""
         return self._directory / f"v{version:06d}.duckdb"
 
-    def prepare(self, declaration: Declaration, text: str, *, version: int, ranking_key: bytes, progress: Progress) -> None:
-        """Write one version."""
-        prepare_snapshot(
-            declaration, text, self.path(version), version=version, ranking_key=ranking_key, settings=self._settings, progress=progress
-        )
+    def prepare(
+        self, declaration: Declaration, text: str, *, version: int, ranking_key: bytes, progress: Progress, append_to: int | None = None
+    ) -> None:
+        """Write one version, from nothing or from an older one and the rows that came since."""
+        target, settings = self.path(version), self._settings
+        if append_to is None or declaration.dataset.preparation is Preparation.VIRTUAL:
+            prepare_snapshot(declaration, text, target, version=version, ranking_key=ranking_key, settings=settings, progress=progress)
+            return
+        self._require(append_to)
+        older = self.path(append_to)
+        append_snapshot(declaration, text, target, older, version=version, ranking_key=ranking_key, settings=settings, progress=progress)
 
     def open(self, version: int, *, ranking_key: bytes) -> Snapshot:
         """Open a version for reading."""
-        return DuckDBSnapshot(self.path(version), ranking_key=ranking_key, settings=self._settings)
+        path, settings = self.path(version), self._settings
+        snapshot = DuckDBSnapshot(path, ranking_key=ranking_key, settings=settings)
+        declaration = replace(parse(self.stored_text(version), settings=settings), directory=self._directory.parent)
+        if declaration.dataset.preparation is Preparation.STORED:
+            return snapshot
+        snapshot.close()
+        return VirtualDuckDBSnapshot(path, declaration, snapshot.facts, ranking_key=ranking_key, settings=settings)
 
     def stored_text(self, version: int) -> str:
         """The catalogue text a version was prepared with."""
@@ -48,9 +63,12 @@ class DuckDBEngine:
 
     def retire(self, version: int) -> None:
         """Delete the rows of a version."""
+        self._require(version)
+        self.path(version).unlink()
+
+    def _require(self, version: int) -> None:
         if version not in self.versions():
             raise PreparationError("no-such-version", f"there is no version {version}")
-        self.path(version).unlink()
 
     def close(self) -> None:
         """Nothing is held open between calls."""

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 import duckdb
 
-from lapwing.catalog import Declaration, PublicDecl, Settings, TableDecl
+from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, TableDecl
 from lapwing.catalog.facts import facts as declared_facts
+from lapwing.engines.appending import Mark, growing, kinds_of, mark_query, read_up_to
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table
 from lapwing.engines.render.dialect import RANKING_KEY, quoted
 from lapwing.engines.render.duckdb import DUCKDB, source_kind
 from lapwing.engines.render.relations import RANK, UNIT
-from lapwing.engines.sources import source_reader
+from lapwing.engines.salts import key_check
+from lapwing.engines.sources import is_csv, source_reader
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import TextDomain
 from lapwing.kernel.facts import Facts
@@ -35,17 +41,29 @@ def prepare_snapshot(
     progress: Progress = silent,
 ) -> Facts:
     """Write one version to ``target``. It appears whole or not at all: a temporary file is renamed at the end."""
+    with written_whole(target, settings) as connection:
+        marks: dict[str, Mark] = {}
+        facts = write_tables(
+            connection, declaration, version=version, ranking_key=ranking_key, settings=settings, progress=progress, marks=marks
+        )
+        write_meta(connection, declaration, text, version=version, ranking_key=ranking_key, marks=marks)
+    return facts
+
+
+@contextmanager
+def written_whole(target: Path, settings: Settings, *, start: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to a file that becomes ``target`` at the end, and nothing where something failed; it starts as a copy of ``start``."""
     partial = target.with_suffix(".partial")
     partial.unlink(missing_ok=True)
+    if start is not None:
+        shutil.copyfile(start, partial)
     connection = duckdb.connect(str(partial))
     try:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET preserve_insertion_order = false")
         connection.execute("SET enable_progress_bar = false")
         connection.execute(f"SET memory_limit = '{settings.memory_limit_bytes}B'")
-        facts = write_tables(connection, declaration, version=version, ranking_key=ranking_key, settings=settings, progress=progress)
-        meta = {"format": SNAPSHOT_FORMAT, "version": version, "source_id": declaration.dataset.id, "text": text}
-        connection.execute(f"CREATE TABLE {META} AS SELECT CAST($1 AS VARCHAR) AS body", [json.dumps(meta)])
+        yield connection
         connection.execute("CHECKPOINT")
     except duckdb.Error as error:
         connection.close()
@@ -61,7 +79,27 @@ def prepare_snapshot(
     with open(partial, "rb") as handle:
         os.fsync(handle.fileno())
     os.replace(partial, target)
-    return facts
+
+
+def write_meta(
+    connection: duckdb.DuckDBPyConnection,
+    declaration: Declaration,
+    text: str,
+    *,
+    version: int,
+    ranking_key: bytes,
+    marks: Mapping[str, Mark],
+) -> None:
+    """Say what a version is, in the version."""
+    meta = {
+        "format": SNAPSHOT_FORMAT,
+        "version": version,
+        "source_id": declaration.dataset.id,
+        "text": text,
+        "key_check": key_check(ranking_key),
+        "marks": {name: asdict(mark) for name, mark in marks.items()},
+    }
+    connection.execute(f"CREATE OR REPLACE TABLE {META} AS SELECT CAST($1 AS VARCHAR) AS body", [json.dumps(meta)])
 
 
 def write_tables(
@@ -72,38 +110,92 @@ def write_tables(
     ranking_key: bytes,
     settings: Settings,
     progress: Progress = silent,
+    marks: dict[str, Mark] | None = None,
 ) -> Facts:
-    """Create every prepared table in the connection's database; public tables first, because their values are facts."""
+    """Create every prepared table in the connection's database; public tables first, because their values are facts.
+
+    Where preparation is virtual no private row is copied. ``marks`` is filled with how far growing sources were read.
+    """
     total, done = len(declaration.public_tables) + len(declaration.tables), 0
-    listed: dict[str, dict[str, list[str | None]]] = {}
-    for public in declaration.public_tables:
-        progress(public.name, done, total)
-        source = _source(connection, declaration, public)
-        domains = {column.name: column.domain for column in public.columns}
-        connection.execute(f"CREATE TABLE {quoted(public.name)} AS {public_table(public, source, domains, DUCKDB)}")
-        listed[public.name] = public_values(connection, public, settings)
-        done += 1
-    facts = declared_facts(declaration, listed, version=version, settings=settings)
-    sources = {table.name: _source(connection, declaration, table) for table in declaration.tables}
-    key = ranking_key.hex()
+    facts = write_public_tables(connection, declaration, version=version, settings=settings, progress=progress)
+    done = len(declaration.public_tables)
+    marks = {} if marks is None else marks
+    sources = marked_sources(connection, declaration, marks)
     for table in declaration.tables:
         progress(table.name, done, total)
-        select = private_table(table, declaration, sources, facts, DUCKDB)
-        # Ranks in order: a plan that keeps few rows of each unit reads few blocks.
-        connection.execute(f"CREATE TABLE {quoted(table.name)} AS {select} ORDER BY {RANK}, {UNIT}", {RANKING_KEY: key})
-        _check_rows_max(connection, table)
+        if declaration.dataset.preparation is Preparation.VIRTUAL:
+            require_parquet(declaration, table)
+            private_table(table, declaration, sources, facts, DUCKDB)
+        else:
+            write_private_table(connection, table, declaration, sources, facts, ranking_key=ranking_key)
         done += 1
     progress("done", total, total)
     return facts
 
 
-def _source(connection: duckdb.DuckDBPyConnection, declaration: Declaration, table: TableDecl | PublicDecl) -> SourceTable:
+def write_public_tables(
+    connection: duckdb.DuckDBPyConnection, declaration: Declaration, *, version: int, settings: Settings, progress: Progress
+) -> Facts:
+    """Freeze the public tables; gives the facts that follow from them."""
+    listed: dict[str, dict[str, list[str | None]]] = {}
+    total = len(declaration.public_tables) + len(declaration.tables)
+    for done, public in enumerate(declaration.public_tables):
+        progress(public.name, done, total)
+        found = source(connection, declaration, public)
+        domains = {column.name: column.domain for column in public.columns}
+        connection.execute(f"CREATE OR REPLACE TABLE {quoted(public.name)} AS {public_table(public, found, domains, DUCKDB)}")
+        listed[public.name] = public_values(connection, public, settings)
+    return declared_facts(declaration, listed, version=version, settings=settings)
+
+
+def marked_sources(connection: duckdb.DuckDBPyConnection, declaration: Declaration, marks: dict[str, Mark]) -> dict[str, SourceTable]:
+    """The sources; those that only grow, up to a mark that is taken now."""
+    sources = {}
+    for table in declaration.tables:
+        found = source(connection, declaration, table)
+        if table.appended_by and declaration.dataset.preparation is Preparation.STORED:
+            grows = growing(table, found, DUCKDB)
+            position, rows = connection.execute(mark_query(grows, found)).fetchall()[0]
+            marks[table.name] = Mark(position, rows, kinds_of(table, found))
+            found = read_up_to(grows, found, marks[table.name])
+        sources[table.name] = found
+    return sources
+
+
+def write_private_table(
+    connection: duckdb.DuckDBPyConnection,
+    table: TableDecl,
+    declaration: Declaration,
+    sources: Mapping[str, SourceTable],
+    facts: Facts,
+    *,
+    ranking_key: bytes,
+) -> None:
+    """Prepare one private table from nothing."""
+    select = private_table(table, declaration, sources, facts, DUCKDB)
+    # Ranks in order: a plan that keeps few rows of each unit reads few blocks.
+    connection.execute(
+        f"CREATE OR REPLACE TABLE {quoted(table.name)} AS {select} ORDER BY {RANK}, {UNIT}", {RANKING_KEY: ranking_key.hex()}
+    )
+    check_rows_max(connection, table)
+
+
+def require_parquet(declaration: Declaration, table: TableDecl) -> None:
+    """Refuse a virtual table over CSV: a line that is no row of the table would stop a question, and lines are data."""
+    if is_csv(declaration.source_path(table)):
+        hint = 'convert the file to Parquet, or leave `preparation = "virtual"` out'
+        raise PreparationError("virtual-csv", f"table {table.name!r} is read from CSV, which can only be prepared as a copy", hint=hint)
+
+
+def source(connection: duckdb.DuckDBPyConnection, declaration: Declaration, table: TableDecl | PublicDecl) -> SourceTable:
+    """Where the rows of a table come from, and what its columns hold."""
     reader = source_reader(declaration.source_path(table))
     described = connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()
     return SourceTable(reader, {str(row[0]): source_kind(str(row[1])) for row in described})
 
 
 def public_values(connection: duckdb.DuckDBPyConnection, public: PublicDecl, settings: Settings) -> dict[str, list[str | None]]:
+    """Values of the text columns of a frozen public table."""
     values: dict[str, list[str | None]] = {}
     for column in public.columns:
         if isinstance(column.domain, TextDomain):
@@ -113,6 +205,7 @@ def public_values(connection: duckdb.DuckDBPyConnection, public: PublicDecl, set
     return values
 
 
-def _check_rows_max(connection: duckdb.DuckDBPyConnection, table: TableDecl) -> None:
+def check_rows_max(connection: duckdb.DuckDBPyConnection, table: TableDecl) -> None:
+    """Refuse a table with more rows than declared."""
     if connection.execute(f"SELECT COUNT(*) FROM {quoted(table.name)}").fetchall()[0][0] > table.rows_max:
         raise PreparationError("rows-max", f"table {table.name!r} has more rows than its declared rows_max", hint="raise rows_max")

@@ -7,6 +7,7 @@ import re
 
 from lapwing.catalog import Declaration, Preparation, Settings
 from lapwing.engines.base import Progress, Snapshot
+from lapwing.engines.postgres.append import append_version
 from lapwing.engines.postgres.prepare import prepare_version, schema_name, schema_prefix
 from lapwing.engines.postgres.session import Connection, ask, connect, merged, transaction
 from lapwing.engines.postgres.snapshot import PostgresSnapshot, prepared_declaration, stored_meta
@@ -47,19 +48,38 @@ class PostgresEngine:
         matches = (re.fullmatch(re.escape(schema_prefix(self._source_id)) + r"(\d{6,})", name) for name in names)
         return tuple(sorted(int(match.group(1)) for match in matches if match))
 
-    def prepare(self, declaration: Declaration, text: str, *, version: int, ranking_key: bytes, progress: Progress) -> None:
-        """Write one version as the owner, and let the role that answers read it."""
+    def prepare(
+        self, declaration: Declaration, text: str, *, version: int, ranking_key: bytes, progress: Progress, append_to: int | None = None
+    ) -> None:
+        """Write one version as the owner, and let the role that answers read it; with ``append_to``, in the place of that version."""
         reader = str(ask(self._reader(), "SELECT current_user")[0][0])
+        schema, settings = schema_name(self._source_id, version), self._settings
+        appends = append_to is not None and declaration.dataset.preparation is Preparation.STORED
         with self._as_owner() as connection:
-            prepare_version(
+            if not appends or append_to is None:
+                prepare_version(
+                    connection,
+                    declaration,
+                    text,
+                    schema=schema,
+                    version=version,
+                    ranking_key=ranking_key,
+                    reader=reader,
+                    settings=settings,
+                    progress=progress,
+                )
+                return
+            self._require(append_to)
+            append_version(
                 connection,
                 declaration,
                 text,
-                schema=schema_name(self._source_id, version),
+                older=schema_name(self._source_id, append_to),
+                schema=schema,
                 version=version,
                 ranking_key=ranking_key,
                 reader=reader,
-                settings=self._settings,
+                settings=settings,
                 progress=progress,
             )
 
@@ -78,10 +98,13 @@ class PostgresEngine:
 
     def retire(self, version: int) -> None:
         """Delete the rows of a version. Waits for plans that read it."""
-        if version not in self.versions():
-            raise PreparationError("no-such-version", f"there is no version {version}")
+        self._require(version)
         with self._as_owner() as connection:
             ask(connection, f"DROP SCHEMA {quoted(schema_name(self._source_id, version))} CASCADE")
+
+    def _require(self, version: int) -> None:
+        if version not in self.versions():
+            raise PreparationError("no-such-version", f"there is no version {version}")
 
     def _as_owner(self) -> Connection:
         return connect(merged(self._conninfo, self._owner))

@@ -5,25 +5,31 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 
 from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, TableDecl
 from lapwing.catalog.facts import facts as declared_facts
+from lapwing.engines.appending import Mark, growing, kinds_of, mark_query
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.postgres.session import Connection, ask, transaction
 from lapwing.engines.postgres.sources import source_table
-from lapwing.engines.prepare import SNAPSHOT_FORMAT, private_table, public_table
+from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table
 from lapwing.engines.render.dialect import Dialect, quoted
 from lapwing.engines.render.postgres import POSTGRES
-from lapwing.engines.render.relations import RANK, UNIT
+from lapwing.engines.render.relations import RANK, ROWS, UNIT
+from lapwing.engines.salts import key_check
 from lapwing.errors import PreparationError
-from lapwing.kernel.domains import TextDomain
+from lapwing.kernel.domains import Domain, KeyDomain, Kind, TextDomain, kind_of
 from lapwing.kernel.facts import Facts
 
 META = "_lapwing"
 """Name of the table in a version that says what it is."""
+MARKS = "_lapwing_marks"
+"""Name of the table that says how far growing sources were read: data, which the role that answers cannot read."""
 _SLUG_CHARACTERS_MAX = 36
+_PAGES_PER_RANGE = 32
 
 
 def schema_prefix(source_id: str) -> str:
@@ -53,35 +59,60 @@ def prepare_version(
     reader: str,
     settings: Settings,
     progress: Progress = silent,
+    settled: bool = True,
 ) -> Facts:
     """Write one version into a new schema, whole or not at all, and let the role ``reader`` read it."""
-    import psycopg
-
-    try:
-        with transaction(connection, settings, read_only=False):
-            ask(connection, f"CREATE SCHEMA {quoted(schema)}")
-            facts = write_tables(
-                connection, declaration, schema, version=version, ranking_key=ranking_key, settings=settings, progress=progress
-            )
-            write_meta(connection, schema, {"version": version, "source_id": declaration.dataset.id, "text": text})
-            grant(connection, schema, reader)
-        settle(connection, declaration, schema)
-    except psycopg.Error as error:
-        # The owner made this call and sees the engine's own words; nothing of it reaches an analyst.
-        raise PreparationError("preparation-failed", f"the engine could not read the source: {error}") from error
+    with owners_words(), transaction(connection, settings, read_only=False):
+        ask(connection, f"CREATE SCHEMA {quoted(schema)}")
+        facts = write_public_tables(connection, declaration, schema, version=version, settings=settings, progress=progress)
+        marks: dict[str, Mark] = {}
+        sources = marked_sources(connection, declaration, marks)
+        for done, table in enumerate(declaration.tables, start=len(declaration.public_tables)):
+            progress(table.name, done, len(declaration.public_tables) + len(declaration.tables))
+            write_private_table(connection, table, declaration, sources, facts, schema, ranking_key=ranking_key)
+        write_meta(connection, schema, declaration, text, version=version, ranking_key=ranking_key, marks=marks)
+        grant(connection, schema, reader)
+    if settled:
+        with owners_words():
+            settle(connection, declaration, schema)
+    progress("done", 1, 1)
     return facts
 
 
-def write_meta(connection: Connection, schema: str, meta: dict[str, Any]) -> None:
-    """Say what a version is, in the version."""
-    body = json.dumps({"format": SNAPSHOT_FORMAT, **meta})
-    ask(connection, f"CREATE TABLE {quoted(schema)}.{META} AS SELECT CAST($1 AS TEXT) AS body", [body])
+@contextmanager
+def owners_words() -> Iterator[None]:
+    """Any fault of the engine is a PreparationError with its words: the owner made this call; nothing of it reaches an analyst."""
+    import psycopg
+
+    try:
+        yield
+    except psycopg.Error as error:
+        raise PreparationError("preparation-failed", f"the engine could not read the source: {error}") from error
+
+
+def write_meta(
+    connection: Connection,
+    schema: str,
+    declaration: Declaration,
+    text: str,
+    *,
+    version: int,
+    ranking_key: bytes,
+    marks: Mapping[str, Mark],
+) -> None:
+    """Say what a version is, in the version. What it says about rows (how far growing sources were read) is for the owner only."""
+    meta = {"format": SNAPSHOT_FORMAT, "version": version, "source_id": declaration.dataset.id, "text": text}
+    private = {"key_check": key_check(ranking_key), "marks": {name: asdict(mark) for name, mark in marks.items()}}
+    for table, body in ((META, meta), (MARKS, private)):
+        ask(connection, f"DROP TABLE IF EXISTS {quoted(schema)}.{table}")
+        ask(connection, f"CREATE TABLE {quoted(schema)}.{table} AS SELECT CAST($1 AS TEXT) AS body", [json.dumps(body)])
 
 
 def grant(connection: Connection, schema: str, reader: str) -> None:
     """Let a role read a version, and nothing else of it."""
     ask(connection, f"GRANT USAGE ON SCHEMA {quoted(schema)} TO {quoted(reader)}")
     ask(connection, f"GRANT SELECT ON ALL TABLES IN SCHEMA {quoted(schema)} TO {quoted(reader)}")
+    ask(connection, f"REVOKE ALL ON {quoted(schema)}.{MARKS} FROM {quoted(reader)}")
 
 
 def settle(connection: Connection, declaration: Declaration, schema: str) -> None:
@@ -96,39 +127,63 @@ def stored_names(declaration: Declaration) -> list[str]:
     return [*(public.name for public in declaration.public_tables), *private]
 
 
-def write_tables(
-    connection: Connection,
-    declaration: Declaration,
-    schema: str,
-    *,
-    version: int,
-    ranking_key: bytes,
-    settings: Settings,
-    progress: Progress = silent,
+def write_public_tables(
+    connection: Connection, declaration: Declaration, schema: str, *, version: int, settings: Settings, progress: Progress
 ) -> Facts:
-    """Create every prepared table in the schema; public tables first, because their values are facts."""
-    total, done = len(declaration.public_tables) + len(declaration.tables), 0
-    dialect = in_schema(schema)
-    listed: dict[str, dict[str, list[str | None]]] = {}
-    for public in declaration.public_tables:
+    """Freeze the public tables; gives the facts that follow from them."""
+    dialect, listed = in_schema(schema), dict[str, dict[str, list[str | None]]]()
+    total = len(declaration.public_tables) + len(declaration.tables)
+    for done, public in enumerate(declaration.public_tables):
         progress(public.name, done, total)
         source = source_table(connection, declaration, public)
         domains = {column.name: column.domain for column in public.columns}
+        ask(connection, f"DROP TABLE IF EXISTS {dialect.table(public.name)}")
         ask(connection, f"CREATE TABLE {dialect.table(public.name)} AS {public_table(public, source, domains, dialect)}")
         listed[public.name] = public_values(connection, public, schema, settings)
-        done += 1
-    facts = declared_facts(declaration, listed, version=version, settings=settings)
+    return declared_facts(declaration, listed, version=version, settings=settings)
+
+
+def marked_sources(connection: Connection, declaration: Declaration, marks: dict[str, Mark]) -> dict[str, SourceTable]:
+    """The sources. How far those that only grow are read is noted in ``marks``; all is read in one snapshot, so nothing comes later."""
     sources = {table.name: source_table(connection, declaration, table) for table in declaration.tables}
-    for table in declaration.tables:
-        progress(table.name, done, total)
-        select = private_table(table, declaration, sources, facts, dialect)
-        if declaration.dataset.preparation is Preparation.STORED:
-            create = f"CREATE TABLE {dialect.table(table.name)} AS {select} ORDER BY {RANK}, {UNIT}"
-            ask(connection, create, [ranking_key.hex(), ""])
-            _check_rows_max(connection, table, schema)
-        done += 1
-    progress("done", total, total)
-    return facts
+    if declaration.dataset.preparation is Preparation.STORED:
+        for table in declaration.tables:
+            if table.appended_by:
+                found = sources[table.name]
+                position, rows = ask(connection, mark_query(growing(table, found, POSTGRES), found))[0]
+                marks[table.name] = Mark(position, rows, kinds_of(table, found))
+    return sources
+
+
+def write_private_table(
+    connection: Connection,
+    table: TableDecl,
+    declaration: Declaration,
+    sources: Mapping[str, SourceTable],
+    facts: Facts,
+    schema: str,
+    *,
+    ranking_key: bytes,
+) -> None:
+    """Prepare one private table from nothing; where nothing is copied, make sure only that it can be read."""
+    select = private_table(table, declaration, sources, facts, POSTGRES)
+    if declaration.dataset.preparation is Preparation.VIRTUAL:
+        return
+    name = f"{quoted(schema)}.{quoted(table.name)}"
+    ask(connection, f"DROP TABLE IF EXISTS {name}")
+    columns = ", ".join(stored_columns(facts.table(table.name).columns))
+    ask(connection, f"CREATE TABLE {name} AS SELECT {columns} FROM ({select}) p ORDER BY {RANK}, {UNIT}", [ranking_key.hex(), ""])
+    # Ranks in order and a summary of each stretch of pages: a plan that keeps few rows of each unit reads few pages.
+    ask(connection, f"CREATE INDEX ON {name} USING brin ({RANK}) WITH (pages_per_range = {_PAGES_PER_RANGE})")
+    check_rows_max(connection, table, schema)
+
+
+def stored_columns(columns: Mapping[str, Domain]) -> list[str]:
+    """The columns of a prepared table in the order in which they are stored: wide ones first, so that none needs padding."""
+    widths = {Kind.DATE: 4, Kind.BOOLEAN: 1, Kind.TEXT: 0}
+    is_text = {name: isinstance(domain, KeyDomain) and domain.text for name, domain in columns.items()}
+    names = sorted(columns, key=lambda name: 0 if is_text[name] else -widths.get(kind_of(columns[name]), 8))
+    return [RANK, ROWS, UNIT, *(quoted(name) for name in names)]
 
 
 def public_values(connection: Connection, public: PublicDecl, schema: str, settings: Settings) -> dict[str, list[str | None]]:
@@ -142,6 +197,7 @@ def public_values(connection: Connection, public: PublicDecl, schema: str, setti
     return values
 
 
-def _check_rows_max(connection: Connection, table: TableDecl, schema: str) -> None:
+def check_rows_max(connection: Connection, table: TableDecl, schema: str) -> None:
+    """Refuse a table with more rows than declared."""
     if ask(connection, f"SELECT COUNT(*) FROM {quoted(schema)}.{quoted(table.name)}")[0][0] > table.rows_max:
         raise PreparationError("rows-max", f"table {table.name!r} has more rows than its declared rows_max", hint="raise rows_max")

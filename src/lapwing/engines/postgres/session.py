@@ -34,7 +34,6 @@ _FIXED = {
     "transform_null_equals": "off",
     "lc_numeric": "C",
     "lc_time": "C",
-    "lc_messages": "C",
     # A policy for rows would make the rows depend on who asks: a table that has one raises instead of being read in part.
     "row_security": "off",
     # Compiling costs more than it gains on the statements measured here (docs/decisions/0013).

@@ -74,8 +74,25 @@ class PostgresSnapshot:
         return replace(stored, table=lambda name: virtual.get(name) or stored.table(name))
 
     def check(self, certified: Certified) -> None:
-        """Refuse what cannot be run, before anything is charged: a plan of another version, or one that cannot be rendered."""
+        """Refuse what cannot be run, before anything is charged: a plan of another version or of one that is no more, or one that cannot be
+        rendered.
+        """
         self._rendered(certified)
+        with self._lock:
+            self._require_version(again=True)
+
+    def _require_version(self, *, again: bool) -> None:
+        import psycopg
+
+        try:
+            with transaction(self._connected(), self._settings, read_only=True) as connection:
+                stored_meta(connection, self._schema)
+        except psycopg.Error as error:
+            self._drop()
+            if not again:
+                raise PreparationError("engine-unreachable", "the server does not answer") from error
+            # The connection may have been lost since it was last used.
+            self._require_version(again=False)
 
     def _rendered(self, certified: Certified) -> tuple[RenderedQuery, ...]:
         if certified.facts != self._facts:
@@ -96,9 +113,9 @@ class PostgresSnapshot:
         return Exact(tables, digest=certified.digest)
 
     def _tables(self, rendered: tuple[RenderedQuery, ...]) -> list[ExactTable]:
-        if self._connection is None or self._connection.closed:
-            self._connection = connect(self._conninfo)
-        with transaction(self._connection, self._settings, read_only=True) as connection:
+        with transaction(self._connected(), self._settings, read_only=True) as connection:
+            # First, and so held until the end of the transaction: nobody can put another version in this one's place meanwhile.
+            stored_meta(connection, self._schema)
             if self._read_sources(connection) != self._sources:
                 # The statements were written for other types; one could raise on a row.
                 raise TypeError("the source is not what it was when the version was opened")
@@ -107,6 +124,11 @@ class PostgresSnapshot:
                 return arrow_table(connection, sql, ranking_key=self._key, salt=self._salt)
 
             return [exact_table(run, query) for query in rendered]
+
+    def _connected(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = connect(self._conninfo)
+        return self._connection
 
     def _drop(self) -> None:
         if self._connection is not None:

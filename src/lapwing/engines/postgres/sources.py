@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lapwing.catalog import Declaration, PublicDecl, TableDecl
+from lapwing.catalog import Declaration, Preparation, PublicDecl, TableDecl
 from lapwing.engines.postgres.session import Connection, ask
 from lapwing.engines.prepare import SourceTable
 from lapwing.engines.render.dialect import SourceKind, quoted
@@ -84,7 +84,10 @@ def source_table(connection: Connection, declaration: Declaration, declared: Tab
     readings: dict[str, str] = {}
     for column, type_number, modifier, type_kind, is_text in ask(connection, _COLUMNS, [str(oid)]):
         kinds[column], readings[column] = _reading(quoted(column), type_number, modifier, is_text=is_text or type_kind == "e")
-    wanted = dict.fromkeys(column.source_name for column in declared.columns if column.source_name in kinds)
+    names = [column.source_name for column in declared.columns]
+    if isinstance(declared, TableDecl) and declaration.dataset.preparation is Preparation.STORED:
+        names.append(declared.appended_by)
+    wanted = [column for column in dict.fromkeys(names) if column in kinds]
     listed = ", ".join(f"{readings[column]} AS {quoted(column)}" for column in wanted) or "1 AS _"
     return SourceTable(f"(SELECT {listed} FROM {name.sql})", kinds)
 

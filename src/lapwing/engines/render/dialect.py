@@ -28,6 +28,7 @@ class SourceKind(Enum):
     """What the owner's column holds, as far as reading it goes; each engine says which of its types are which."""
 
     INTEGER = auto()
+    """Whole numbers of any width; fixed point without decimals is this too."""
     FRACTIONAL = auto()
     """Floating or fixed point."""
     TEXT = auto()
@@ -35,8 +36,17 @@ class SourceKind(Enum):
     DATE = auto()
     TIMESTAMP = auto()
     """Without a time zone, or an instant: instants are read in UTC."""
+    UUID = auto()
+    """Read as text: small letters and hyphens, as all engines write it."""
     OTHER = auto()
-    """Anything else; it is read through the engine's text of it, or not at all."""
+    """Anything else; it is not read."""
+
+
+def quoted(identifier: str) -> str:
+    """An identifier in double quotes."""
+    if "\x00" in identifier:
+        raise Refused("column-name", "a name may not contain the character with code 0")
+    return '"' + identifier.replace('"', '""') + '"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +72,13 @@ class Dialect:
     """SQL of the integer quotient of two integers, rounded towards zero, exact at any width."""
     byte_length: Callable[[str], str]
     try_cast: Callable[[str, SourceKind, str], str]
-    """SQL of a source value (its SQL, what it is, type wanted), or NULL where that cannot be. Never an error, whatever the row holds."""
+    """SQL of a source value (its SQL, what it is, type wanted), or NULL where that cannot be. Never an error, whatever the row holds.
+
+    Called for what ``reading.readable`` allows only. Text is cast to anything but text only where it matches the grammar for that type, and
+    then a number beyond a double or 64 bits and a date that does not exist are NULL, or infinite; a number below the least double is 0.
+    """
+    matches: Callable[[str, str], str]
+    """SQL of whether a whole text (its SQL) matches a regular expression of ``reading``: ASCII classes, groups, ?, *, +, {m,n}, |."""
     is_finite: Callable[[str], str]
     days: Callable[[str], str]
     """SQL of a date as days since 1970-01-01."""
@@ -74,17 +90,43 @@ class Dialect:
     """What says that a common table expression is computed once: after AS, with a space at its end, or nothing."""
     functions: Mapping[Function, Emit]
     """Emission of functions that are not shared (see ``expressions``)."""
+    wide_as_double: Callable[[str], str]
+    """SQL of a wide integer of at least 0 as the double nearest to it, halves to even."""
     table: Callable[[str], str]
     """SQL of a prepared or public table, by its name: a name, or where nothing may be stored the SELECT that prepares it."""
-
-
-def quoted(identifier: str) -> str:
-    """An identifier in double quotes."""
-    if "\x00" in identifier:
-        raise Refused("column-name", "a name may not contain the character with code 0")
-    return '"' + identifier.replace('"', '""') + '"'
+    quoted: Callable[[str], str] = quoted
+    """An identifier in quotes."""
+    bytewise: Callable[[str], str] = lambda text: text
+    """SQL of a text that sorts by its bytes."""
+    product: Callable[[str, str], str] = lambda a, b: f"({a} * {b})"
+    """SQL of the product of two doubles that may underflow (``magnitudes``), and cannot overflow; then it is 0, or the nearest double, and
+    never an error."""
+    ratio: Callable[[str, str], str] = lambda a, b: f"({a} / {b})"
+    """SQL of the quotient of two doubles, the second of which is not 0; underflow as for ``product``."""
+    whole_as_wide: Callable[[str, str], str] = lambda double, wide: f"CAST({double} AS {wide})"
+    """SQL of a whole double from 0 to 2^64 as a wide integer (its type), exactly."""
+    total: Callable[[str], str] = lambda value: f"SUM({value})"
+    """SQL of the exact sum of integers of at most 64 bits, or wide ones, over any number of rows; NULL over none."""
 
 
 def standard_text_literal(value: str) -> str:
     """A text constant in standard SQL quoting (engines here run with backslashes meaning themselves)."""
     return "'" + value.replace("'", "''") + "'"
+
+
+def double_literal(value: float, double: str) -> str:
+    """A double as a constant that every engine reads as this very double: with an exponent, else some read it as a decimal."""
+    text = repr(value)
+    return f"CAST({text if 'e' in text else text + 'e0'} AS {double})"
+
+
+def half_away_from_zero(value: str, digits: int, double: str) -> str:
+    """SQL of round(value * 10^digits) / 10^digits, halves away from zero, for engines whose own rounding differs.
+
+    floor(a + h) with h the largest double below 1/2 is the nearest whole number, halves up, for every double a >= 0: a + 1/2 would round
+    the largest double below 1/2 up to 1.
+    """
+    scale = double_literal(float(10**digits), double)
+    scaled = f"({value} * {scale})"
+    half = double_literal(0.49999999999999994, double)
+    return f"(CAST(sign({scaled}) AS {double}) * floor(abs({scaled}) + {half}) / {scale})"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from lapwing.engines.render.dialect import Dialect, SourceKind, quoted, standard_text_literal
 from lapwing.kernel.date_functions import TIME_TRUNCATIONS, TRUNCATIONS
 from lapwing.kernel.expressions import Function
@@ -36,15 +38,29 @@ _KINDS = {
     ),
     **dict.fromkeys(["FLOAT", "DOUBLE", "DECIMAL"], SourceKind.FRACTIONAL),
     "VARCHAR": SourceKind.TEXT,
+    "ENUM": SourceKind.TEXT,
+    '"NULL"': SourceKind.TEXT,  # a column without a type: all of it is NULL, whatever it is read as
+    "UUID": SourceKind.UUID,
     "BOOLEAN": SourceKind.BOOLEAN,
     "DATE": SourceKind.DATE,
     **dict.fromkeys(["TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"], SourceKind.TIMESTAMP),
 }
 
 
+_WHOLE_DECIMAL = re.compile(r"DECIMAL\([0-9]+,0\)")
+
+
 def source_kind(type_name: str) -> SourceKind:
     """What a column of this type holds."""
-    return _KINDS.get(type_name.split("(")[0], SourceKind.OTHER)
+    if _WHOLE_DECIMAL.fullmatch(type_name):
+        return SourceKind.INTEGER
+    is_nested = type_name.endswith("]")
+    return SourceKind.OTHER if is_nested else _KINDS.get(type_name.split("(")[0], SourceKind.OTHER)
+
+
+def _wide_as_double(value: str) -> str:
+    """DuckDB rounds integers beyond 2^53 twice on the way to a double; it reads their digits as it should."""
+    return f"(CASE WHEN {value} <= {2**53} THEN CAST({value} AS DOUBLE) ELSE CAST(CAST({value} AS VARCHAR) AS DOUBLE) END)"
 
 
 DUCKDB = Dialect(
@@ -63,6 +79,8 @@ DUCKDB = Dialect(
     quotient=lambda a, b: f"({a} // {b})",
     byte_length=lambda text: f"strlen({text})",
     try_cast=lambda value, _kind, wanted: f"TRY_CAST({value} AS {wanted})",
+    matches=lambda text, pattern: f"regexp_full_match({text}, {standard_text_literal(pattern)})",
+    wide_as_double=_wide_as_double,
     is_finite=lambda value: f"isfinite({value})",
     days=lambda value: f"CAST({value} - DATE '1970-01-01' AS BIGINT)",
     microseconds=lambda value: f"epoch_us({value})",

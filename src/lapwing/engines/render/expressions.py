@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
-from lapwing.engines.render.dialect import Dialect, quoted
+from lapwing.engines.render.dialect import Dialect, double_literal
+from lapwing.engines.render.magnitudes import may_underflow
 from lapwing.errors import Refused
 from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, KeyDomain, Kind, RealDomain, grid_integer, is_numeric
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal, is_null
@@ -46,7 +47,7 @@ def render_expression(expression: Expression, scope: Scope) -> str:
     """SQL of an expression in the physical form of its own domain."""
     match expression:
         case Column(name):
-            return f"{scope.alias}.{quoted(name)}"
+            return f"{scope.alias}.{scope.dialect.quoted(name)}"
         case Literal():
             return _literal(expression, scope.dialect)
         case Case(branches, otherwise):
@@ -66,7 +67,7 @@ def as_double(expression: Expression, scope: Scope) -> str:
     """SQL of a numeric expression as a double."""
     domain = domain_of(expression, scope.columns)
     if isinstance(expression, Literal) and isinstance(expression.value, int | Fraction):
-        return f"CAST({float(expression.value)!r} AS {scope.dialect.double})"
+        return double_literal(float(expression.value), scope.dialect.double)
     sql = render_expression(expression, scope)
     match domain:
         case IntegerDomain():
@@ -104,7 +105,7 @@ def _literal(literal: Literal, dialect: Dialect) -> str:
         case Kind.BOOLEAN, bool():
             return "TRUE" if value else "FALSE"
         case Kind.REAL, (int() | Fraction()):
-            return f"CAST({float(value)!r} AS {dialect.double})"
+            return double_literal(float(value), dialect.double)
         case Kind.INTEGER, int():
             return f"CAST({value} AS {dialect.integer})"
         case Kind.DATE, int():
@@ -148,12 +149,16 @@ def _numeric_or_own(function: Function, arguments: tuple[Expression, ...], whole
     whole_numbers = all(isinstance(given, IntegerDomain) for given in inputs)
     convert = render_expression if whole_numbers else as_double
     match function:
+        case Function.MULTIPLY if not whole_numbers and may_underflow(whole, scope.columns):
+            return dialect.product(as_double(arguments[0], scope), as_double(arguments[1], scope))
         case Function.ADD | Function.SUBTRACT | Function.MULTIPLY:
             return f"({convert(arguments[0], scope)} {_INFIX[function]} {convert(arguments[1], scope)})"
         case Function.DIVIDE:
             divisor = as_double(arguments[1], scope)
             least = float(smallest_divisor(inputs[1])) / 2 if is_exact_divisor(inputs[1]) else float(smallest_divisor(inputs[1]))
-            return f"({as_double(arguments[0], scope)} / (CASE WHEN abs({divisor}) >= {least!r} THEN {divisor} END))"
+            usable = f"(CASE WHEN abs({divisor}) >= {double_literal(least, dialect.double)} THEN {divisor} END)"
+            dividend = as_double(arguments[0], scope)
+            return dialect.ratio(dividend, usable) if may_underflow(whole, scope.columns) else f"({dividend} / {usable})"
         case Function.NEGATE:
             return f"(- {convert(arguments[0], scope)})"
         case Function.ABS:

@@ -156,10 +156,10 @@ def _parameter(name: str) -> str:
     return f"CAST(${PARAMETERS.index(name) + 1} AS {TEXT})"
 
 
-def whole_as_wide(double: str) -> str:
-    """SQL of a whole double from 0 to 2^64 as a NUMERIC. A plain cast keeps 15 digits only; the one to a 64-bit integer is exact."""
-    small = f"CAST(CAST({double} AS {INTEGER}) AS {WIDE})"
-    large = f"CAST(CAST({double} / 4 AS {INTEGER}) AS {WIDE}) * 4"
+def _whole_as_wide(double: str, wide: str) -> str:
+    """A plain cast keeps 15 digits only; the one to a 64-bit integer is exact."""
+    small = f"CAST(CAST({double} AS {INTEGER}) AS {wide})"
+    large = f"CAST(CAST({double} / 4 AS {INTEGER}) AS {wide}) * 4"
     return f"(CASE WHEN {double} < {2.0**62!r} THEN {small} ELSE {large} END)"
 
 
@@ -187,6 +187,7 @@ POSTGRES = Dialect(
     materialised="MATERIALIZED ",
     table=quoted,
     bytewise=lambda text: f'(({text}) COLLATE "C")',
+    whole_as_wide=_whole_as_wide,
     product=_product,
     ratio=_ratio,
     wide_as_double=lambda wide: f"CAST({wide} AS {DOUBLE})",

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from lapwing.engines.render.dialect import GROUP_SALT, Dialect
+from lapwing.engines.render.dialect import GROUP_SALT, Dialect, double_literal
+from lapwing.engines.render.encoding import encoded
 from lapwing.engines.render.expressions import Scope, as_double, clamped, gridded, render_expression
 from lapwing.engines.render.relations import ROWS, UNIT, render_relation
 from lapwing.kernel.certify import Certified, CertifiedQuery, grid_bounds
@@ -170,7 +171,7 @@ class _Input:
         match measure:
             case RowCount(where):
                 if weight is not None:
-                    return _total(weight if where is None else f"CASE WHEN i.x{i} = 1 THEN {weight} END")
+                    return _total(weight if where is None else f"CASE WHEN i.x{i} = 1 THEN {weight} END", self.dialect)
                 return "COUNT(*)" if where is None else f"COUNT(CASE WHEN i.x{i} = 1 THEN 1 END)"
             case UnitCount(where):
                 return f"COUNT(DISTINCT i.{UNIT})" if where is None else f"COUNT(DISTINCT CASE WHEN i.x{i} = 1 THEN i.{UNIT} END)"
@@ -178,7 +179,7 @@ class _Input:
                 return f"COUNT(DISTINCT i.x{i})"
             case GridSum():
                 value = self.integers(i, vector)
-                return _total(value if weight is None else f"{weight} * {value}")
+                return _total(value if weight is None else f"{weight} * {value}", self.dialect)
             case _:
                 assert_never(measure)
 
@@ -256,8 +257,8 @@ def _is_physical(domain: Domain, measure: GridSum) -> bool:
     return isinstance(domain, RealDomain) and domain.steps == measure.steps
 
 
-def _total(value: str) -> str:
-    return f"COALESCE(SUM({value}), 0)"
+def _total(value: str, dialect: Dialect) -> str:
+    return f"COALESCE({dialect.total(value)}, 0)"
 
 
 def _weight(bounding: Weighted, dialect: Dialect) -> str:
@@ -275,16 +276,20 @@ def _clipped(rows: _Input, bits: int) -> str:
     """
     vectors, dialect = rows.query.vectors, rows.dialect
     capped = [(i, v.bound.limit) for i, v in enumerate(vectors) if isinstance(v.bound, Cap)]
-    squares = ", ".join(f"SUM({_wide(f'c{i}', dialect)} * c{i}) AS q{i}" for i, _ in capped)
+    squares = ", ".join(f"{dialect.total(_square(f'c{i}', dialect))} AS q{i}" for i, _ in capped)
     if not capped:
-        columns = [f"{_total(f'c.c{i}')} AS v{i}" for i in range(len(vectors))]
+        columns = [f"{_total(f'c.c{i}', dialect)} AS v{i}" for i in range(len(vectors))]
         return rows.grouped_select(columns, f"({rows.cells(bits)}) c", "c")
     norms = ", ".join(f"{norm_at_least(f'q{i}', dialect)} AS r{i}" for i, _ in capped)
     kept = ", ".join(f"q{i}" for i, _ in capped)
     units = f"SELECT {UNIT}, {kept}, {norms} FROM (SELECT {UNIT}, {squares} FROM cells GROUP BY {UNIT}) s"
-    columns = [f"{_total(_scaled(i, v, rows, dialect))} AS v{i}" for i, v in enumerate(vectors)]
+    columns = [f"{_total(_scaled(i, v, rows, dialect), dialect)} AS v{i}" for i, v in enumerate(vectors)]
     body = rows.grouped_select(columns, f"cells c JOIN ({units}) u ON c.{UNIT} = u.{UNIT}", "c")
     return f"WITH cells AS {dialect.materialised}({rows.cells(bits)}) {body}"
+
+
+def _square(cell: str, dialect: Dialect) -> str:
+    return f"{_wide(cell, dialect)} * {cell}"
 
 
 def _wide(sql: str, dialect: Dialect) -> str:
@@ -313,7 +318,8 @@ def scaled_cell(cell: str, *, square: str, norm: str, limit: int, dialect: Diale
 
 def norm_at_least(square: str, dialect: Dialect) -> str:
     """An integer a little above the square root, proposed by a double; only ``norm_check`` is trusted."""
-    return f"CAST(ceil(sqrt(CAST({square} AS {dialect.double})) * 1.000000000001) AS {dialect.wide_integer}) + 1"
+    larger = double_literal(1.000000000001, dialect.double)
+    return f"{dialect.whole_as_wide(f'ceil(sqrt({dialect.wide_as_double(square)}) * {larger})', dialect.wide_integer)} + 1"
 
 
 def norm_check(norm: str, square: str) -> str:
@@ -329,7 +335,7 @@ def _grouped(rows: _Input, groups_kept: int | None) -> str:
     columns = []
     for i, vector in enumerate(rows.query.vectors):
         value = clamped(f"c.c{i}", lo=-vector.bound.limit, hi=vector.bound.limit) if isinstance(vector.bound, Cap) else f"c.c{i}"
-        columns.append(f"{_total(value)} AS v{i}")
+        columns.append(f"{_total(value, rows.dialect)} AS v{i}")
     if isinstance(rows.query.groups, DiscoveredGroups):
         # one row per unit and group here: rows are units
         columns.append("COUNT(*) AS units")
@@ -345,8 +351,7 @@ def _chosen(rows: _Input, groups_kept: int) -> tuple[str, str]:
     """
     columns = [UNIT, *rows.keys, *(f"c{i}" for i in range(len(rows.query.vectors)))]
     listed, picked = (", ".join(f"{alias}.{column}" for column in columns) for alias in ("c", "p"))
-    encoded = " || '|' || ".join(encoded_text(f"c.{name}", rows.dialect) for name in (UNIT, *rows.keys))
-    order = rows.dialect.keyed_hash(rows.dialect.parameter(GROUP_SALT), encoded)
+    order = rows.dialect.keyed_hash(rows.dialect.parameter(GROUP_SALT), _choice_text(rows))
     crowded = f"SELECT c.{UNIT} FROM cells c GROUP BY c.{UNIT} HAVING {crowded_predicate(groups_kept)}"
     is_crowded = f"EXISTS (SELECT 1 FROM crowded w WHERE w.{UNIT} = c.{UNIT})"
     numbered = f"SELECT {listed}, ROW_NUMBER() OVER (PARTITION BY c.{UNIT} ORDER BY {order}) AS pick FROM cells c WHERE {is_crowded}"
@@ -366,7 +371,8 @@ def choice_predicate(groups_kept: int) -> str:
     return f"p.pick <= {groups_kept}"
 
 
-def encoded_text(sql: str, dialect: Dialect) -> str:
-    """A value as text with its length in front, so that no two different lists of values share an encoding."""
-    text = f"CAST({sql} AS {dialect.text})"
-    return f"COALESCE('v' || {dialect.byte_length(text)} || ':' || {text}, 'n')"
+def _choice_text(rows: _Input) -> str:
+    """What is hashed with the group salt: the unit, and the keys by their domains."""
+    dialect, columns = rows.dialect, rows.certified.shape.columns
+    keys = (encoded(f"c.{name}", domain_of(key, columns), dialect) for name, (_, key) in zip(rows.keys, rows.query.keys, strict=True))
+    return " || ',' || ".join([f"CAST(c.{UNIT} AS {dialect.text})", *keys])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from lapwing.engines.render.dialect import Dialect, quoted
+from lapwing.engines.render.dialect import Dialect
 from lapwing.engines.render.expressions import Scope, render_expression
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
@@ -37,13 +37,13 @@ def render_relation(relation: Relation, facts: Facts, dialect: Dialect, *, rows:
     kept = [UNIT, *columns, *([ROWS] if rows else [])]
     match relation:
         case Scan(table, rows_per_unit):
-            return f"SELECT {_list('t', kept)} FROM {dialect.table(table)} t WHERE {rank_predicate('t', rows_per_unit)}"
+            return f"SELECT {_list('t', kept, dialect)} FROM {dialect.table(table)} t WHERE {rank_predicate('t', rows_per_unit)}"
         case Filter(source, predicate):
             condition = render_expression(predicate, _scope(source, facts, dialect))
-            return f"SELECT {_list('t', kept)} FROM ({render_relation(source, facts, dialect, rows=rows)}) t WHERE {condition}"
+            return f"SELECT {_list('t', kept, dialect)} FROM ({render_relation(source, facts, dialect, rows=rows)}) t WHERE {condition}"
         case Project(source, projected):
             scope = _scope(source, facts, dialect)
-            listed = [f"t.{UNIT}", *(f"{render_expression(value, scope)} AS {quoted(name)}" for name, value in projected)]
+            listed = [f"t.{UNIT}", *(f"{render_expression(value, scope)} AS {dialect.quoted(name)}" for name, value in projected)]
             listed += [f"t.{ROWS}"] if rows else []
             return f"SELECT {', '.join(listed)} FROM ({render_relation(source, facts, dialect, rows=rows)}) t"
         case PublicJoin():
@@ -51,15 +51,15 @@ def render_relation(relation: Relation, facts: Facts, dialect: Dialect, *, rows:
         case UnitJoin():
             return _unit_join(relation, facts, dialect)
         case SemiJoin(source, other, on, negated):
-            condition = " AND ".join([unit_equality("o", "t"), *_equalities(on, "t", "o")])
+            condition = " AND ".join([unit_equality("o", "t"), *_equalities(on, "t", "o", dialect)])
             found = f"EXISTS (SELECT 1 FROM ({render_relation(other, facts, dialect)}) o WHERE {condition})"
             outer = render_relation(source, facts, dialect, rows=rows)
-            return f"SELECT {_list('t', kept)} FROM ({outer}) t WHERE {'NOT ' if negated else ''}{found}"
+            return f"SELECT {_list('t', kept, dialect)} FROM ({outer}) t WHERE {'NOT ' if negated else ''}{found}"
         case Union(sources):
-            return " UNION ALL ".join(f"SELECT {_list('t', kept)} FROM ({render_relation(s, facts, dialect)}) t" for s in sources)
+            return " UNION ALL ".join(f"SELECT {_list('t', kept, dialect)} FROM ({render_relation(s, facts, dialect)}) t" for s in sources)
         case PerUnit(source, aggregates):
             scope = _scope(source, facts, dialect)
-            listed = [f"t.{UNIT}", *(f"{_unit_aggregate(item, scope)} AS {quoted(name)}" for name, item in aggregates)]
+            listed = [f"t.{UNIT}", *(f"{_unit_aggregate(item, scope)} AS {dialect.quoted(name)}" for name, item in aggregates)]
             return f"SELECT {', '.join(listed)} FROM ({render_relation(source, facts, dialect)}) t GROUP BY t.{UNIT}"
         case _:
             assert_never(relation)
@@ -79,28 +79,38 @@ def _scope(relation: Relation, facts: Facts, dialect: Dialect) -> Scope:
     return Scope(shape_of(relation, facts).columns, "t", dialect)
 
 
-def _list(alias: str, names: list[str]) -> str:
-    return ", ".join(f"{alias}.{name if name in (UNIT, ROWS) else quoted(name)}" for name in names)
+def _list(alias: str, names: list[str], dialect: Dialect) -> str:
+    return ", ".join(f"{alias}.{name if name in (UNIT, ROWS) else dialect.quoted(name)}" for name in names)
 
 
-def _equalities(on: tuple[tuple[str, str], ...], left: str, right: str) -> list[str]:
-    return [f"{left}.{quoted(a)} = {right}.{quoted(b)}" for a, b in on]
+def _renamed(alias: str, columns: tuple[tuple[str, str], ...], dialect: Dialect) -> list[str]:
+    return [f"{alias}.{dialect.quoted(column)} AS {dialect.quoted(name)}" for name, column in columns]
+
+
+def _equalities(on: tuple[tuple[str, str], ...], left: str, right: str, dialect: Dialect) -> list[str]:
+    return [f"{left}.{dialect.quoted(a)} = {right}.{dialect.quoted(b)}" for a, b in on]
 
 
 def _public_join(join: PublicJoin, facts: Facts, dialect: Dialect, *, rows: bool) -> str:
     source = shape_of(join.source, facts).columns
-    listed = [_list("t", [UNIT, *source]), *(f"p.{quoted(column)} AS {quoted(name)}" for name, column in join.columns)]
+    listed = [
+        _list("t", [UNIT, *source], dialect),
+        *(f"p.{dialect.quoted(column)} AS {dialect.quoted(name)}" for name, column in join.columns),
+    ]
     listed += [f"t.{ROWS}"] if rows else []
     on = render_expression(join.on, Scope(source, "t", dialect))
-    key = quoted(facts.public_table(join.table).key)
+    key = dialect.quoted(facts.public_table(join.table).key)
     inner = render_relation(join.source, facts, dialect, rows=rows)
     return f"SELECT {', '.join(listed)} FROM ({inner}) t {_join_word(join.kind)} {dialect.table(join.table)} p ON {on} = p.{key}"
 
 
 def _unit_join(join: UnitJoin, facts: Facts, dialect: Dialect) -> str:
     left = shape_of(join.left, facts).columns
-    listed = [_list("t", [UNIT, *left]), *(f"r.{quoted(column)} AS {quoted(name)}" for name, column in join.columns)]
-    condition = " AND ".join([unit_equality("t", "r"), *_equalities(join.on, "t", "r")])
+    listed = [
+        _list("t", [UNIT, *left], dialect),
+        *(f"r.{dialect.quoted(column)} AS {dialect.quoted(name)}" for name, column in join.columns),
+    ]
+    condition = " AND ".join([unit_equality("t", "r"), *_equalities(join.on, "t", "r", dialect)])
     inner, other = render_relation(join.left, facts, dialect), render_relation(join.right, facts, dialect)
     return f"SELECT {', '.join(listed)} FROM ({inner}) t {_join_word(join.kind)} ({other}) r ON {condition}"
 

@@ -17,7 +17,7 @@ from lapwing.testing.reference.evaluation import (
     grid_sum,
     in_domain,
 )
-from lapwing.testing.reference.sanitising import Raw, RawDay, RawMoment, Unmodelled, prepared_rows, sanitise, unit_of
+from lapwing.testing.reference.sanitising import Raw, RawDay, RawMoment, prepared_rows, sanitise, unit_of
 
 __all__ = [
     "Evaluator",
@@ -26,7 +26,6 @@ __all__ = [
     "RawMoment",
     "Row",
     "Stored",
-    "Unmodelled",
     "bounded_integer",
     "evaluate",
     "evaluator",

@@ -2,8 +2,9 @@
 
 The rules: NaN, infinities and what cannot be read as the declared type become NULL; numbers are clamped to the declared ends and put on the
 grid, halves up; dates outside the declared range become NULL, because a clamped date would be a false one; text outside a declared list
-becomes ``other`` or NULL; keys are never clamped. Text is read as a number the way engines read it: spaces around it and single
-underscores between digits are ignored.
+becomes ``other`` or NULL; keys are never clamped. Text follows one grammar, with nothing taken off around it: numbers in decimal with an
+optional exponent, dates as YYYY-MM-DD, moments as YYYY-MM-DD HH:MM:SS, truths as true or false in any case. What no row of a source type
+can be read as is refused before any row is read: see ``lapwing.engines.reading.readable``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from typing import TypeAlias, assert_never
 
 from lapwing.catalog import TableDecl
@@ -53,15 +54,10 @@ DAY_INFINITE = 2**31 - 1
 MOMENT_INFINITE = 2**63 - 1
 """The stored numbers that stand for infinity (and, negated, for minus infinity)."""
 
-_SPACES = " \t\n\v\f\r"
-_DIGITS = r"[0-9]+(?:_[0-9]+)*"
-_NUMBER = re.compile(rf"[+-]?(?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][+-]?[0-9]+)?")
-_DATE = re.compile(r"([0-9]{1,4})-([0-9]{1,2})-([0-9]{1,2})(?:[ T]([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{1,6}))?)?")
-_TRUE, _FALSE = frozenset(["true", "t", "yes", "y", "1"]), frozenset(["false", "f", "no", "n", "0"])
-
-
-class Unmodelled(Exception):
-    """The text an engine makes of such a value is its own affair; only the domain is promised."""
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+_WHOLE = re.compile(r"0|-?[1-9][0-9]*")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?")
 
 
 def sanitise(value: Raw, domain: Domain, other: str | None = None) -> Stored:
@@ -83,10 +79,10 @@ def sanitise(value: Raw, domain: Domain, other: str | None = None) -> Stored:
         case BooleanDomain():
             return _boolean(value)
         case DateDomain(lo, hi):
-            moment = _moment(value)
+            moment = _moment(value, _DAY)
             return None if moment is None or not lo <= moment // DAY_MICROSECONDS <= hi else moment // DAY_MICROSECONDS
         case TimestampDomain(lo, hi):
-            moment = _moment(value)
+            moment = _moment(value, _MOMENT)
             return None if moment is None or not lo <= moment <= hi else moment
         case KeyDomain(text=True):
             return _text(value)
@@ -128,48 +124,58 @@ def _finite(value: Raw) -> float | None:
         case bool() | int() | float() | Decimal():
             number = float(value)
         case str():
-            trimmed = value.strip(_SPACES)
-            if not _NUMBER.fullmatch(trimmed):
+            if len(value) > 100 or not _NUMBER.fullmatch(value):
                 return None
-            number = float(trimmed)
-        case _:
+            number = float(value)
+        case None:
             return None
+        case _:
+            raise TypeError("a source of this type is refused")
     return number if math.isfinite(number) else None
 
 
 def _boolean(value: Raw) -> bool | None:
     match value:
-        case bool() | int() | float() | Decimal():
+        case bool() | int():
+            return bool(value)
+        case Decimal() if _is_whole(value):
             return bool(value)
         case str():
-            folded = value.lower()
-            return True if folded in _TRUE else False if folded in _FALSE else None
-        case _:
+            return {"true": True, "false": False}.get(value.lower()) if value.isascii() else None
+        case None:
             return None
+        case _:
+            raise TypeError("a source of this type is refused")
 
 
 def _whole(value: Raw) -> int | None:
-    """The value as a 64-bit integer; what does not fit is NULL."""
+    """The value as a 64-bit integer; what is not one, or not written as one is, is NULL."""
     match value:
-        case bool() | int():
+        case int():
+            number = value
+        case Decimal() if _is_whole(value):
             number = int(value)
-        case float():
-            if not math.isfinite(value):
+        case float() | Decimal():
+            if not math.isfinite(value) or abs(float(value)) > 2**53 or float(value) != math.floor(float(value)):
                 return None
-            number = round(value)
-        case Decimal():
-            number = int(value.to_integral_value(ROUND_HALF_UP))
+            number = int(float(value))
         case str():
-            trimmed = value.strip(_SPACES)
-            if not _NUMBER.fullmatch(trimmed):
+            if not _WHOLE.fullmatch(value):
                 return None
-            number = int(Decimal(trimmed).to_integral_value(ROUND_HALF_UP))
-        case _:
+            number = int(value)
+        case None:
             return None
+        case _:
+            raise TypeError("a source of this type is refused")
     return number if -(2**63) <= number < 2**63 else None
 
 
-def _moment(value: Raw) -> int | None:
+def _is_whole(value: Decimal) -> bool:
+    """Whether the value has no place for a fraction: such a source holds whole numbers."""
+    return value.as_tuple().exponent == 0
+
+
+def _moment(value: Raw, grammar: re.Pattern[str]) -> int | None:
     """The value as microseconds; infinite ones are NULL."""
     match value:
         case RawDay(days):
@@ -177,39 +183,38 @@ def _moment(value: Raw) -> int | None:
         case RawMoment(microseconds):
             return None if abs(microseconds) >= MOMENT_INFINITE else microseconds
         case str():
-            found = _DATE.fullmatch(value.strip(_SPACES))
-            if found is None:
-                return None
-            year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
             try:
-                moment = datetime.datetime(year, month, day, hour, minute, second, int((found[7] or "").ljust(6, "0")))
+                moment = datetime.datetime.fromisoformat(_six_digits(value)) if grammar.fullmatch(value) else None
             except ValueError:
                 return None
-            return (moment - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
-        case _:
+            return None if moment is None else (moment - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
+        case None:
             return None
+        case _:
+            raise TypeError("a source of this type is refused")
+
+
+def _six_digits(moment: str) -> str:
+    """A fraction of a second to six digits: Python reads three or six."""
+    whole, point, fraction = moment.partition(".")
+    return whole + point + fraction.ljust(6, "0") if point else whole
 
 
 def _text(value: Raw) -> str | None:
     match value:
-        case None:
-            return None
-        case str():
+        case None | str():
             return value
         case bool():
             return "true" if value else "false"
         case int():
             return str(value)
-        case bytes():
-            return "".join(chr(byte) if 32 <= byte < 127 and byte not in b"\\'\"" else f"\\x{byte:02X}" for byte in value)
+        case Decimal() if _is_whole(value):
+            return str(int(value))
         case _:
-            raise Unmodelled
+            raise TypeError("a source of this type is refused")
 
 
 def _listed(value: Raw, values: tuple[str, ...], other: str | None) -> str | None:
-    """Text outside the list is ``other`` or NULL. The text of a value that is no text, truth, integer or bytes is taken to be outside."""
-    try:
-        text = _text(value)
-    except Unmodelled:
-        return other
+    """Text outside the list is ``other`` or NULL."""
+    text = _text(value)
     return text if text is None or text in values else other

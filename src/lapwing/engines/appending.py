@@ -1,0 +1,108 @@
+"""Preparing again after rows were appended: only the units that have new rows are ranked again.
+
+The kept rows of a unit are those with the ``cap`` smallest hashes. So the kept rows after an append are the ``cap`` smallest among the kept
+rows before and the new rows, and what was capped away earlier is not needed (docs/proofs/preparation.md). The owner declares which column
+of a source only grows; how far a version read it is its *mark*, which is data and stays inside the version. That rows up to the mark are
+still as many as they were is checked; that they are the same rows is the owner's promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lapwing.catalog import Declaration, TableDecl
+from lapwing.engines.prepare import SourceTable, ranked_rows
+from lapwing.engines.render.dialect import Dialect, SourceKind
+from lapwing.engines.render.relations import UNIT
+from lapwing.errors import PreparationError
+from lapwing.kernel.domains import Domain
+from lapwing.kernel.facts import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far a source was read: the largest value of its growing column (None: no row has one), the number of all rows, and what the
+    declared columns held.
+    """
+
+    position: int | None
+    rows: int
+    kinds: tuple[str, ...]
+
+
+def kinds_of(declared: TableDecl, source: SourceTable) -> tuple[str, ...]:
+    """What the declared columns of a source hold: rows read as one kind are not what another would have made of them."""
+    return tuple(source.kinds[column.source_name].name for column in declared.columns if column.source_name in source.kinds)
+
+
+def growing(declared: TableDecl, source: SourceTable, dialect: Dialect) -> str:
+    """SQL of the growing column of a row ``s`` as a whole number: itself, days, or microseconds."""
+    if declared.appended_by not in source.kinds:
+        raise PreparationError("source-column-missing", f"the source has no column {declared.appended_by!r}")
+    raw, kind = f"s.{dialect.quoted(declared.appended_by)}", source.kinds[declared.appended_by]
+    match kind:
+        case SourceKind.INTEGER:
+            return dialect.try_cast(raw, kind, dialect.integer)
+        case SourceKind.DATE:
+            return dialect.days(dialect.try_cast(raw, kind, dialect.date))
+        case SourceKind.TIMESTAMP:
+            return dialect.microseconds(dialect.try_cast(raw, kind, dialect.timestamp))
+        case _:
+            hint = "name a column that holds whole numbers, dates or timestamps"
+            raise PreparationError(
+                "appended-by-type", f"the source of table {declared.name!r} cannot be followed by that column", hint=hint
+            )
+
+
+def mark_query(grows: str, source: SourceTable) -> str:
+    """SELECT of a mark: largest position, rows."""
+    return f"SELECT MAX({grows}), COUNT(*) FROM {source.sql} s"
+
+
+def rows_before_query(grows: str, source: SourceTable, mark: Mark) -> str:
+    """SELECT of how many rows lie at or before a mark, those without a position among them."""
+    return f"SELECT COUNT(*) FROM {source.sql} s WHERE {_at_or_before(grows, mark)}"
+
+
+def read_up_to(grows: str, source: SourceTable, mark: Mark) -> SourceTable:
+    """The source as it was when the mark was taken: what is written while it is read does not count, and is there next time."""
+    return SourceTable(f"(SELECT * FROM {source.sql} s WHERE {_at_or_before(grows, mark)})", source.kinds)
+
+
+def read_between(grows: str, source: SourceTable, before: Mark, after: Mark) -> SourceTable:
+    """The rows that came after one mark, up to another."""
+    later = "TRUE" if before.position is None else f"{grows} > {before.position}"
+    upper = "FALSE" if after.position is None else f"{grows} <= {after.position}"
+    return SourceTable(f"(SELECT * FROM {source.sql} s WHERE {later} AND {upper})", source.kinds)
+
+
+def _at_or_before(grows: str, mark: Mark) -> str:
+    return f"{grows} IS NULL" if mark.position is None else f"({grows} <= {mark.position} OR {grows} IS NULL)"
+
+
+def require_append_only(declared: TableDecl, before: Mark, rows_now: int) -> None:
+    """Refuse where rows up to the mark are not as many as they were: rows were deleted, or came late."""
+    if rows_now != before.rows:
+        message = f"the source of table {declared.name!r} has other rows than when it was last read, not only later ones"
+        raise PreparationError("append-not-only", message, hint="prepare without --append")
+
+
+def can_append(declared: TableDecl, old: Declaration, old_facts: Facts, facts: Facts) -> bool:
+    """Whether the rows of the older version are what a preparation from nothing would make of the rows before the mark.
+
+    Tables that reach their unit through another table are prepared from nothing: a new row of that table can own old rows of this one.
+    """
+    if not declared.appended_by or declared.unit.hops or declared not in old.tables:
+        return False
+    return old_facts.table(declared.name) == facts.table(declared.name)
+
+
+def appended_rows(new: str, old: str, declared: TableDecl, columns: Mapping[str, Domain], dialect: Dialect) -> str:
+    """SELECT of all rows, ranked and capped, of the units that have new rows. Its one parameter is the ranking key.
+
+    ``new`` is SQL of a table of clean new rows with their units, ``old`` of the prepared table of the older version.
+    """
+    listed = ", ".join([UNIT, *(dialect.quoted(name) for name in columns)])
+    affected = f"SELECT {listed} FROM {old} o WHERE o.{UNIT} IN (SELECT n.{UNIT} FROM {new} n)"
+    return ranked_rows(f"SELECT {listed} FROM {new} UNION ALL {affected}", declared, columns, dialect)

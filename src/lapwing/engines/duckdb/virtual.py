@@ -1,0 +1,177 @@
+"""Virtual versions with DuckDB: Parquet files are read where they lie, by every question, and nothing of them is copied.
+
+Each plan runs in a database of its own, in memory, that can open the declared files, the version (public tables) and nothing else. Files
+are listed with their sizes and times before the first statement and again after the last: where anything changed in between, statements may
+have read different rows, and the plan ends as the one opaque Incident. Files may change between plans; their types may not.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from lapwing.catalog import Declaration, Settings
+from lapwing.engines.arrow import exact_table
+from lapwing.engines.duckdb.prepare import require_parquet
+from lapwing.engines.prepare import SourceTable, private_table
+from lapwing.engines.render.dialect import GROUP_SALT, RANKING_KEY, Dialect, quoted, standard_text_literal
+from lapwing.engines.render.duckdb import DUCKDB, source_kind
+from lapwing.engines.render.queries import RenderedQuery, render_plan
+from lapwing.engines.salts import group_salt
+from lapwing.errors import Incident, PreparationError
+from lapwing.kernel.certify import Certified
+from lapwing.kernel.exact import Exact, ExactTable
+from lapwing.kernel.facts import Facts
+
+_VERSION = "_lapwing_version"
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file as it was at one moment."""
+
+    path: str
+    bytes: int
+    changed_nanoseconds: int
+    inode: int
+
+
+_Listing = dict[str, tuple[_File, ...]]
+
+
+class VirtualDuckDBSnapshot:
+    """One virtual version, opened for reading. Rows are cleaned, ranked and capped by every statement, by the same definition."""
+
+    def __init__(self, path: Path, declaration: Declaration, facts: Facts, *, ranking_key: bytes, settings: Settings) -> None:
+        """``declaration`` is what the version was prepared with, and knows the directory of the catalogue."""
+        self._path, self._declaration, self._facts, self._settings = path, declaration, facts, settings
+        self._parameters = {RANKING_KEY: ranking_key.hex(), GROUP_SALT: group_salt(ranking_key)}
+        self._lock = threading.Lock()
+        for table in declaration.tables:
+            require_parquet(declaration, table)
+        listing = self._listed()
+        connection = self._connect(listing)
+        try:
+            self._sources = _sources(connection, listing)
+        except duckdb.Error as error:
+            raise PreparationError("preparation-failed", f"the engine could not read the source: {error}") from error
+        finally:
+            connection.close()
+
+    @property
+    def facts(self) -> Facts:
+        """The public facts of this version, from the declaration stored in it."""
+        return self._facts
+
+    def check(self, certified: Certified) -> None:
+        """Refuse what cannot be run, before anything is charged: a plan of another version, or one that cannot be rendered."""
+        self._rendered(certified, self._sources)
+
+    def _rendered(self, certified: Certified, sources: Mapping[str, SourceTable]) -> tuple[RenderedQuery, ...]:
+        if certified.facts != self._facts:
+            raise PreparationError("version-mismatch", "the plan was certified for another version")
+        return render_plan(certified, self._dialect(sources))
+
+    def _dialect(self, sources: Mapping[str, SourceTable]) -> Dialect:
+        tables = {
+            table.name: f"({private_table(table, self._declaration, sources, self._facts, DUCKDB)})" for table in self._declaration.tables
+        }
+        return replace(DUCKDB, table=lambda name: tables.get(name) or f"{_VERSION}.{quoted(name)}")
+
+    def run(self, certified: Certified) -> Exact:
+        """Run every query of the plan over files that do not change meanwhile; any fault becomes the one opaque Incident."""
+        self.check(certified)
+        tables: list[ExactTable] | None = None
+        with self._lock:
+            try:
+                tables = self._tables(certified)
+            except Exception:  # no detail may leave: the text of an engine error can carry a value
+                tables = None
+        if tables is None:
+            raise Incident()
+        return Exact(tables, digest=certified.digest)
+
+    def _tables(self, certified: Certified) -> list[ExactTable]:
+        listing = self._listed()
+        connection = self._connect(listing)
+        timer = threading.Timer(self._settings.query_timeout_seconds, connection.interrupt)
+        timer.start()
+        try:
+            sources = _sources(connection, listing)
+            if {name: found.kinds for name, found in sources.items()} != {name: found.kinds for name, found in self._sources.items()}:
+                raise TypeError("the source is not what it was when the version was opened")
+            found = [exact_table(lambda sql: self._run(connection, sql), query) for query in self._rendered(certified, sources)]
+        finally:
+            timer.cancel()
+            connection.close()
+        if self._listed() != listing:
+            raise OSError("a file changed while it was read")
+        return found
+
+    def _run(self, connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+        (statement,) = connection.extract_statements(sql)
+        used = {name: value for name, value in self._parameters.items() if name in statement.named_parameters}
+        return connection.sql(sql, params=used).to_arrow_table()
+
+    def _listed(self) -> _Listing:
+        """The files of every private table, as they are now."""
+        listing: _Listing = {}
+        for table in self._declaration.tables:
+            paths = sorted(glob.glob(self._declaration.source_path(table)))
+            if not paths:
+                raise PreparationError("source-missing", "the source file does not exist")
+            states = [(os.path.realpath(path), os.stat(path)) for path in paths]
+            listing[table.name] = tuple(_File(path, found.st_size, found.st_mtime_ns, found.st_ino) for path, found in states)
+        return listing
+
+    def _connect(self, listing: _Listing) -> duckdb.DuckDBPyConnection:
+        config: dict[str, str | bool | int | float | list[str]] = {
+            "memory_limit": f"{self._settings.memory_limit_bytes}B",
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "python_enable_replacements": "false",
+        }
+        connection = duckdb.connect(":memory:", config=config)
+        try:
+            connection.execute("SET TimeZone = 'UTC'")
+            connection.execute("SET enable_progress_bar = false")
+            connection.execute(f"ATTACH {standard_text_literal(str(self._path))} AS {_VERSION} (READ_ONLY)")
+            # Whether a statement runs must not depend on the rows: see ``snapshot``.
+            connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+            allowed = ", ".join(standard_text_literal(file.path) for files in listing.values() for file in files)
+            connection.execute(f"SET allowed_paths = [{allowed}]")
+            # what does not fit into memory goes where a stored version's would
+            connection.execute(f"SET temp_directory = {standard_text_literal(f'{self._path}.tmp')}")
+            connection.execute("SET enable_external_access = false")
+            connection.execute("SET lock_configuration = true")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        """Nothing is held open between plans."""
+
+
+def _sources(connection: duckdb.DuckDBPyConnection, listing: _Listing) -> dict[str, SourceTable]:
+    """Every private table as the files of one listing, which must all have the same columns: else the engine would cast, and could fail."""
+    sources = {}
+    for name, files in listing.items():
+        kinds = [_kinds(connection, file.path) for file in files]
+        if any(other != kinds[0] for other in kinds):
+            raise PreparationError("source-type", f"the files of table {name!r} have different columns")
+        paths = ", ".join(standard_text_literal(file.path) for file in files)
+        sources[name] = SourceTable(f"read_parquet([{paths}])", {column: source_kind(kind) for column, kind in kinds[0]})
+    return sources
+
+
+def _kinds(connection: duckdb.DuckDBPyConnection, path: str) -> list[tuple[str, str]]:
+    described = connection.execute(f"DESCRIBE SELECT * FROM read_parquet([{standard_text_literal(path)}])").fetchall()
+    return [(str(row[0]), str(row[1])) for row in described]

@@ -1,0 +1,139 @@
+"""A version made from an older one and the rows that came since, in place: the older one is no more when the new one is there.
+
+All is one transaction. Plans that run read the older version to their end; the change of name waits for them, and a plan that starts
+afterwards does not find the older version (``PostgresSnapshot.check`` says so before anything is charged).
+"""
+
+from __future__ import annotations
+
+import json
+
+from lapwing.catalog import Declaration, Settings, TableDecl, parse
+from lapwing.catalog.facts import facts as declared_facts
+from lapwing.engines.appending import (
+    Mark,
+    appended_rows,
+    can_append,
+    growing,
+    read_between,
+    require_append_only,
+    rows_before_query,
+)
+from lapwing.engines.base import Progress, silent
+from lapwing.engines.postgres.prepare import (
+    MARKS,
+    META,
+    check_rows_max,
+    grant,
+    in_schema,
+    marked_sources,
+    owners_words,
+    public_values,
+    settle,
+    stored_columns,
+    write_meta,
+    write_private_table,
+    write_public_tables,
+)
+from lapwing.engines.postgres.session import Connection, ask, transaction
+from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, owned_rows
+from lapwing.engines.render.dialect import quoted
+from lapwing.engines.render.postgres import POSTGRES
+from lapwing.engines.render.relations import RANK, UNIT
+from lapwing.engines.salts import key_check
+from lapwing.kernel.facts import Facts
+
+_NEW, _RANKED = "pg_temp._lapwing_new", "pg_temp._lapwing_ranked"
+
+
+def append_version(
+    connection: Connection,
+    declaration: Declaration,
+    text: str,
+    *,
+    older: str,
+    schema: str,
+    version: int,
+    ranking_key: bytes,
+    reader: str,
+    settings: Settings,
+    progress: Progress = silent,
+) -> tuple[str, ...]:
+    """Make the schema ``older`` into ``schema``; gives the tables of which only new rows were read.
+
+    Post: row for row what ``prepare_version`` would write, for growing sources that only grew. A table for which that cannot be known is
+    prepared from nothing: another format, ranking key, declaration or list of values, or a unit that is reached through another table.
+    """
+    appended: list[str] = []
+    with owners_words(), transaction(connection, settings, read_only=False):
+        old, old_facts, before = _older(connection, older, ranking_key, settings)
+        facts = write_public_tables(connection, declaration, older, version=version, settings=settings, progress=progress)
+        marks: dict[str, Mark] = {}
+        sources = marked_sources(connection, declaration, marks)
+        _drop_undeclared(connection, old, declaration, older)
+        for done, table in enumerate(declaration.tables, start=len(declaration.public_tables)):
+            progress(table.name, done, len(declaration.public_tables) + len(declaration.tables))
+            mark = before.get(table.name)
+            if mark is not None and mark.kinds == marks[table.name].kinds and can_append(table, old, old_facts, facts):
+                later = _later(connection, table, sources[table.name], mark, marks[table.name])
+                _append(connection, table, declaration, later, facts, older, ranking_key=ranking_key)
+                appended.append(table.name)
+            else:
+                write_private_table(connection, table, declaration, sources, facts, older, ranking_key=ranking_key)
+        # Every plan reads this table first, and so holds it until its end: a plan sees the older version whole, or nothing.
+        ask(connection, f"LOCK TABLE {quoted(older)}.{META} IN ACCESS EXCLUSIVE MODE")
+        write_meta(connection, older, declaration, text, version=version, ranking_key=ranking_key, marks=marks)
+        ask(connection, f"ALTER SCHEMA {quoted(older)} RENAME TO {quoted(schema)}")
+        grant(connection, schema, reader)
+    with owners_words():
+        settle(connection, declaration, schema)
+    progress("done", 1, 1)
+    return tuple(appended)
+
+
+def _older(connection: Connection, schema: str, ranking_key: bytes, settings: Settings) -> tuple[Declaration, Facts, dict[str, Mark]]:
+    """Declaration and facts of the older version, and how far it read; no marks where its rows cannot be gone on with."""
+    meta, private = (json.loads(ask(connection, f"SELECT body FROM {quoted(schema)}.{table}")[0][0]) for table in (META, MARKS))
+    old = parse(meta["text"], settings=settings)
+    values = {public.name: public_values(connection, public, schema, settings) for public in old.public_tables}
+    facts = declared_facts(old, values, version=int(meta["version"]), settings=settings)
+    usable = meta["format"] == SNAPSHOT_FORMAT and private["key_check"] == key_check(ranking_key)
+    marks = {name: Mark(mark["position"], mark["rows"], tuple(mark["kinds"])) for name, mark in private["marks"].items()}
+    return old, facts, marks if usable else {}
+
+
+def _drop_undeclared(connection: Connection, old: Declaration, declaration: Declaration, schema: str) -> None:
+    kept = {table.name for table in declaration.tables} | {public.name for public in declaration.public_tables}
+    were = {table.name for table in old.tables} | {public.name for public in old.public_tables}
+    for name in sorted(were - kept):
+        ask(connection, f"DROP TABLE IF EXISTS {quoted(schema)}.{quoted(name)}")
+
+
+def _later(connection: Connection, table: TableDecl, source: SourceTable, before: Mark, after: Mark) -> SourceTable:
+    """The rows that came since, or refuse where others changed."""
+    grows = growing(table, source, POSTGRES)
+    require_append_only(table, before, ask(connection, rows_before_query(grows, source, before))[0][0])
+    return read_between(grows, source, before, after)
+
+
+def _append(
+    connection: Connection,
+    table: TableDecl,
+    declaration: Declaration,
+    later: SourceTable,
+    facts: Facts,
+    schema: str,
+    *,
+    ranking_key: bytes,
+) -> None:
+    columns, name = facts.table(table.name).columns, in_schema(schema).table(table.name)
+    new = owned_rows(table, declaration, {table.name: later}, facts, POSTGRES)
+    ask(connection, f"CREATE TEMPORARY TABLE {_NEW.partition('.')[2]} ON COMMIT DROP AS {new}")
+    ask(connection, f"ANALYZE {_NEW}")
+    select = appended_rows(_NEW, name, table, columns, POSTGRES)
+    ask(connection, f"CREATE TEMPORARY TABLE {_RANKED.partition('.')[2]} ON COMMIT DROP AS {select}", [ranking_key.hex(), ""])
+    ask(connection, f"DELETE FROM {name} o WHERE o.{UNIT} IN (SELECT n.{UNIT} FROM {_NEW} n)")
+    listed = ", ".join(stored_columns(columns))
+    ask(connection, f"INSERT INTO {name} ({listed}) SELECT {listed} FROM {_RANKED} ORDER BY {RANK}, {UNIT}")
+    ask(connection, f"DROP TABLE {_NEW}, {_RANKED}")
+    check_rows_max(connection, table, schema)

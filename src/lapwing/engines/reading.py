@@ -1,0 +1,181 @@
+"""Reading the owner's values: one meaning for all engines, and none of it an engine's own guess.
+
+Text is read by a grammar of ours (NUMBER, WHOLE, DATE, TIMESTAMP, TRUE, FALSE below) and is NULL where it does not follow it; no blanks are
+taken off and no other spelling is known. What a column holds is known before any row is read, so a source that cannot be read as declared
+is refused at preparation, never row by row: a double has no text that all engines agree on, and a record or a list has none at all.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import assert_never
+
+from lapwing.engines.render.dialect import Dialect, SourceKind, double_literal
+from lapwing.engines.render.expressions import clamped, gridded
+from lapwing.errors import PreparationError
+from lapwing.kernel.domains import (
+    BooleanDomain,
+    DateDomain,
+    Domain,
+    IntegerDomain,
+    KeyDomain,
+    RealDomain,
+    TextDomain,
+    TimestampDomain,
+    grid_integer,
+    kind_of,
+)
+
+NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
+"""A number as text; it is read as the nearest double, and one too large for a double is NULL."""
+NUMBER_BYTES_MAX = 100
+"""Longest text that is read as a number."""
+WHOLE = r"0|-?[1-9][0-9]{0,18}"
+"""An identifier as text: one text for each whole number, so that two texts are never one unit; beyond 64 bits it is NULL."""
+DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+"""A date as text. One that is not in the calendar is NULL."""
+TIMESTAMP = DATE + r"[ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
+"""A moment as text, in UTC."""
+TRUE = "[tT][rR][uU][eE]"
+FALSE = "[fF][aA][lL][sS][eE]"
+WHOLE_DOUBLE_LIMIT = 2**53
+"""Identifiers that come as doubles are read up to here, where every whole number is a double of its own."""
+
+_NUMBERS = frozenset({SourceKind.INTEGER, SourceKind.FRACTIONAL, SourceKind.TEXT, SourceKind.BOOLEAN})
+_TIMES = frozenset({SourceKind.DATE, SourceKind.TIMESTAMP, SourceKind.TEXT})
+
+
+def readable(kind: SourceKind, domain: Domain) -> bool:
+    """Whether a source column of this kind can be declared as this domain."""
+    match domain:
+        case IntegerDomain() | RealDomain():
+            return kind in _NUMBERS
+        case BooleanDomain():
+            return kind in (SourceKind.BOOLEAN, SourceKind.INTEGER, SourceKind.TEXT)
+        case DateDomain() | TimestampDomain():
+            return kind in _TIMES
+        case KeyDomain(text=False):
+            return kind in (SourceKind.INTEGER, SourceKind.FRACTIONAL, SourceKind.TEXT)
+        case KeyDomain() | TextDomain():
+            return kind in (SourceKind.TEXT, SourceKind.INTEGER, SourceKind.BOOLEAN, SourceKind.UUID)
+        case _:
+            assert_never(domain)
+
+
+def require_readable(kind: SourceKind, domain: Domain) -> None:
+    """Refuse a declaration that the source's type cannot keep. Depends on types only."""
+    if readable(kind, domain):
+        return
+    declared = "text" if isinstance(domain, KeyDomain | TextDomain) else kind_of(domain).value
+    hint = "declare the column with the type it has, or convert it in the source"
+    if kind is SourceKind.FRACTIONAL and declared == "text":
+        hint = 'engines write fractions as text in different ways: declare the column as type = "real"'
+    raise PreparationError("source-type", f"a column that holds {_HOLDS[kind]} cannot be read as {declared}", hint=hint)
+
+
+_HOLDS = {
+    SourceKind.INTEGER: "whole numbers",
+    SourceKind.FRACTIONAL: "fractions",
+    SourceKind.TEXT: "text",
+    SourceKind.BOOLEAN: "true and false",
+    SourceKind.DATE: "dates",
+    SourceKind.TIMESTAMP: "timestamps",
+    SourceKind.UUID: "identifiers (uuid)",
+    SourceKind.OTHER: "a type of the engine's own",
+}
+
+
+def sanitised(raw: str, kind: SourceKind, domain: Domain, *, other: str | None, dialect: Dialect) -> str:
+    """SQL of one clean value: inside ``domain`` or NULL, whatever the source holds, and never an error."""
+    require_readable(kind, domain)
+    match domain:
+        case IntegerDomain(lo, hi):
+            if kind is SourceKind.INTEGER:
+                return _whole_clamped(raw, lo, hi, dialect)
+            return gridded(_double(raw, kind, dialect), steps=1, lo=lo, hi=hi, dialect=dialect)
+        case RealDomain(lo, hi, steps=int(steps)):
+            # A wide integer is clamped before it becomes a double: engines round what is beyond 2^53 in different ways.
+            whole = _whole_clamped(raw, math.floor(lo), math.ceil(hi), dialect)
+            double = f"CAST({whole} AS {dialect.double})" if kind is SourceKind.INTEGER else _double(raw, kind, dialect)
+            ends = (double_literal(float(end), dialect.double) for end in (lo, hi))
+            within = f"least(greatest({double}, {next(ends)}), {next(ends)})"
+            kept = f"(CASE WHEN {double} IS NULL THEN NULL ELSE {within} END)"
+            return gridded(kept, steps=steps, lo=grid_integer(lo, steps), hi=grid_integer(hi, steps), dialect=dialect)
+        case RealDomain():
+            raise PreparationError("grid-missing", "a real column has no grid")
+        case BooleanDomain():
+            return _boolean(raw, kind, dialect)
+        case DateDomain(lo, hi):
+            found = _matching(raw, kind, DATE, dialect.date, dialect)
+            return _between(found, dialect.date_literal(lo), dialect.date_literal(hi))
+        case TimestampDomain(lo, hi):
+            found = _matching(raw, kind, TIMESTAMP, dialect.timestamp, dialect)
+            return _between(found, dialect.timestamp_literal(lo), dialect.timestamp_literal(hi))
+        case KeyDomain():
+            return unit_value(raw, kind, domain, dialect)
+        case TextDomain(values):
+            text = dialect.try_cast(raw, kind, dialect.text)
+            if values is None:
+                return text
+            fallback = "NULL" if other is None else dialect.text_literal(other)
+            listed = ", ".join(dialect.text_literal(value) for value in values) or "NULL"
+            return f"(CASE WHEN {text} IS NULL THEN NULL WHEN {text} IN ({listed}) THEN {text} ELSE {fallback} END)"
+        case _:
+            assert_never(domain)
+
+
+def unit_value(raw: str, kind: SourceKind, domain: Domain, dialect: Dialect) -> str:
+    """SQL of a unit, a link or any identifier. Two different source values never become one: bounds do not apply, and a value that is not
+    the one spelling of a whole number (1.4, '01') is NULL, so its row has no unit and is left out.
+    """
+    if isinstance(domain, TextDomain) or (isinstance(domain, KeyDomain) and domain.text):
+        require_readable(kind, KeyDomain(text=True))
+        return dialect.try_cast(raw, kind, dialect.text)
+    require_readable(kind, KeyDomain())
+    if kind is SourceKind.FRACTIONAL:
+        double = _double(raw, kind, dialect)
+        limit = double_literal(float(WHOLE_DOUBLE_LIMIT), dialect.double)
+        return f"(CASE WHEN floor({double}) = {double} AND abs({double}) <= {limit} THEN CAST({double} AS {dialect.integer}) END)"
+    return _matching(raw, kind, WHOLE, dialect.integer, dialect)
+
+
+def _matching(raw: str, kind: SourceKind, pattern: str, wanted: str, dialect: Dialect) -> str:
+    """The value as the type wanted; text only where it follows the grammar."""
+    value = dialect.try_cast(raw, kind, wanted)
+    if kind is not SourceKind.TEXT:
+        return value
+    return f"(CASE WHEN {dialect.matches(dialect.try_cast(raw, kind, dialect.text), pattern)} THEN {value} END)"
+
+
+def _double(raw: str, kind: SourceKind, dialect: Dialect) -> str:
+    """The value as a finite double; integers do not come here."""
+    if kind is SourceKind.BOOLEAN:
+        return f"CAST(CASE WHEN {raw} THEN 1 WHEN NOT {raw} THEN 0 END AS {dialect.double})"
+    double = dialect.try_cast(raw, kind, dialect.double)
+    finite = dialect.is_finite(double)
+    if kind is not SourceKind.TEXT:
+        return f"(CASE WHEN {finite} THEN {double} END)"
+    text = dialect.try_cast(raw, kind, dialect.text)
+    short = f"{dialect.byte_length(text)} <= {NUMBER_BYTES_MAX}"
+    # nested, because an engine may look at the parts of a conjunction in any order
+    inner = f"CASE WHEN {dialect.matches(text, NUMBER)} THEN CASE WHEN {finite} THEN {double} END END"
+    return f"(CASE WHEN {short} THEN {inner} END)"
+
+
+def _boolean(raw: str, kind: SourceKind, dialect: Dialect) -> str:
+    if kind is SourceKind.INTEGER:
+        return f"({raw} <> 0)"
+    if kind is SourceKind.BOOLEAN:
+        return dialect.try_cast(raw, kind, dialect.boolean)
+    text = dialect.try_cast(raw, kind, dialect.text)
+    return f"(CASE WHEN {dialect.matches(text, TRUE)} THEN TRUE WHEN {dialect.matches(text, FALSE)} THEN FALSE END)"
+
+
+def _whole_clamped(raw: str, lo: int, hi: int, dialect: Dialect) -> str:
+    wide = dialect.try_cast(raw, SourceKind.INTEGER, dialect.wide_integer)
+    return f"(CASE WHEN {wide} IS NULL THEN NULL ELSE CAST({clamped(wide, lo=lo, hi=hi)} AS {dialect.integer}) END)"
+
+
+def _between(value: str, lo: str, hi: str) -> str:
+    """Dates outside the declared range become NULL: a clamped date would be a false date."""
+    return f"(CASE WHEN {value} BETWEEN {lo} AND {hi} THEN {value} END)"

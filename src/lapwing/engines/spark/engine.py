@@ -1,0 +1,84 @@
+"""Spark as an engine: the versions of one data set as Parquet files in its state directory."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lapwing.catalog import Declaration, Settings
+from lapwing.engines.base import Progress, Snapshot
+from lapwing.engines.spark.prepare import forget_tables, marker_path, prepare_version, read_marker, rows_path
+from lapwing.engines.spark.sessions import base_session, own_session
+from lapwing.engines.spark.snapshot import SparkSnapshot
+from lapwing.errors import PreparationError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_MARKER = re.compile(r"v(\d{6})\.spark\.json")
+
+
+class SparkEngine:
+    """The versions of one data set. Spark is looked for, or started, when it is first needed: listing versions does not need it."""
+
+    def __init__(self, directory: Path, settings: Settings, *, session: SparkSession | None = None) -> None:
+        self._directory = directory
+        self._settings = settings
+        self._given = session
+        self._session: SparkSession | None = None
+
+    def _own(self) -> SparkSession:
+        if self._session is None:
+            self._session = own_session(self._given or base_session())
+        return self._session
+
+    def versions(self) -> tuple[int, ...]:
+        """Numbers of the versions that exist, oldest first."""
+        if not self._directory.exists():
+            return ()
+        matches = (_MARKER.fullmatch(path.name) for path in self._directory.iterdir())
+        return tuple(sorted(int(match.group(1)) for match in matches if match))
+
+    def prepare(
+        self, declaration: Declaration, text: str, *, version: int, ranking_key: bytes, progress: Progress, append_to: int | None = None
+    ) -> None:
+        """Write one version. With ``append_to`` too it is made from nothing, which gives the same rows."""
+        prepare_version(
+            self._own(),
+            declaration,
+            text,
+            self._directory,
+            version=version,
+            ranking_key=ranking_key,
+            settings=self._settings,
+            progress=progress,
+        )
+
+    def open(self, version: int, *, ranking_key: bytes) -> Snapshot:
+        """Open a version for reading."""
+        return SparkSnapshot(
+            self._own(),
+            self._directory,
+            read_marker(self._directory, version),
+            ranking_key=ranking_key,
+            settings=self._settings,
+            catalogue_directory=self._directory.parent,
+        )
+
+    def stored_text(self, version: int) -> str:
+        """The catalogue text a version was prepared with."""
+        return read_marker(self._directory, version).text
+
+    def retire(self, version: int) -> None:
+        """Delete the rows of a version."""
+        if version not in self.versions():
+            raise PreparationError("no-such-version", f"there is no version {version}")
+        marker_path(self._directory, version).unlink()
+        forget_tables(self._own(), self._directory, version)
+        shutil.rmtree(rows_path(self._directory, version), ignore_errors=True)
+
+    def close(self) -> None:
+        """Spark is not ours to stop."""
+        self._session = None

@@ -1,0 +1,212 @@
+"""Writing versions with Spark: Parquet files bucketed by unit, and beside them one file that says the version is whole.
+
+    .lapwing/v000001.spark.json   the catalogue text, columns and public values of the version; written last
+    .lapwing/v000001.spark/       one directory of Parquet files for each table
+
+A bucket holds all rows of its units, and all tables of a version have the same number of buckets: counting units, clipping, choosing groups
+and joining on the unit then happen inside a bucket, and no row is moved for them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, TableDecl, parse
+from lapwing.catalog.facts import facts as declared_facts
+from lapwing.engines.base import Progress
+from lapwing.engines.prepare import SNAPSHOT_FORMAT, private_table, public_table
+from lapwing.engines.render.dialect import RANKING_KEY
+from lapwing.engines.render.relations import RANK, UNIT
+from lapwing.engines.render.spark import SPARK, quoted
+from lapwing.engines.spark.sources import listing, source_table
+from lapwing.errors import LapwingError, PreparationError
+from lapwing.kernel.domains import TextDomain
+from lapwing.kernel.facts import Facts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+BUCKETS_MAX = 10_000
+"""Most buckets of a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is known of a version without asking Spark. Public: text, types and the values of public tables."""
+
+    format: int
+    version: int
+    source_id: str
+    text: str
+    buckets: int
+    columns: dict[str, list[tuple[str, str]]]
+    """Columns of every written table with their Spark types."""
+    values: dict[str, dict[str, list[str | None]]]
+    """Text values of public tables."""
+
+    def facts(self, settings: Settings) -> Facts:
+        """The public facts of the version."""
+        return declared_facts(parse(self.text, settings=settings), self.values, version=self.version, settings=settings)
+
+
+def marker_path(directory: Path, version: int) -> Path:
+    """The file that says that a version is there, whole."""
+    return directory / f"v{version:06d}.spark.json"
+
+
+def rows_path(directory: Path, version: int) -> Path:
+    """The directory with a version's rows. Every executor must see it under this path."""
+    return directory / f"v{version:06d}.spark"
+
+
+def read_marker(directory: Path, version: int) -> Stored:
+    """What a version is, or refuse."""
+    try:
+        found = json.loads(marker_path(directory, version).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise PreparationError("snapshot-unreadable", "the snapshot cannot be opened", hint="prepare the data set again") from error
+    if found.get("format") != SNAPSHOT_FORMAT:
+        raise PreparationError("snapshot-format", "the snapshot has another format version", hint="prepare the data set again")
+    columns = {table: [(name, kind) for name, kind in listed] for table, listed in found["columns"].items()}
+    return Stored(**{**found, "columns": columns})
+
+
+def prepare_version(
+    session: SparkSession,
+    declaration: Declaration,
+    text: str,
+    directory: Path,
+    *,
+    version: int,
+    ranking_key: bytes,
+    settings: Settings,
+    progress: Progress,
+) -> Facts:
+    """Write one version, whole or not at all: until its marker is there the version is not, and a failed one leaves nothing behind."""
+    rows = rows_path(directory, version)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    shutil.rmtree(rows, ignore_errors=True)
+    try:
+        writer = _Writer(session, declaration, rows, settings)
+        facts = writer.write(version=version, ranking_key=ranking_key, progress=progress)
+        stored = Stored(
+            format=SNAPSHOT_FORMAT,
+            version=version,
+            source_id=declaration.dataset.id,
+            text=text,
+            buckets=writer.buckets,
+            columns=writer.columns,
+            values=writer.values,
+        )
+        _write_whole(marker_path(directory, version), json.dumps(asdict(stored)))
+    except BaseException as error:
+        shutil.rmtree(rows, ignore_errors=True)
+        if isinstance(error, LapwingError) or not isinstance(error, Exception):
+            raise
+        # The owner made this call and sees the engine's own words; nothing of it reaches an analyst.
+        raise PreparationError("preparation-failed", f"the engine could not read the source: {error}") from error
+    return facts
+
+
+class _Writer:
+    """The tables of one version on their way to disk."""
+
+    def __init__(self, session: SparkSession, declaration: Declaration, rows: Path, settings: Settings) -> None:
+        self._session, self._declaration, self._rows, self._settings = session, declaration, rows, settings
+        # Rows come out of the ranking already divided so: as many buckets as the session has shuffle partitions, and no further shuffle.
+        self.buckets = min(int(session.conf.get("spark.sql.shuffle.partitions") or 1), BUCKETS_MAX)
+        self.columns: dict[str, list[tuple[str, str]]] = {}
+        self.values: dict[str, dict[str, list[str | None]]] = {}
+
+    def write(self, *, version: int, ranking_key: bytes, progress: Progress) -> Facts:
+        """Write every table; public tables first, because their values are facts."""
+        declaration = self._declaration
+        total, done = len(declaration.public_tables) + len(declaration.tables), 0
+        for public in declaration.public_tables:
+            progress(public.name, done, total)
+            self._write_public(public)
+            done += 1
+        facts = declared_facts(declaration, self.values, version=version, settings=self._settings)
+        if declaration.dataset.preparation is Preparation.VIRTUAL:
+            listing(self._session, declaration)
+        sources = {table.name: source_table(self._session, declaration, table) for table in declaration.tables}
+        for table in declaration.tables:
+            progress(table.name, done, total)
+            select = private_table(table, declaration, sources, facts, SPARK)
+            frame = self._session.sql(select, args={RANKING_KEY: ranking_key.hex()})
+            if declaration.dataset.preparation is Preparation.STORED:
+                self._write_private(table, frame)
+            done += 1
+        progress("done", total, total)
+        return facts
+
+    def _write_public(self, public: PublicDecl) -> None:
+        domains = {column.name: column.domain for column in public.columns}
+        select = public_table(public, source_table(self._session, self._declaration, public), domains, SPARK)
+        self._session.sql(select).coalesce(1).write.parquet(str(self._rows / public.name))
+        written = self._written(public.name)
+        self.values[public.name] = {
+            column.name: [
+                row[0] for row in written.select(column.name).distinct().limit(self._settings.values_per_column_max + 1).collect()
+            ]
+            for column in public.columns
+            if isinstance(column.domain, TextDomain)
+        }
+
+    def _write_private(self, table: TableDecl, frame: DataFrame) -> None:
+        # Bucketed files can only be written through the catalogue of tables; the name is dropped at once, the files stay.
+        name = f"_lapwing_writing_{hashlib.sha256(str(self._rows / table.name).encode()).hexdigest()[:24]}"
+        self._session.sql(f"DROP TABLE IF EXISTS {quoted(name)}")
+        # Ranks in order: a plan that keeps few rows of each unit reads few blocks.
+        writer = frame.write.format("parquet").bucketBy(self.buckets, UNIT).sortBy(RANK, UNIT)
+        writer.option("path", str(self._rows / table.name)).saveAsTable(name)
+        self._session.sql(f"DROP TABLE {quoted(name)}")
+        if self._written(table.name).count() > table.rows_max:
+            raise PreparationError("rows-max", f"table {table.name!r} has more rows than its declared rows_max", hint="raise rows_max")
+
+    def _written(self, table: str) -> DataFrame:
+        frame = self._session.read.parquet(str(self._rows / table))
+        self.columns[table] = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
+        return frame
+
+
+def register_tables(session: SparkSession, directory: Path, stored: Stored) -> str:
+    """Tell the session's catalogue of tables about a version; gives the name of its database."""
+    rows = rows_path(directory.resolve(), stored.version)
+    database = f"lapwing_{hashlib.sha256(str(rows).encode()).hexdigest()[:24]}"
+    session.sql(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}")
+    for table, columns in stored.columns.items():
+        listed = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns)
+        bucketed = f"CLUSTERED BY ({quoted(UNIT)}) SORTED BY ({quoted(RANK)}, {quoted(UNIT)}) INTO {stored.buckets} BUCKETS"
+        layout = bucketed if any(name == UNIT for name, _ in columns) else ""
+        name = f"{quoted(database)}.{quoted(table)}"
+        location = _string(str(rows / table))
+        session.sql(f"CREATE TABLE IF NOT EXISTS {name} ({listed}) USING parquet {layout} LOCATION {location}")
+    return database
+
+
+def forget_tables(session: SparkSession, directory: Path, version: int) -> None:
+    """Take a version out of the catalogue of tables again."""
+    rows = rows_path(directory.resolve(), version)
+    session.sql(f"DROP DATABASE IF EXISTS lapwing_{hashlib.sha256(str(rows).encode()).hexdigest()[:24]} CASCADE")
+
+
+def _string(value: str) -> str:
+    """A text constant where the grammar wants one in quotes; only for paths."""
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _write_whole(path: Path, text: str) -> None:
+    partial = path.with_suffix(".partial")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
+        handle.write(text)
+        handle.flush()
+        os.fsync(handle.fileno())
+    os.replace(partial, path)

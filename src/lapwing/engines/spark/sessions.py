@@ -1,0 +1,140 @@
+"""Spark sessions: which one is used, and a session of our own beside it whose settings are pinned.
+
+Only what can change the meaning of a statement is pinned; how it is carried out (partitions, adaptive execution, memory) stays the owner's.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from lapwing.errors import PreparationError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PINNED: dict[str, str] = {
+    # An error that depends on a row is a leak. With ANSI mode off arithmetic and casts never raise; certificates bound what they compute.
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    # Files: the dates that are in them, types that no value decides, and no file left out in silence.
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.mergeSchema": "false",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    # Prepared tables are bucketed by unit; a plan that bounds units then moves no row.
+    "spark.sql.sources.bucketing.enabled": "true",
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    # The ranking key and the group salt are 64 hexadecimal digits: no plan shown or logged by Spark has them.
+    "spark.sql.redaction.string.regex": "[0-9a-f]{64}",
+}
+"""Settings of every session that reads or writes rows, whatever the owner's session has."""
+
+LOCAL: dict[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    "spark.sql.shuffle.partitions": "4",
+}
+"""Settings of a local session, which is started where there is no other."""
+
+_given: SparkSession | None = None
+
+
+def use_session(session: SparkSession | None) -> None:
+    """Use this session, classic or Connect, for every data set that is opened from now on; None: find one again."""
+    global _given
+    _given = session
+
+
+def base_session() -> SparkSession:
+    """The session given by ``use_session``; else the active one; else the server that SPARK_REMOTE names; else a local one, started now."""
+    if _given is not None:
+        return _given
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise PreparationError("engine-missing", "the engine 'spark' needs PySpark", hint="install lapwing[spark]") from error
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if os.environ.get("SPARK_REMOTE"):
+        return SparkSession.builder.getOrCreate()
+    builder = SparkSession.builder.master(os.environ.get("MASTER", "local[*]")).appName("lapwing")
+    for name, value in LOCAL.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    # Spark's own words about a failed task can hold a value, and this process has a console that an analyst may see.
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def own_session(base: SparkSession) -> SparkSession:
+    """A session beside ``base`` on the same Spark: same catalogue of tables, own temporary views, pinned settings."""
+    session = base.newSession()
+    session.conf.set("spark.sql.shuffle.partitions", base.conf.get("spark.sql.shuffle.partitions") or "200")
+    for name, value in PINNED.items():
+        session.conf.set(name, value)
+    return session
+
+
+@contextmanager
+def limited(session: SparkSession, timeout_seconds: float) -> Iterator[None]:
+    """Run statements of this thread under a tag that is cancelled when the time is over, again and again until they have ended."""
+    tag, ended = f"lapwing-{uuid.uuid4().hex}", threading.Event()
+
+    def watch() -> None:
+        if ended.wait(timeout_seconds):
+            return
+        while not ended.wait(0.5):
+            session.interruptTag(tag)
+
+    watcher = threading.Thread(target=watch, name=tag, daemon=True)
+    session.addTag(tag)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        session.removeTag(tag)
+        watcher.join()
+
+
+class _Silence(logging.Filter):
+    """Lets nothing through."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return False
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """PySpark logs an engine's error, with its text, before it raises it: here that goes nowhere."""
+    from pyspark.logger import PySparkLogger
+
+    silence = _Silence()
+    loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    for logger in loggers:
+        logger.addFilter(silence)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(silence)

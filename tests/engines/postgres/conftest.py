@@ -1,0 +1,42 @@
+"""One PostgreSQL server for all tests of a process, with a database of the owner's and a role that only answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from lapwing.testing.postgres_worlds import PostgresWorlds
+from tests.engines.postgres.place import Place, new_place
+from tests.ledger.cluster import Cluster, server_programs
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    if server_programs() is None and not os.environ.get("CI"):
+        pytest.skip("PostgreSQL is not installed")
+    running = Cluster(["fsync=off", "log_parameter_max_length=0", "log_statement=all"])
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="session")
+def worlds(cluster: Cluster) -> Iterator[PostgresWorlds]:
+    """A database for worlds, reached as its superuser: what roles may do is tested elsewhere."""
+    with cluster.superuser() as connection:
+        # Another collation, zone and style than ours: nothing may depend on them.
+        connection.execute("CREATE DATABASE worlds TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en-US' LOCALE 'C.UTF-8'")
+        connection.execute("ALTER DATABASE worlds SET TimeZone = 'Pacific/Auckland'")
+        connection.execute("ALTER DATABASE worlds SET DateStyle = 'SQL, DMY'")
+    made = PostgresWorlds(cluster.dsn("worlds", role="postgres"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def place(cluster: Cluster) -> Iterator[Place]:
+    """A database with a table of visits, its owner, and a role that may connect."""
+    made = new_place(cluster)
+    yield made
+    made.close()

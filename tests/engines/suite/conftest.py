@@ -1,0 +1,42 @@
+"""One server and one Spark for the suite, started when the first test needs them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from lapwing.testing.postgres_worlds import PostgresWorlds
+from tests.engines.suite.engines import OnDuckDB, OnPostgres, OnSpark, SuiteEngine
+from tests.ledger.cluster import Cluster, server_programs
+
+
+@pytest.fixture(scope="session")
+def postgres_worlds() -> Iterator[PostgresWorlds]:
+    """A database in which text is compared by a language's rules and times are shown in a zone far from UTC, unless a session says not."""
+    if server_programs() is None and not os.environ.get("CI"):
+        pytest.skip("PostgreSQL is not installed")
+    cluster = Cluster(["TimeZone=Pacific/Chatham", "DateStyle=SQL, DMY"])
+    with cluster.superuser() as connection:
+        connection.execute("CREATE DATABASE worlds TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de-DE-u-ks-level1'")
+    worlds = PostgresWorlds(cluster.dsn("worlds", role="postgres"))
+    yield worlds
+    worlds.close()
+    cluster.close()
+
+
+@pytest.fixture
+def engine_named(request: pytest.FixtureRequest) -> Iterator[Callable[[str], SuiteEngine]]:
+    """An engine by its name; what it wrote on a server is removed at the end."""
+
+    def named(name: str) -> SuiteEngine:
+        if name == "duckdb":
+            return OnDuckDB()
+        if name == "spark":
+            return OnSpark()
+        worlds: PostgresWorlds = request.getfixturevalue("postgres_worlds")
+        request.addfinalizer(worlds.clear)
+        return OnPostgres(worlds)
+
+    yield named

@@ -1,0 +1,111 @@
+"""Statements that the suite asks on every engine: generated ones, the conformance list and hand-made shapes, each on its kind of world."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+
+from lapwing.catalog import Declaration, Settings, load
+from lapwing.kernel.accounting import Account
+from lapwing.kernel.expressions import Call, Function
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import Plan
+from lapwing.sql.words import Question, read_words
+from lapwing.testing import clinic_worlds, worlds
+from lapwing.testing.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps
+from lapwing.testing.conformance import listed_statements
+from lapwing.testing.hostile import CATALOGUE, CATALOGUE_SOURCES, PLACES_SOURCES, hostile_rows, write_rows
+from lapwing.testing.plan_shapes import Shape, shapes
+from lapwing.testing.quantile_shapes import quantile_shapes
+from lapwing.testing.reference import Raw
+from lapwing.testing.sql_shapes import MANY_ROWS, SqlShape, relational_shapes, sql_shapes
+
+KINDS = [("unbounded", Account.PURE), ("unbounded", Account.APPROXIMATE), ("bounded", Account.PURE), ("bounded", Account.APPROXIMATE)]
+PEOPLE_UNITS = {"people": "person_id", "visits": "person_id"}
+TRANSCENDENTAL = frozenset({Function.LN, Function.LOG_2, Function.LOG_10, Function.EXP, Function.SIN, Function.COS})
+"""Functions whose last bit may differ between engines; a grid integer made of one may differ by one step."""
+
+
+def people(directory: Path, relation: str, account: Account, *, seed: int) -> Declaration:
+    """A random world of people, visits and drugs."""
+    world = worlds.random_world(random.Random(seed), units=9)
+    return worlds.declare(world, directory, neighbours=relation, delta=_delta(account), seed=seed)
+
+
+def clinic(directory: Path, relation: str, account: Account, *, seed: int) -> Declaration:
+    """A random clinic: the tables of the conformance list."""
+    rng = random.Random(seed)
+    whole = clinic_worlds.strangers(rng)
+    for unit in range(1, 13):
+        whole += clinic_worlds.unit_rows(rng, unit)
+    return clinic_worlds.declare(whole, directory, neighbours=relation, delta=_delta(account), seed=seed, caps=Caps())
+
+
+def hostile(directory: Path, *, seed: int) -> Declaration:
+    """A table of hostile rows, with no character of code 0, which not every engine has."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "lapwing.toml").write_text(CATALOGUE.replace("epsilon = 1\n", 'epsilon = 1\ndelta = "2^-30"\n'), encoding="utf-8")
+    declaration = load(directory / "lapwing.toml")
+    raw = hostile_rows(declaration.table("hostile"), rows=80, seed=seed, sources=CATALOGUE_SOURCES, numbered="row_id")
+    write_rows(directory / "hostile.parquet", [without_zero(row) for row in raw], CATALOGUE_SOURCES)
+    places = hostile_rows(declaration.public_table("places"), rows=40, seed=seed, sources=PLACES_SOURCES)
+    write_rows(directory / "places.parquet", [without_zero(row) for row in places], PLACES_SOURCES)
+    return declaration
+
+
+def without_zero(row: Mapping[str, Raw]) -> dict[str, Raw]:
+    """The row with another sign for the character of code 0."""
+    return {name: value.replace("\0", "\u2400") if isinstance(value, str) else value for name, value in row.items()}
+
+
+def _delta(account: Account) -> str:
+    return "0" if account is Account.PURE else '"2^-30"'
+
+
+def generated(facts: Facts, *, count: int, seed: int) -> dict[str, SqlShape]:
+    """Statements about one table and public ones, over all facts whose tables have a unit of their own."""
+    units = PEOPLE_UNITS if "people" in facts.tables else {}
+    return sql_shapes(facts, units, count=count, seed=seed)
+
+
+def generated_relations(facts: Facts, *, count: int, seed: int) -> dict[str, SqlShape]:
+    """Joins, subqueries and nestings."""
+    return relational_shapes(facts, UNIT_COLUMNS, REFERENCES, count=count, seed=seed)
+
+
+def hand_made(account: Account) -> dict[str, Shape]:
+    """One plan of each shape, of whatever bounding and measure there is."""
+    return {**shapes(account), **quantile_shapes(account)}
+
+
+@lru_cache
+def conformance(account: Account) -> dict[str, SqlShape]:
+    """The statements of the conformance list that measure something, priced as if units had many rows, so that bounds bind."""
+    found = {}
+    for listed in listed_statements():
+        if listed.answered and listed.name not in ("c24", "c58") and not (account is Account.PURE and listed.name == "c15"):
+            words = read_words(listed.sql, settings=Settings())
+            assert isinstance(words, Question)
+            found[listed.name] = SqlShape(words.statement, Fraction(1), MANY_ROWS, UNIT_COLUMNS, REFERENCES)
+    return found
+
+
+def functions_in(plan: Plan) -> set[Function]:
+    """Every function that occurs anywhere in a plan."""
+    found: set[Function] = set()
+    waiting: list[object] = [plan]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Call):
+            found.add(node.function)
+        if is_dataclass(node):
+            waiting += [getattr(node, field.name) for field in fields(node)]
+        elif isinstance(node, tuple | list):
+            waiting += node
+        elif isinstance(node, Mapping):
+            waiting += node.values()
+    return found

@@ -1,0 +1,108 @@
+"""The same exact integers on every engine: generated statements, joins, the conformance list and hand-made plans, on hostile rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from lapwing.catalog import Declaration
+from lapwing.kernel.accounting import Account
+from lapwing.kernel.certify import certify
+from lapwing.kernel.ir import Plan
+from lapwing.testing.plan_shapes import Shape
+from tests.engines.suite import statements
+from tests.engines.suite.engines import OTHERS, Comparable, OnDuckDB, SuiteEngine, comparable
+
+EngineNamed = Callable[[str], SuiteEngine]
+COUNTS = {"postgres": {"people": 150, "clinic": 90, "hostile": 75}, "spark": {"people": 12, "clinic": 10, "hostile": 12}}
+"""Generated statements of each kind of world; Spark plans anew for each of them, so it gets fewer."""
+HOSTILE_SEEDS = range(2)
+LISTED = {Account.PURE: 55, Account.APPROXIMATE: 56}
+"""Statements of the conformance list that measure something."""
+
+
+def _difference(plan: Plan, ours: Comparable, theirs: Comparable) -> str:
+    """What is different, or nothing. Where an engine's own logarithm, exponential or sine takes part, a cell may be off by a step a row."""
+    if not statements.functions_in(plan) & statements.TRANSCENDENTAL:
+        return "" if ours == theirs else "exact tables differ"
+    for (left, _), (right, _) in zip(ours, theirs, strict=True):
+        gaps = [abs(a - b) for group in left.keys() & right.keys() for a, b in zip(left[group], right[group], strict=True)]
+        if max(gaps, default=0) > ROWS_MAX:
+            return "more than a step per row"
+    return ""
+
+
+ROWS_MAX = 1_000
+"""No world of the suite has more rows than this in a table."""
+
+
+def _compare(engine: SuiteEngine, declaration: Declaration, shapes: Callable[..., Mapping[str, Shape]]) -> int:
+    """Run every statement on DuckDB and on another engine; the number of those that must be equal, and were."""
+    first, second = OnDuckDB().prepare(declaration), engine.prepare(declaration)
+    try:
+        assert first.facts == second.facts
+        different, exact = [], 0
+        for name, shape in shapes(first.facts).items():
+            certified = certify(shape(first.facts), first.facts)
+            why = _difference(certified.plan, comparable(first.run(certified)), comparable(second.run(certified)))
+            if why:
+                different.append((name, why))
+            exact += not statements.functions_in(certified.plan) & statements.TRANSCENDENTAL
+        assert different == []
+        return exact
+    finally:
+        first.close()
+        second.close()
+
+
+@pytest.mark.parametrize(("relation", "account"), statements.KINDS)
+@pytest.mark.parametrize("name", OTHERS)
+def test_generated_statements(tmp_path: Path, engine_named: EngineNamed, name: str, relation: str, account: Account) -> None:
+    count, seed = COUNTS[name]["people"], 11 + statements.KINDS.index((relation, account))
+    declaration = statements.people(tmp_path, relation, account, seed=seed)
+    exact = _compare(engine_named(name), declaration, lambda facts: statements.generated(facts, count=count, seed=seed))
+    assert exact >= 0.8 * count, "statements that must be equal are most of them"
+
+
+@pytest.mark.parametrize(("relation", "account"), statements.KINDS)
+@pytest.mark.parametrize("name", OTHERS)
+def test_generated_relations(tmp_path: Path, engine_named: EngineNamed, name: str, relation: str, account: Account) -> None:
+    count, seed = COUNTS[name]["clinic"], 21 + statements.KINDS.index((relation, account))
+    declaration = statements.clinic(tmp_path, relation, account, seed=seed)
+    exact = _compare(engine_named(name), declaration, lambda facts: statements.generated_relations(facts, count=count, seed=seed))
+    assert exact >= 0.8 * count
+
+
+@pytest.mark.parametrize("seed", HOSTILE_SEEDS)
+@pytest.mark.parametrize("name", OTHERS)
+def test_generated_statements_over_hostile_rows(tmp_path: Path, engine_named: EngineNamed, name: str, seed: int) -> None:
+    count = COUNTS[name]["hostile"]
+    declaration = statements.hostile(tmp_path, seed=seed)
+    exact = _compare(engine_named(name), declaration, lambda facts: statements.generated(facts, count=count, seed=seed))
+    assert exact >= 0.6 * count
+
+
+@pytest.mark.parametrize("account", list(Account))
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_conformance_list(tmp_path: Path, engine_named: EngineNamed, name: str, account: Account) -> None:
+    """What is refused is refused by the facts alone, before an engine is asked; the facts are the same."""
+    declaration, listed = statements.clinic(tmp_path, "unbounded", account, seed=31), statements.conformance(account)
+    assert len(listed) == LISTED[account]
+    # all but the one with a logarithm
+    assert _compare(engine_named(name), declaration, lambda _: listed) == len(listed) - 1
+
+
+@pytest.mark.parametrize(("relation", "account"), statements.KINDS)
+@pytest.mark.parametrize("name", OTHERS)
+def test_hand_made_plans(tmp_path: Path, engine_named: EngineNamed, name: str, relation: str, account: Account) -> None:
+    declaration = statements.people(tmp_path, relation, account, seed=41)
+    assert _compare(engine_named(name), declaration, lambda _: statements.hand_made(account)) >= 40
+
+
+def test_the_counts_are_what_is_promised() -> None:
+    for name, least in (("postgres", 1_000), ("spark", 200)):
+        counts = COUNTS[name]
+        generated = len(statements.KINDS) * (counts["people"] + counts["clinic"]) + len(HOSTILE_SEEDS) * counts["hostile"]
+        assert generated + sum(LISTED.values()) >= least
