@@ -18,6 +18,7 @@ from tests.schedules.world import Pool
 SCHEDULES_MIN = {
     "three for two": 100,
     "lost replies": 80,
+    "batch": 50,
     "zombie": 250,
     "believed dead goes on": 40,
     "dies after reserve": 40,
