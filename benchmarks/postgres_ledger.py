@@ -16,6 +16,7 @@ import argparse
 import multiprocessing
 import os
 import re
+import secrets
 import statistics
 import subprocess
 import tempfile
@@ -23,6 +24,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+
+import psycopg
 
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.amounts import budget_text
@@ -33,6 +36,7 @@ from tests.ledger.support import pure_budget, request
 
 DATA_SETS = 1000
 TOGETHER = 32
+CHUNKS, STATEMENTS_A_CHUNK = 9, 40
 TPCB_SCALE = 10
 MANY_WORKERS = 8
 _RANDOM = "\\set key random(1, 9000000000000000)\n"
@@ -97,6 +101,7 @@ def measure(cluster: Cluster, directory: Path, chosen: argparse.Namespace) -> No
             ratios.append(empty / filled)
             print(f"  {1000 / empty:.2f} ms and {1000 / filled:.2f} ms a reservation: {empty / filled:.2f} x")
         print(f"  median {statistics.median(ratios):.2f} x")
+        processor_time(place, {name: scripts[name] for name in ("INSERT", "procedure, hot", "hot, 32 a statement")})
     for workers in (1, MANY_WORKERS):
         overhead(place, workers, chosen.answers)
 
@@ -118,6 +123,22 @@ def rate(place: Place, directory: Path, script: str | None, chosen: argparse.Nam
     found = re.search(r"tps = ([0-9.]+)", shown)
     assert found is not None and "failed transactions: 0 " in shown, shown
     return float(found[1])
+
+
+def processor_time(place: Place, scripts: dict[str, str]) -> None:
+    """What one request takes of a processor in the server, sent by one client; unlike a rate it says the same on a busy machine."""
+    with psycopg.connect(place.dsn, autocommit=True, prepare_threshold=None) as connection:
+        clock = Path(f"/proc/{connection.info.backend_pid}/schedstat")  # nanoseconds on a processor, then others
+        found: dict[str, list[float]] = {name: [] for name in scripts}
+        for _ in range(CHUNKS):
+            for name, script in scripts.items():
+                before = int(clock.read_text().split()[0])
+                for _ in range(STATEMENTS_A_CHUNK):
+                    connection.execute(script.replace(":key", str(secrets.randbits(60))).encode())
+                used = int(clock.read_text().split()[0]) - before
+                found[name].append(used / 1000 / STATEMENTS_A_CHUNK / (TOGETHER if "32 a statement" in name else 1))
+    for name, chunks in found.items():
+        print(f"processor time, {name}: median {statistics.median(chunks):.0f} us a request, least {min(chunks):.0f} us")
 
 
 def overhead(place: Place, workers: int, answers: int) -> None:

@@ -32,7 +32,9 @@ BEGIN
     SELECT NOT ds.superseded AND NOT ds.closed
             AND EXISTS (SELECT FROM lapwing.worker WHERE epoch = p_epoch AND ledger_id = ds.ledger_id AND ended_at IS NULL)
             AND keys = cardinality(p_analysts) AND loss_min > 0 AND delta_min >= 0
-            AND NOT EXISTS (SELECT FROM asked JOIN lapwing.charge USING (analyst, request_id) WHERE ledger_id = ds.ledger_id)
+            -- LATERAL with a LIMIT: one look into the index for each key. As a plain join it may be planned as one pass over all past charges.
+            AND NOT EXISTS (SELECT FROM asked, LATERAL (SELECT FROM lapwing.charge c
+                WHERE c.ledger_id = ds.ledger_id AND c.analyst = asked.analyst AND c.request_id = asked.request_id LIMIT 1) AS used)
             AND (loss_max <= ds.statement_loss_max) IS NOT FALSE
             AND (CASE WHEN ds.day >= p_today THEN ds.day_loss ELSE 0 END + loss <= ds.day_loss_max) IS NOT FALSE
             AND (SELECT sum(requests) = cardinality(p_analysts) AND bool_and(of_analyst.fits) FROM of_analyst)
