@@ -380,7 +380,7 @@ CHAIN_ANCHOR_DISK = [
         "answer after a refused commit",
         "schedule zombie",
         "sent without a committed charge",
-        (python("            raise not_open()\n        self._remember", "            return\n        self._remember"),),
+        (python("            raise not_open()\n        # Anchored", "            return\n        # Anchored"),),
     ),
     Mutant(
         "no wait for the disk",

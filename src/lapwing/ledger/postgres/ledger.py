@@ -290,7 +290,8 @@ class PostgresLedger:
         )
         if outcome != "done":
             raise not_open()
-        self._remember(rows.state_of_texts(texts))
+        # Anchored before the answer is sent: a database put back to before the commit would deny an answer that somebody holds.
+        self._advance(rows.state_of_texts(texts))
 
     def forfeit(self, permit: Permit, *, incident: bool) -> None:
         """Close a charge without an answer; it stays spent. ``incident`` closes the data set too, even if the charge was closed already."""
