@@ -17,6 +17,7 @@ from lapwing.engines.duckdb.virtual import VirtualDuckDBSnapshot
 from lapwing.errors import Incident, PreparationError
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
+from lapwing.testing.plan_shapes import Shape
 from lapwing.testing.runs import RANKING_KEY, run_oracle
 from tests.engines.suite import statements
 from tests.engines.suite.engines import OnDuckDB, comparable
@@ -41,7 +42,7 @@ def test_the_integers_are_those_of_a_stored_version(tmp_path: Path, relation: st
     declaration = statements.people(tmp_path, relation, account, seed=71)
     stored, virtual = OnDuckDB().prepare(declaration), opened(declaration)
     assert stored.facts == virtual.facts
-    shapes = {**statements.hand_made(account), **statements.generated(stored.facts, count=10, seed=71)}
+    shapes: dict[str, Shape] = {**statements.hand_made(account), **statements.generated(stored.facts, count=10, seed=71)}
     for name, shape in shapes.items():
         certified = certify(shape(stored.facts), stored.facts)
         assert comparable(virtual.run(certified)) == comparable(stored.run(certified)), name
