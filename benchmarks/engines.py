@@ -138,7 +138,8 @@ class Run:
 
     def append(self) -> None:
         """One more percent of rows, three times over, from the version before; last a whole preparation of the same rows."""
-        body, place, named, later, version = [], self.place, list[tuple[str, Spent]](), list[Path](), 1
+        body: list[list[str]] = []
+        place, named, later, version = self.place, list[tuple[str, Spent]](), list[Path](), 1
         for how in Appended:
             path = append_rows(place.world, how, rows=place.rows // 100, number=version)
             later.append(path)
@@ -149,10 +150,9 @@ class Run:
             named.append((f"1 % more, {how.value}", found))
         whole = place.prepare(version + 1)
         self.figures("whole after appending", whole)
-        body = [
-            [*row, f"{100 * float(row[1]) / whole.cpu_seconds:.0f} %", f"{100 * float(row[2]) / whole.wall_seconds:.0f} %"] for row in body
-        ]
-        body.append(["all rows anew", f"{whole.cpu_seconds:.1f}", f"{whole.wall_seconds:.1f}", "100 %", "100 %"])
+        for name, found in [*named, ("all rows anew", whole)]:
+            shares = (100 * found.cpu_seconds / whole.cpu_seconds, 100 * found.wall_seconds / whole.wall_seconds)
+            body.append([name, f"{found.cpu_seconds:.1f}", f"{found.wall_seconds:.1f}", *(f"{share:.1f} %" for share in shares)])
         table(self.title("preparing again"), ["", "CPU s", "wall s", "of the CPU", "of the time"], body)
         for path in later:
             path.unlink()
