@@ -121,11 +121,11 @@ class Run:
         table(self.title("a million groups, a process of its own"), ["", "CPU s of it", "wall s", "peak MB of it"], body)
 
     def virtual(self) -> None:
-        """The same plans where nothing is copied, against the prepared version."""
+        """Two of the plans where nothing is copied, against the prepared version."""
         self.place.prepare(1, preparation="virtual")
         body = []
         with self.place.opened(1) as stored, self.place.opened(1, preparation="virtual") as virtual:
-            for asked in FOUR:
+            for asked in (FOUR[0], FOUR[2]):
                 ours = certify(asked.plan(), stored.facts)
                 theirs = certify(asked.plan(), virtual.facts)
                 first, second = (self.place.spent(lambda: stored.run(ours)) for _ in range(2))  # noqa: B023
