@@ -37,9 +37,9 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 Generator: TypeAlias = np.random.Generator  # noqa: TID251
 
 
-def write_visits(target: Path, *, rows: int) -> None:
+def write_visits(target: Path, *, rows: int, seed: int = SEED) -> None:
     """Write exactly ``rows`` visits to a Parquet file (zstd)."""
-    generator = np.random.default_rng(SEED)  # noqa: TID251
+    generator = np.random.default_rng(seed)  # noqa: TID251
     user_of_row = _users(generator, rows=rows)
     users = int(user_of_row.max()) + 1
     home = _zipf(generator, size=users, values=len(REGIONS), exponent=0.7)

@@ -62,12 +62,12 @@ def mark_query(grows: str, source: SourceTable) -> str:
 
 def rows_before_query(grows: str, source: SourceTable, mark: Mark) -> str:
     """SELECT of how many rows lie at or before a mark, those without a position among them."""
-    return f"SELECT COUNT(*) FROM {source.sql} s WHERE {_at_or_before(grows, mark)}"
+    return f"SELECT COUNT(*) FROM {source.sql} s WHERE {at_or_before(grows, mark)}"
 
 
 def read_up_to(grows: str, source: SourceTable, mark: Mark) -> SourceTable:
     """The source as it was when the mark was taken: what is written while it is read does not count, and is there next time."""
-    return SourceTable(f"(SELECT * FROM {source.sql} s WHERE {_at_or_before(grows, mark)})", source.kinds)
+    return SourceTable(f"(SELECT * FROM {source.sql} s WHERE {at_or_before(grows, mark)})", source.kinds)
 
 
 def read_between(grows: str, source: SourceTable, before: Mark, after: Mark) -> SourceTable:
@@ -77,7 +77,8 @@ def read_between(grows: str, source: SourceTable, before: Mark, after: Mark) -> 
     return SourceTable(f"(SELECT * FROM {source.sql} s WHERE {later} AND {upper})", source.kinds)
 
 
-def _at_or_before(grows: str, mark: Mark) -> str:
+def at_or_before(grows: str, mark: Mark) -> str:
+    """SQL of whether a row was there when the mark was taken; one without a position counts as there."""
     return f"{grows} IS NULL" if mark.position is None else f"({grows} <= {mark.position} OR {grows} IS NULL)"
 
 

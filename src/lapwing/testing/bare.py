@@ -15,14 +15,14 @@ DEFINITIONS: tuple[str, ...] = (
 """``width_bucket`` by counting the bounds that lie at or below the value."""
 
 
-class Connection(Protocol):
+class BareConnection(Protocol):
     """A connection of the engine."""
 
     def execute(self, query: str, /) -> object:
         """Run a statement."""
 
 
-def define(connection: Connection) -> None:
+def define(connection: BareConnection) -> None:
     """Define them in a bare engine."""
     for definition in DEFINITIONS:
         connection.execute(definition)

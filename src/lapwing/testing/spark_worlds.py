@@ -38,6 +38,10 @@ def spark_session() -> SparkSession:
     }
     for name, value in settings.items():
         builder = builder.config(name, value)
+    # an example that ran before in this process may have started another one
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        active.stop()
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     return session

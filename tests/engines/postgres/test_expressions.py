@@ -64,7 +64,7 @@ def test_products_and_quotients_that_vanish_are_zero_and_no_error(world: Hostile
     vanishing = [
         call(Function.MULTIPLY, _real("1e-200"), _real("1e-200")),
         call(Function.MULTIPLY, tiny, tiny),
-        call(Function.MULTIPLY, call(Function.MULTIPLY, tiny, _real("1e-124")), ratio),
+        call(Function.MULTIPLY, call(Function.MULTIPLY, tiny, _real("1e-123")), ratio),
         call(Function.DIVIDE, call(Function.MULTIPLY, tiny, _real("1e-100")), _real("1e90")),
         call(Function.DIVIDE, call(Function.MULTIPLY, tiny, tiny), call(Function.ADD, Column("count"), Literal(1, Kind.INTEGER))),
     ]

@@ -7,24 +7,14 @@ from pathlib import Path
 
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
-from lapwing.kernel.exact import Exact
 from lapwing.testing.plan_shapes import shapes
 from lapwing.testing.quantile_shapes import quantile_shapes
 from lapwing.testing.runs import prepare_in_duckdb
 from lapwing.testing.spark_worlds import prepare_in_spark
 from lapwing.testing.worlds import declare, random_world
+from tests.engines.spark.comparison import comparable
 
 SHAPES = {**shapes(Account.APPROXIMATE), **quantile_shapes(Account.APPROXIMATE)}
-
-
-def comparable(exact: Exact) -> list[object]:
-    """Exact tables without the order of their rows, which means nothing."""
-    found: list[object] = []
-    for table in exact._tables:
-        columns = [*table._vectors, *([table._units] if table._units is not None else [])]
-        rows = {group: [column[i] for column in columns] for i, group in enumerate(table._groups)}
-        found.append((rows, [{group: sorted(counts) for group, counts in item.items()} for item in table._quantiles]))
-    return found
 
 
 def test_every_shape_gives_the_integers_that_duckdb_gives(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tests.engines.suite import statements
 from tests.engines.suite.engines import OTHERS, Comparable, OnDuckDB, SuiteEngine, comparable
 
 EngineNamed = Callable[[str], SuiteEngine]
-COUNTS = {"postgres": {"people": 150, "clinic": 90, "hostile": 75}, "spark": {"people": 12, "clinic": 10, "hostile": 12}}
+COUNTS = {"postgres": {"people": 150, "clinic": 90, "hostile": 75}, "spark": {"people": 15, "clinic": 12, "hostile": 20}}
 """Generated statements of each kind of world; Spark plans anew for each of them, so it gets fewer."""
 HOSTILE_SEEDS = range(2)
 LISTED = {Account.PURE: 55, Account.APPROXIMATE: 56}
@@ -84,8 +84,7 @@ def test_generated_statements_over_hostile_rows(tmp_path: Path, engine_named: En
     assert exact >= 0.6 * count
 
 
-@pytest.mark.parametrize("account", list(Account))
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize(("name", "account"), [("postgres", Account.PURE), *((name, Account.APPROXIMATE) for name in OTHERS)])
 def test_the_conformance_list(tmp_path: Path, engine_named: EngineNamed, name: str, account: Account) -> None:
     """What is refused is refused by the facts alone, before an engine is asked; the facts are the same."""
     declaration, listed = statements.clinic(tmp_path, "unbounded", account, seed=31), statements.conformance(account)
@@ -94,8 +93,10 @@ def test_the_conformance_list(tmp_path: Path, engine_named: EngineNamed, name: s
     assert _compare(engine_named(name), declaration, lambda _: listed) == len(listed) - 1
 
 
-@pytest.mark.parametrize(("relation", "account"), statements.KINDS)
-@pytest.mark.parametrize("name", OTHERS)
+HAND_MADE = [*(("postgres", *kind) for kind in statements.KINDS), ("spark", *statements.KINDS[-1])]
+
+
+@pytest.mark.parametrize(("name", "relation", "account"), HAND_MADE)
 def test_hand_made_plans(tmp_path: Path, engine_named: EngineNamed, name: str, relation: str, account: Account) -> None:
     declaration = statements.people(tmp_path, relation, account, seed=41)
     assert _compare(engine_named(name), declaration, lambda _: statements.hand_made(account)) >= 40
@@ -105,4 +106,4 @@ def test_the_counts_are_what_is_promised() -> None:
     for name, least in (("postgres", 1_000), ("spark", 200)):
         counts = COUNTS[name]
         generated = len(statements.KINDS) * (counts["people"] + counts["clinic"]) + len(HOSTILE_SEEDS) * counts["hostile"]
-        assert generated + sum(LISTED.values()) >= least
+        assert generated + LISTED[Account.APPROXIMATE] >= least

@@ -17,7 +17,6 @@ from lapwing.engines.appending import (
     growing,
     read_between,
     require_append_only,
-    rows_before_query,
 )
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.postgres.prepare import (
@@ -26,9 +25,10 @@ from lapwing.engines.postgres.prepare import (
     check_rows_max,
     grant,
     in_schema,
-    marked_sources,
     owners_words,
     public_values,
+    read_mark,
+    read_sources,
     settle,
     stored_columns,
     write_meta,
@@ -43,7 +43,7 @@ from lapwing.engines.render.relations import RANK, UNIT
 from lapwing.engines.salts import key_check
 from lapwing.kernel.facts import Facts
 
-_NEW, _RANKED = "pg_temp._lapwing_new", "pg_temp._lapwing_ranked"
+_NEW, _OLD = "pg_temp._lapwing_new", "pg_temp._lapwing_old"
 
 
 def append_version(
@@ -65,28 +65,34 @@ def append_version(
     prepared from nothing: another format, ranking key, declaration or list of values, or a unit that is reached through another table.
     """
     appended: list[str] = []
+    rewritten = [public.name for public in declaration.public_tables]
     with owners_words(), transaction(connection, settings, read_only=False):
         old, old_facts, before = _older(connection, older, ranking_key, settings)
         facts = write_public_tables(connection, declaration, older, version=version, settings=settings, progress=progress)
+        sources = read_sources(connection, declaration)
         marks: dict[str, Mark] = {}
-        sources = marked_sources(connection, declaration, marks)
         _drop_undeclared(connection, old, declaration, older)
         for done, table in enumerate(declaration.tables, start=len(declaration.public_tables)):
             progress(table.name, done, len(declaration.public_tables) + len(declaration.tables))
-            mark = before.get(table.name)
+            mark, rows_before = before.get(table.name), 0
+            if table.appended_by:
+                marks[table.name], rows_before = read_mark(connection, table, sources[table.name], mark)
             if mark is not None and mark.kinds == marks[table.name].kinds and can_append(table, old, old_facts, facts):
-                later = _later(connection, table, sources[table.name], mark, marks[table.name])
+                require_append_only(table, mark, rows_before)
+                later = read_between(growing(table, sources[table.name], POSTGRES), sources[table.name], mark, marks[table.name])
                 _append(connection, table, declaration, later, facts, older, ranking_key=ranking_key)
                 appended.append(table.name)
             else:
                 write_private_table(connection, table, declaration, sources, facts, older, ranking_key=ranking_key)
+                rewritten.append(table.name)
         # Every plan reads this table first, and so holds it until its end: a plan sees the older version whole, or nothing.
         ask(connection, f"LOCK TABLE {quoted(older)}.{META} IN ACCESS EXCLUSIVE MODE")
         write_meta(connection, older, declaration, text, version=version, ranking_key=ranking_key, marks=marks)
         ask(connection, f"ALTER SCHEMA {quoted(older)} RENAME TO {quoted(schema)}")
         grant(connection, schema, reader)
     with owners_words():
-        settle(connection, declaration, schema)
+        # The others have few new rows; the server sees to them in its own time.
+        settle(connection, rewritten, schema)
     progress("done", 1, 1)
     return tuple(appended)
 
@@ -109,13 +115,6 @@ def _drop_undeclared(connection: Connection, old: Declaration, declaration: Decl
         ask(connection, f"DROP TABLE IF EXISTS {quoted(schema)}.{quoted(name)}")
 
 
-def _later(connection: Connection, table: TableDecl, source: SourceTable, before: Mark, after: Mark) -> SourceTable:
-    """The rows that came since, or refuse where others changed."""
-    grows = growing(table, source, POSTGRES)
-    require_append_only(table, before, ask(connection, rows_before_query(grows, source, before))[0][0])
-    return read_between(grows, source, before, after)
-
-
 def _append(
     connection: Connection,
     table: TableDecl,
@@ -130,10 +129,11 @@ def _append(
     new = owned_rows(table, declaration, {table.name: later}, facts, POSTGRES)
     ask(connection, f"CREATE TEMPORARY TABLE {_NEW.partition('.')[2]} ON COMMIT DROP AS {new}")
     ask(connection, f"ANALYZE {_NEW}")
-    select = appended_rows(_NEW, name, table, columns, POSTGRES)
-    ask(connection, f"CREATE TEMPORARY TABLE {_RANKED.partition('.')[2]} ON COMMIT DROP AS {select}", [ranking_key.hex(), ""])
-    ask(connection, f"DELETE FROM {name} o WHERE o.{UNIT} IN (SELECT n.{UNIT} FROM {_NEW} n)")
-    listed = ", ".join(stored_columns(columns))
-    ask(connection, f"INSERT INTO {name} ({listed}) SELECT {listed} FROM {_RANKED} ORDER BY {RANK}, {UNIT}")
-    ask(connection, f"DROP TABLE {_NEW}, {_RANKED}")
+    ask(connection, f"CREATE TEMPORARY TABLE {_OLD.partition('.')[2]} (LIKE {name}) ON COMMIT DROP")
+    gone = f"DELETE FROM {name} o WHERE o.{UNIT} IN (SELECT n.{UNIT} FROM {_NEW} n) RETURNING o.*"
+    ask(connection, f"WITH gone AS ({gone}) INSERT INTO {_OLD} SELECT * FROM gone")
+    listed, ranked = ", ".join(stored_columns(columns)), appended_rows(_NEW, _OLD, table, columns, POSTGRES)
+    insert = f"INSERT INTO {name} ({listed}) SELECT {listed} FROM ({ranked}) p ORDER BY {RANK}, {UNIT}"
+    ask(connection, insert, [ranking_key.hex(), ""])
+    ask(connection, f"DROP TABLE {_NEW}, {_OLD}")
     check_rows_max(connection, table, schema)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 
 from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, TableDecl
 from lapwing.catalog.facts import facts as declared_facts
-from lapwing.engines.appending import Mark, growing, kinds_of, mark_query
+from lapwing.engines.appending import Mark, at_or_before, growing, kinds_of
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.postgres.session import Connection, ask, transaction
 from lapwing.engines.postgres.sources import source_table
@@ -65,8 +65,9 @@ def prepare_version(
     with owners_words(), transaction(connection, settings, read_only=False):
         ask(connection, f"CREATE SCHEMA {quoted(schema)}")
         facts = write_public_tables(connection, declaration, schema, version=version, settings=settings, progress=progress)
-        marks: dict[str, Mark] = {}
-        sources = marked_sources(connection, declaration, marks)
+        sources, stored = read_sources(connection, declaration), declaration.dataset.preparation is Preparation.STORED
+        growing_tables = [table for table in declaration.tables if table.appended_by and stored]
+        marks = {table.name: read_mark(connection, table, sources[table.name])[0] for table in growing_tables}
         for done, table in enumerate(declaration.tables, start=len(declaration.public_tables)):
             progress(table.name, done, len(declaration.public_tables) + len(declaration.tables))
             write_private_table(connection, table, declaration, sources, facts, schema, ranking_key=ranking_key)
@@ -74,7 +75,7 @@ def prepare_version(
         grant(connection, schema, reader)
     if settled:
         with owners_words():
-            settle(connection, declaration, schema)
+            settle(connection, stored_names(declaration), schema)
     progress("done", 1, 1)
     return facts
 
@@ -115,9 +116,9 @@ def grant(connection: Connection, schema: str, reader: str) -> None:
     ask(connection, f"REVOKE ALL ON {quoted(schema)}.{MARKS} FROM {quoted(reader)}")
 
 
-def settle(connection: Connection, declaration: Declaration, schema: str) -> None:
+def settle(connection: Connection, tables: Iterable[str], schema: str) -> None:
     """Mark the rows as visible to all, once, so that no reader has to: a scan of fresh rows would look each of them up."""
-    for table in stored_names(declaration):
+    for table in tables:
         ask(connection, f"VACUUM (FREEZE, ANALYZE) {quoted(schema)}.{quoted(table)}")
 
 
@@ -143,16 +144,20 @@ def write_public_tables(
     return declared_facts(declaration, listed, version=version, settings=settings)
 
 
-def marked_sources(connection: Connection, declaration: Declaration, marks: dict[str, Mark]) -> dict[str, SourceTable]:
-    """The sources. How far those that only grow are read is noted in ``marks``; all is read in one snapshot, so nothing comes later."""
-    sources = {table.name: source_table(connection, declaration, table) for table in declaration.tables}
-    if declaration.dataset.preparation is Preparation.STORED:
-        for table in declaration.tables:
-            if table.appended_by:
-                found = sources[table.name]
-                position, rows = ask(connection, mark_query(growing(table, found, POSTGRES), found))[0]
-                marks[table.name] = Mark(position, rows, kinds_of(table, found))
-    return sources
+def read_sources(connection: Connection, declaration: Declaration) -> dict[str, SourceTable]:
+    """Where the rows of the private tables come from."""
+    return {table.name: source_table(connection, declaration, table) for table in declaration.tables}
+
+
+def read_mark(connection: Connection, table: TableDecl, source: SourceTable, before: Mark | None = None) -> tuple[Mark, int]:
+    """How far a growing source is read, and how many of its rows lie at or before an older mark.
+
+    All is read in one snapshot of the database, so no row comes later than the mark.
+    """
+    grows = growing(table, source, POSTGRES)
+    older = "FALSE" if before is None else at_or_before(grows, before)
+    position, rows, rows_before = ask(connection, f"SELECT MAX({grows}), COUNT(*), COUNT(*) FILTER (WHERE {older}) FROM {source.sql} s")[0]
+    return Mark(position, rows, kinds_of(table, source)), rows_before
 
 
 def write_private_table(

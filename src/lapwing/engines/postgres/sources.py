@@ -14,6 +14,7 @@ from lapwing.catalog import Declaration, Preparation, PublicDecl, TableDecl
 from lapwing.engines.postgres.session import Connection, ask
 from lapwing.engines.prepare import SourceTable
 from lapwing.engines.render.dialect import SourceKind, quoted
+from lapwing.engines.render.postgres import numeric_as_double
 from lapwing.errors import PreparationError
 
 _NAME = re.compile(r'([a-z_][a-z0-9_]*|"[^"]+")\.([a-z_][a-z0-9_]*|"[^"]+")')
@@ -89,7 +90,9 @@ def source_table(connection: Connection, declaration: Declaration, declared: Tab
         names.append(declared.appended_by)
     wanted = [column for column in dict.fromkeys(names) if column in kinds]
     listed = ", ".join(f"{readings[column]} AS {quoted(column)}" for column in wanted) or "1 AS _"
-    return SourceTable(f"(SELECT {listed} FROM {name.sql})", kinds)
+    # A NUMERIC is made a double through its text: once, and not wherever the value is mentioned, which OFFSET 0 sees to.
+    once = " OFFSET 0" if any("NUMERIC" in readings[column] for column in wanted) else ""
+    return SourceTable(f"(SELECT {listed} FROM {name.sql}{once})", kinds)
 
 
 def _reading(column: str, type_number: int, modifier: int, *, is_text: bool) -> tuple[SourceKind, str]:
@@ -101,7 +104,8 @@ def _reading(column: str, type_number: int, modifier: int, *, is_text: bool) -> 
         case SourceKind.INTEGER:
             return kind, f"CAST({column} AS BIGINT)"
         case SourceKind.FRACTIONAL if type_number == _NUMERIC:
-            return (SourceKind.INTEGER if _has_no_decimals(modifier) else kind), f"NULLIF(CAST({column} AS NUMERIC), 'NaN')"
+            number = f"NULLIF(CAST({column} AS NUMERIC), 'NaN')"
+            return (SourceKind.INTEGER, number) if _has_no_decimals(modifier) else (kind, numeric_as_double(number))
         case SourceKind.FRACTIONAL:
             return kind, f"CAST({column} AS DOUBLE PRECISION)"
         case SourceKind.TIMESTAMP if type_number == _ZONED:

@@ -6,7 +6,7 @@ engine suite. Everything else is shared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
@@ -107,6 +107,10 @@ class Dialect:
     """SQL of a whole double from 0 to 2^64 as a wide integer (its type), exactly."""
     total: Callable[[str], str] = lambda value: f"SUM({value})"
     """SQL of the exact sum of integers of at most 64 bits, or wide ones, over any number of rows; NULL over none."""
+    extreme: Callable[[str, Sequence[str]], str] = lambda name, values: f"{name}({', '.join(values)})"
+    """SQL of the ``least`` or ``greatest`` (its name) of values that are not NULL; NULL where all are."""
+    executed: bool = True
+    """Whether the statements have run on the engine, in the engine suite. No engine is registered for a dialect of which they have not."""
 
 
 def standard_text_literal(value: str) -> str:

@@ -15,7 +15,7 @@ def encoded(sql: str, domain: Domain, dialect: Dialect) -> str:
     """
     match domain:
         case TextDomain() | KeyDomain(text=True):
-            return f"COALESCE({dialect.byte_length(sql)} || ':' || {sql}, 'n')"
+            return f"COALESCE(CAST({dialect.byte_length(sql)} AS {dialect.text}) || ':' || {sql}, 'n')"
         case BooleanDomain():
             return f"(CASE WHEN {sql} THEN 't' WHEN NOT {sql} THEN 'f' ELSE 'n' END)"
         case DateDomain():

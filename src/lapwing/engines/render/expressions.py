@@ -164,7 +164,7 @@ def _numeric_or_own(function: Function, arguments: tuple[Expression, ...], whole
         case Function.ABS:
             return f"abs({convert(arguments[0], scope)})"
         case Function.LEAST | Function.GREATEST:
-            return f"{function.value}({', '.join(convert(argument, scope) for argument in arguments)})"
+            return dialect.extreme(function.value, [convert(argument, scope) for argument in arguments])
         case Function.TO_REAL:
             return as_double(arguments[0], scope)
         case Function.TO_GRID:

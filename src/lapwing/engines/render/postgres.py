@@ -79,7 +79,7 @@ def _try_cast(value: str, kind: SourceKind, wanted: str) -> str:
         return f'(CAST({value} AS {TEXT}) COLLATE "C")'
     match kind, wanted:
         case SourceKind.TEXT, "DOUBLE PRECISION":
-            return _numeric_as_double(f"CAST({value} AS {WIDE})")
+            return numeric_as_double(f"CAST({value} AS {WIDE})")
         case SourceKind.TEXT, "BIGINT":
             number = f"CAST({value} AS {WIDE})"
             return f"(CASE WHEN {number} BETWEEN -9223372036854775808 AND 9223372036854775807 THEN CAST({number} AS {INTEGER}) END)"
@@ -92,14 +92,12 @@ def _try_cast(value: str, kind: SourceKind, wanted: str) -> str:
             return f"(CASE WHEN {value} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN CAST({value} AS {TIMESTAMP}) END)"
         case SourceKind.INTEGER, "BIGINT":
             return f"(CASE WHEN {value} BETWEEN -9223372036854775808 AND 9223372036854775807 THEN CAST({value} AS {INTEGER}) END)"
-        case SourceKind.FRACTIONAL, "DOUBLE PRECISION":
-            return _numeric_as_double(value)
         case _:
             return f"CAST({value} AS {wanted})"
 
 
-def _numeric_as_double(number: str) -> str:
-    """SQL of a NUMERIC (or a double already) as a double: 0 where it is too small, NULL where it is too large."""
+def numeric_as_double(number: str) -> str:
+    """SQL of a NUMERIC as a double: 0 where it is too small, NULL where it is too large."""
     return (
         f"(CASE WHEN abs({number}) < {_LEAST_NUMERIC} THEN CAST(0 AS {DOUBLE})"
         f" WHEN abs({number}) <= {_NUMERIC_LIMIT} THEN CAST({number} AS {DOUBLE}) END)"

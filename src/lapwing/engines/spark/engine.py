@@ -59,7 +59,7 @@ class SparkEngine:
     def open(self, version: int, *, ranking_key: bytes) -> Snapshot:
         """Open a version for reading."""
         return SparkSnapshot(
-            self._own(),
+            own_session(self._given or base_session()),  # its own: a time limit interrupts all that its session runs
             self._directory,
             read_marker(self._directory, version),
             ranking_key=ranking_key,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -37,6 +36,8 @@ PINNED: dict[str, str] = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
+    # Time is limited: a task that is cancelled stops at once.
+    "spark.sql.execution.interruptOnCancel": "true",
     # Prepared tables are bucketed by unit; a plan that bounds units then moves no row.
     "spark.sql.sources.bucketing.enabled": "true",
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
@@ -97,23 +98,24 @@ def own_session(base: SparkSession) -> SparkSession:
 
 @contextmanager
 def limited(session: SparkSession, timeout_seconds: float) -> Iterator[None]:
-    """Run statements of this thread under a tag that is cancelled when the time is over, again and again until they have ended."""
-    tag, ended = f"lapwing-{uuid.uuid4().hex}", threading.Event()
+    """Interrupt whatever this session runs when the time is over, again and again until it has ended. The session serves nobody else.
+
+    Tags would be finer, but a classic session collects in a thread of Spark's that does not have the tags of ours.
+    """
+    ended = threading.Event()
 
     def watch() -> None:
         if ended.wait(timeout_seconds):
             return
         while not ended.wait(0.5):
-            session.interruptTag(tag)
+            session.interruptAll()
 
-    watcher = threading.Thread(target=watch, name=tag, daemon=True)
-    session.addTag(tag)
+    watcher = threading.Thread(target=watch, name="lapwing time limit", daemon=True)
     watcher.start()
     try:
         yield
     finally:
         ended.set()
-        session.removeTag(tag)
         watcher.join()
 
 

@@ -1,0 +1,40 @@
+"""The sensitivity oracle with preparation and plans on PostgreSQL: every neighbour is loaded, prepared and asked on the server."""
+
+from __future__ import annotations
+
+import pytest
+
+from lapwing.kernel.accounting import Account
+from lapwing.testing.postgres_worlds import PostgresWorlds
+from lapwing.testing.runs import RANKING_KEY, run_oracle
+from tests.engines.suite import statements
+
+CHUNKS = [
+    ("unbounded", Account.PURE, 4),
+    ("unbounded", Account.APPROXIMATE, 4),
+    ("bounded", Account.PURE, 2),
+    ("bounded", Account.APPROXIMATE, 2),
+]
+"""Neighbour relation, account, random worlds."""
+NEIGHBOURS_MIN = {"unbounded": 14, "bounded": 24}
+"""In every chunk: each world has up to five units; each can go and, where neighbours are bounded, be replaced in two ways."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("relation", "account", "worlds"), CHUNKS)
+def test_no_neighbour_breaks_a_claim(postgres_worlds: PostgresWorlds, relation: str, account: Account, worlds: int) -> None:
+    outcome = run_oracle(
+        relation=relation,
+        account=account,
+        worlds=worlds,
+        seed=61 + len(relation),
+        prepare=lambda declaration: postgres_worlds.prepare(declaration, ranking_key=RANKING_KEY),
+    )
+    postgres_worlds.clear()
+    assert outcome.faults == []
+    assert outcome.breaches == []
+    assert outcome.pairs >= NEIGHBOURS_MIN[relation] * len(statements.hand_made(account))
+
+
+def test_the_runs_are_at_least_three_thousand_pairs() -> None:
+    assert sum(NEIGHBOURS_MIN[relation] * len(statements.hand_made(account)) for relation, account, _ in CHUNKS) >= 3_000
