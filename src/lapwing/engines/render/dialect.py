@@ -69,7 +69,7 @@ class Dialect:
     keyed_hash: Callable[[str, str], str]
     """SQL of the hexadecimal SHA-256 of (key SQL, text SQL)."""
     quotient: Callable[[str, str], str]
-    """SQL of the integer quotient of two integers, rounded towards zero, exact at any width."""
+    """SQL of the integer quotient of two integers, rounded towards zero, exact at any width of theirs; it has itself 64 bits at most."""
     byte_length: Callable[[str], str]
     try_cast: Callable[[str, SourceKind, str], str]
     """SQL of a source value (its SQL, what it is, type wanted), or NULL where that cannot be. Never an error, whatever the row holds.
@@ -106,7 +106,10 @@ class Dialect:
     whole_as_wide: Callable[[str, str], str] = lambda double, wide: f"CAST({double} AS {wide})"
     """SQL of a whole double from 0 to 2^64 as a wide integer (its type), exactly."""
     total: Callable[[str], str] = lambda value: f"SUM({value})"
-    """SQL of the exact sum of integers of at most 64 bits, or wide ones, over any number of rows; NULL over none."""
+    """SQL of the exact sum of 64-bit integers, which a certificate keeps below 2^62, or of wide ones, below 2^126; NULL over no row.
+
+    The certificate counts on ``rows_max``. Where nothing checks that (virtual preparation) the sum must be wide of either.
+    """
     extreme: Callable[[str, Sequence[str]], str] = lambda name, values: f"{name}({', '.join(values)})"
     """SQL of the ``least`` or ``greatest`` (its name) of values that are not NULL; NULL where all are."""
     executed: bool = True
