@@ -1,7 +1,7 @@
 """Worlds prepared on Spark, for the oracle and the suite that compares engines.
 
-One Spark serves a whole process. It is small: two threads, a task is tried up to four times, two buckets, no adaptive execution (tables here have a few rows, and planning
-again while a statement runs costs more than it saves).
+One Spark serves a whole process. It is small: two threads, a task is tried up to four times, two buckets, no adaptive execution (tables
+here have a few rows, and planning again while a statement runs costs more than it saves).
 """
 
 from __future__ import annotations

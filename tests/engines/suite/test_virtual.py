@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -70,7 +71,7 @@ def test_no_neighbour_breaks_a_claim(tmp_path: Path) -> None:
 def test_no_other_file_can_be_read_or_written(tmp_path: Path) -> None:
     snapshot = opened(statements.people(tmp_path, "unbounded", Account.PURE, seed=74))
     (tmp_path / "other.csv").write_text("a\n1\n", encoding="utf-8")
-    connection = snapshot._connect(snapshot._listed())
+    connection = snapshot._connect()
     assert connection.execute(f"SELECT COUNT(*) > 0 FROM read_parquet('{tmp_path}/visits.parquet')").fetchall() == [(True,)]
     refused = (
         f"SELECT * FROM read_csv('{tmp_path}/other.csv')",
@@ -106,17 +107,33 @@ def test_a_file_that_changes_while_it_is_read_closes_the_answer(tmp_path: Path, 
         patch.setattr(VirtualDuckDBSnapshot, "_run", run)
         with pytest.raises(Incident):
             snapshot.run(certified)
-    # between plans files may change
-    snapshot.run(certified)
+    # between plans too: then the question is refused, before it is charged
+    with pytest.raises(PreparationError) as caught:
+        snapshot.check(certified)
+    assert caught.value.code == "snapshot-outdated"
+    again = opened(statements.people(tmp_path, "unbounded", Account.PURE, seed=75), version=2)
+    again.check(certify(statements.hand_made(Account.PURE)["ranked, one group"](again.facts), again.facts))
 
 
-def test_other_types_close_the_answer_and_different_files_are_refused(tmp_path: Path) -> None:
+def test_a_text_that_is_no_text_stops_the_owner_and_no_question(tmp_path: Path) -> None:
+    declaration = statements.people(tmp_path, "unbounded", Account.PURE, seed=78)
+    people = pq.read_table(tmp_path / "people.parquet")
+    broken = pa.array([b"\xff\xfe"] + [b"north"] * (people.num_rows - 1), pa.binary()).view(pa.string())
+    pq.write_table(people.set_column(people.column_names.index("sex"), "sex", broken), tmp_path / "people.parquet")
+    with pytest.raises(PreparationError) as caught:
+        opened(declaration)
+    assert caught.value.code == "preparation-failed"
+
+
+def test_other_types_and_different_files_are_refused(tmp_path: Path) -> None:
     declaration = statements.people(tmp_path, "unbounded", Account.PURE, seed=76)
     snapshot = opened(declaration)
     certified = certify(statements.hand_made(Account.PURE)["ranked, one group"](snapshot.facts), snapshot.facts)
     visits = pq.read_table(tmp_path / "visits.parquet")
     costs = visits.column("cost").cast("string")
     pq.write_table(visits.set_column(visits.column_names.index("cost"), "cost", costs), tmp_path / "visits.parquet")
+    with pytest.raises(PreparationError):
+        snapshot.check(certified)
     with pytest.raises(Incident):
         snapshot.run(certified)
     opened(declaration, version=2).close()

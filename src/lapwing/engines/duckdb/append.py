@@ -63,7 +63,7 @@ def append_snapshot(
         writer = _Appending(connection, declaration, ranking_key, settings)
         facts = write_public_tables(connection, declaration, version=version, settings=settings, progress=progress)
         read = writer.write(facts, progress)
-        write_meta(connection, declaration, text, version=version, ranking_key=ranking_key, marks=writer.marks)
+        write_meta(connection, declaration, text, version=version, ranking_key=ranking_key, marks=writer.marks, files={})
     return read
 
 

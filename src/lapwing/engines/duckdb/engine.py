@@ -10,7 +10,7 @@ from lapwing.catalog import Declaration, Preparation, Settings, parse
 from lapwing.engines.base import Progress, Snapshot
 from lapwing.engines.duckdb.append import append_snapshot
 from lapwing.engines.duckdb.prepare import prepare_snapshot
-from lapwing.engines.duckdb.snapshot import DuckDBSnapshot, stored_text
+from lapwing.engines.duckdb.snapshot import DuckDBSnapshot, stored_files, stored_text
 from lapwing.engines.duckdb.virtual import VirtualDuckDBSnapshot
 from lapwing.errors import PreparationError
 
@@ -55,7 +55,8 @@ class DuckDBEngine:
         if declaration.dataset.preparation is Preparation.STORED:
             return snapshot
         snapshot.close()
-        return VirtualDuckDBSnapshot(path, declaration, snapshot.facts, ranking_key=ranking_key, settings=settings)
+        files = stored_files(path, settings)
+        return VirtualDuckDBSnapshot(path, declaration, snapshot.facts, files, ranking_key=ranking_key, settings=settings)
 
     def stored_text(self, version: int) -> str:
         """The catalogue text a version was prepared with."""

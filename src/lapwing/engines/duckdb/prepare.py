@@ -16,6 +16,7 @@ from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, Tabl
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.appending import Mark, growing, kinds_of, mark_query, read_up_to
 from lapwing.engines.base import Progress, silent
+from lapwing.engines.duckdb.files import Listing, files_now, listing_body
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table
 from lapwing.engines.render.dialect import RANKING_KEY, quoted
 from lapwing.engines.render.duckdb import DUCKDB, source_kind
@@ -43,10 +44,14 @@ def prepare_snapshot(
     """Write one version to ``target``. It appears whole or not at all: a temporary file is renamed at the end."""
     with written_whole(target, settings) as connection:
         marks: dict[str, Mark] = {}
+        is_virtual = declaration.dataset.preparation is Preparation.VIRTUAL
+        files = files_now(declaration) if is_virtual else {}
         facts = write_tables(
             connection, declaration, version=version, ranking_key=ranking_key, settings=settings, progress=progress, marks=marks
         )
-        write_meta(connection, declaration, text, version=version, ranking_key=ranking_key, marks=marks)
+        if is_virtual and files_now(declaration) != files:
+            raise PreparationError("source-changing", "a file changed while it was read", hint="prepare again when it is at rest")
+        write_meta(connection, declaration, text, version=version, ranking_key=ranking_key, marks=marks, files=files)
     return facts
 
 
@@ -89,8 +94,9 @@ def write_meta(
     version: int,
     ranking_key: bytes,
     marks: Mapping[str, Mark],
+    files: Listing,
 ) -> None:
-    """Say what a version is, in the version."""
+    """Say what a version is, in the version; ``files`` are those that a virtual one reads."""
     meta = {
         "format": SNAPSHOT_FORMAT,
         "version": version,
@@ -98,6 +104,7 @@ def write_meta(
         "text": text,
         "key_check": key_check(ranking_key),
         "marks": {name: asdict(mark) for name, mark in marks.items()},
+        "files": listing_body(files),
     }
     connection.execute(f"CREATE OR REPLACE TABLE {META} AS SELECT CAST($1 AS VARCHAR) AS body", [json.dumps(meta)])
 
@@ -125,12 +132,32 @@ def write_tables(
         progress(table.name, done, total)
         if declaration.dataset.preparation is Preparation.VIRTUAL:
             require_parquet(declaration, table)
-            private_table(table, declaration, sources, facts, DUCKDB)
+            _try_private_table(connection, table, declaration, sources, facts, ranking_key=ranking_key)
         else:
             write_private_table(connection, table, declaration, sources, facts, ranking_key=ranking_key)
         done += 1
     progress("done", total, total)
     return facts
+
+
+def _try_private_table(
+    connection: duckdb.DuckDBPyConnection,
+    table: TableDecl,
+    declaration: Declaration,
+    sources: Mapping[str, SourceTable],
+    facts: Facts,
+    *,
+    ranking_key: bytes,
+) -> None:
+    """Read every value of a virtual table, and every row by its definition, and keep nothing: what cannot be read is the owner's to mend.
+
+    Hashes are asked for because a value that no result depends on would not be read.
+    """
+    read = ", ".join(f"s.{quoted(column.source_name)}" for column in table.columns)
+    connection.execute(f"SELECT bit_xor(hash({read})) FROM {sources[table.name].sql} s").fetchall()
+    select = private_table(table, declaration, sources, facts, DUCKDB)
+    counted = connection.execute(f"SELECT COUNT(*), bit_xor(hash(t)) FROM ({select}) t", {RANKING_KEY: ranking_key.hex()}).fetchall()
+    require_rows_max(counted[0][0], table)
 
 
 def write_public_tables(
@@ -207,5 +234,10 @@ def public_values(connection: duckdb.DuckDBPyConnection, public: PublicDecl, set
 
 def check_rows_max(connection: duckdb.DuckDBPyConnection, table: TableDecl) -> None:
     """Refuse a table with more rows than declared."""
-    if connection.execute(f"SELECT COUNT(*) FROM {quoted(table.name)}").fetchall()[0][0] > table.rows_max:
+    require_rows_max(connection.execute(f"SELECT COUNT(*) FROM {quoted(table.name)}").fetchall()[0][0], table)
+
+
+def require_rows_max(rows: int, table: TableDecl) -> None:
+    """Refuse so many rows of a table."""
+    if rows > table.rows_max:
         raise PreparationError("rows-max", f"table {table.name!r} has more rows than its declared rows_max", hint="raise rows_max")

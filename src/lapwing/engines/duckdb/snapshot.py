@@ -14,6 +14,7 @@ import pyarrow as pa
 from lapwing.catalog import Declaration, Settings, parse
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.arrow import exact_table
+from lapwing.engines.duckdb.files import Listing, listing_value
 from lapwing.engines.duckdb.prepare import META, public_values, write_tables
 from lapwing.engines.prepare import SNAPSHOT_FORMAT
 from lapwing.engines.render.dialect import GROUP_SALT
@@ -146,6 +147,15 @@ def stored_text(path: Path, settings: Settings) -> str:
     connection = _locked_connection(path, settings)
     try:
         return str(_stored_meta(connection)["text"])
+    finally:
+        connection.close()
+
+
+def stored_files(path: Path, settings: Settings) -> Listing:
+    """The files that a virtual version was prepared from."""
+    connection = _locked_connection(path, settings)
+    try:
+        return listing_value(_stored_meta(connection)["files"])
     finally:
         connection.close()
 

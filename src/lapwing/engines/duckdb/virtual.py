@@ -1,17 +1,16 @@
 """Virtual versions with DuckDB: Parquet files are read where they lie, by every question, and nothing of them is copied.
 
-Each plan runs in a database of its own, in memory, that can open the declared files, the version (public tables) and nothing else. Files
-are listed with their sizes and times before the first statement and again after the last: where anything changed in between, statements may
-have read different rows, and the plan ends as the one opaque Incident. Files may change between plans; their types may not.
+A version is about the files as they were when it was prepared, which ran its definition over every row once: a row that the engine cannot
+read stops the owner then, and no question later. Where a file is not what it was, questions are refused before they are charged. Each plan
+runs in a database of its own, in memory, that can open those files, the version (public tables) and nothing else; files that change
+while a plan reads them end it as the one opaque Incident.
 """
 
 from __future__ import annotations
 
-import glob
-import os
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -19,6 +18,7 @@ import pyarrow as pa
 
 from lapwing.catalog import Declaration, Settings
 from lapwing.engines.arrow import exact_table
+from lapwing.engines.duckdb.files import Listing, files_now
 from lapwing.engines.duckdb.prepare import require_parquet
 from lapwing.engines.prepare import SourceTable, private_table
 from lapwing.engines.render.dialect import GROUP_SALT, RANKING_KEY, Dialect, quoted, standard_text_literal
@@ -33,31 +33,21 @@ from lapwing.kernel.facts import Facts
 _VERSION = "_lapwing_version"
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
-    """A file as it was at one moment."""
-
-    path: str
-    bytes: int
-    changed_nanoseconds: int
-    inode: int
-
-
-_Listing = dict[str, tuple[_File, ...]]
-
-
 class VirtualDuckDBSnapshot:
     """One virtual version, opened for reading. Rows are cleaned, ranked and capped by every statement, by the same definition."""
 
-    def __init__(self, path: Path, declaration: Declaration, facts: Facts, *, ranking_key: bytes, settings: Settings) -> None:
-        """``declaration`` is what the version was prepared with, and knows the directory of the catalogue."""
+    def __init__(
+        self, path: Path, declaration: Declaration, facts: Facts, listing: Listing, *, ranking_key: bytes, settings: Settings
+    ) -> None:
+        """``declaration`` and ``listing`` are what the version was prepared with; the former knows the directory of the catalogue."""
         self._path, self._declaration, self._facts, self._settings = path, declaration, facts, settings
         self._parameters = {RANKING_KEY: ranking_key.hex(), GROUP_SALT: group_salt(ranking_key)}
         self._lock = threading.Lock()
         for table in declaration.tables:
             require_parquet(declaration, table)
-        listing = self._listed()
-        connection = self._connect(listing)
+        self._listing = listing
+        self._require_files()
+        connection = self._connect()
         try:
             self._sources = _sources(connection, listing)
         except duckdb.Error as error:
@@ -71,13 +61,18 @@ class VirtualDuckDBSnapshot:
         return self._facts
 
     def check(self, certified: Certified) -> None:
-        """Refuse what cannot be run, before anything is charged: a plan of another version, or one that cannot be rendered."""
-        self._rendered(certified, self._sources)
+        """Refuse what cannot be run, before anything is charged: other files, a plan of another version, or one that cannot be rendered."""
+        self._require_files()
+        self._rendered(certified)
 
-    def _rendered(self, certified: Certified, sources: Mapping[str, SourceTable]) -> tuple[RenderedQuery, ...]:
+    def _require_files(self) -> None:
+        if files_now(self._declaration) != self._listing:
+            raise PreparationError("snapshot-outdated", "the files changed since the last version", hint="run prepare")
+
+    def _rendered(self, certified: Certified) -> tuple[RenderedQuery, ...]:
         if certified.facts != self._facts:
             raise PreparationError("version-mismatch", "the plan was certified for another version")
-        return render_plan(certified, self._dialect(sources))
+        return render_plan(certified, self._dialect(self._sources))
 
     def _dialect(self, sources: Mapping[str, SourceTable]) -> Dialect:
         tables = {
@@ -87,32 +82,28 @@ class VirtualDuckDBSnapshot:
 
     def run(self, certified: Certified) -> Exact:
         """Run every query of the plan over files that do not change meanwhile; any fault becomes the one opaque Incident."""
-        self.check(certified)
+        rendered = self._rendered(certified)
         tables: list[ExactTable] | None = None
         with self._lock:
             try:
-                tables = self._tables(certified)
+                tables = self._tables(rendered)
             except Exception:  # no detail may leave: the text of an engine error can carry a value
                 tables = None
         if tables is None:
             raise Incident()
         return Exact(tables, digest=certified.digest)
 
-    def _tables(self, certified: Certified) -> list[ExactTable]:
-        listing = self._listed()
-        connection = self._connect(listing)
+    def _tables(self, rendered: tuple[RenderedQuery, ...]) -> list[ExactTable]:
+        connection = self._connect()
         timer = threading.Timer(self._settings.query_timeout_seconds, connection.interrupt)
         timer.start()
         try:
-            sources = _sources(connection, listing)
-            if {name: found.kinds for name, found in sources.items()} != {name: found.kinds for name, found in self._sources.items()}:
-                raise TypeError("the source is not what it was when the version was opened")
-            found = [exact_table(lambda sql: self._run(connection, sql), query) for query in self._rendered(certified, sources)]
+            found = [exact_table(lambda sql: self._run(connection, sql), query) for query in rendered]
         finally:
             timer.cancel()
             connection.close()
-        if self._listed() != listing:
-            raise OSError("a file changed while it was read")
+        if files_now(self._declaration) != self._listing:
+            raise OSError("a file changed since the version was prepared")
         return found
 
     def _run(self, connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
@@ -120,18 +111,7 @@ class VirtualDuckDBSnapshot:
         used = {name: value for name, value in self._parameters.items() if name in statement.named_parameters}
         return connection.sql(sql, params=used).to_arrow_table()
 
-    def _listed(self) -> _Listing:
-        """The files of every private table, as they are now."""
-        listing: _Listing = {}
-        for table in self._declaration.tables:
-            paths = sorted(glob.glob(self._declaration.source_path(table)))
-            if not paths:
-                raise PreparationError("source-missing", "the source file does not exist")
-            states = [(os.path.realpath(path), os.stat(path)) for path in paths]
-            listing[table.name] = tuple(_File(path, found.st_size, found.st_mtime_ns, found.st_ino) for path, found in states)
-        return listing
-
-    def _connect(self, listing: _Listing) -> duckdb.DuckDBPyConnection:
+    def _connect(self) -> duckdb.DuckDBPyConnection:
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": f"{self._settings.memory_limit_bytes}B",
             "autoinstall_known_extensions": "false",
@@ -145,7 +125,7 @@ class VirtualDuckDBSnapshot:
             connection.execute(f"ATTACH {standard_text_literal(str(self._path))} AS {_VERSION} (READ_ONLY)")
             # Whether a statement runs must not depend on the rows: see ``snapshot``.
             connection.execute("SET disabled_optimizers = 'statistics_propagation'")
-            allowed = ", ".join(standard_text_literal(file.path) for files in listing.values() for file in files)
+            allowed = ", ".join(standard_text_literal(file.path) for files in self._listing.values() for file in files)
             connection.execute(f"SET allowed_paths = [{allowed}]")
             # what does not fit into memory goes where a stored version's would
             connection.execute(f"SET temp_directory = {standard_text_literal(f'{self._path}.tmp')}")
@@ -160,7 +140,7 @@ class VirtualDuckDBSnapshot:
         """Nothing is held open between plans."""
 
 
-def _sources(connection: duckdb.DuckDBPyConnection, listing: _Listing) -> dict[str, SourceTable]:
+def _sources(connection: duckdb.DuckDBPyConnection, listing: Listing) -> dict[str, SourceTable]:
     """Every private table as the files of one listing, which must all have the same columns: else the engine would cast, and could fail."""
     sources = {}
     for name, files in listing.items():
