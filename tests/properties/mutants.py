@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from lapwing.engines import prepare
+from lapwing.engines import prepare, reading
 from lapwing.engines.render import queries, relations
 from lapwing.kernel import certify, release, sensitivity, stability, thresholds
 from lapwing.kernel.accounting import Account, Cost
@@ -72,7 +72,7 @@ def _cost_rounded_down(queries_: tuple[certify.CertifiedQuery, ...]) -> Cost:
 
 _TOTAL_COST = certify.total_cost
 _LINKS = prepare._links
-_UNIT_VALUE = prepare.unit_value
+_UNIT_VALUE = reading.unit_value
 _ROWS_WEIGHING = sensitivity.rows_weighing
 _CLIPPED = sensitivity.clipped
 _GROUPED = sensitivity.grouped
