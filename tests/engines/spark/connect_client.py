@@ -17,7 +17,7 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
 from lapwing.testing.plan_shapes import shapes
 from lapwing.testing.runs import RANKING_KEY
-from tests.engines.spark.comparison import comparable
+from tests.engines.comparison import comparable
 
 
 def main(directory: Path, names: list[str]) -> None:

@@ -14,7 +14,7 @@ from lapwing.kernel.certify import certify
 from lapwing.testing.plan_shapes import shapes
 from lapwing.testing.runs import prepare_in_duckdb
 from lapwing.testing.worlds import declare, random_world
-from tests.engines.spark.comparison import comparable
+from tests.engines.comparison import comparable
 from tests.meta.tree import ROOT
 
 NAMES = ["ranked, by clinic", "clipped", "grouped", "discovered, grouped", "join along a key", "weighted"]

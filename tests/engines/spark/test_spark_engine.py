@@ -12,7 +12,7 @@ from lapwing.testing.quantile_shapes import quantile_shapes
 from lapwing.testing.runs import prepare_in_duckdb
 from lapwing.testing.spark_worlds import prepare_in_spark
 from lapwing.testing.worlds import declare, random_world
-from tests.engines.spark.comparison import comparable
+from tests.engines.comparison import comparable
 
 SHAPES = {**shapes(Account.APPROXIMATE), **quantile_shapes(Account.APPROXIMATE)}
 

@@ -28,7 +28,7 @@ from lapwing.testing.plan_shapes import shapes
 from lapwing.testing.runs import RANKING_KEY
 from lapwing.testing.spark_worlds import prepare_in_spark, spark_engine, spark_session
 from lapwing.testing.worlds import declare, random_world
-from tests.engines.spark.comparison import comparable
+from tests.engines.comparison import comparable
 
 SHAPES = shapes(Account.APPROXIMATE)
 CATALOGUE = """

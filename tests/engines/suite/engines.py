@@ -15,8 +15,6 @@ from lapwing.engines.render.dialect import Dialect
 from lapwing.engines.render.duckdb import DUCKDB
 from lapwing.engines.render.relations import RANK, ROWS, UNIT
 from lapwing.kernel.domains import DateDomain, Domain, TimestampDomain
-from lapwing.kernel.exact import Exact
-from lapwing.kernel.expressions import Value
 from lapwing.testing.postgres_worlds import PostgresWorlds
 from lapwing.testing.runs import RANKING_KEY
 from lapwing.testing.spark_worlds import prepare_in_spark
@@ -124,16 +122,3 @@ def _numbers(columns: Mapping[str, Domain], dialect: Dialect) -> list[str]:
 def _plain(value: Any) -> Any:
     assert value is None or isinstance(value, bool | int | str), type(value)
     return value
-
-
-Comparable = list[tuple[dict[tuple[Value, ...], list[int]], list[dict[tuple[Value, ...], list[tuple[int, int]]]]]]
-
-
-def comparable(exact: Exact) -> Comparable:
-    """Exact tables without the order of their rows, which means nothing."""
-    found: Comparable = []
-    for table in exact._tables:
-        columns = [*table._vectors, *([table._units] if table._units is not None else [])]
-        rows = {group: [int(column[i]) for column in columns] for i, group in enumerate(table._groups)}
-        found.append((rows, [{group: sorted(counts) for group, counts in item.items()} for item in table._quantiles]))
-    return found

@@ -12,8 +12,9 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
 from lapwing.kernel.ir import Plan
 from lapwing.testing.plan_shapes import Shape
+from tests.engines.comparison import Comparable, comparable
 from tests.engines.suite import statements
-from tests.engines.suite.engines import OTHERS, Comparable, OnDuckDB, SuiteEngine, comparable
+from tests.engines.suite.engines import OTHERS, OnDuckDB, SuiteEngine
 
 EngineNamed = Callable[[str], SuiteEngine]
 COUNTS = {"postgres": {"people": 150, "clinic": 90, "hostile": 75}, "spark": {"people": 15, "clinic": 12, "hostile": 20}}

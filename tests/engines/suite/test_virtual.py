@@ -20,8 +20,9 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
 from lapwing.testing.plan_shapes import Shape
 from lapwing.testing.runs import RANKING_KEY, run_oracle
+from tests.engines.comparison import comparable
 from tests.engines.suite import statements
-from tests.engines.suite.engines import OnDuckDB, comparable
+from tests.engines.suite.engines import OnDuckDB
 
 
 def opened(declaration: Declaration, *, version: int = 1) -> VirtualDuckDBSnapshot:
