@@ -49,7 +49,10 @@ RENDERED: dict[Function, tuple[tuple[Expression, ...], str]] = {
     Function.ADD: (columns("ij"), '(t."i" + t."j")'),
     Function.SUBTRACT: (columns("ir"), '(CAST(t."i" AS DOUBLE) - t."r")'),
     Function.MULTIPLY: (columns("pr"), f'({PRICE} * t."r")'),
-    Function.DIVIDE: (columns("ir"), '(CAST(t."i" AS DOUBLE) / (CASE WHEN abs(t."r") >= CAST(9.313225746154785e-10 AS DOUBLE) THEN t."r" END))'),
+    Function.DIVIDE: (
+        columns("ir"),
+        '(CAST(t."i" AS DOUBLE) / (CASE WHEN abs(t."r") >= CAST(9.313225746154785e-10 AS DOUBLE) THEN t."r" END))',
+    ),
     Function.INTEGER_DIVIDE: (columns("ij"), '(t."i" // nullif(t."j", 0))'),
     Function.MODULO: (columns("ij"), '(t."i" % nullif(t."j", 0))'),
     Function.NEGATE: (columns("i"), '(- t."i")'),
