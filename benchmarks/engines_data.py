@@ -138,6 +138,7 @@ source = "{members}"
 unit = "user_id"
 rows_max = {2 * rows}
 rows_per_unit_max = 1
+appended_by = "user_id"
 
 [tables.members.columns]
 user_id = {{ type = "key", null = false }}

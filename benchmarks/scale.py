@@ -99,7 +99,7 @@ def constants_of(figures: Sequence[Mapping[str, Any]]) -> Constants:
     many = "a million groups, "
     rows = max(size for what, size in by_what if what == f"{many}with noise")
     exact, noisy = by_what[f"{many}engine and exact integers", rows], by_what[f"{many}with noise", rows]
-    smallest = min(line["peak_bytes"] for line in figures if line["peak_bytes"] and line["rows"] == rows)
+    smallest = min(line["peak_bytes"] for line in figures if line.get("peak_bytes") and line["rows"] == rows)
     largest = max((line for line in figures if line["what"] == "preparation"), key=lambda line: int(line["rows"]))
     return Constants(
         noise_seconds=(noisy["cpu_seconds"] - exact["cpu_seconds"]) / GROUPS_MEASURED,

@@ -84,3 +84,14 @@ def test_every_kind_of_plan_is_certified_and_runs(place: Place) -> None:
         for asked in PLANS:
             (table,) = snapshot.run(certify(asked.plan(), snapshot.facts))._tables
             assert table._groups or table._quantiles
+
+
+def test_reading_in_place_goes_to_disk_where_memory_ends(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    write_world(world, rows=100_000)
+    settings = Settings(memory_limit_bytes=60_000_000)
+    with PLACES["duckdb"](world, rows=100_000, settings=settings) as place:
+        place.prepare(1, preparation="virtual")
+        with place.opened(1, preparation="virtual") as snapshot:
+            (table,) = snapshot.run(certify(FOUR[0].plan(), snapshot.facts))._tables
+    assert sum(table._vectors[0]) == 100_000

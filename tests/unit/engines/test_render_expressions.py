@@ -49,7 +49,10 @@ RENDERED: dict[Function, tuple[tuple[Expression, ...], str]] = {
     Function.ADD: (columns("ij"), '(t."i" + t."j")'),
     Function.SUBTRACT: (columns("ir"), '(CAST(t."i" AS DOUBLE) - t."r")'),
     Function.MULTIPLY: (columns("pr"), f'({PRICE} * t."r")'),
-    Function.DIVIDE: (columns("ir"), '(CAST(t."i" AS DOUBLE) / (CASE WHEN abs(t."r") >= 9.313225746154785e-10 THEN t."r" END))'),
+    Function.DIVIDE: (
+        columns("ir"),
+        '(CAST(t."i" AS DOUBLE) / (CASE WHEN abs(t."r") >= CAST(9.313225746154785e-10 AS DOUBLE) THEN t."r" END))',
+    ),
     Function.INTEGER_DIVIDE: (columns("ij"), '(t."i" // nullif(t."j", 0))'),
     Function.MODULO: (columns("ij"), '(t."i" % nullif(t."j", 0))'),
     Function.NEGATE: (columns("i"), '(- t."i")'),
@@ -117,9 +120,9 @@ def test_rendered_function(function: Function) -> None:
     [
         (Literal(True, Kind.BOOLEAN), "TRUE"),
         (Literal(-5, Kind.INTEGER), "CAST(-5 AS BIGINT)"),
-        (Literal(Fraction(1, 3), Kind.REAL), "CAST(0.3333333333333333 AS DOUBLE)"),
+        (Literal(Fraction(1, 3), Kind.REAL), "CAST(0.3333333333333333e0 AS DOUBLE)"),
         (Literal(Fraction(10**90), Kind.REAL), "CAST(1e+90 AS DOUBLE)"),
-        (Literal(Fraction(-1, 10**400), Kind.REAL), "CAST(-0.0 AS DOUBLE)"),
+        (Literal(Fraction(-1, 10**400), Kind.REAL), "CAST(-0.0e0 AS DOUBLE)"),
         (Literal("'; --", Kind.TEXT), "'''; --'"),
         (Literal(-1, Kind.DATE), "(DATE '1970-01-01' + CAST(-1 AS INTEGER))"),
         (Literal(-1, Kind.TIMESTAMP), "make_timestamp(CAST(-1 AS BIGINT))"),

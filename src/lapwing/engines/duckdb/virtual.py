@@ -20,6 +20,7 @@ from lapwing.catalog import Declaration, Settings
 from lapwing.engines.arrow import exact_table
 from lapwing.engines.duckdb.files import Listing, files_now
 from lapwing.engines.duckdb.prepare import require_parquet
+from lapwing.engines.duckdb.snapshot import DISABLED_OPTIMIZERS
 from lapwing.engines.prepare import SourceTable, private_table
 from lapwing.engines.render.dialect import GROUP_SALT, RANKING_KEY, Dialect, quoted, standard_text_literal
 from lapwing.engines.render.duckdb import DUCKDB, source_kind
@@ -122,9 +123,11 @@ class VirtualDuckDBSnapshot:
         try:
             connection.execute("SET TimeZone = 'UTC'")
             connection.execute("SET enable_progress_bar = false")
+            # The order of a result means nothing, and keeping it costs memory that a ranking of all rows needs.
+            connection.execute("SET preserve_insertion_order = false")
             connection.execute(f"ATTACH {standard_text_literal(str(self._path))} AS {_VERSION} (READ_ONLY)")
             # Whether a statement runs must not depend on the rows: see ``snapshot``.
-            connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+            connection.execute(f"SET disabled_optimizers = '{DISABLED_OPTIMIZERS}'")
             allowed = ", ".join(standard_text_literal(file.path) for files in self._listing.values() for file in files)
             connection.execute(f"SET allowed_paths = [{allowed}]")
             # what does not fit into memory goes where a stored version's would
