@@ -6,6 +6,7 @@ Spark is left out here: the benchmark starts a Spark of its own, and the one of 
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -27,16 +28,14 @@ ENGINES = ["duckdb", pytest.param("postgres", marks=pytest.mark.skipif(server_pr
 
 
 @pytest.fixture(scope="module", params=ENGINES)
-def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    directory = tmp_path_factory.mktemp(f"bench-{request.param}")
-    # the server runs as a user of its own, and its files are in here
-    for parent in (directory, *directory.parents[:2]):
-        parent.chmod(0o755)
-    world = World(directory)
-    write_world(world, rows=ROWS)
-    with PLACES[request.param](world, rows=ROWS, settings=Settings()) as made:
-        made.prepare(1)
-        yield made
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    # Not where pytest keeps its own: the server runs as another user, and its files are in here.
+    with tempfile.TemporaryDirectory(prefix=f"lapwing-bench-{request.param}-") as directory:
+        world = World(Path(directory))
+        write_world(world, rows=ROWS)
+        with PLACES[request.param](world, rows=ROWS, settings=Settings()) as made:
+            made.prepare(1)
+            yield made
 
 
 def _cents() -> str:
