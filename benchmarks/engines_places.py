@@ -154,6 +154,7 @@ def on_postgres(world: World, *, rows: int, settings: Settings) -> Iterator[Plac
     options = ("shared_buffers=1GB", "max_wal_size=16GB", "autovacuum=off", "checkpoint_timeout=1h", "synchronous_commit=off")
     world.directory.chmod(0o755)
     cluster = Cluster(options, within=world.directory)
+    before = os.environ.get("LAPWING_POSTGRES_OWNER")
     os.environ["LAPWING_POSTGRES_OWNER"] = f"user={_OWNER}"
     try:
         _create(cluster, world)
@@ -188,6 +189,10 @@ def on_postgres(world: World, *, rows: int, settings: Settings) -> Iterator[Plac
         )
         owner.close()
     finally:
+        if before is None:
+            del os.environ["LAPWING_POSTGRES_OWNER"]
+        else:
+            os.environ["LAPWING_POSTGRES_OWNER"] = before
         cluster.close()
 
 
