@@ -15,7 +15,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from lapwing.catalog import Declaration, Engine
+from lapwing.catalog import Declaration, Engine, PublicDecl, TableDecl
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.prepare import SourceTable, private_table, public_table
 from lapwing.engines.render.dialect import SourceKind
@@ -76,7 +76,7 @@ def _kind(domain: Domain, *, text: bool) -> SourceKind:
 def _preparing(declaration: Declaration, *, text: bool) -> Iterator[tuple[str, str]]:
     """Statements that prepare, from sources of the declared types or of text."""
     facts = _facts(declaration)
-    tables = (*declaration.tables, *declaration.public_tables)
+    tables: tuple[TableDecl | PublicDecl, ...] = (*declaration.tables, *declaration.public_tables)
     sources = {
         table.name: SourceTable(
             TRINO.quoted(f"source {table.name}"), {column.source_name: _kind(column.domain, text=text) for column in table.columns}
