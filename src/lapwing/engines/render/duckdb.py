@@ -5,22 +5,9 @@ from __future__ import annotations
 import re
 
 from lapwing.engines.render.dialect import Dialect, SourceKind, quoted, standard_text_literal
+from lapwing.engines.render.shared_spellings import DATE_PARTS
 from lapwing.kernel.date_functions import TIME_TRUNCATIONS, TRUNCATIONS
 from lapwing.kernel.expressions import Function
-
-_PARTS = {
-    Function.YEAR: "year",
-    Function.QUARTER: "quarter",
-    Function.MONTH: "month",
-    Function.DAY: "day",
-    Function.DAY_OF_WEEK: "dow",
-    Function.DAY_OF_YEAR: "doy",
-    Function.WEEK: "week",
-    Function.ISO_YEAR: "isoyear",
-    Function.HOUR: "hour",
-    Function.MINUTE: "minute",
-    Function.SECOND: "second",
-}
 
 
 def _date(days: int) -> str:
@@ -102,7 +89,7 @@ DUCKDB = Dialect(
         Function.LOG_10: lambda value: f"log10({value})",
         Function.SIN: lambda value: f"sin({value})",
         Function.COS: lambda value: f"cos({value})",
-        **{function: (lambda value, part=part: f"CAST(date_part('{part}', {value}) AS BIGINT)") for function, part in _PARTS.items()},
+        **{function: (lambda value, part=part: f"CAST(date_part('{part}', {value}) AS BIGINT)") for function, part in DATE_PARTS.items()},
         **{function: (lambda value, unit=unit: f"date_trunc('{unit}', {value})") for function, unit in TRUNCATIONS.items()},
         **{function: (lambda value, unit=unit: f"date_trunc('{unit}', {value})") for function, (unit, _) in TIME_TRUNCATIONS.items()},
         Function.DAY_NUMBER: lambda value: f"CAST(CAST({value} AS DATE) - DATE '1970-01-01' AS BIGINT)",

@@ -18,6 +18,7 @@ from lapwing.engines.render.dialect import (
     quoted,
     standard_text_literal,
 )
+from lapwing.engines.render.shared_spellings import DATE_PARTS, whole_as_wide
 from lapwing.errors import Refused
 from lapwing.kernel import calendar
 from lapwing.kernel.date_functions import TIME_TRUNCATIONS, TRUNCATIONS
@@ -28,19 +29,6 @@ PARAMETERS = (RANKING_KEY, GROUP_SALT)
 INTEGER, WIDE, DOUBLE, BOOLEAN = "BIGINT", "NUMERIC", "DOUBLE PRECISION", "BOOLEAN"
 TEXT, DATE, TIMESTAMP = "TEXT", "DATE", "TIMESTAMP"
 
-_PARTS = {
-    Function.YEAR: "year",
-    Function.QUARTER: "quarter",
-    Function.MONTH: "month",
-    Function.DAY: "day",
-    Function.DAY_OF_WEEK: "dow",
-    Function.DAY_OF_YEAR: "doy",
-    Function.WEEK: "week",
-    Function.ISO_YEAR: "isoyear",
-    Function.HOUR: "hour",
-    Function.MINUTE: "minute",
-    Function.SECOND: "second",
-}
 _LEAP_YEAR = "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
 _EXISTING_DATE = (
     "([0-9]{4}-(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|[0-9]{4}-(0[469]|11)-(0[1-9]|[12][0-9]|30)"
@@ -154,13 +142,6 @@ def _parameter(name: str) -> str:
     return f"CAST(${PARAMETERS.index(name) + 1} AS {TEXT})"
 
 
-def _whole_as_wide(double: str, wide: str) -> str:
-    """A plain cast keeps 15 digits only; the one to a 64-bit integer is exact."""
-    small = f"CAST(CAST({double} AS {INTEGER}) AS {wide})"
-    large = f"CAST(CAST({double} / 4 AS {INTEGER}) AS {wide}) * 4"
-    return f"(CASE WHEN {double} < {2.0**62!r} THEN {small} ELSE {large} END)"
-
-
 POSTGRES = Dialect(
     name="postgres",
     integer=INTEGER,
@@ -185,7 +166,7 @@ POSTGRES = Dialect(
     materialised="MATERIALIZED ",
     table=quoted,
     bytewise=lambda text: f'(({text}) COLLATE "C")',
-    whole_as_wide=_whole_as_wide,
+    whole_as_wide=whole_as_wide,
     product=_product,
     ratio=_ratio,
     wide_as_double=lambda wide: f"CAST({wide} AS {DOUBLE})",
@@ -205,7 +186,7 @@ POSTGRES = Dialect(
         Function.LOG_10: lambda value: f"log({value})",
         Function.SIN: lambda value: f"sin({value})",
         Function.COS: lambda value: f"cos({value})",
-        **{function: (lambda value, part=part: _part(part).format(value=value)) for function, part in _PARTS.items()},
+        **{function: (lambda value, part=part: _part(part).format(value=value)) for function, part in DATE_PARTS.items()},
         **{
             function: (lambda value, unit=unit: f"date_trunc('{unit}', CAST({value} AS {TIMESTAMP}))")
             for function, unit in TRUNCATIONS.items()

@@ -10,6 +10,7 @@ import datetime
 from collections.abc import Sequence
 
 from lapwing.engines.render.dialect import Dialect, SourceKind, half_away_from_zero, quoted, standard_text_literal
+from lapwing.engines.render.shared_spellings import whole_as_wide
 from lapwing.kernel import calendar
 from lapwing.kernel.date_functions import TIME_TRUNCATIONS, TRUNCATIONS
 from lapwing.kernel.expressions import Function
@@ -97,13 +98,6 @@ def _extreme(name: str, values: Sequence[str]) -> str:
     return f"{chosen}(filter(ARRAY[{', '.join(values)}], e -> e IS NOT NULL))"
 
 
-def _whole_as_wide(double: str, wide: str) -> str:
-    """The cast to DECIMAL takes the digits that a double is printed with; the one to a 64-bit integer is exact."""
-    small = f"CAST(CAST({double} AS {INTEGER}) AS {wide})"
-    large = f"CAST(CAST({double} / 4 AS {INTEGER}) AS {wide}) * 4"
-    return f"(CASE WHEN {double} < {2.0**62!r} THEN {small} ELSE {large} END)"
-
-
 TRINO = Dialect(
     name="trino",
     executed=False,
@@ -129,7 +123,7 @@ TRINO = Dialect(
     parameter=lambda _name: "?",
     materialised="",
     wide_as_double=lambda value: f"CAST({value} AS {DOUBLE})",
-    whole_as_wide=_whole_as_wide,
+    whole_as_wide=whole_as_wide,
     # the sum of BIGINT is a BIGINT, and raises where it does not fit
     total=lambda value: f"SUM(CAST({value} AS {WIDE}))",
     extreme=_extreme,
