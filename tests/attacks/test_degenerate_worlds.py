@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.engines import duckdb as engine
+from lapwing.engines.duckdb import snapshot as engine
 from lapwing.engines.base import Snapshot
 from lapwing.errors import Incident
 from lapwing.kernel.certify import Certified, certify
