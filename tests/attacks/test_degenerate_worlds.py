@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.engines.duckdb import snapshot as engine
 from lapwing.engines.base import Snapshot
+from lapwing.engines.duckdb import snapshot as engine
 from lapwing.errors import Incident
 from lapwing.kernel.certify import Certified, certify
 from lapwing.testing.runs import prepare_in_duckdb

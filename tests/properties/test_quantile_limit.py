@@ -19,7 +19,8 @@ from tests.properties import limit_world
 
 EPSILON = 3 * 10**8
 STEPS = {"cost": 0.1, "change": 0.25, "minutes": 0.5, "score": 0.5, "weight": 0.25, "grade": 0.5, "day": 86_400.0, "started": 6 * 3600.0}
-"""Steps of the grid; moments have a million per second, finer than even these budgets resolve: an extreme is passed by an hour once in a thousand runs, so six are allowed."""
+"""Steps of the grid; moments have a million per second, finer than even these budgets resolve: an extreme was once seen passed by more than
+an hour, so six are allowed."""
 TABLES = {"weight": "people", "grade": "people"}
 KEYS = {"people": ("sex", "region"), "visits": ("urgent", "clinic")}
 EXACT = ("MIN({x})", "MAX({x})")
