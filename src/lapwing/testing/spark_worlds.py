@@ -29,11 +29,12 @@ def spark_session() -> SparkSession:
     builder = SparkSession.builder.master("local[2,4]").appName("lapwing tests")
     settings = {
         **LOCAL,
+        "spark.driver.memory": "3g",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": "-Xss16m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.catalogImplementation": "in-memory",
     }
     for name, value in settings.items():
@@ -42,9 +43,24 @@ def spark_session() -> SparkSession:
     active = SparkSession.getActiveSession()
     if active is not None:
         active.stop()
+    _end_java()
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     return session
+
+
+def _end_java() -> None:
+    """End the Java of an earlier session: its memory and its options would be ours."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.terminate()
+    gateway.proc.wait(timeout=60)
+    SparkContext._gateway, SparkContext._jvm = None, None
 
 
 def spark_engine(directory: Path, settings: Settings | None = None) -> SparkEngine:

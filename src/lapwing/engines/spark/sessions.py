@@ -8,14 +8,16 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lapwing.errors import PreparationError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+Found = TypeVar("Found")
 
 PINNED: dict[str, str] = {
     # An error that depends on a row is a leak. With ANSI mode off arithmetic and casts never raise; certificates bound what they compute.
@@ -52,7 +54,14 @@ LOCAL: dict[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "2g",
+    # Plans are trees that Spark walks recursively, in threads whose errors it loses.
+    "spark.driver.extraJavaOptions": "-Xss16m",
     "spark.sql.shuffle.partitions": "4",
+    # What pages about past statements would show, if there were pages, fills the memory of a session that lives long.
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "20",
+    "spark.ui.retainedStages": "20",
+    "spark.sql.maxPlanStringLength": "10000",
 }
 """Settings of a local session, which is started where there is no other."""
 
@@ -117,6 +126,27 @@ def limited(session: SparkSession, timeout_seconds: float) -> Iterator[None]:
     finally:
         ended.set()
         watcher.join()
+
+
+def awaited(call: Callable[[], Found], timeout_seconds: float) -> Found:
+    """What ``call`` gives, or TimeoutError when it does not come back: a thread of Spark's that runs out of stack tells nobody."""
+    outcome: list[Found] = []
+    failure: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(call())
+        except BaseException as error:  # raised again by whoever waits
+            failure.append(error)
+
+    worker = threading.Thread(target=run, name="lapwing statement", daemon=True)
+    worker.start()
+    worker.join(timeout_seconds)
+    if failure:
+        raise failure[0]
+    if not outcome:
+        raise TimeoutError("Spark did not come back")
+    return outcome[0]
 
 
 class _Silence(logging.Filter):

@@ -17,7 +17,7 @@ from lapwing.engines.render.queries import RenderedQuery, render_plan
 from lapwing.engines.render.spark import SPARK, WIDE, quoted
 from lapwing.engines.salts import group_salt
 from lapwing.engines.spark.prepare import Stored, register_tables
-from lapwing.engines.spark.sessions import limited, unlogged
+from lapwing.engines.spark.sessions import awaited, limited, unlogged
 from lapwing.engines.spark.sources import listing, source_table
 from lapwing.errors import Incident, PreparationError
 from lapwing.kernel.certify import Certified
@@ -26,6 +26,10 @@ from lapwing.kernel.facts import Facts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+GRACE_SECONDS = 30.0
+"""How long a plan that was interrupted has to end, before it is given up."""
 
 
 class SparkSnapshot:
@@ -78,8 +82,9 @@ class SparkSnapshot:
         tables: list[ExactTable] | None = None
         with self._lock, unlogged():
             try:
-                with limited(self._session, self._settings.query_timeout_seconds):
-                    tables = self._tables(certified)
+                limit = self._settings.query_timeout_seconds
+                with limited(self._session, limit):
+                    tables = awaited(lambda: self._tables(certified), limit + GRACE_SECONDS)
             except Exception:  # no detail may leave: the text of an engine error can carry a value
                 tables = None
         if tables is None:
