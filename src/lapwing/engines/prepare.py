@@ -110,6 +110,12 @@ def ranked_rows(clean: str, declared: TableDecl, columns: Mapping[str, Domain], 
     return f"SELECT c.{UNIT}, {small}, {listed} FROM ({ranked}) c WHERE {cap_predicate(cap)}"
 
 
+def require_rows_max(rows: int, table: TableDecl) -> None:
+    """Refuse so many rows of a prepared table: certificates rest on the declared number."""
+    if rows > table.rows_max:
+        raise PreparationError("rows-max", f"table {table.name!r} has more rows than its declared rows_max", hint="raise rows_max")
+
+
 def cap_predicate(cap: int) -> str:
     """Rows that are written; for a table with one row per unit this is what makes it so."""
     return f"c._r <= {cap}"

@@ -17,7 +17,7 @@ from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.appending import Mark, growing, kinds_of, mark_query, read_up_to
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.duckdb.files import Listing, files_now, listing_body
-from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table
+from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table, require_rows_max
 from lapwing.engines.render.dialect import RANKING_KEY, quoted
 from lapwing.engines.render.duckdb import DUCKDB, source_kind
 from lapwing.engines.render.relations import RANK, UNIT
@@ -235,9 +235,3 @@ def public_values(connection: duckdb.DuckDBPyConnection, public: PublicDecl, set
 def check_rows_max(connection: duckdb.DuckDBPyConnection, table: TableDecl) -> None:
     """Refuse a table with more rows than declared."""
     require_rows_max(connection.execute(f"SELECT COUNT(*) FROM {quoted(table.name)}").fetchall()[0][0], table)
-
-
-def require_rows_max(rows: int, table: TableDecl) -> None:
-    """Refuse so many rows of a table."""
-    if rows > table.rows_max:
-        raise PreparationError("rows-max", f"table {table.name!r} has more rows than its declared rows_max", hint="raise rows_max")

@@ -15,7 +15,7 @@ from lapwing.engines.appending import Mark, at_or_before, growing, kinds_of
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.postgres.session import Connection, ask, transaction
 from lapwing.engines.postgres.sources import source_table
-from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table
+from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table, require_rows_max
 from lapwing.engines.render.dialect import Dialect, quoted
 from lapwing.engines.render.postgres import POSTGRES
 from lapwing.engines.render.relations import RANK, ROWS, UNIT
@@ -204,5 +204,4 @@ def public_values(connection: Connection, public: PublicDecl, schema: str, setti
 
 def check_rows_max(connection: Connection, table: TableDecl, schema: str) -> None:
     """Refuse a table with more rows than declared."""
-    if ask(connection, f"SELECT COUNT(*) FROM {quoted(schema)}.{quoted(table.name)}")[0][0] > table.rows_max:
-        raise PreparationError("rows-max", f"table {table.name!r} has more rows than its declared rows_max", hint="raise rows_max")
+    require_rows_max(ask(connection, f"SELECT COUNT(*) FROM {quoted(schema)}.{quoted(table.name)}")[0][0], table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lapwing.engines.render.dialect import Dialect, SourceKind, quoted, standard_text_literal
-from lapwing.engines.render.shared_spellings import DATE_PARTS
+from lapwing.engines.render.shared_spellings import DATE_PARTS, LIBRARY
 from lapwing.kernel.date_functions import TIME_TRUNCATIONS, TRUNCATIONS
 from lapwing.kernel.expressions import Function
 
@@ -82,13 +82,9 @@ DUCKDB = Dialect(
         Function.CEILING: lambda value: f"CAST(ceil({value}) AS BIGINT)",
         Function.TO_INTEGER: lambda value: f"CAST(round_even({value}, 0) AS BIGINT)",
         Function.ROUND: lambda value, digits: f"round({value}, {digits})",
-        Function.SQRT: lambda value: f"sqrt({value})",
-        Function.LN: lambda value: f"ln({value})",
-        Function.EXP: lambda value: f"exp({value})",
+        **LIBRARY,
         Function.LOG_2: lambda value: f"log2({value})",
         Function.LOG_10: lambda value: f"log10({value})",
-        Function.SIN: lambda value: f"sin({value})",
-        Function.COS: lambda value: f"cos({value})",
         **{function: (lambda value, part=part: f"CAST(date_part('{part}', {value}) AS BIGINT)") for function, part in DATE_PARTS.items()},
         **{function: (lambda value, unit=unit: f"date_trunc('{unit}', {value})") for function, unit in TRUNCATIONS.items()},
         **{function: (lambda value, unit=unit: f"date_trunc('{unit}', {value})") for function, (unit, _) in TIME_TRUNCATIONS.items()},

@@ -18,7 +18,7 @@ from lapwing.engines.render.dialect import (
     quoted,
     standard_text_literal,
 )
-from lapwing.engines.render.shared_spellings import DATE_PARTS, whole_as_wide
+from lapwing.engines.render.shared_spellings import DATE_PARTS, LIBRARY, whole_as_wide
 from lapwing.errors import Refused
 from lapwing.kernel import calendar
 from lapwing.kernel.date_functions import TIME_TRUNCATIONS, TRUNCATIONS
@@ -179,13 +179,9 @@ POSTGRES = Dialect(
         # round of a double gives halves to even
         Function.TO_INTEGER: lambda value: f"CAST(round({value}) AS {INTEGER})",
         Function.ROUND: lambda value, digits: half_away_from_zero(value, digits, DOUBLE),
-        Function.SQRT: lambda value: f"sqrt({value})",
-        Function.LN: lambda value: f"ln({value})",
-        Function.EXP: lambda value: f"exp({value})",
+        **LIBRARY,
         Function.LOG_2: _log_2,
         Function.LOG_10: lambda value: f"log({value})",
-        Function.SIN: lambda value: f"sin({value})",
-        Function.COS: lambda value: f"cos({value})",
         **{function: (lambda value, part=part: _part(part).format(value=value)) for function, part in DATE_PARTS.items()},
         **{
             function: (lambda value, unit=unit: f"date_trunc('{unit}', CAST({value} AS {TIMESTAMP}))")

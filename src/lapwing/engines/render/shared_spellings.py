@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from lapwing.engines.render.dialect import Emit
 from lapwing.kernel.expressions import Function
 
 DATE_PARTS = {
@@ -18,6 +21,16 @@ DATE_PARTS = {
     Function.SECOND: "second",
 }
 """Names of the parts of a date, as PostgreSQL has them."""
+
+
+LIBRARY: Mapping[Function, Emit] = {
+    Function.SQRT: lambda value: f"sqrt({value})",
+    Function.LN: lambda value: f"ln({value})",
+    Function.EXP: lambda value: f"exp({value})",
+    Function.SIN: lambda value: f"sin({value})",
+    Function.COS: lambda value: f"cos({value})",
+}
+"""Functions that every engine here calls by the same name."""
 
 
 def whole_as_wide(double: str, wide: str) -> str:

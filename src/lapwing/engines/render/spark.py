@@ -11,6 +11,7 @@ import re
 from typing import assert_never
 
 from lapwing.engines.render.dialect import Dialect, SourceKind
+from lapwing.engines.render.shared_spellings import LIBRARY
 from lapwing.errors import PreparationError, Refused
 from lapwing.kernel import calendar
 from lapwing.kernel.date_functions import TIME_TRUNCATIONS, TRUNCATIONS
@@ -146,13 +147,9 @@ SPARK = Dialect(
         Function.TO_INTEGER: lambda value: f"CAST(rint({value}) AS {INTEGER})",
         # round to a whole number is half away from zero and exact; to digits it would round the decimal digits that Java prints
         Function.ROUND: lambda value, digits: f"(round({value} * {10**digits}e0, 0) / {10**digits}e0)",
-        Function.SQRT: lambda value: f"sqrt({value})",
-        Function.LN: lambda value: f"ln({value})",
-        Function.EXP: lambda value: f"exp({value})",
+        **LIBRARY,
         Function.LOG_2: lambda value: f"log2({value})",
         Function.LOG_10: lambda value: f"log10({value})",
-        Function.SIN: lambda value: f"sin({value})",
-        Function.COS: lambda value: f"cos({value})",
         **{function: (lambda value, part=part: f"CAST({part.format(value)} AS {INTEGER})") for function, part in _PARTS.items()},
         **{function: (lambda value, unit=unit: _truncated(value, unit)) for function, unit in TRUNCATIONS.items()},
         **{function: (lambda value, unit=unit: _truncated(value, unit)) for function, (unit, _) in TIME_TRUNCATIONS.items()},

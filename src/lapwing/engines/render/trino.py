@@ -10,7 +10,7 @@ import datetime
 from collections.abc import Sequence
 
 from lapwing.engines.render.dialect import Dialect, SourceKind, half_away_from_zero, quoted, standard_text_literal
-from lapwing.engines.render.shared_spellings import whole_as_wide
+from lapwing.engines.render.shared_spellings import LIBRARY, whole_as_wide
 from lapwing.kernel import calendar
 from lapwing.kernel.date_functions import TIME_TRUNCATIONS, TRUNCATIONS
 from lapwing.kernel.expressions import Function
@@ -136,13 +136,9 @@ TRINO = Dialect(
         Function.CEILING: lambda value: f"CAST(ceiling({value}) AS {INTEGER})",
         Function.TO_INTEGER: _half_to_even,
         Function.ROUND: lambda value, digits: half_away_from_zero(value, digits, DOUBLE),
-        Function.SQRT: lambda value: f"sqrt({value})",
-        Function.LN: lambda value: f"ln({value})",
-        Function.EXP: lambda value: f"exp({value})",
+        **LIBRARY,
         Function.LOG_2: lambda value: f"log2({value})",
         Function.LOG_10: lambda value: f"log10({value})",
-        Function.SIN: lambda value: f"sin({value})",
-        Function.COS: lambda value: f"cos({value})",
         **{function: (lambda value, part=part: part.format(f"CAST({value} AS {TIMESTAMP})")) for function, part in _PARTS.items()},
         **{function: (lambda value, unit=unit: f"date_trunc('{unit}', {value})") for function, unit in TRUNCATIONS.items()},
         **{function: (lambda value, unit=unit: f"date_trunc('{unit}', {value})") for function, (unit, _) in TIME_TRUNCATIONS.items()},

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, TableDecl, parse
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.base import Progress
-from lapwing.engines.prepare import SNAPSHOT_FORMAT, private_table, public_table
+from lapwing.engines.prepare import SNAPSHOT_FORMAT, private_table, public_table, require_rows_max
 from lapwing.engines.render.dialect import RANKING_KEY
 from lapwing.engines.render.relations import RANK, UNIT
 from lapwing.engines.render.spark import SPARK, quoted
@@ -167,8 +167,7 @@ class _Writer:
         writer = frame.write.format("parquet").bucketBy(self.buckets, UNIT).sortBy(RANK, UNIT)
         writer.option("path", str(self._rows / table.name)).saveAsTable(name)
         self._session.sql(f"DROP TABLE {quoted(name)}")
-        if self._written(table.name).count() > table.rows_max:
-            raise PreparationError("rows-max", f"table {table.name!r} has more rows than its declared rows_max", hint="raise rows_max")
+        require_rows_max(self._written(table.name).count(), table)
 
     def _written(self, table: str) -> DataFrame:
         frame = self._session.read.parquet(str(self._rows / table))
