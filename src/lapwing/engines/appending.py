@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from lapwing.catalog import Declaration, TableDecl
 from lapwing.engines.prepare import SourceTable, ranked_rows
@@ -29,6 +30,17 @@ class Mark:
     position: int | None
     rows: int
     kinds: tuple[str, ...]
+
+
+def marks_value(body: Mapping[str, Any]) -> dict[str, Mark]:
+    """Marks as a version keeps them, by table."""
+    return {name: Mark(mark["position"], mark["rows"], tuple(mark["kinds"])) for name, mark in body.items()}
+
+
+def undeclared(old: Declaration, new: Declaration) -> list[str]:
+    """Tables of an older version that the newer declaration does not have."""
+    were, kept = ({table.name for table in one.tables} | {public.name for public in one.public_tables} for one in (old, new))
+    return sorted(were - kept)
 
 
 def kinds_of(declared: TableDecl, source: SourceTable) -> tuple[str, ...]:

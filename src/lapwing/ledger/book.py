@@ -18,7 +18,7 @@ from typing import NoReturn, assert_never
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budget_value
-from lapwing.ledger.receipts import Statement
+from lapwing.ledger.receipts import Statement, statement_of_row
 from lapwing.ledger.store import Bought, Entry, Kind, Request, State, StoredAnswer
 from lapwing.ledger.workers import Worker
 
@@ -283,24 +283,8 @@ def receipt_statement(connection: sqlite3.Connection, charge_id: int) -> Stateme
         " FROM charge c JOIN entry e ON e.charge_id = c.charge_id AND e.kind = ? WHERE c.charge_id = ?",
         [Kind.COMMIT.value, charge_id],
     ).fetchone()
-    if row is None:
-        raise LedgerError("receipt-missing", "there is a receipt only for an answer that was committed")
     state = read_state(connection)
-    analyst, request_id, digest, answer, loss, delta, entry_id, head, at = row
-    return Statement(
-        source_id=state.source_id,
-        ledger_id=state.ledger_id,
-        charge_id=charge_id,
-        analyst=analyst,
-        request_id=request_id,
-        request_digest=digest,
-        answer_digest=answer,
-        loss=amount_value(loss),
-        delta=amount_value(delta),
-        entry_id=entry_id,
-        head=head,
-        at=at,
-    )
+    return statement_of_row(row, source_id=state.source_id, ledger_id=state.ledger_id, charge_id=charge_id, amount=amount_value)
 
 
 def head_at(connection: sqlite3.Connection, entry_id: int) -> str | None:

@@ -16,9 +16,10 @@ import importlib.util
 import json
 import os
 import stat
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import LedgerError
 
@@ -51,6 +52,32 @@ class Statement:
     head: str
     """The hash of the chain up to that entry."""
     at: str
+
+
+def statement_of_row(
+    row: Sequence[Any] | None, *, source_id: str, ledger_id: str, charge_id: int, amount: Callable[[str], int]
+) -> Statement:
+    """The statement about a committed charge; no row is no such charge (``receipt-missing``).
+
+    ``row``: analyst, request id, digests of plan and answer, loss and delta (as ``amount`` reads them), entry, head, time.
+    """
+    if row is None:
+        raise LedgerError("receipt-missing", "there is a receipt only for an answer that was committed")
+    analyst, request_id, digest, answer, loss, delta, entry_id, head, at = row
+    return Statement(
+        source_id=source_id,
+        ledger_id=ledger_id,
+        charge_id=charge_id,
+        analyst=analyst,
+        request_id=request_id,
+        request_digest=digest,
+        answer_digest=answer,
+        loss=amount(loss),
+        delta=amount(delta),
+        entry_id=entry_id,
+        head=head,
+        at=at,
+    )
 
 
 @dataclass(frozen=True, slots=True)

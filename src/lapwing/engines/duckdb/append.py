@@ -15,17 +15,17 @@ from lapwing.engines.appending import (
     appended_rows,
     can_append,
     growing,
-    kinds_of,
-    mark_query,
+    marks_value,
     read_between,
-    read_up_to,
     require_append_only,
     rows_before_query,
+    undeclared,
 )
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.duckdb.prepare import (
     META,
     check_rows_max,
+    marked_source,
     public_values,
     source,
     write_meta,
@@ -78,18 +78,15 @@ class _Appending:
         values = {public.name: public_values(connection, public, settings) for public in self._old.public_tables}
         self._old_facts = declared_facts(self._old, values, version=int(meta["version"]), settings=settings)
         usable = meta["format"] == SNAPSHOT_FORMAT and meta.get("key_check") == key_check(ranking_key)
-        found = {name: Mark(mark["position"], mark["rows"], tuple(mark["kinds"])) for name, mark in meta.get("marks", {}).items()}
-        self._before: dict[str, Mark] = found if usable else {}
+        self._before: dict[str, Mark] = marks_value(meta.get("marks", {})) if usable else {}
         self.marks: dict[str, Mark] = {}
 
     def write(self, facts: Facts, progress: Progress) -> tuple[str, ...]:
         """Write every private table; gives those that were appended to."""
         tables, done = self._declaration.tables, len(self._declaration.public_tables)
         found = {table.name: source(self._connection, self._declaration, table) for table in tables}
-        sources = {table.name: self._marked(table, found[table.name]) for table in tables}
-        kept = {table.name for table in tables} | {public.name for public in self._declaration.public_tables}
-        were = {table.name for table in self._old.tables} | {public.name for public in self._old.public_tables}
-        for name in sorted(were - kept):
+        sources = {table.name: marked_source(self._connection, table, found[table.name], self.marks) for table in tables}
+        for name in undeclared(self._old, self._declaration):
             self._connection.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
         appended = []
         for number, table in enumerate(tables):
@@ -101,14 +98,6 @@ class _Appending:
                 write_private_table(self._connection, table, self._declaration, sources, facts, ranking_key=self._key)
         progress("done", done + len(tables), done + len(tables))
         return tuple(appended)
-
-    def _marked(self, table: TableDecl, found: SourceTable) -> SourceTable:
-        if not table.appended_by:
-            return found
-        grows = growing(table, found, DUCKDB)
-        position, rows = self._connection.execute(mark_query(grows, found)).fetchall()[0]
-        self.marks[table.name] = Mark(position, rows, kinds_of(table, found))
-        return read_up_to(grows, found, self.marks[table.name])
 
     def _is_appended(self, table: TableDecl, facts: Facts) -> bool:
         before = self._before.get(table.name)

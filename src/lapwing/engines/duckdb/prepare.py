@@ -180,13 +180,19 @@ def marked_sources(connection: duckdb.DuckDBPyConnection, declaration: Declarati
     sources = {}
     for table in declaration.tables:
         found = source(connection, declaration, table)
-        if table.appended_by and declaration.dataset.preparation is Preparation.STORED:
-            grows = growing(table, found, DUCKDB)
-            position, rows = connection.execute(mark_query(grows, found)).fetchall()[0]
-            marks[table.name] = Mark(position, rows, kinds_of(table, found))
-            found = read_up_to(grows, found, marks[table.name])
-        sources[table.name] = found
+        is_stored = declaration.dataset.preparation is Preparation.STORED
+        sources[table.name] = marked_source(connection, table, found, marks) if is_stored else found
     return sources
+
+
+def marked_source(connection: duckdb.DuckDBPyConnection, table: TableDecl, found: SourceTable, marks: dict[str, Mark]) -> SourceTable:
+    """A source that only grows, up to a mark that is taken now and put among ``marks``; any other source as it is."""
+    if not table.appended_by:
+        return found
+    grows = growing(table, found, DUCKDB)
+    position, rows = connection.execute(mark_query(grows, found)).fetchall()[0]
+    marks[table.name] = Mark(position, rows, kinds_of(table, found))
+    return read_up_to(grows, found, marks[table.name])
 
 
 def write_private_table(

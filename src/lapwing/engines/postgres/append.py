@@ -15,8 +15,10 @@ from lapwing.engines.appending import (
     appended_rows,
     can_append,
     growing,
+    marks_value,
     read_between,
     require_append_only,
+    undeclared,
 )
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.postgres.prepare import (
@@ -71,7 +73,8 @@ def append_version(
         facts = write_public_tables(connection, declaration, older, version=version, settings=settings, progress=progress)
         sources = read_sources(connection, declaration)
         marks: dict[str, Mark] = {}
-        _drop_undeclared(connection, old, declaration, older)
+        for name in undeclared(old, declaration):
+            ask(connection, f"DROP TABLE IF EXISTS {quoted(older)}.{quoted(name)}")
         for done, table in enumerate(declaration.tables, start=len(declaration.public_tables)):
             progress(table.name, done, len(declaration.public_tables) + len(declaration.tables))
             mark, rows_before = before.get(table.name), 0
@@ -104,15 +107,7 @@ def _older(connection: Connection, schema: str, ranking_key: bytes, settings: Se
     values = {public.name: public_values(connection, public, schema, settings) for public in old.public_tables}
     facts = declared_facts(old, values, version=int(meta["version"]), settings=settings)
     usable = meta["format"] == SNAPSHOT_FORMAT and private["key_check"] == key_check(ranking_key)
-    marks = {name: Mark(mark["position"], mark["rows"], tuple(mark["kinds"])) for name, mark in private["marks"].items()}
-    return old, facts, marks if usable else {}
-
-
-def _drop_undeclared(connection: Connection, old: Declaration, declaration: Declaration, schema: str) -> None:
-    kept = {table.name for table in declaration.tables} | {public.name for public in declaration.public_tables}
-    were = {table.name for table in old.tables} | {public.name for public in old.public_tables}
-    for name in sorted(were - kept):
-        ask(connection, f"DROP TABLE IF EXISTS {quoted(schema)}.{quoted(name)}")
+    return old, facts, marks_value(private["marks"]) if usable else {}
 
 
 def _append(

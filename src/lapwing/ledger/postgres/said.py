@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from lapwing.errors import LedgerError
 from lapwing.ledger.postgres.connection import Connection
-from lapwing.ledger.receipts import Statement
+from lapwing.ledger.receipts import Statement, statement_of_row
 
 
 def statement_of(connection: Connection, *, source_id: str, ledger_id: str, charge_id: int) -> Statement:
@@ -16,20 +15,4 @@ def statement_of(connection: Connection, *, source_id: str, ledger_id: str, char
         [ledger_id, charge_id],
         again=True,
     )
-    if not found:
-        raise LedgerError("receipt-missing", "there is a receipt only for an answer that was committed")
-    analyst, request_id, digest, answer, loss, delta, entry_id, head, at = found[0]
-    return Statement(
-        source_id=source_id,
-        ledger_id=ledger_id,
-        charge_id=charge_id,
-        analyst=analyst,
-        request_id=request_id,
-        request_digest=digest,
-        answer_digest=answer,
-        loss=int(loss),
-        delta=int(delta),
-        entry_id=entry_id,
-        head=head,
-        at=at,
-    )
+    return statement_of_row(found[0] if found else None, source_id=source_id, ledger_id=ledger_id, charge_id=charge_id, amount=int)
