@@ -17,6 +17,7 @@ from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.appending import Mark, growing, kinds_of, mark_query, read_up_to
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.duckdb.files import Listing, files_now, listing_body
+from lapwing.engines.duckdb.session import begin_session
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table, require_rows_max
 from lapwing.engines.render.dialect import RANKING_KEY, quoted
 from lapwing.engines.render.duckdb import DUCKDB, source_kind
@@ -64,9 +65,8 @@ def written_whole(target: Path, settings: Settings, *, start: Path | None = None
         shutil.copyfile(start, partial)
     connection = duckdb.connect(str(partial))
     try:
-        connection.execute("SET TimeZone = 'UTC'")
+        begin_session(connection)
         connection.execute("SET preserve_insertion_order = false")
-        connection.execute("SET enable_progress_bar = false")
         connection.execute(f"SET memory_limit = '{settings.memory_limit_bytes}B'")
         yield connection
         connection.execute("CHECKPOINT")

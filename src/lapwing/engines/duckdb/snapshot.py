@@ -16,6 +16,7 @@ from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.arrow import exact_table
 from lapwing.engines.duckdb.files import Listing, listing_value
 from lapwing.engines.duckdb.prepare import META, public_values, write_tables
+from lapwing.engines.duckdb.session import begin_session
 from lapwing.engines.prepare import SNAPSHOT_FORMAT
 from lapwing.engines.render.dialect import GROUP_SALT
 from lapwing.engines.render.duckdb import DUCKDB
@@ -60,7 +61,7 @@ class DuckDBSnapshot:
         """Prepare into memory and open at once: for tests and small data; nothing is written to disk."""
         settings = settings or Settings()
         connection = duckdb.connect(config={"threads": "1"})
-        connection.execute("SET TimeZone = 'UTC'")
+        begin_session(connection)
         facts = write_tables(connection, declaration, version=version, ranking_key=ranking_key, settings=settings)
         _lock_down(connection)
         snapshot = cls.__new__(cls)
@@ -125,8 +126,7 @@ def _locked_connection(path: Path, settings: Settings) -> duckdb.DuckDBPyConnect
         raise PreparationError("snapshot-unreadable", "the snapshot cannot be opened", hint="prepare the data set again") from error
     # Two connections of one process to one file share a database, and so a configuration that is already locked.
     if not connection.execute("SELECT current_setting('lock_configuration')").fetchall()[0][0]:
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute("SET enable_progress_bar = false")
+        begin_session(connection)
         _lock_down(connection)
     return connection
 

@@ -20,6 +20,7 @@ from lapwing.catalog import Declaration, Settings
 from lapwing.engines.arrow import exact_table
 from lapwing.engines.duckdb.files import Listing, files_now
 from lapwing.engines.duckdb.prepare import require_parquet
+from lapwing.engines.duckdb.session import begin_session
 from lapwing.engines.duckdb.snapshot import DISABLED_OPTIMIZERS
 from lapwing.engines.prepare import SourceTable, private_table
 from lapwing.engines.render.dialect import GROUP_SALT, RANKING_KEY, Dialect, quoted, standard_text_literal
@@ -121,8 +122,7 @@ class VirtualDuckDBSnapshot:
         }
         connection = duckdb.connect(":memory:", config=config)
         try:
-            connection.execute("SET TimeZone = 'UTC'")
-            connection.execute("SET enable_progress_bar = false")
+            begin_session(connection)
             # The order of a result means nothing, and keeping it costs memory that a ranking of all rows needs.
             connection.execute("SET preserve_insertion_order = false")
             connection.execute(f"ATTACH {standard_text_literal(str(self._path))} AS {_VERSION} (READ_ONLY)")
