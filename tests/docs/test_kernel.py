@@ -28,8 +28,7 @@ except duckdb.Error as error:
 
 def _run(cells: list[str], folder: Path) -> list[list[nbformat.NotebookNode]]:
     """What each cell shows, after all of them ran in one kernel of its own; a cell that fails raises."""
-    parts = [nbformat.NotebookNode(cell_type="code", source=cell, metadata={}, outputs=[], execution_count=None) for cell in cells]
-    notebook = nbformat.NotebookNode(cells=parts, metadata={}, nbformat=4, nbformat_minor=4)
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
     return [list(cell.outputs) for cell in notebook.cells]
 
