@@ -96,10 +96,11 @@ class Curator:
         apply_budget(ledger, self.declaration.budget(), by=system_user())
         existing = self.engine.versions()
         version, key, newest = self.state.next_version(existing), self.state.ranking_key(), max(existing, default=None)
-        self.state.remember(version)
         text = self.path.read_text(encoding="utf-8")
         append_to = newest if append else None
         self.engine.prepare(self.declaration, text, version=version, ranking_key=key, progress=progress, append_to=append_to)
+        # Only now: a preparation that failed, which may be because of a row, takes no number that analysts could see missing.
+        self.state.remember(version)
         ledger.record(Kind.VERSION, f"version {version} prepared")
         if self._snapshot is not None:
             self._snapshot.close()
@@ -137,6 +138,7 @@ class Curator:
         if self._snapshot is not None and self._snapshot.facts.version == version:
             self._snapshot.close()
             self._snapshot = None
+        self.state.remember(version)
         self.engine.retire(version)
         self.ledger.record(Kind.RETIRE, f"version {version} retired")
 

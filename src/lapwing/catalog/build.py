@@ -24,6 +24,7 @@ from lapwing.catalog.declaration import (
     UnitPath,
 )
 from lapwing.catalog.exact import show
+from lapwing.catalog.file_forms import check_file_forms
 from lapwing.catalog.positions import Path
 from lapwing.catalog.problems import Report
 from lapwing.catalog.schema import BudgetModel, CatalogueModel, DataSetModel, DefaultsModel, LedgerModel, PublicModel, TableModel
@@ -80,6 +81,7 @@ def build(report: Report, model: CatalogueModel, *, directory: FilePath | None, 
         if name in paths
     )
     _check_sources(report, model)
+    check_file_forms(report, model)
     _warn_about_delta(report, dataset, budget, rows_max)
     return Declaration(
         dataset=dataset,
@@ -236,6 +238,8 @@ def _table(
         rows_max=rows_max,
         description=model.description,
         appended_by=model.appended_by,
+        partitions=model.partitions,
+        delimiter=model.delimiter,
     )
 
 
@@ -257,7 +261,15 @@ def _public(report: Report, name: str, model: PublicModel, *, settings: Settings
             hint = "its values are public as they stand"
             at = (*base, "columns", column.name, "values_from")
             report.problem("catalogue-contradiction", at, "a public table needs no `values_from`", hint=hint)
-    return PublicDecl(name=name, source=model.source, columns=columns, key=model.key, description=model.description)
+    return PublicDecl(
+        name=name,
+        source=model.source,
+        columns=columns,
+        key=model.key,
+        description=model.description,
+        partitions=model.partitions,
+        delimiter=model.delimiter,
+    )
 
 
 def _check_values_from(report: Report, columns: Mapping[str, tuple[ColumnDecl, ...]], public: tuple[PublicDecl, ...]) -> None:

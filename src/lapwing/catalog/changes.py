@@ -169,7 +169,20 @@ def _table(before: TableDecl, after: TableDecl, old: Declaration, new: Declarati
     if before.description != after.description:
         changes.append(_keeps(f"{where}.description", _WORDS_ONLY))
     in_unit = _columns_of(before.name, old)
+    changes += _file_forms(where, before, after, in_unit)
     return [*changes, *_columns(f"{where}.columns", before.columns, after.columns, in_unit=in_unit)]
+
+
+def _file_forms(where: str, before: TableDecl | PublicDecl, after: TableDecl | PublicDecl, in_unit: frozenset[str]) -> list[Change]:
+    changes = []
+    moved = set(before.partitions) ^ set(after.partitions)
+    if any(column.source_name in moved for column in after.columns if column.name in in_unit):
+        changes.append(_override(f"{where}.partitions", "the unit would be read from another place"))
+    elif before.partitions != after.partitions:
+        changes.append(_prepare(f"{where}.partitions", "the values are read when a version is prepared"))
+    if before.delimiter != after.delimiter:
+        changes.append(_prepare(f"{where}.delimiter", "files are read when a version is prepared"))
+    return changes
 
 
 def _columns_of(table: str, declaration: Declaration) -> frozenset[str]:
@@ -207,6 +220,7 @@ def _public_table(before: PublicDecl, after: PublicDecl, old: Declaration, new: 
     changes = []
     if old.source_path(before) != new.source_path(after):
         changes.append(_prepare(f"{where}.source", "public tables are frozen in a version"))
+    changes += _file_forms(where, before, after, frozenset())
     if before.key != after.key:
         changes.append(_prepare(f"{where}.key", "preparation makes the key unique"))
     if before.description != after.description:

@@ -101,6 +101,10 @@ class TableDecl:
     description: str = ""
     appended_by: str = ""
     """The source column that only grows from one row to those that come later; empty where rows are not only appended."""
+    partitions: tuple[str, ...] = ()
+    """Source columns that are not in the files: their values are in the names of folders, ``name=value``."""
+    delimiter: str = ","
+    """What stands between the values of a CSV file."""
 
     def column(self, name: str) -> ColumnDecl:
         """The column of that name, or refuse."""
@@ -116,6 +120,8 @@ class PublicDecl:
     columns: tuple[ColumnDecl, ...]
     key: str
     description: str = ""
+    partitions: tuple[str, ...] = ()
+    delimiter: str = ","
 
     def column(self, name: str) -> ColumnDecl:
         """The column of that name, or refuse."""

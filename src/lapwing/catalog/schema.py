@@ -181,6 +181,8 @@ class TableModel(Model):
     rows_per_unit_max: int | None = None
     rows_max: int | None = None
     appended_by: str = ""
+    partitions: tuple[str, ...] = Field(default=(), strict=False)
+    delimiter: Literal[",", ";", "\t", "|"] = ","
     description: str = ""
     columns: Columns
 
@@ -190,6 +192,8 @@ class PublicModel(Model):
 
     source: str
     key: str
+    partitions: tuple[str, ...] = Field(default=(), strict=False)
+    delimiter: Literal[",", ";", "\t", "|"] = ","
     description: str = ""
     columns: Columns
 

@@ -19,7 +19,7 @@ from lapwing.errors import PreparationError
 from lapwing.kernel.domains import Domain
 from lapwing.kernel.facts import Facts
 
-SNAPSHOT_FORMAT = 2
+SNAPSHOT_FORMAT = 3
 """Raised whenever the meaning of a prepared table changes; a snapshot of another format is prepared again."""
 
 

@@ -51,13 +51,17 @@ class StateDirectory:
         return key
 
     def next_version(self, existing: Iterable[int]) -> int:
-        """A number no version ever had: a counter, kept even when versions are retired."""
+        """A number no version ever had: a counter, kept even when versions are retired. A preparation that failed made no version."""
+        return max((self._newest(), *existing)) + 1
+
+    def _newest(self) -> int:
         counter = self.directory / "versions"
-        used = int(counter.read_text()) if counter.exists() else 0
-        return max((used, *existing)) + 1
+        return int(counter.read_text()) if counter.exists() else 0
 
     def remember(self, version: int) -> None:
         """Note that a version number is used."""
+        if version <= self._newest():
+            return
         counter = self.directory / "versions"
         partial = counter.with_suffix(".partial")
         partial.write_text(f"{version}\n")

@@ -143,7 +143,7 @@ def test_other_types_and_different_files_are_refused(tmp_path: Path) -> None:
     pq.write_table(visits, tmp_path / "visits-more.parquet")
     with pytest.raises(PreparationError) as caught:
         opened(load(tmp_path / "lapwing.toml"), version=3)
-    assert caught.value.code == "source-type"
+    assert caught.value.code == "source-files-differ"
 
 
 def test_csv_is_refused(tmp_path: Path) -> None:

@@ -27,12 +27,12 @@ from lapwing.engines.duckdb.prepare import (
     check_rows_max,
     marked_source,
     public_values,
-    source,
     write_meta,
     write_private_table,
     write_public_tables,
     written_whole,
 )
+from lapwing.engines.duckdb.sources import source
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, owned_rows
 from lapwing.engines.render.dialect import RANKING_KEY, quoted
 from lapwing.engines.render.duckdb import DUCKDB

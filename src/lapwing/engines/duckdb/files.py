@@ -1,15 +1,20 @@
-"""The files that a virtual version reads: which they are, and whether they are still what they were."""
+"""The files that a virtual version reads: which they are, and whether they are still what they were.
+
+A virtual version is about the files that were there when it was prepared, and about no other. A file that arrives later is in no answer and
+changes none; it waits for the next version, as a new row waits where rows are copied.
+"""
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from typing import Any, TypeAlias
 
 from lapwing.catalog import Declaration
-from lapwing.errors import PreparationError
+from lapwing.engines.prepare import SourceTable
+from lapwing.engines.render.dialect import SourceKind
+from lapwing.engines.sources import source_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,27 +27,59 @@ class FileState:
     inode: int
 
 
-Listing: TypeAlias = dict[str, tuple[FileState, ...]]
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """The files of one table, and what its columns hold in all of them."""
+
+    files: tuple[FileState, ...]
+    kinds: Mapping[str, SourceKind]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Where the files are."""
+        return tuple(file.path for file in self.files)
+
+
+Listing: TypeAlias = dict[str, TableFiles]
 """The files of every private table, by its name."""
 
 
-def files_now(declaration: Declaration) -> Listing:
-    """The files of every private table, as they are now."""
-    listing: Listing = {}
-    for table in declaration.tables:
-        paths = sorted(glob.glob(declaration.source_path(table)))
-        if not paths:
-            raise PreparationError("source-missing", "the source file does not exist")
-        states = [(os.path.realpath(path), os.stat(path)) for path in paths]
-        listing[table.name] = tuple(FileState(path, found.st_size, found.st_mtime_ns, found.st_ino) for path, found in states)
-    return listing
+def states_now(declaration: Declaration) -> dict[str, tuple[FileState, ...]]:
+    """Every file that the sources stand for now."""
+    return {table.name: tuple(_state(path) for path in source_files(declaration.source_path(table))) for table in declaration.tables}
 
 
-def listing_body(listing: Listing) -> dict[str, list[list[object]]]:
+def listing_of(states: Mapping[str, tuple[FileState, ...]], sources: Mapping[str, SourceTable]) -> Listing:
+    """What a version keeps of its files."""
+    return {name: TableFiles(files, dict(sources[name].kinds)) for name, files in states.items()}
+
+
+def are_unchanged(listing: Listing) -> bool:
+    """Whether every file of a version is there and is what it was; other files do not matter."""
+    try:
+        return all(_state(file.path) == file for table in listing.values() for file in table.files)
+    except OSError:
+        return False
+
+
+def listing_body(listing: Listing) -> dict[str, object]:
     """A listing as it is kept in a version."""
-    return {name: [list(astuple(file)) for file in files] for name, files in listing.items()}
+    return {
+        name: {"files": [list(astuple(file)) for file in table.files], "kinds": {column: kind.name for column, kind in table.kinds.items()}}
+        for name, table in listing.items()
+    }
 
 
 def listing_value(body: Mapping[str, Any]) -> Listing:
     """Inverse of :func:`listing_body`."""
-    return {name: tuple(FileState(*file) for file in files) for name, files in body.items()}
+    return {
+        name: TableFiles(
+            tuple(FileState(*file) for file in table["files"]), {column: SourceKind[kind] for column, kind in table["kinds"].items()}
+        )
+        for name, table in body.items()
+    }
+
+
+def _state(path: str) -> FileState:
+    found = os.stat(path)
+    return FileState(path, found.st_size, found.st_mtime_ns, found.st_ino)

@@ -16,14 +16,15 @@ from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, Tabl
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.appending import Mark, growing, kinds_of, mark_query, read_up_to
 from lapwing.engines.base import Progress, silent
-from lapwing.engines.duckdb.files import Listing, files_now, listing_body
+from lapwing.engines.duckdb.files import Listing, listing_body, listing_of, states_now
 from lapwing.engines.duckdb.session import begin_session
+from lapwing.engines.duckdb.sources import source
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table, require_rows_max
 from lapwing.engines.render.dialect import RANKING_KEY, quoted
-from lapwing.engines.render.duckdb import DUCKDB, source_kind
+from lapwing.engines.render.duckdb import DUCKDB
 from lapwing.engines.render.relations import RANK, UNIT
 from lapwing.engines.salts import key_check
-from lapwing.engines.sources import is_csv, source_reader
+from lapwing.engines.sources import is_csv
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import TextDomain
 from lapwing.kernel.facts import Facts
@@ -46,12 +47,15 @@ def prepare_snapshot(
     with written_whole(target, settings) as connection:
         marks: dict[str, Mark] = {}
         is_virtual = declaration.dataset.preparation is Preparation.VIRTUAL
-        files = files_now(declaration) if is_virtual else {}
+        states = states_now(declaration) if is_virtual else {}
         facts = write_tables(
             connection, declaration, version=version, ranking_key=ranking_key, settings=settings, progress=progress, marks=marks
         )
-        if is_virtual and files_now(declaration) != files:
-            raise PreparationError("source-changing", "a file changed while it was read", hint="prepare again when it is at rest")
+        files: Listing = {}
+        if is_virtual:
+            files = listing_of(states, {table.name: source(connection, declaration, table) for table in declaration.tables})
+            if states_now(declaration) != states:
+                raise PreparationError("source-changing", "a file changed while it was read", hint="prepare again when it is at rest")
         write_meta(connection, declaration, text, version=version, ranking_key=ranking_key, marks=marks, files=files)
     return facts
 
@@ -218,13 +222,6 @@ def require_parquet(declaration: Declaration, table: TableDecl) -> None:
     if is_csv(declaration.source_path(table)):
         hint = 'convert the file to Parquet, or leave `preparation = "virtual"` out'
         raise PreparationError("virtual-csv", f"table {table.name!r} is read from CSV, which can only be prepared as a copy", hint=hint)
-
-
-def source(connection: duckdb.DuckDBPyConnection, declaration: Declaration, table: TableDecl | PublicDecl) -> SourceTable:
-    """Where the rows of a table come from, and what its columns hold."""
-    reader = source_reader(declaration.source_path(table))
-    described = connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()
-    return SourceTable(reader, {str(row[0]): source_kind(str(row[1])) for row in described})
 
 
 def public_values(connection: duckdb.DuckDBPyConnection, public: PublicDecl, settings: Settings) -> dict[str, list[str | None]]:

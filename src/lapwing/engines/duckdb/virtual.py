@@ -1,13 +1,15 @@
 """Virtual versions with DuckDB: Parquet files are read where they lie, by every question, and nothing of them is copied.
 
 A version is about the files as they were when it was prepared, which ran its definition over every row once: a row that the engine cannot
-read stops the owner then, and no question later. Where a file is not what it was, questions are refused before they are charged. Each plan
-runs in a database of its own, in memory, that can open those files, the version (public tables) and nothing else; files that change
-while a plan reads them end it as the one opaque Incident.
+read stops the owner then, and no question later. Files that arrive later are not part of it. Where a file of the version is gone or was
+written again, every question is refused, whatever it asks and before it is charged. Each plan runs in a database of its own, in memory,
+that can open those files, the version (public tables) and nothing else; files that change while a plan reads them end it as the one opaque
+Incident.
 """
 
 from __future__ import annotations
 
+import glob
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,13 +20,14 @@ import pyarrow as pa
 
 from lapwing.catalog import Declaration, Settings
 from lapwing.engines.arrow import exact_table
-from lapwing.engines.duckdb.files import Listing, files_now
+from lapwing.engines.duckdb.files import Listing, are_unchanged
 from lapwing.engines.duckdb.prepare import require_parquet
 from lapwing.engines.duckdb.session import begin_session
 from lapwing.engines.duckdb.snapshot import DISABLED_OPTIMIZERS
+from lapwing.engines.duckdb.sources import reader
 from lapwing.engines.prepare import SourceTable, private_table
 from lapwing.engines.render.dialect import GROUP_SALT, RANKING_KEY, Dialect, quoted, standard_text_literal
-from lapwing.engines.render.duckdb import DUCKDB, source_kind
+from lapwing.engines.render.duckdb import DUCKDB
 from lapwing.engines.render.queries import RenderedQuery, render_plan
 from lapwing.engines.salts import group_salt
 from lapwing.errors import Incident, PreparationError
@@ -48,14 +51,10 @@ class VirtualDuckDBSnapshot:
         for table in declaration.tables:
             require_parquet(declaration, table)
         self._listing = listing
-        self._require_files()
-        connection = self._connect()
-        try:
-            self._sources = _sources(connection, listing)
-        except duckdb.Error as error:
-            raise PreparationError("preparation-failed", f"the engine could not read the source: {error}") from error
-        finally:
-            connection.close()
+        self._sources = {
+            table.name: SourceTable(reader(table, listing[table.name].paths, listing[table.name].kinds), listing[table.name].kinds)
+            for table in declaration.tables
+        }
 
     @property
     def facts(self) -> Facts:
@@ -68,8 +67,8 @@ class VirtualDuckDBSnapshot:
         self._rendered(certified)
 
     def _require_files(self) -> None:
-        if files_now(self._declaration) != self._listing:
-            raise PreparationError("snapshot-outdated", "the files changed since the last version", hint="run prepare")
+        if not are_unchanged(self._listing):
+            raise PreparationError("snapshot-outdated", "a file of this version was changed or taken away", hint="run prepare")
 
     def _rendered(self, certified: Certified) -> tuple[RenderedQuery, ...]:
         if certified.facts != self._facts:
@@ -104,7 +103,7 @@ class VirtualDuckDBSnapshot:
         finally:
             timer.cancel()
             connection.close()
-        if files_now(self._declaration) != self._listing:
+        if not are_unchanged(self._listing):
             raise OSError("a file changed since the version was prepared")
         return found
 
@@ -128,7 +127,9 @@ class VirtualDuckDBSnapshot:
             connection.execute(f"ATTACH {standard_text_literal(str(self._path))} AS {_VERSION} (READ_ONLY)")
             # Whether a statement runs must not depend on the rows: see ``snapshot``.
             connection.execute(f"SET disabled_optimizers = '{DISABLED_OPTIMIZERS}'")
-            allowed = ", ".join(standard_text_literal(file.path) for files in self._listing.values() for file in files)
+            paths = [path for table in self._listing.values() for path in table.paths]
+            # a file is asked for by its name with the signs of patterns escaped, and opened by its name
+            allowed = ", ".join(standard_text_literal(path) for path in dict.fromkeys([*paths, *map(glob.escape, paths)]))
             connection.execute(f"SET allowed_paths = [{allowed}]")
             # what does not fit into memory goes where a stored version's would
             connection.execute(f"SET temp_directory = {standard_text_literal(f'{self._path}.tmp')}")
@@ -141,20 +142,3 @@ class VirtualDuckDBSnapshot:
 
     def close(self) -> None:
         """Nothing is held open between plans."""
-
-
-def _sources(connection: duckdb.DuckDBPyConnection, listing: Listing) -> dict[str, SourceTable]:
-    """Every private table as the files of one listing, which must all have the same columns: else the engine would cast, and could fail."""
-    sources = {}
-    for name, files in listing.items():
-        kinds = [_kinds(connection, file.path) for file in files]
-        if any(other != kinds[0] for other in kinds):
-            raise PreparationError("source-type", f"the files of table {name!r} have different columns")
-        paths = ", ".join(standard_text_literal(file.path) for file in files)
-        sources[name] = SourceTable(f"read_parquet([{paths}])", {column: source_kind(kind) for column, kind in kinds[0]})
-    return sources
-
-
-def _kinds(connection: duckdb.DuckDBPyConnection, path: str) -> list[tuple[str, str]]:
-    described = connection.execute(f"DESCRIBE SELECT * FROM read_parquet([{standard_text_literal(path)}])").fetchall()
-    return [(str(row[0]), str(row[1])) for row in described]
