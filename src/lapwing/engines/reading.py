@@ -41,7 +41,7 @@ FALSE = "[fF][aA][lL][sS][eE]"
 WHOLE_DOUBLE_LIMIT = 2**53
 """Identifiers that come as doubles are read up to here, where every whole number is a double of its own."""
 
-_NUMBERS = frozenset({SourceKind.INTEGER, SourceKind.FRACTIONAL, SourceKind.TEXT, SourceKind.BOOLEAN})
+_NUMBERS = frozenset({SourceKind.INTEGER, SourceKind.FRACTIONAL, SourceKind.DECIMAL, SourceKind.TEXT, SourceKind.BOOLEAN})
 _TIMES = frozenset({SourceKind.DATE, SourceKind.TIMESTAMP, SourceKind.TEXT})
 
 
@@ -55,7 +55,7 @@ def readable(kind: SourceKind, domain: Domain) -> bool:
         case DateDomain() | TimestampDomain():
             return kind in _TIMES
         case KeyDomain(text=False):
-            return kind in (SourceKind.INTEGER, SourceKind.FRACTIONAL, SourceKind.TEXT)
+            return kind in (SourceKind.INTEGER, SourceKind.FRACTIONAL, SourceKind.DECIMAL, SourceKind.TEXT)
         case KeyDomain() | TextDomain():
             return kind in (SourceKind.TEXT, SourceKind.INTEGER, SourceKind.BOOLEAN, SourceKind.UUID)
         case _:
@@ -68,7 +68,7 @@ def require_readable(kind: SourceKind, domain: Domain) -> None:
         return
     declared = "text" if isinstance(domain, KeyDomain | TextDomain) else kind_of(domain).value
     hint = "declare the column with the type it has, or convert it in the source"
-    if kind is SourceKind.FRACTIONAL and declared == "text":
+    if kind in (SourceKind.FRACTIONAL, SourceKind.DECIMAL) and declared == "text":
         hint = 'engines write fractions as text in different ways: declare the column as type = "real"'
     raise PreparationError("source-type", f"a column that holds {_HOLDS[kind]} cannot be read as {declared}", hint=hint)
 
@@ -76,6 +76,7 @@ def require_readable(kind: SourceKind, domain: Domain) -> None:
 _HOLDS = {
     SourceKind.INTEGER: "whole numbers",
     SourceKind.FRACTIONAL: "fractions",
+    SourceKind.DECIMAL: "fractions",
     SourceKind.TEXT: "text",
     SourceKind.BOOLEAN: "true and false",
     SourceKind.DATE: "dates",
@@ -132,6 +133,8 @@ def unit_value(raw: str, kind: SourceKind, domain: Domain, dialect: Dialect) -> 
         require_readable(kind, KeyDomain(text=True))
         return dialect.try_cast(raw, kind, dialect.text)
     require_readable(kind, KeyDomain())
+    if kind is SourceKind.DECIMAL:
+        return dialect.whole_decimal(raw)
     if kind is SourceKind.FRACTIONAL:
         double = _double(raw, kind, dialect)
         limit = double_literal(float(WHOLE_DOUBLE_LIMIT), dialect.double)

@@ -16,6 +16,7 @@ from lapwing.engines.prepare import SourceTable
 from lapwing.engines.render.dialect import SourceKind, quoted
 from lapwing.engines.render.postgres import numeric_as_double
 from lapwing.errors import PreparationError
+from lapwing.kernel.domains import KeyDomain
 
 _NAME = re.compile(r'([a-z_][a-z0-9_]*|"[^"]+")\.([a-z_][a-z0-9_]*|"[^"]+")')
 _KINDS = {
@@ -83,8 +84,10 @@ def source_table(connection: Connection, declaration: Declaration, declared: Tab
         raise PreparationError("source-row-security", f"{name.sql} has row security: what is read would depend on who reads", hint=hint)
     kinds: dict[str, SourceKind] = {}
     readings: dict[str, str] = {}
+    keys = {column.source_name for column in declared.columns if isinstance(column.domain, KeyDomain)}
     for column, type_number, modifier, type_kind, is_text in ask(connection, _COLUMNS, [str(oid)]):
-        kinds[column], readings[column] = _reading(quoted(column), type_number, modifier, is_text=is_text or type_kind == "e")
+        text = is_text or type_kind == "e"
+        kinds[column], readings[column] = _reading(quoted(column), type_number, modifier, is_text=text, is_key=column in keys)
     names = [column.source_name for column in declared.columns]
     if isinstance(declared, TableDecl) and declaration.dataset.preparation is Preparation.STORED:
         names.append(declared.appended_by)
@@ -95,8 +98,8 @@ def source_table(connection: Connection, declaration: Declaration, declared: Tab
     return SourceTable(f"(SELECT {listed} FROM {name.sql}{once})", kinds)
 
 
-def _reading(column: str, type_number: int, modifier: int, *, is_text: bool) -> tuple[SourceKind, str]:
-    """What a column holds, and SQL of it as a built-in type; NaN is NULL where it would be a number."""
+def _reading(column: str, type_number: int, modifier: int, *, is_text: bool, is_key: bool) -> tuple[SourceKind, str]:
+    """What a column holds, and SQL of it as a built-in type; NaN is NULL where it would be a number. An identifier is never rounded."""
     kind = _KINDS.get(type_number, SourceKind.TEXT if is_text else SourceKind.OTHER)
     match kind:
         case SourceKind.TEXT | SourceKind.UUID:
@@ -105,7 +108,9 @@ def _reading(column: str, type_number: int, modifier: int, *, is_text: bool) -> 
             return kind, f"CAST({column} AS BIGINT)"
         case SourceKind.FRACTIONAL if type_number == _NUMERIC:
             number = f"NULLIF(CAST({column} AS NUMERIC), 'NaN')"
-            return (SourceKind.INTEGER, number) if _has_no_decimals(modifier) else (kind, numeric_as_double(number))
+            if _has_no_decimals(modifier):
+                return SourceKind.INTEGER, number
+            return (SourceKind.DECIMAL, number) if is_key else (kind, numeric_as_double(number))
         case SourceKind.FRACTIONAL:
             return kind, f"CAST({column} AS DOUBLE PRECISION)"
         case SourceKind.TIMESTAMP if type_number == _ZONED:

@@ -30,7 +30,9 @@ class SourceKind(Enum):
     INTEGER = auto()
     """Whole numbers of any width; fixed point without decimals is this too."""
     FRACTIONAL = auto()
-    """Floating or fixed point."""
+    """Floating point, or what is read as such."""
+    DECIMAL = auto()
+    """Fixed point with decimals; more digits than a double has, so an identifier is never read through one."""
     TEXT = auto()
     BOOLEAN = auto()
     DATE = auto()
@@ -79,6 +81,8 @@ class Dialect:
     """
     matches: Callable[[str, str], str]
     """SQL of whether a whole text (its SQL) matches a regular expression of ``reading``: ASCII classes, groups, ?, *, +, {m,n}, |."""
+    whole_decimal: Callable[[str], str]
+    """SQL of a fixed-point value with decimals as a 64-bit integer, exactly: NULL where it is not whole, or too large."""
     is_finite: Callable[[str], str]
     days: Callable[[str], str]
     """SQL of a date as days since 1970-01-01."""

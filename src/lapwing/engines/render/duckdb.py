@@ -23,7 +23,8 @@ _KINDS = {
         ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"],
         SourceKind.INTEGER,
     ),
-    **dict.fromkeys(["FLOAT", "DOUBLE", "DECIMAL"], SourceKind.FRACTIONAL),
+    **dict.fromkeys(["FLOAT", "DOUBLE"], SourceKind.FRACTIONAL),
+    "DECIMAL": SourceKind.DECIMAL,
     "VARCHAR": SourceKind.TEXT,
     "ENUM": SourceKind.TEXT,
     '"NULL"': SourceKind.TEXT,  # a column without a type: all of it is NULL, whatever it is read as
@@ -43,6 +44,14 @@ def source_kind(type_name: str) -> SourceKind:
         return SourceKind.INTEGER
     is_nested = type_name.endswith("]")
     return SourceKind.OTHER if is_nested else _KINDS.get(type_name.split("(")[0], SourceKind.OTHER)
+
+
+def _whole_decimal(value: str) -> str:
+    """Through the digits: a remainder by 1 would need a 1 of the value's own type, which may have no digit before the point."""
+    text = f"CAST({value} AS VARCHAR)"
+    whole = f"TRY_CAST(split_part({text}, '.', 1) AS BIGINT)"
+    # where the type has no digit before the point, none is written
+    return rf"(CASE WHEN regexp_full_match({text}, '\.0+') THEN 0 WHEN regexp_full_match({text}, '-?[0-9]+\.0+') THEN {whole} END)"
 
 
 def _wide_as_double(value: str) -> str:
@@ -68,6 +77,7 @@ DUCKDB = Dialect(
     try_cast=lambda value, _kind, wanted: f"TRY_CAST({value} AS {wanted})",
     matches=lambda text, pattern: f"regexp_full_match({text}, {standard_text_literal(pattern)})",
     wide_as_double=_wide_as_double,
+    whole_decimal=_whole_decimal,
     is_finite=lambda value: f"isfinite({value})",
     days=lambda value: f"CAST({value} - DATE '1970-01-01' AS BIGINT)",
     microseconds=lambda value: f"epoch_us({value})",

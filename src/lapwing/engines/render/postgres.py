@@ -66,6 +66,8 @@ def _try_cast(value: str, kind: SourceKind, wanted: str) -> str:
     if wanted == TEXT:
         return f'(CAST({value} AS {TEXT}) COLLATE "C")'
     match kind, wanted:
+        case SourceKind.DECIMAL, "DOUBLE PRECISION":
+            return numeric_as_double(value)
         case SourceKind.TEXT, "DOUBLE PRECISION":
             return numeric_as_double(f"CAST({value} AS {WIDE})")
         case SourceKind.TEXT, "BIGINT":
@@ -82,6 +84,11 @@ def _try_cast(value: str, kind: SourceKind, wanted: str) -> str:
             return f"(CASE WHEN {value} BETWEEN -9223372036854775808 AND 9223372036854775807 THEN CAST({value} AS {INTEGER}) END)"
         case _:
             return f"CAST({value} AS {wanted})"
+
+
+def _whole_decimal(value: str) -> str:
+    ends = "-9223372036854775808 AND 9223372036854775807"
+    return f"(CASE WHEN {value} BETWEEN {ends} AND trunc({value}) = {value} THEN CAST({value} AS {INTEGER}) END)"
 
 
 def numeric_as_double(number: str) -> str:
@@ -159,6 +166,7 @@ POSTGRES = Dialect(
     byte_length=lambda text: f"octet_length({text})",
     try_cast=_try_cast,
     matches=_matches,
+    whole_decimal=_whole_decimal,
     is_finite=lambda value: f"({value} > '-Infinity' AND {value} < 'Infinity')",
     days=lambda value: f"CAST({value} - DATE '1970-01-01' AS {INTEGER})",
     microseconds=_microseconds,

@@ -36,7 +36,8 @@ _PARTS = {
 _PLAIN = re.compile(r"[A-Za-z0-9 _.,:-]*", re.ASCII)
 _KINDS = {
     **dict.fromkeys(["tinyint", "smallint", "int", "bigint"], SourceKind.INTEGER),
-    **dict.fromkeys(["float", "double", "decimal"], SourceKind.FRACTIONAL),
+    **dict.fromkeys(["float", "double"], SourceKind.FRACTIONAL),
+    "decimal": SourceKind.DECIMAL,
     **dict.fromkeys(["string", "char", "varchar"], SourceKind.TEXT),
     "void": SourceKind.TEXT,  # a column without a type: all of it is NULL, whatever it is read as
     "boolean": SourceKind.BOOLEAN,
@@ -99,7 +100,7 @@ def _try_cast(value: str, kind: SourceKind, wanted: str) -> str:
             return f"CAST(CAST({value} AS {TIMESTAMP}) AS {DATE})"
         case SourceKind.INTEGER | SourceKind.TEXT:
             return f"try_cast({value} AS {wanted})"
-        case SourceKind.FRACTIONAL | SourceKind.BOOLEAN | SourceKind.DATE | SourceKind.TIMESTAMP:
+        case SourceKind.FRACTIONAL | SourceKind.DECIMAL | SourceKind.BOOLEAN | SourceKind.DATE | SourceKind.TIMESTAMP:
             return f"CAST({value} AS {wanted})"
         case SourceKind.UUID | SourceKind.OTHER:
             raise PreparationError("source-type", "a column of a type of the engine's own cannot be read")
@@ -110,6 +111,17 @@ def _try_cast(value: str, kind: SourceKind, wanted: str) -> str:
 def _whole_text(pattern: str) -> str:
     r"""The pattern between the very ends of a text: ``$`` would let a line break follow."""
     return text_literal(rf"\A(?:{pattern})\z")
+
+
+def _whole_decimal(value: str) -> str:
+    """Through the digits: Spark's arithmetic rounds decimals of many digits, and says that 1e-38 % 1 is 0.
+
+    A whole number other than 0 is written in plain digits; 0 may be 0E-20. No decimal but 0 is 0 as a double.
+    """
+    text = f"CAST({value} AS {TEXT})"
+    whole = f"try_cast(split_part({text}, '.', 1) AS {INTEGER})"
+    is_whole = f"rlike({text}, {_whole_text('-?[0-9]+[.]0+')})"
+    return f"(CASE WHEN CAST({value} AS {DOUBLE}) = 0 THEN CAST(0 AS {INTEGER}) WHEN {is_whole} THEN {whole} END)"
 
 
 SPARK = Dialect(
@@ -129,6 +141,7 @@ SPARK = Dialect(
     byte_length=lambda text: f"octet_length({text})",
     try_cast=_try_cast,
     matches=lambda text, pattern: f"rlike({text}, {_whole_text(pattern)})",
+    whole_decimal=_whole_decimal,
     # NaN is larger than any number here
     is_finite=lambda value: f"(abs({value}) <= CAST(1.7976931348623157e308 AS {DOUBLE}))",
     days=lambda value: f"CAST(unix_date({value}) AS {INTEGER})",

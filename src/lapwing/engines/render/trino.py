@@ -35,7 +35,8 @@ _PARTS = {
 _EPOCH = datetime.datetime(1970, 1, 1)
 _KINDS = {
     **dict.fromkeys(["tinyint", "smallint", "integer", "bigint"], SourceKind.INTEGER),
-    **dict.fromkeys(["real", "double", "decimal"], SourceKind.FRACTIONAL),
+    **dict.fromkeys(["real", "double"], SourceKind.FRACTIONAL),
+    "decimal": SourceKind.DECIMAL,
     "varchar": SourceKind.TEXT,
     "boolean": SourceKind.BOOLEAN,
     "date": SourceKind.DATE,
@@ -115,6 +116,7 @@ TRINO = Dialect(
     quotient=_quotient,
     byte_length=lambda text: f"length(to_utf8({text}))",
     try_cast=lambda value, _kind, wanted: f"TRY_CAST({value} AS {wanted})",
+    whole_decimal=lambda value: f"(CASE WHEN {value} % 1 = 0 THEN TRY_CAST({value} AS BIGINT) END)",
     matches=_matches,
     is_finite=lambda value: f"is_finite({value})",
     days=lambda value: f"date_diff('day', DATE '1970-01-01', {value})",

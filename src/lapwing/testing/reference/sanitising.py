@@ -153,12 +153,14 @@ def _whole(value: Raw) -> int | None:
     match value:
         case int():
             number = value
-        case Decimal() if _is_whole(value):
-            number = int(value)
-        case float() | Decimal():
-            if not math.isfinite(value) or abs(float(value)) > 2**53 or float(value) != math.floor(float(value)):
+        case Decimal():
+            if not value.is_finite() or value != value.to_integral_value():
                 return None
-            number = int(float(value))
+            number = int(value)
+        case float():
+            if not math.isfinite(value) or abs(value) > 2**53 or value != math.floor(value):
+                return None
+            number = int(value)
         case str():
             if not _WHOLE.fullmatch(value):
                 return None
