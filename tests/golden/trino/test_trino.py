@@ -146,7 +146,7 @@ def test_the_dialect_says_that_it_was_not_executed_and_no_catalogue_can_ask_for_
     [
         ("bigint", SourceKind.INTEGER),
         ("decimal(10,0)", SourceKind.INTEGER),
-        ("decimal(10,2)", SourceKind.FRACTIONAL),
+        ("decimal(10,2)", SourceKind.DECIMAL),
         ("varchar(20)", SourceKind.TEXT),
         ("char(3)", SourceKind.OTHER),
         ("timestamp(6)", SourceKind.TIMESTAMP),
