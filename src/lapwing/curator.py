@@ -1,11 +1,13 @@
 """The use-cases, and the only module that knows all the parts: open, prepare, preview, answer.
 
 The order of an answer is fixed: certify (public facts only) -> reserve (durable) -> run -> noise -> commit (durable) -> return. A fault
-after the reservation forfeits the charge; a fault of the engine is an incident and closes the data set.
+of the engine after the reservation is an incident: it forfeits the charge and closes the data set. Trouble of the ledger is none: an answer
+that cannot be stored is kept, unseen, until it can be (``lapwing.ledger.settling``).
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import secrets
 from collections.abc import Callable
@@ -30,6 +32,7 @@ from lapwing.kernel.laws import variance
 from lapwing.kernel.release import Released, release
 from lapwing.ledger.opening import OWNER_ANALYST, admit_owner, apply_budget, default_analyst, open_ledger, place_of, system_user
 from lapwing.ledger.receipts import Receipt
+from lapwing.ledger.settling import Settling
 from lapwing.ledger.store import Balance, Bought, Entry, Kind, Ledger, Request, StoredAnswer
 from lapwing.planning.contributions import Contributions, fitted, histogram_plan
 
@@ -61,6 +64,7 @@ class Curator:
         )
         self._ledger: Ledger | None = None
         self._snapshot: Snapshot | None = None
+        self._settling = Settling()
 
     def __enter__(self) -> Self:
         return self
@@ -78,6 +82,7 @@ class Curator:
             self.engine.close()
         finally:  # whatever the engine says, the ledger hears that this worker is done
             if ledger is not None:
+                self._settling.finish(ledger)
                 ledger.disconnect()
 
     # -- the owner's acts ---------------------------------------------------------------------------------------------------------
@@ -244,7 +249,10 @@ class Curator:
         certified = self.preview(plan)
         self.snapshot.check(certified)
         ledger, who = self.ledger, analyst or self.analyst_default
-        stored = None if ledger.balance().closed else ledger.find(certified.digest, analyst=who)
+        self._settling.require_settled(ledger)
+        stored = self._settling.pending(ledger, analyst=who, digest=certified.digest)
+        if stored is None and not ledger.balance().closed:
+            stored = ledger.find(certified.digest, analyst=who)
         if stored is not None:
             return _replayed(stored)
         request = Request(
@@ -261,20 +269,15 @@ class Curator:
         try:
             released = release(certified, permit, self.snapshot.run(certified))
             payload = encode(released)
-            ledger.commit(permit, payload)
-        except Exception as error:
-            # Whatever fails now fails after rows were read, so it may depend on them: an incident, not an ordinary error. Not so a ledger
-            # that took this worker for dead, or is out of reach: there is nothing to settle, and the charge is spent either way.
-            if not (isinstance(error, LedgerError) and error.code in _NOTHING_TO_SETTLE):
-                ledger.forfeit(permit, incident=True)
+        except Exception:
+            # Whatever fails here fails after rows were read, so it may depend on them: an incident, not an ordinary error.
+            self._settling.incident(ledger, permit)
             raise
         except BaseException:  # the process is being stopped from outside
-            ledger.forfeit(permit, incident=False)
+            with contextlib.suppress(LedgerError):
+                ledger.forfeit(permit, incident=False)
             raise
-        return Answered(released, False, StoredAnswer(permit.charge_id, payload))
-
-
-_NOTHING_TO_SETTLE = frozenset({"charge-not-open", "ledger-unreachable"})
+        return Answered(released, False, self._settling.store(ledger, request, permit, payload))
 
 
 def _replayed(stored: StoredAnswer) -> Answered:

@@ -69,6 +69,13 @@ STALE_READ: Patch = (
     "            state = replace(book.read_state(connection), spent=stale.spent)\n"
     "            if state.closed:",
 )
+REGISTRY_NOT_HELD: Patch = (
+    "local",
+    "with self._registry.write() as registered:\n                self._advance(registered)\n"
+    "                outcome = self._decided(request)\n                self._advance(registered)",
+    "outcome = self._decided(request)\n            self._anchor()",
+)
+"""Held, it alone lets one process at a time decide."""
 
 ROUNDED_UP: Patch = (
     "local",
@@ -106,9 +113,12 @@ DOUBLES = Mutant("no lookup and no unique key in a race", (NO_LOOKUP, KEYS_MAY_R
 NEVER_SWEEPS = Mutant("does not sweep the dead in a race", (NOT_SWEPT,))
 NOT_DURABLE = Mutant("permit without a commit", (("database", 'connection.execute("COMMIT")', 'connection.execute("ROLLBACK")'),))
 ROUNDS_UP = Mutant("budget rounded up in a race", (ROUNDED_UP,))
-READS_THEN_WRITES = Mutant("reads before it locks", (STALE_READ, NOT_VERIFIED))
+READS_THEN_WRITES = Mutant("reads before it locks", (STALE_READ, REGISTRY_NOT_HELD, NOT_VERIFIED))
 
-NOT_ANCHORED = Mutant("not anchored", (("local", "if isinstance(outcome, Permit):\n            self._anchor()", "pass"),))
+NOT_ANCHORED = Mutant(
+    "not anchored",
+    (("local", "outcome = self._decided(request)\n                self._advance(registered)", "outcome = self._decided(request)"),),
+)
 ANCHOR_NOT_COMPARED = Mutant(
     "anchor not compared",
     (("local", "if book.head_at(connection, anchor.entries) != anchor.head:\n                problems", PROBLEMS_NEVER),),

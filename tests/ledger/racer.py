@@ -34,6 +34,8 @@ def main() -> None:
     package, directory, loss_unit, delta_unit = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     for name in ("local", "store"):
         importlib.import_module(f"{package}.{name}")
+    # A race of killed processes goes on; a test of its own counts deaths.
+    setattr(importlib.import_module(f"{package}.deaths"), "DEATHS_MAX", 10**6)  # noqa: B010
     for line in sys.stdin:
         command = json.loads(line)
         if "crowd" in command:

@@ -90,7 +90,7 @@ def test_groups_and_limits(wired: Wired) -> None:
         "per_day": None,
         "answers_shared": False,
         "lost_workers_max": 5,
-        "lost_workers_seconds": 3600,
+        "lost_workers_seconds": 315_360_000,
     }
     assert "Nothing was changed" in _done(wired, "ledger", "limit", "--not-shared")
     _done(wired, "ledger", "limit", "--shared", "--lost-workers", "3")

@@ -40,23 +40,27 @@ def test_the_model_sees(mutant: Mutant, tmp_path: Path) -> None:
             random_walk(seed, steps=200, stand=LocalStand(module))
 
 
-def mutant_race(mutant: Mutant, directory: Path, *, kills: int) -> Report:
-    """A short race with little budget, on a file made by the mutant, because its tables may differ too."""
+def mutant_race(mutant: Mutant, directory: Path, *, kills: int, charges: int = 20) -> Report:
+    """A short race with budget for so many charges, on a file made by the mutant, because its tables may differ too."""
     budget, code = approximate_budget(), build(mutant, directory)
     with loaded(mutant, code) as module:
         new_ledger(directory, budget=budget, module=module).disconnect()
-    units = (budget.loss_total // 20, budget.delta_total // 1000)
+    units = (budget.loss_total // charges, budget.delta_total // 1000)
     return race(directory, budget, units=units, kills=kills, seed=7, package=mutant.package, code=code, outside_share=0.0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mutant", "violation"),
-    [(mutants.REFUNDS, "overspent"), (mutants.DOUBLES, "one key, two charges"), (mutants.NEVER_SWEEPS, "left reserved")],
-    ids=lambda value: value.name if isinstance(value, Mutant) else value,
+    ("mutant", "violation", "kills", "charges"),
+    [
+        (mutants.REFUNDS, "overspent", 60, 20),
+        (mutants.DOUBLES, "one key, two charges", 250, 2000),
+        (mutants.NEVER_SWEEPS, "left reserved", 60, 20),
+    ],
+    ids=lambda value: value.name if isinstance(value, Mutant) else str(value),
 )
-def test_the_race_sees(mutant: Mutant, violation: str, tmp_path: Path) -> None:
-    assert mutant_race(mutant, tmp_path, kills=60).violations[violation] > 0
+def test_the_race_sees(mutant: Mutant, violation: str, kills: int, charges: int, tmp_path: Path) -> None:
+    assert mutant_race(mutant, tmp_path, kills=kills, charges=charges).violations[violation] > 0
 
 
 def test_the_oracle_sees_a_permit_without_a_durable_charge(tmp_path: Path) -> None:

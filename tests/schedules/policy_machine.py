@@ -157,7 +157,7 @@ class Both:
         with self.world.pool.superuser.transaction():
             self.world.pool.superuser.execute("SET LOCAL session_replication_role = replica")
             self.world.pool.superuser.execute(
-                "UPDATE lapwing.worker SET ended_at = ended_at - interval '1 day' WHERE ledger_id = %s AND ended_at IS NOT NULL",
+                "UPDATE lapwing.worker SET ended_at = ended_at - interval '11 years' WHERE ledger_id = %s AND ended_at IS NOT NULL",
                 [self.world.ledger_id],
             )
         self.model.lost = 0
@@ -234,6 +234,7 @@ class Both:
             self.owner().close("asked")
         else:
             self.owner().reopen("asked")
+            self.model.lost = 0
         self.model.closed = closed
 
     def compare(self, *, shares: bool = True) -> None:

@@ -97,7 +97,7 @@ class PolicyModel:
     """Epochs whose lease has run out, and that nobody has noticed yet."""
     ended: set[str] = field(default_factory=set)
     lost: int = 0
-    """Workers lost with something reserved, not long ago."""
+    """Workers lost with something reserved, since the data set was last re-opened."""
 
     def begin(self) -> None:
         """A worker begins: the dead are ended first."""

@@ -100,6 +100,9 @@ class PacedAnchors:
     def milestones(self, source_id: str) -> tuple[Milestone, ...]:
         return self.inner.milestones(source_id)
 
+    def require_ready(self, source_id: str) -> None:
+        self.inner.require_ready(source_id)
+
     def advance(self, point: AnchorPoint, *, holds: Callable[[AnchorPoint], bool], override: bool = False) -> AnchorPoint:
         step("anchor moved")
         with _quiet():

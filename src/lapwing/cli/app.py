@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -40,7 +41,14 @@ def main() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # Told to stop, a command ends in order: what it reserved is forfeited by itself and does not count as the death of a process.
+        signal.signal(number, _stopped)
     app(prog_name="lapwing")
+
+
+def _stopped(number: int, _frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def _version(wanted: bool) -> None:

@@ -4,7 +4,7 @@ A chain of hashes shows that a history was changed; it cannot show that the newe
 that was told to somebody else. A ledger is not served while it lacks the entry its anchor names, and a permit is handed out only
 after its charge is anchored. Where the anchor is kept must not be put back together with the database: another disk, another machine.
 
-Anything with the three methods of :class:`Anchors` will do: a file, an object store that keeps versions, a notary.
+Anything with the four methods of :class:`Anchors` will do: a file, an object store that keeps versions, a notary.
 """
 
 from __future__ import annotations
@@ -60,6 +60,10 @@ class Anchors(Protocol):
         """Some earlier states of the history that ``newest`` stands for, newest first; may be empty."""
         ...
 
+    def require_ready(self, source_id: str) -> None:
+        """Refuse (``anchor-unreachable``) if a point of this source could not be kept now: asked before something is charged."""
+        ...
+
     def advance(self, point: AnchorPoint, *, holds: Callable[[AnchorPoint], bool], override: bool = False) -> AnchorPoint:
         """Keep ``point``, durably, unless what is kept is as far already; return what is kept.
 
@@ -98,6 +102,13 @@ class FileAnchors:
             return _read(descriptor, source_id)[0]
         finally:
             _unlock(descriptor)
+
+    def require_ready(self, source_id: str) -> None:
+        """The file is there and may be written. Whether the disk has room is only seen when it is."""
+        try:
+            os.close(os.open(self._path(source_id), os.O_RDWR))
+        except OSError as error:
+            raise _unreachable() from error
 
     def advance(self, point: AnchorPoint, *, holds: Callable[[AnchorPoint], bool], override: bool = False) -> AnchorPoint:
         """As :meth:`Anchors.advance`. One write and one sync; none when another process has come further meanwhile."""
@@ -150,6 +161,11 @@ class SeveralAnchors:
         furthest = self.newest(source_id)
         sink = next((sink for sink in self.sinks if furthest is not None and sink.newest(source_id) == furthest), None)
         return () if sink is None else sink.milestones(source_id)
+
+    def require_ready(self, source_id: str) -> None:
+        """Each of them."""
+        for sink in self.sinks:
+            sink.require_ready(source_id)
 
     def advance(self, point: AnchorPoint, *, holds: Callable[[AnchorPoint], bool], override: bool = False) -> AnchorPoint:
         """Each in turn; the first that refuses ends it."""

@@ -184,6 +184,16 @@ def is_open(connection: sqlite3.Connection, *, charge_id: int, digest: str, cost
     return row is not None
 
 
+def is_committed(connection: sqlite3.Connection, *, charge_id: int, payload: bytes, epoch: str) -> bool:
+    """Whether the worker of this epoch has stored exactly this answer for the charge."""
+    row = connection.execute(
+        "SELECT 1 FROM charge JOIN worker USING (worker_id)"
+        " WHERE charge_id = ? AND state = 'committed' AND payload_digest = ? AND epoch = ?",
+        [charge_id, hashlib.sha256(payload).hexdigest(), epoch],
+    ).fetchone()
+    return row is not None
+
+
 def stored_answer(connection: sqlite3.Connection, charge_id: int) -> StoredAnswer:
     """The answer of a committed charge, checked against the digest that was stored with it."""
     row = connection.execute("SELECT payload, payload_digest FROM charge WHERE charge_id = ?", [charge_id]).fetchone()

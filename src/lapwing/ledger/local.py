@@ -12,6 +12,7 @@ What it keeps, whatever happens to the processes that use it (proof: ``docs/proo
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import sqlite3
@@ -19,12 +20,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self, assert_never
+from typing import Self, TypeAlias, assert_never
 
 from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
 from lapwing.kernel.accounting import Budget, Cost, admits
 from lapwing.kernel.permit import Permit
-from lapwing.ledger import book, limits, registry
+from lapwing.ledger import book, deaths, limits, registry
 from lapwing.ledger.book import LedgerState
 from lapwing.ledger.database import PROCESS_GATE, Database, create_database, open_database
 from lapwing.ledger.receipts import Receipt, sign
@@ -32,6 +33,8 @@ from lapwing.ledger.registry import Anchor
 from lapwing.ledger.schema import LEDGER_FORMAT
 from lapwing.ledger.store import RECORDABLE, Balance, Bought, Entry, Kind, Request, State, StoredAnswer
 from lapwing.ledger.workers import Worker, current_worker, is_dead
+
+_Forfeit: TypeAlias = Callable[[sqlite3.Connection, LedgerState, int, Worker], LedgerState]
 
 
 class LocalLedger:
@@ -146,7 +149,7 @@ class LocalLedger:
         """End this use of the ledger. What it still had reserved is forfeited; in a forked child, nothing of the parent's is touched."""
         try:
             if self._database.is_usable:
-                self._sweep(lambda worker: worker.epoch == self._worker.epoch, "the process ended its use of the ledger")
+                self._sweep(lambda worker: worker.epoch == self._worker.epoch, _forfeit_at_the_end)
         finally:
             self._database.close()
             self._registry.close()
@@ -162,39 +165,54 @@ class LocalLedger:
         """Charge durably, or replay, or refuse, as :meth:`lapwing.ledger.store.Ledger.reserve` says.
 
         The decision and the charge are one transaction that holds the write lock from before the first read. The permit exists only after
-        that transaction is on disk and the registry knows of it.
+        that transaction is on disk and the registry knows of it; where the registry cannot be told, nothing is charged.
         """
         limits.require_request(request)
         self._require_own_process()
-        outcome: Permit | StoredAnswer | LapwingError
+        outcome: Permit | StoredAnswer | LapwingError | None = None
+        try:
+            # The registry is held first: a charge that could not be anchored would be paid for nothing.
+            with self._registry.write() as registered:
+                self._advance(registered)
+                outcome = self._decided(request)
+                self._advance(registered)
+        except LedgerError:
+            if isinstance(outcome, Permit):  # the registry failed in this very moment; nothing was read under the charge, nor will be
+                with contextlib.suppress(LedgerError):
+                    self.forfeit(outcome, incident=False)
+            raise
+        if isinstance(outcome, LapwingError):
+            raise outcome
+        return outcome
+
+    def _decided(self, request: Request) -> Permit | StoredAnswer | LapwingError:
+        """The decision and the charge, as one transaction; durable when this returns."""
         with self._database.write() as connection:
             state = book.read_state(connection)
             if state.closed:
                 raise Refused("data-set-closed", "the data set is closed", hint="the data owner can re-open it")
             charge = book.charge_by_key(connection, request.analyst, request.request_id)
             if charge is not None:
-                outcome = _seen_before(connection, state, charge, request.digest)
-            elif not admits(state.budget, spent=state.spent, cost=request.cost):
+                return _seen_before(connection, state, charge, request.digest)
+            if not admits(state.budget, spent=state.spent, cost=request.cost):
                 raise BudgetRefused("budget-exceeded", "the budget cannot pay for this", hint="ask for less, or ask the data owner")
-            else:
-                worker_id = book.add_worker(connection, self._worker)
-                charge_id, _ = book.add_charge(connection, state, request, worker_id)
-                outcome = Permit(charge_id=charge_id, digest=request.digest, cost=request.cost)
-        if isinstance(outcome, LapwingError):
-            raise outcome
-        if isinstance(outcome, Permit):
-            self._anchor()
-        return outcome
+            worker_id = book.add_worker(connection, self._worker)
+            charge_id, _ = book.add_charge(connection, state, request, worker_id)
+            return Permit(charge_id=charge_id, digest=request.digest, cost=request.cost)
 
     def commit(self, permit: Permit, payload: bytes) -> None:
-        """Store the answer and close the charge, durably, in one step; else ``charge-not-open``, and the answer must not be sent."""
+        """Store the answer and close the charge, durably, in one step; else ``charge-not-open``, and the answer must not be sent.
+
+        Done again with the same bytes it changes nothing: that is how a caller finds out whether the first attempt was carried out.
+        """
         if len(payload) > limits.PAYLOAD_BYTES_MAX:
             raise LedgerError("answer-too-large", "the answer is too large to be stored", hint="ask for fewer groups")
         self._require_own_process()
         with self._database.write() as connection:
-            if not self._is_open(connection, permit):
+            if self._is_open(connection, permit):
+                book.settle(connection, book.read_state(connection), permit.charge_id, payload=payload, detail="")
+            elif not book.is_committed(connection, charge_id=permit.charge_id, payload=payload, epoch=self._worker.epoch):
                 raise _not_open()
-            book.settle(connection, book.read_state(connection), permit.charge_id, payload=payload, detail="")
 
     def forfeit(self, permit: Permit, *, incident: bool) -> None:
         """Close a charge without an answer; it stays spent. ``incident`` closes the data set too, even if the charge was closed already."""
@@ -333,7 +351,7 @@ class LocalLedger:
             self._registry = registry.open_registry(self._home)
             try:
                 self._check(override_reason)
-                self._sweep(is_dead, "the process that reserved it is gone")
+                self._sweep(is_dead, deaths.forfeit_of)
             except BaseException:
                 self._registry.close()
                 raise
@@ -394,7 +412,11 @@ class LocalLedger:
 
     def _anchor(self) -> None:
         """Tell the registry how far the ledger has come; refuse to go on if it is no longer the one the registry knows."""
-        with self._registry.write() as registered, self._database.read() as connection:
+        with self._registry.write() as registered:
+            self._advance(registered)
+
+    def _advance(self, registered: sqlite3.Connection) -> None:
+        with self._database.read() as connection:
             state = book.read_state(connection)
             anchor = registry.find_anchor(registered, self._source_id)
             if anchor is None or anchor.ledger_id != state.ledger_id or anchor.ledger_path != str(self._path):
@@ -406,7 +428,7 @@ class LocalLedger:
             if state.entries > anchor.entries:
                 registry.put_anchor(registered, registry.anchor_of(state, self._path))
 
-    def _sweep(self, is_over: Callable[[Worker], bool], detail: str) -> None:
+    def _sweep(self, is_over: Callable[[Worker], bool], forfeit: _Forfeit) -> None:
         """Forfeit what workers that are over left reserved."""
         with self._database.read() as connection:
             if not any(is_over(charge.worker) for charge in book.open_charges(connection)):
@@ -415,7 +437,11 @@ class LocalLedger:
             state = book.read_state(connection)
             for charge in book.open_charges(connection):
                 if is_over(charge.worker):
-                    state = book.settle(connection, state, charge.charge_id, payload=None, detail=detail)
+                    state = forfeit(connection, state, charge.charge_id, charge.worker)
+
+
+def _forfeit_at_the_end(connection: sqlite3.Connection, state: LedgerState, charge_id: int, _worker: Worker) -> LedgerState:
+    return book.settle(connection, state, charge_id, payload=None, detail="the process ended its use of the ledger")
 
 
 def _seen_before(connection: sqlite3.Connection, state: LedgerState, charge: book.Charge, digest: str) -> StoredAnswer | LapwingError:
@@ -430,7 +456,7 @@ def _seen_before(connection: sqlite3.Connection, state: LedgerState, charge: boo
             return forfeited
         case State.RESERVED:
             if is_dead(charge.worker):
-                book.settle(connection, state, charge.charge_id, payload=None, detail="the process that reserved it is gone")
+                deaths.forfeit_of(connection, state, charge.charge_id, charge.worker)
                 return forfeited
             return Refused("request-in-progress", "this request is being answered", hint="ask again later")
         case never:

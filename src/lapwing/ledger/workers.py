@@ -52,6 +52,11 @@ def is_dead(worker: Worker) -> bool:
     return not _exists(worker.pid)
 
 
+def went_with_its_machine(worker: Worker) -> bool:
+    """Whether the machine was started anew since this worker began."""
+    return worker.boot != _boot()
+
+
 def host_name() -> str:
     """What tells this machine from others that use the same ledger on a server. A container has a name of its own."""
     try:

@@ -10,6 +10,7 @@ with the statement. This module sends it, sends it again when the reply was lost
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import time
@@ -208,7 +209,9 @@ class PostgresLedger:
             self._register()
         self._renewed = time.monotonic()
 
-    def _renew_in_time(self) -> None:
+    def _make_ready(self) -> None:
+        self._require_own_process()
+        self._anchors.require_ready(self._source_id)
         if time.monotonic() > self._renewed + self._lease_seconds / 3:
             self.renew()
 
@@ -227,11 +230,10 @@ class PostgresLedger:
 
         Besides: an analyst who is not admitted is refused (``analyst-unknown``), and so is what passes a limit or a sub-budget
         (``statement-limit``, ``day-limit``, ``analyst-budget``, ``group-budget``). The permit exists only after the charge is committed and
-        anchored. A lost reply is no reason to charge twice or to give up: the call is sent again, and finds its own charge.
+        anchored; while the anchor cannot be written, nothing is charged. When a reply is lost the call is sent again and finds its charge.
         """
         limits.require_request(request)
-        self._require_own_process()
-        self._renew_in_time()
+        self._make_ready()
         nonce = secrets.token_hex(16)
         for _ in range(_ATTEMPTS_MAX):
             epoch, known = self._worker.epoch, self._known
@@ -254,8 +256,9 @@ class PostgresLedger:
             )
             match outcome:
                 case "permit":
-                    self._advance(rows.state_of_texts(texts))
-                    return Permit(charge_id=charge_id, digest=request.digest, cost=request.cost, nonce=nonce)
+                    permit = Permit(charge_id=charge_id, digest=request.digest, cost=request.cost, nonce=nonce)
+                    self._advance(rows.state_of_texts(texts), permit)
+                    return permit
                 case "stored":
                     return rows.answer_of(charge_id, payload, payload_digest)
                 case "worker-ended":
@@ -266,8 +269,7 @@ class PostgresLedger:
 
     def reserve_many(self, requests: Sequence[Request]) -> tuple[Result, ...]:
         """As :meth:`reserve` for each, in one statement; what :meth:`reserve` would raise is returned in its place."""
-        self._require_own_process()
-        self._renew_in_time()
+        self._make_ready()
         batch, known = Batch.of(requests), self._known
         parameters = [self._worker.epoch, *batch.columns, known.entries, known.head]
         [(outcomes, charge_ids, payloads, payload_digests, texts)] = self._ask(Batch.STATEMENT, parameters)
@@ -407,8 +409,14 @@ class PostgresLedger:
         statement = "SELECT 1 FROM lapwing.entry WHERE ledger_id = %s AND entry_id = %s AND chained = %s"
         return bool(self._connection.ask(statement, [self._known.ledger_id, entries, head], again=True))
 
-    def _advance(self, point: AnchorPoint) -> None:
-        self._remember(self._anchors.advance(point, holds=self._holds))
+    def _advance(self, point: AnchorPoint, permit: Permit | None = None) -> None:
+        try:
+            self._remember(self._anchors.advance(point, holds=self._holds))
+        except LedgerError:
+            with contextlib.suppress(LedgerError):
+                if permit is not None:  # nothing was read under this charge, nor will be
+                    self.forfeit(permit, incident=False)
+            raise
 
     def _remember(self, point: AnchorPoint) -> None:
         """The next reservation is refused unless the chain still has this entry."""

@@ -25,9 +25,11 @@ class Limits:
     """What all analysts together may spend in one day (UTC, the server's clock). The day never goes back."""
     answers_shared: bool = True
     """Whether every admitted analyst may see what others paid for."""
-    lost_workers_max: int = 3
-    """How many workers may be lost, each with something reserved, within the time below before the data set closes."""
-    lost_workers_seconds: int = 3600
+    lost_workers_max: int = 10
+    """How many workers may be lost, each with something reserved, since the owner last re-opened and within the time below, before the
+    data set closes."""
+    lost_workers_seconds: int = 315_360_000
+    """Ten years: a shorter time lets more be lost, one after the other."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,8 @@ BEGIN
     RETURN ds;
 END $$;
 
--- Forfeit everything a worker still has reserved, and end it. A lost worker that had something reserved counts towards closing.
+-- Forfeit everything a worker still has reserved, and end it. A lost worker that had something reserved counts towards closing, until the
+-- owner re-opens.
 CREATE FUNCTION lapwing.end_worker(ds lapwing.data_set, p_epoch text, p_how text, p_detail text) RETURNS lapwing.data_set
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -81,7 +82,8 @@ BEGIN
     UPDATE lapwing.worker SET ended_at = clock_timestamp(), ended_how = p_how, forfeited = n WHERE epoch = p_epoch AND ended_at IS NULL;
     IF p_how = 'lost' AND n > 0 AND NOT ds.closed THEN
         SELECT count(*) INTO lost FROM lapwing.worker WHERE ledger_id = ds.ledger_id AND ended_how = 'lost' AND forfeited > 0
-            AND ended_at > clock_timestamp() - make_interval(secs => ds.lost_workers_seconds);
+            AND ended_at > clock_timestamp() - make_interval(secs => ds.lost_workers_seconds)
+            AND ended_at > coalesce((SELECT max(at)::timestamptz FROM lapwing.entry WHERE ledger_id = ds.ledger_id AND kind = 'reopen'), '-infinity');
         IF lost >= ds.lost_workers_max THEN
             ds.closed := true;
             ds := lapwing.append(ds, 'close', '', NULL, 0, 0, 'too many lost workers', '');

@@ -1,0 +1,128 @@
+"""What happens to a charge once the engine has run: the answer is stored, or the incident is written down, with bounded patience.
+
+Trouble of the ledger is no fault of the engine. By the time an answer is to be stored it is noisy, so keeping it in memory and trying again
+gives nothing away; and until it is stored it is shown to nobody. So a ledger that is busy or out of reach neither closes the data set nor
+loses an answer that is paid for: whoever asks the same again, of the same process, gets that answer as soon as it can be stored. There is
+never a second noisy answer for one charge. What a process still holds when it ends is forfeited like any other reservation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lapwing.errors import LedgerError
+from lapwing.kernel.permit import Permit
+from lapwing.ledger.store import Ledger, Request, StoredAnswer
+
+PATIENCE_SECONDS = 60.0
+"""How long storing an answer is tried again before the analyst is told to ask again."""
+_PAUSE_SECONDS_MAX = 2.0
+_OVER = "charge-not-open"
+_NEVER_STORED = frozenset({_OVER, "answer-too-large"})
+"""What no second attempt can change; both depend on the ledger and on the noisy answer only."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A noisy answer that is paid for and not stored."""
+
+    request_id: str
+    permit: Permit
+    payload: bytes
+
+
+class Settling:
+    """What one process still has to tell one ledger. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._gate = threading.Lock()
+        self._answers: dict[tuple[str, str], _Pending] = {}
+        self._incidents: list[Permit] = []
+
+    def store(self, ledger: Ledger, request: Request, permit: Permit, payload: bytes) -> StoredAnswer:
+        """Store an answer; when this returns it may be shown. ``answer-pending`` if the ledger cannot: it is kept, and asked for again."""
+        key = request.analyst, request.digest
+        with self._gate:
+            self._answers[key] = _Pending(request.request_id, permit, payload)
+        return self._store(ledger, key, patiently=True)
+
+    def pending(self, ledger: Ledger, *, analyst: str, digest: str) -> StoredAnswer | None:
+        """The answer this analyst has paid for and not been shown, stored by now; None if there is none, or its charge is over."""
+        key = analyst, digest
+        with self._gate:
+            if key not in self._answers:
+                return None
+        try:
+            return self._store(ledger, key, patiently=False)
+        except LedgerError as error:
+            if error.code in _NEVER_STORED:
+                return None
+            raise
+
+    def incident(self, ledger: Ledger, permit: Permit) -> None:
+        """Forfeit the charge and close the data set. If the ledger cannot be told now, nothing is answered here until it was."""
+        with self._gate:
+            self._incidents.append(permit)
+        with contextlib.suppress(LedgerError):
+            self._patiently(lambda: self.require_settled(ledger), is_final=lambda error: False)
+
+    def require_settled(self, ledger: Ledger) -> None:
+        """Every incident of this process is written down, or nothing goes on."""
+        with self._gate:
+            while self._incidents:
+                try:
+                    ledger.forfeit(self._incidents[0], incident=True)
+                except LedgerError as error:
+                    if error.code != _OVER:  # the data set is closed even if the charge was over before
+                        raise
+                del self._incidents[0]
+
+    def finish(self, ledger: Ledger) -> None:
+        """One more attempt at everything, before the use of the ledger ends."""
+        with contextlib.suppress(LedgerError):
+            self.require_settled(ledger)
+        for key in tuple(self._answers):
+            with contextlib.suppress(LedgerError):
+                self._store(ledger, key, patiently=False)
+
+    def _store(self, ledger: Ledger, key: tuple[str, str], *, patiently: bool) -> StoredAnswer:
+        one = self._answers[key]
+        try:
+            if patiently:
+                self._patiently(lambda: ledger.commit(one.permit, one.payload), is_final=lambda error: error.code in _NEVER_STORED)
+            else:
+                ledger.commit(one.permit, one.payload)
+        except LedgerError as error:
+            if error.code not in _NEVER_STORED:
+                raise _not_stored(one.request_id) from error
+            self._drop(key)
+            if error.code != _OVER:
+                with contextlib.suppress(LedgerError):
+                    ledger.forfeit(one.permit, incident=False)
+            raise
+        self._drop(key)
+        return StoredAnswer(one.permit.charge_id, one.payload)
+
+    def _drop(self, key: tuple[str, str]) -> None:
+        with self._gate:
+            self._answers.pop(key, None)
+
+    def _patiently(self, act: Callable[[], None], *, is_final: Callable[[LedgerError], bool]) -> None:
+        deadline, pause_seconds = time.monotonic() + PATIENCE_SECONDS, 0.05
+        while True:
+            try:
+                return act()
+            except LedgerError as error:
+                if is_final(error) or time.monotonic() + pause_seconds > deadline:
+                    raise
+            time.sleep(pause_seconds)
+            pause_seconds = min(2 * pause_seconds, _PAUSE_SECONDS_MAX)
+
+
+def _not_stored(request_id: str) -> LedgerError:
+    hint = f"ask the same again (request id {request_id}) before this process ends: it is not charged twice, and the answer is the same"
+    return LedgerError("answer-pending", "the answer is paid for, and the ledger cannot store it yet", hint=hint)
