@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from lapwing.errors import Span
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Expression, Value
-from lapwing.kernel.ir import Relation
+from lapwing.kernel.ir import Filter, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin
 
 ROW = "_row"
 """The column of a noisy table that numbers its rows."""
@@ -190,3 +190,18 @@ class Statement:
         """The private query of a statement that has one."""
         (query,) = self.privates
         return query
+
+
+def scans_of(relation: Relation) -> tuple[Scan, ...]:
+    """Every reading of a protected table that a relation is made of, in order; a table read twice is there twice."""
+    match relation:
+        case Scan():
+            return (relation,)
+        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source):
+            return scans_of(source)
+        case UnitJoin(left, right) | SemiJoin(left, right):
+            return (*scans_of(left), *scans_of(right))
+        case Union(sources):
+            return tuple(scan for source in sources for scan in scans_of(source))
+        case _:
+            assert_never(relation)

@@ -9,7 +9,7 @@ from typing import Any
 
 from lapwing.engines import prepare, reading
 from lapwing.engines.render import queries, relations
-from lapwing.kernel import certify, release, sensitivity, stability, thresholds
+from lapwing.kernel import certify, release, sensitivity, shapes, stability, thresholds
 from lapwing.kernel.accounting import Account, Cost
 from lapwing.kernel.domains import Domain
 from lapwing.kernel.ir import UnitJoin
@@ -77,8 +77,8 @@ _ROWS_WEIGHING = sensitivity.rows_weighing
 _CLIPPED = sensitivity.clipped
 _GROUPED = sensitivity.grouped
 _LEAST_THRESHOLD = thresholds.least_threshold
-_UNIT_JOIN = stability._unit_join
-_UNION = stability._union
+_UNIT_JOIN = shapes.joined
+_UNION = shapes.united
 _NORM = certify._norm
 _RANKING_TEXT = prepare.ranking_text
 _FLAT = queries._Input.flat
@@ -107,8 +107,8 @@ def _bits_forgotten(neighbours: Neighbours, *, weight: int, row: RowRange) -> Se
     return _ROWS_WEIGHING(neighbours, weight=weight >> 10 or weight, row=row)
 
 
-def _left_join_without_fan_out(join: UnitJoin, facts: Any) -> stability.Shape:
-    return replace(_UNIT_JOIN(join, facts), rows_per_unit=stability.shape_of(join.left, facts).rows_per_unit)
+def _left_join_without_fan_out(join: UnitJoin, left: stability.Shape, right: stability.Shape) -> stability.Shape:
+    return replace(_UNIT_JOIN(join, left, right), rows_per_unit=left.rows_per_unit)
 
 
 def _widest_part_only(shapes: tuple[stability.Shape, ...]) -> stability.Shape:
@@ -200,8 +200,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("replace-one charged as add/remove, grouped", ((sensitivity, "grouped", _unbounded_formula(_GROUPED)),), BOUNDED),
     Mutant("signed cells clipped as if positive", ((sensitivity, "clipped", _always_non_negative(_CLIPPED)),), BOUNDED),
     Mutant("signed cells grouped as if positive", ((sensitivity, "grouped", _always_non_negative(_GROUPED)),), BOUNDED),
-    Mutant("join fan-out not counted", ((stability, "_unit_join", _left_join_without_fan_out),)),
-    Mutant("union counts its widest part only", ((stability, "_union", _widest_part_only),)),
+    Mutant("join fan-out not counted", ((stability, "joined", _left_join_without_fan_out),)),
+    Mutant("union counts its widest part only", ((stability, "united", _widest_part_only),)),
     Mutant(
         "per-unit sum bounded like one row, and trusted to be",
         ((stability, "_unit_sum", _sum_bounded_like_a_row), (queries, "is_stored", lambda column, relation: True)),

@@ -13,7 +13,7 @@ from typing import Any
 
 from lapwing.engines.render import queries as rendered_queries
 from lapwing.engines.render import relations
-from lapwing.kernel import stability
+from lapwing.kernel import shapes, stability
 from lapwing.kernel.ir import JoinKind, PerUnit, Relation, SemiJoin, Union, UnitJoin
 from lapwing.planning import plan
 from lapwing.sql import environment, joins, per_unit, queries, subqueries, unions
@@ -33,8 +33,8 @@ class Mutant:
 
 _RENDER = relations.render_relation
 _UNIT_JOIN_SQL = relations._unit_join
-_UNIT_JOIN = stability._unit_join
-_UNION = stability._union
+_UNIT_JOIN = shapes.joined
+_UNION = shapes.united
 _LIMITED = plan.limited
 _IN_PUBLIC = subqueries.Subqueries.in_public
 
@@ -85,21 +85,20 @@ def _both(function: Callable[..., str]) -> tuple[Patch, ...]:
     return ((relations, "render_relation", function), (rendered_queries, "render_relation", function))
 
 
-def _left_side_only(join: UnitJoin, facts: Any) -> stability.Shape:
-    return replace(_UNIT_JOIN(join, facts), rows_per_unit=stability.shape_of(join.left, facts).rows_per_unit)
+def _left_side_only(join: UnitJoin, left: stability.Shape, right: stability.Shape) -> stability.Shape:
+    return replace(_UNIT_JOIN(join, left, right), rows_per_unit=left.rows_per_unit)
 
 
 def _widest_part(shapes: tuple[stability.Shape, ...]) -> stability.Shape:
     return replace(_UNION(shapes), rows_per_unit=max(shape.rows_per_unit for shape in shapes))
 
 
-def _smaller_side(join: UnitJoin, facts: Any) -> stability.Shape:
-    sides = (stability.shape_of(side, facts).rows_max for side in (join.left, join.right))
-    return replace(_UNIT_JOIN(join, facts), rows_max=min(sides))
+def _smaller_side(join: UnitJoin, left: stability.Shape, right: stability.Shape) -> stability.Shape:
+    return replace(_UNIT_JOIN(join, left, right), rows_max=min(left.rows_max, right.rows_max))
 
 
-def _lonely_rows_forgotten(join: UnitJoin, facts: Any) -> stability.Shape:
-    return _UNIT_JOIN(replace(join, kind=JoinKind.INNER), facts)
+def _lonely_rows_forgotten(join: UnitJoin, left: stability.Shape, right: stability.Shape) -> stability.Shape:
+    return _UNIT_JOIN(replace(join, kind=JoinKind.INNER), left, right)
 
 
 def _not_negated(other: Any, on: Any, negated: bool) -> Any:
@@ -144,8 +143,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("equality of units dropped", ((relations, "unit_equality", lambda left, right: "TRUE"),), "oracle"),
     Mutant("one row per unit rendered twice", _both(_twice), "oracle"),
     Mutant("EXISTS rendered as a join", _both(_exists_as_join), "oracle"),
-    Mutant("fan-out of a join not counted", ((stability, "_unit_join", _left_side_only),), "oracle"),
-    Mutant("union counts its widest part", ((stability, "_union", _widest_part),), "oracle"),
+    Mutant("fan-out of a join not counted", ((stability, "joined", _left_side_only),), "oracle"),
+    Mutant("union counts its widest part", ((stability, "united", _widest_part),), "oracle"),
     Mutant("LEFT JOIN rendered as JOIN", _rendering(_left_as_inner), "limit"),
     Mutant("NOT EXISTS rendered without NOT", _rendering(_never_negated), "limit"),
     Mutant("EXISTS on the unit alone, its columns forgotten", _rendering(_semi_without_columns), "limit"),
@@ -165,7 +164,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("every equality taken for a declared key", ((environment.Known, "along_key", lambda self, left, right: True),), "refusals"),
     Mutant("IN of any column", ((subqueries, "_may_link", _any_link), (joins.Links, "require", _no_requirement)), "refusals"),
     # what is claimed about sizes
-    Mutant("rows of a join bounded by its smaller side", ((stability, "_unit_join", _smaller_side),), "sizes"),
-    Mutant("lonely rows of a LEFT JOIN forgotten", ((stability, "_unit_join", _lonely_rows_forgotten),), "sizes"),
+    Mutant("rows of a join bounded by its smaller side", ((stability, "joined", _smaller_side),), "sizes"),
+    Mutant("lonely rows of a LEFT JOIN forgotten", ((stability, "joined", _lonely_rows_forgotten),), "sizes"),
     Mutant("one side of a join not lowered", ((plan, "limited", _limited_below),), "lowering"),
 )

@@ -97,6 +97,10 @@ def check_relation(text: str, relation: Relation, snapshot: DuckDBSnapshot, fact
     assert max(per_unit.values(), default=0) <= shape.rows_per_unit, (
         f"{max(per_unit.values())} of a unit, not {shape.rows_per_unit}: {text}"
     )
+    for part in parts_of(relation):
+        steps = snapshot._connection.execute(relations.render_relation(part, facts, DUCKDB)).fetchall()
+        most = max(Counter(row[0] for row in steps).values(), default=0)
+        assert most <= shape.widest, f"{most} rows of a unit in a step, not {shape.widest}: {text}"
     for number, (name, domain) in enumerate(shape.columns.items()):
         for row in found:
             assert _inside(row[1 + number], domain), f"{name} holds {row[1 + number]!r}, outside {domain}: {text}"

@@ -227,6 +227,9 @@ def _table(
             report.problem("catalogue-contradiction", at, "`one_row_per_unit` says 1, `rows_per_unit_max` says more", hint=hint)
         elif not 1 <= model.rows_per_unit_max <= rows_max:
             report.problem("catalogue-bad-value", at, f"`rows_per_unit_max` must be from 1 to `rows_max` ({show(rows_max)})")
+        elif model.rows_per_unit_max > settings.unit_rows_max:
+            message = f"`rows_per_unit_max` may be at most {show(settings.unit_rows_max)}"
+            report.problem("catalogue-limit", at, message, hint="rows beyond it are dropped; or raise unit_rows_max")
         cap = model.rows_per_unit_max
     return TableDecl(
         name=name,

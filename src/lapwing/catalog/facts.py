@@ -10,7 +10,7 @@ from lapwing.catalog.declaration import ColumnDecl, ColumnRef, Declaration
 from lapwing.catalog.settings import Settings
 from lapwing.errors import CatalogueError
 from lapwing.kernel.domains import Domain, TextDomain
-from lapwing.kernel.facts import Facts, PublicFacts, TableFacts
+from lapwing.kernel.facts import Facts, PublicFacts, TableFacts, UnitLimits
 
 PublicValues = Mapping[str, Mapping[str, Iterable[str | None]]]
 """For each public table, the values of its text columns as they stand in the frozen version."""
@@ -23,7 +23,8 @@ def facts(declaration: Declaration, public_values: PublicValues, *, version: int
     Post: a text column of a public table has exactly its frozen values as domain, and a protected column with ``values_from`` has those
     of the public column it names, and ``other``. Values are in the order of their bytes, so equal versions give equal facts.
     """
-    limit = (settings or Settings()).values_per_column_max
+    settings = settings or Settings()
+    limit = settings.values_per_column_max
     public_tables = {
         table.name: PublicFacts(
             columns={
@@ -49,6 +50,7 @@ def facts(declaration: Declaration, public_values: PublicValues, *, version: int
         account=declaration.declared_budget.account,
         tables=tables,
         public_tables=public_tables,
+        limits=UnitLimits(rows=settings.unit_rows_max, work=settings.unit_work_max, size=settings.unit_size_max),
     )
 
 

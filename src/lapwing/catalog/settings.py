@@ -36,6 +36,14 @@ class Settings:
     """Groups shown when keys are not public; of more, those with the largest noisy counts are kept."""
     answer_bytes_max: int = 256 * 2**20
     """Size of one stored answer."""
+    scans_max: int = 256
+    """Times that one statement may read protected tables; a name of WITH counts each time it is used."""
+    unit_rows_max: int = 100_000
+    """Rows that one unit can have in any step of a statement."""
+    unit_work_max: int = 1_000_000_000
+    """Parts of expressions that one statement can compute for the rows of one unit."""
+    unit_size_max: int = 256 * 2**20
+    """Bytes that keys and distinct values of one unit's rows can take up in one statement."""
     query_timeout_seconds: int = 600
     """Time the engine has for one statement."""
     memory_limit_bytes: int = 2 * 2**30

@@ -14,6 +14,7 @@ from lapwing.engines.render.dialect import Dialect, SourceKind, double_literal
 from lapwing.engines.render.expressions import clamped, gridded
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import (
+    OPEN_TEXT_BYTES,
     BooleanDomain,
     DateDomain,
     Domain,
@@ -117,7 +118,7 @@ def sanitised(raw: str, kind: SourceKind, domain: Domain, *, other: str | None, 
         case TextDomain(values):
             text = dialect.try_cast(raw, kind, dialect.text)
             if values is None:
-                return text
+                return _short(text, dialect)
             fallback = "NULL" if other is None else dialect.text_literal(other)
             listed = ", ".join(dialect.text_literal(value) for value in values) or "NULL"
             return f"(CASE WHEN {text} IS NULL THEN NULL WHEN {text} IN ({listed}) THEN {text} ELSE {fallback} END)"
@@ -131,7 +132,7 @@ def unit_value(raw: str, kind: SourceKind, domain: Domain, dialect: Dialect) -> 
     """
     if isinstance(domain, TextDomain) or (isinstance(domain, KeyDomain) and domain.text):
         require_readable(kind, KeyDomain(text=True))
-        return dialect.try_cast(raw, kind, dialect.text)
+        return _short(dialect.try_cast(raw, kind, dialect.text), dialect)
     require_readable(kind, KeyDomain())
     if kind is SourceKind.DECIMAL:
         return dialect.whole_decimal(raw)
@@ -140,6 +141,11 @@ def unit_value(raw: str, kind: SourceKind, domain: Domain, dialect: Dialect) -> 
         limit = double_literal(float(WHOLE_DOUBLE_LIMIT), dialect.double)
         return f"(CASE WHEN floor({double}) = {double} AND abs({double}) <= {limit} THEN CAST({double} AS {dialect.integer}) END)"
     return _matching(raw, kind, WHOLE, dialect.integer, dialect)
+
+
+def _short(text: str, dialect: Dialect) -> str:
+    """Text that is not too long, else NULL: one value must not fill an engine's memory."""
+    return f"(CASE WHEN {dialect.byte_length(text)} <= {OPEN_TEXT_BYTES} THEN {text} END)"
 
 
 def _matching(raw: str, kind: SourceKind, pattern: str, wanted: str, dialect: Dialect) -> str:

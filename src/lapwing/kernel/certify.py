@@ -36,10 +36,12 @@ from lapwing.kernel.ir import (
     Weighted,
 )
 from lapwing.kernel.laws import Law, loss
+from lapwing.kernel.plan_types import require_exact_types
 from lapwing.kernel.selections import CertifiedQuantiles, certify_quantiles
 from lapwing.kernel.sensitivity import COUNTED, RowRange, Sensitivity
 from lapwing.kernel.stability import Shape, domain_of, shape_of
 from lapwing.kernel.thresholds import least_threshold
+from lapwing.kernel.workload import require_bounded_work
 
 _SEAL = object()
 SQUARE_LIMIT = 2**126
@@ -105,7 +107,10 @@ def certify(plan: Plan, facts: Facts) -> Certified:
     """Derive bounds and cost of every query of the plan; the cost is that of all of them together, rounded up once."""
     if not plan.queries:
         raise Refused("plan-empty", "a statement must ask for something")
-    queries = tuple(_certify_query(query, facts) for query in plan.queries)
+    require_exact_types(plan)
+    shapes = tuple(shape_of(query.source, facts) for query in plan.queries)
+    require_bounded_work(tuple(zip(plan.queries, shapes, strict=True)), facts)
+    queries = tuple(_certify_query(query, shape, facts) for query, shape in zip(plan.queries, shapes, strict=True))
     identity = digest((plan, facts.source_id, facts.version))
     return Certified(plan, facts, queries, total_cost(queries), identity, _SEAL)
 
@@ -122,8 +127,7 @@ def total_cost(queries: tuple[CertifiedQuery, ...]) -> Cost:
     return Cost(loss=charge_loss(total), delta=charge_delta(delta))
 
 
-def _certify_query(query: Query, facts: Facts) -> CertifiedQuery:
-    shape = shape_of(query.source, facts)
+def _certify_query(query: Query, shape: Shape, facts: Facts) -> CertifiedQuery:
     cells = _check_groups(query, shape)
     if not query.vectors and not query.quantiles and not isinstance(query.groups, DiscoveredGroups):
         raise Refused("plan-empty", "a query must measure something")

@@ -20,6 +20,9 @@ INTEGER_LIMIT = 2**62
 DOUBLE_EXACT_LIMIT = 2**52
 """Grid integers stay below this, where doubles still resolve halves."""
 
+OPEN_TEXT_BYTES = 1_024
+"""Longest open text and longest text identifier, in UTF-8 bytes: preparation makes NULL of a longer one."""
+
 REAL_LIMIT = Fraction(2**300)
 """Reals above this are refused, so that no double can overflow."""
 
@@ -190,3 +193,16 @@ def grid_integer(value: Fraction, steps: int) -> int:
     """The grid point of an exact value: floor(value * steps + 1/2). Monotone in ``value``."""
     scaled = value * steps + Fraction(1, 2)
     return scaled.numerator // scaled.denominator
+
+
+def bytes_max(domain: Domain) -> int:
+    """Most bytes one value takes up."""
+    match domain:
+        case TextDomain(tuple() as values):
+            return max((len(value.encode("utf-8", "surrogatepass")) for value in values), default=0)
+        case TextDomain() | KeyDomain(text=True):
+            return OPEN_TEXT_BYTES
+        case BooleanDomain() | IntegerDomain() | RealDomain() | DateDomain() | TimestampDomain() | KeyDomain():
+            return 8
+        case _:
+            assert_never(domain)

@@ -144,3 +144,16 @@ def columns_of(expression: Expression) -> frozenset[str]:
             return columns_of(otherwise).union(*(columns_of(part) for branch in branches for part in branch))
         case _:
             assert_never(expression)
+
+
+def part_count(expression: Expression) -> int:
+    """How many columns, constants, functions and conditions an expression is made of, written out."""
+    match expression:
+        case Column() | Literal():
+            return 1
+        case Call(_, arguments):
+            return 1 + sum(part_count(argument) for argument in arguments)
+        case Case(branches, otherwise):
+            return 1 + part_count(otherwise) + sum(part_count(part) for branch in branches for part in branch)
+        case _:
+            assert_never(expression)

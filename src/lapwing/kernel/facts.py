@@ -34,6 +34,18 @@ class PublicFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class UnitLimits:
+    """How much of an engine one unit's rows may take up in one statement: see ``workload``."""
+
+    rows: int = 100_000
+    """Most rows of one unit in any relation of a plan."""
+    work: int = 1_000_000_000
+    """Most parts of expressions computed for one unit's rows, over all relations and queries of a plan."""
+    size: int = 256 * 2**20
+    """Most bytes that the keys and distinct values of one unit's rows take up in one query."""
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Everything public about one version of one data set."""
 
@@ -43,6 +55,7 @@ class Facts:
     account: Account
     tables: Mapping[str, TableFacts]
     public_tables: Mapping[str, PublicFacts]
+    limits: UnitLimits = UnitLimits()
 
     def table(self, name: str) -> TableFacts:
         """The private table of that name, or refuse."""

@@ -146,6 +146,7 @@ def rank_line(rows: Sequence[tuple[int, int]], *, lower: int, upper: int) -> Ran
 
 def dense_vectors(groups: Sequence[tuple[Value, ...]], table: ExactTable) -> list[list[int]]:
     """One value per known group, 0 where the engine found no rows; groups that are not known are left out."""
+    _require_once(table)
     position = {group: index for index, group in enumerate(groups)}
     dense = [[0] * len(groups) for _ in table._vectors]
     for row, group in enumerate(table._groups):
@@ -154,6 +155,12 @@ def dense_vectors(groups: Sequence[tuple[Value, ...]], table: ExactTable) -> lis
             for values, found in zip(dense, table._vectors, strict=True):
                 values[index] = found[row]
     return dense
+
+
+def _require_once(table: ExactTable) -> None:
+    """Refuse a result in which a group stands twice: which of its rows counted would be the engine's choice."""
+    if len(set(table._groups)) != len(table._groups):
+        raise LapwingError("engine-result", "the engine's result does not fit the plan")
 
 
 def _noisy(certified: CertifiedVector, facts: Facts, values: Sequence[int]) -> NoisyColumn:
@@ -172,6 +179,7 @@ def _shown(
     keys = certified.keys
     if keys is None or table._units is None or len(table._units) != len(table._groups):
         raise LapwingError("engine-result", "the engine's result does not fit the plan")
+    _require_once(table)
     noisy = _draw(groups.law, table._units, facts, keys.sensitivity, keys.loss)
     passing = [row for row, value in enumerate(noisy) if value >= keys.threshold]
     passing = sorted(passing, key=lambda row: (-noisy[row], _sort_key(table._groups[row])))[: groups.groups_max]

@@ -7,8 +7,8 @@ Proofs: docs/proofs/unit-local.md, docs/proofs/rows-per-unit.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import TypeVar, assert_never
 
@@ -32,12 +32,11 @@ from lapwing.kernel.domains import (
     union,
     with_null,
 )
-from lapwing.kernel.expressions import Call, Case, Column, Expression, Literal, is_null
+from lapwing.kernel.expressions import Call, Case, Column, Expression, Literal, is_null, part_count
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.functions import result_domain
 from lapwing.kernel.ir import (
     Filter,
-    JoinKind,
     PerUnit,
     Project,
     PublicJoin,
@@ -49,16 +48,9 @@ from lapwing.kernel.ir import (
     UnitAggregateKind,
     UnitJoin,
 )
+from lapwing.kernel.shapes import Shape, half_joined, joined, named, publicly_joined, united
 
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What is publicly known of a relation. ``weighable``: each row still is one row of one prepared table, so row weights are sound."""
-
-    columns: Mapping[str, Domain]
-    rows_per_unit: int
-    rows_max: int
-    weighable: bool
+__all__ = ["Shape", "domain_of", "shape_of"]
 
 
 def domain_of(expression: Expression, columns: Mapping[str, Domain]) -> Domain:
@@ -155,100 +147,43 @@ def _require_boolean(domain: Domain, what: str) -> None:
 def shape_of(relation: Relation, facts: Facts) -> Shape:
     """Shape of a relation, or refuse."""
     match relation:
-        case Scan(table, rows_per_unit):
-            known = facts.table(table)
-            if not 1 <= rows_per_unit <= known.rows_per_unit_max:
-                raise Refused("rows-per-unit", f"rows per unit of {table!r} must be from 1 to {known.rows_per_unit_max}")
-            return Shape(known.columns, rows_per_unit, known.rows_max, weighable=True)
+        case Scan():
+            return _scan(relation, facts)
         case Filter(source, predicate):
             shape = shape_of(source, facts)
             _require_boolean(domain_of(predicate, shape.columns), "a filter")
-            return shape
+            return shape.after(part_count(predicate))
         case Project(source, columns):
             shape = shape_of(source, facts)
-            return replace(shape, columns=_named((name, domain_of(value, shape.columns)) for name, value in columns))
-        case PublicJoin():
-            return _public_join(relation, facts)
-        case UnitJoin():
-            return _unit_join(relation, facts)
-        case SemiJoin(source, other, on):
+            listed = named((name, domain_of(value, shape.columns)) for name, value in columns)
+            return replace(shape, columns=listed).after(1 + sum(part_count(value) for _, value in columns))
+        case PublicJoin(source, table, on):
             shape = shape_of(source, facts)
-            _require_comparable(on, shape, shape_of(other, facts))
-            return shape
+            found = publicly_joined(relation, shape, domain_of(on, shape.columns), facts.public_table(table))
+            return found.after(1 + part_count(on))
+        case UnitJoin(left, right):
+            return joined(relation, shape_of(left, facts), shape_of(right, facts))
+        case SemiJoin(source, other, pairs):
+            return half_joined(pairs, shape_of(source, facts), shape_of(other, facts))
         case Union(sources):
-            return _union(tuple(shape_of(source, facts) for source in sources))
+            return united(tuple(shape_of(source, facts) for source in sources))
         case PerUnit(source, columns):
-            shape = shape_of(source, facts)
-            named = _named((name, _unit_aggregate(aggregate, shape)) for name, aggregate in columns)
-            return Shape(named, 1, shape.rows_max, weighable=False)
+            return _per_unit(columns, shape_of(source, facts))
         case _:
             assert_never(relation)
 
 
-def _named(columns: Iterable[tuple[str, Domain]]) -> Mapping[str, Domain]:
-    result: dict[str, Domain] = {}
-    for name, domain in columns:
-        if name in result or name.startswith("_"):
-            raise Refused("column-name", f"the column name {name!r} is used twice or reserved")
-        result[name] = domain
-    return result
+def _scan(scan: Scan, facts: Facts) -> Shape:
+    known, rows = facts.table(scan.table), scan.rows_per_unit
+    if not 1 <= rows <= known.rows_per_unit_max:
+        raise Refused("rows-per-unit", f"rows per unit of {scan.table!r} must be from 1 to {known.rows_per_unit_max}")
+    return Shape(named(known.columns.items()), rows, known.rows_max, weighable=True, widest=rows, work=rows)
 
 
-def _public_join(join: PublicJoin, facts: Facts) -> Shape:
-    shape, public = shape_of(join.source, facts), facts.public_table(join.table)
-    key, on = public.columns[public.key], domain_of(join.on, shape.columns)
-    texts = isinstance(key, KeyDomain) and isinstance(on, KeyDomain) and key.text != on.text
-    if kind_of(key) is not kind_of(on) or isinstance(key, RealDomain) or texts:
-        raise Refused("type-mismatch", f"the key of {join.table!r} is a {kind_of(key).value}, not a {kind_of(on).value}")
-    added = []
-    for name, column in join.columns:
-        if column not in public.columns:
-            raise Refused("unknown-column", f"there is no column {column!r} in {join.table!r}")
-        domain = public.columns[column]
-        added.append((name, with_null(domain, True) if join.kind is JoinKind.LEFT else domain))
-    return replace(shape, columns=_named([*shape.columns.items(), *added]))
-
-
-def _require_comparable(on: tuple[tuple[str, str], ...], left: Shape, right: Shape) -> None:
-    for a, b in on:
-        x, y = domain_of(Column(a), left.columns), domain_of(Column(b), right.columns)
-        if isinstance(x, KeyDomain) and isinstance(y, KeyDomain) and x.text == y.text:
-            continue
-        if kind_of(x) is not kind_of(y) or isinstance(x, RealDomain | KeyDomain):
-            raise Refused("type-mismatch", f"columns {a!r} and {b!r} cannot be joined")
-
-
-def _unit_join(join: UnitJoin, facts: Facts) -> Shape:
-    left, right = shape_of(join.left, facts), shape_of(join.right, facts)
-    _require_comparable(join.on, left, right)
-    optional = join.kind is JoinKind.LEFT
-    added = []
-    for name, column in join.columns:
-        domain = domain_of(Column(column), right.columns)
-        added.append((name, with_null(domain, True) if optional else domain))
-    fan_out = max(1, right.rows_per_unit) if optional else right.rows_per_unit
-    columns = _named([*left.columns.items(), *added])
-    # Counted from either side: a row of the one meets at most as many rows of its unit as the other has. LEFT keeps lonely left rows too.
-    rows_max = min(left.rows_max * fan_out, right.rows_max * left.rows_per_unit + (left.rows_max if optional else 0))
-    return Shape(columns, left.rows_per_unit * fan_out, rows_max, weighable=False)
-
-
-def _union(shapes: tuple[Shape, ...]) -> Shape:
-    if not shapes:
-        raise Refused("union-empty", "a union needs at least one source")
-    first = shapes[0]
-    columns = dict(first.columns)
-    for shape in shapes[1:]:
-        if list(shape.columns) != list(columns):
-            raise Refused("union-columns", "all parts of a UNION ALL must have the same columns")
-        for name, domain in shape.columns.items():
-            if isinstance(domain, RealDomain) and domain.steps != getattr(columns[name], "steps", None):
-                raise Refused("union-columns", f"column {name!r} is on different grids in the parts of a UNION ALL")
-            if kind_of(domain) is not kind_of(columns[name]):
-                raise Refused("union-columns", f"column {name!r} has different types in the parts of a UNION ALL")
-            columns[name] = union(columns[name], domain)
-    rows = sum(shape.rows_per_unit for shape in shapes)
-    return Shape(columns, rows, sum(shape.rows_max for shape in shapes), weighable=False)
+def _per_unit(columns: tuple[tuple[str, UnitAggregate], ...], shape: Shape) -> Shape:
+    listed = named((name, _unit_aggregate(aggregate, shape)) for name, aggregate in columns)
+    parts = 1 + sum(1 if aggregate.value is None else part_count(aggregate.value) for _, aggregate in columns)
+    return Shape(listed, 1, shape.rows_max, weighable=False, widest=shape.widest, work=shape.after(parts).work)
 
 
 def _unit_aggregate(aggregate: UnitAggregate, shape: Shape) -> Domain:

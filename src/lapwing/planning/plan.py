@@ -33,6 +33,7 @@ from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, 
 from lapwing.kernel.stability import Shape, domain_of, shape_of
 from lapwing.planning.bounding import Choice, Situation, best_ranked, choose, groups_for, lost_share
 from lapwing.planning.contributions import Contributions
+from lapwing.planning.fewer_rows import fitting, lost_by_lowering, without_repeats
 from lapwing.planning.groups import Evaluate, known_groups
 from lapwing.planning.measures import Averaged, Counted, Measured, Recipe, measured
 from lapwing.planning.moments import Moments
@@ -127,7 +128,7 @@ def plan_statement(
 
     Every vector of the statement gets the same share of the loss, and every query that discovers groups the same share of the delta.
     """
-    drafts = [_Draft.of(query, facts, limits, evaluate) for query in queries]
+    drafts = [_Draft.of(query, facts, limits, evaluate, contributions, units) for query in queries]
     vectors = sum(draft.vectors for draft in drafts)
     discovering = sum(draft.found is None for draft in drafts)
     share = price.loss / max(vectors, 1)
@@ -142,7 +143,7 @@ def plan_statement(
             parts.append(Part(draft.query, None, draft.found, (), choice, situation.kept))
             continue
         choice, query = _fitting(draft, situation, choice, Price(price.loss, delta), share, limits, facts)
-        lost = 0.0 if situation.units_only else lost_share(situation, choice)
+        lost = max(draft.lost, 0.0 if situation.units_only else lost_share(situation, choice))
         rows = draft.rows(situation, contributions)
         parts.append(Part(draft.query, len(measured_queries), draft.found, draft.wanted.recipes, choice, situation.kept, lost, rows, ends))
         measured_queries.append(query)
@@ -187,9 +188,21 @@ class _Draft:
     shape: Shape
     wanted: Measured
     found: tuple[tuple[Value, ...], ...] | None
+    lost: float
+    """Share of the rows that is predicted to be left out so that no step has too many rows of one unit."""
 
     @staticmethod
-    def of(query: PrivateQuery, facts: Facts, limits: Limits, evaluate: Evaluate) -> _Draft:
+    def of(
+        query: PrivateQuery,
+        facts: Facts,
+        limits: Limits,
+        evaluate: Evaluate,
+        contributions: Mapping[str, Contributions],
+        units: int | None,
+    ) -> _Draft:
+        whole = without_repeats(query, facts)
+        query = fitting(whole, facts)
+        lost = lost_by_lowering(whole.source, query.source, facts, contributions, units)
         shape = shape_of(query.source, facts)
         found = query.groups
         if found is None:
@@ -203,7 +216,7 @@ class _Draft:
         if found is None and any(isinstance(domain_of(key, shape.columns), RealDomain) for _, key in query.keys):
             message, hint = "a real number makes too many groups to know them beforehand", "bin it, for example with FLOOR or WIDTH_BUCKET"
             raise Refused("groups-by-real", message, hint=hint)
-        return _Draft(query, shape, measured(query.aggregates, shape), found)
+        return _Draft(query, shape, measured(query.aggregates, shape), found, lost)
 
     @property
     def vectors(self) -> int:

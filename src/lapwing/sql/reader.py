@@ -64,6 +64,8 @@ class Session:
     settings: Settings
     depth: int = 0
     read: set[int] = field(default_factory=set)
+    scans: int = 0
+    """Readings of protected tables so far, each use of a name of WITH with all of its own."""
     lookup_work: int = 0
     """Text that functions went through so far."""
     lookup_listed: int = 0

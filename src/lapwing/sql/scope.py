@@ -13,6 +13,7 @@ from typing import TypeAlias
 from lapwing.kernel.domains import Domain
 from lapwing.kernel.expressions import Expression
 from lapwing.kernel.ir import JoinKind, PublicJoin, Relation, SemiJoin, UnitJoin
+from lapwing.kernel.shapes import NAME_BYTES_MAX
 
 Origin: TypeAlias = tuple[str, str]
 """The table and column of the catalogue that a column's values come from unchanged."""
@@ -123,12 +124,14 @@ class Scope:
 
     def free_name(self, label: str, column: str) -> str:
         """A name for a joined column that no other column has."""
+        taken = {name.casefold() for name in (*self.columns, *self.hidden)}
         candidates = [column, f"{label}_{column}"]
         number = 2
-        while candidates[0] in self.columns or candidates[0] in self.hidden:
+        while candidates[0].casefold() in taken or len(candidates[0].encode()) > NAME_BYTES_MAX:
             candidates.pop(0)
             if not candidates:
-                candidates.append(f"{label}_{column}_{number}")
+                longest = NAME_BYTES_MAX - len(f"_{number}")
+                candidates.append(f"{label}_{column}".encode()[:longest].decode(errors="ignore") + f"_{number}")
                 number += 1
         return candidates[0]
 

@@ -14,6 +14,7 @@ from lapwing.sql.environment import Environment, FromItem, Known, NoisyItem, Pub
 from lapwing.sql.reader import Reader, Session
 from lapwing.sql.scalars import identifier, unsupported
 from lapwing.sql.scope import Rows
+from lapwing.statements import scans_of
 
 BindQuery = Callable[[exp.Expr, Environment], Rows | NoisyItem]
 
@@ -40,12 +41,22 @@ class Tables:
         match node:
             case exp.Table():
                 with self.session.reading(node) as reader:
-                    return self._table(reader, environment)
+                    return self._counted(self._table(reader, environment))
             case exp.Subquery():
                 with self.session.reading(node) as reader:
-                    return self._subquery(reader, environment)
+                    return self._counted(self._subquery(reader, environment))
             case _:
                 raise self.session.refuse("table-unsupported", "only tables of the catalogue and subqueries can stand in FROM", node=node)
+
+    def _counted(self, called: Called) -> Called:
+        """Refuse names of WITH that use one another until the statement, written out, reads tables very often."""
+        if isinstance(called.item, Rows):
+            self.session.scans += len(scans_of(called.item.relation))
+            limit = self.session.settings.scans_max
+            if self.session.scans > limit:
+                message = f"written out, the statement reads protected tables more than {limit} times"
+                raise self.session.refuse("statement-too-large", message, node=called.node)
+        return called
 
     def _subquery(self, reader: Reader, environment: Environment) -> Called:
         alias = reader.optional("alias")

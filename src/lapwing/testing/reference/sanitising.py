@@ -85,11 +85,11 @@ def sanitise(value: Raw, domain: Domain, other: str | None = None) -> Stored:
             moment = _moment(value, _MOMENT)
             return None if moment is None or not lo <= moment <= hi else moment
         case KeyDomain(text=True):
-            return _text(value)
+            return _short(_text(value))
         case KeyDomain():
             return _whole(value)
         case TextDomain(None):
-            return _text(value)
+            return _short(_text(value))
         case TextDomain(values):
             return _listed(value, values or (), other)
         case _:
@@ -99,7 +99,7 @@ def sanitise(value: Raw, domain: Domain, other: str | None = None) -> Stored:
 def unit_of(value: Raw, domain: Domain) -> Stored:
     """The unit (or link) that a raw value names: bounds and lists do not apply, because clamping would merge two units."""
     is_text = isinstance(domain, TextDomain) or (isinstance(domain, KeyDomain) and domain.text)
-    return _text(value) if is_text else _whole(value)
+    return _short(_text(value)) if is_text else _whole(value)
 
 
 def prepared_rows(table: TableDecl, columns: Mapping[str, Domain], raw_rows: Iterable[Mapping[str, Raw]]) -> list[dict[str, Stored]]:
@@ -214,6 +214,11 @@ def _text(value: Raw) -> str | None:
             return str(int(value))
         case _:
             raise TypeError("a source of this type is refused")
+
+
+def _short(text: str | None) -> str | None:
+    """Text of at most 1,024 bytes; a longer one is NULL."""
+    return text if text is not None and len(text.encode("utf-8", "surrogatepass")) <= 1_024 else None
 
 
 def _listed(value: Raw, values: tuple[str, ...], other: str | None) -> str | None:

@@ -1,0 +1,89 @@
+"""What one unit's rows may cost an engine, decided before anything is read.
+
+Memory and time of an engine are limited, and reaching a limit shows. So no unit may bring a statement near one by its rows alone: every
+relation of a plan holds at most ``limits.rows`` rows of one unit, what a query has to keep of them is at most ``limits.size`` bytes, and
+what is computed for them at most ``limits.work`` parts of expressions in all. These follow from the plan and public facts. Proof:
+docs/proofs/unit-work.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import assert_never
+
+from lapwing.errors import Refused
+from lapwing.kernel.domains import OPEN_TEXT_BYTES, Domain, bytes_max
+from lapwing.kernel.expressions import Expression, part_count
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import (
+    Clipped,
+    DiscoveredGroups,
+    DistinctCount,
+    GridSum,
+    Grouped,
+    Measure,
+    Query,
+    Ranked,
+    RowCount,
+    UnitCount,
+    Weighted,
+)
+from lapwing.kernel.shapes import Shape
+from lapwing.kernel.stability import domain_of
+
+PASSES_AFTER_CELLS = 3
+"""How often an engine that keeps nothing comes past the cells of a unit: their norm or number, the choice among them, their sum."""
+
+
+def require_bounded_work(queries: tuple[tuple[Query, Shape], ...], facts: Facts) -> None:
+    """Refuse a plan in which one unit's rows could become too many, too large, or too much work."""
+    limits = facts.limits
+    widest = max(shape.widest for _, shape in queries)
+    if widest > limits.rows:
+        hint = "count units instead of rows, ask with EXISTS, or aggregate each side per unit before joining"
+        message = f"joined or repeated like this, the rows of one unit could become {widest:,}; at most {limits.rows:,} are allowed"
+        raise Refused("unit-rows", message, hint=hint)
+    size = max(_size(query, shape) for query, shape in queries)
+    if size > limits.size:
+        message = f"keys and distinct values of one unit's rows could take up {size:,} bytes; at most {limits.size:,} are allowed"
+        raise Refused("unit-size", message, hint="group by fewer texts, or join fewer rows of one unit")
+    work = sum(unit_work(query, shape) for query, shape in queries)
+    if work > limits.work:
+        message = f"what is computed for the rows of one unit has {work:,} parts; at most {limits.work:,} are allowed"
+        raise Refused("unit-work", message, hint="ask for less in one statement, or join fewer rows of one unit")
+
+
+def kept_bytes(keys: Iterable[Expression], distinct: Iterable[Expression], columns: Mapping[str, Domain]) -> int:
+    """Most bytes of a row that an engine has to keep until all rows were read: the unit, keys, and values that are told apart."""
+    return OPEN_TEXT_BYTES + sum(bytes_max(domain_of(value, columns)) for value in (*keys, *distinct))
+
+
+def _size(query: Query, shape: Shape) -> int:
+    distinct = [vector.measure.value for vector in query.vectors if isinstance(vector.measure, DistinctCount)]
+    return shape.rows_per_unit * kept_bytes((key for _, key in query.keys), distinct, shape.columns)
+
+
+def unit_work(query: Query, shape: Shape) -> int:
+    """Parts of expressions computed for the rows of one unit, over all statements that a query is rendered to."""
+    values = [*(key for _, key in query.keys), *(value for vector in query.vectors if (value := _value(vector.measure)) is not None)]
+    values += [item.value for item in query.quantiles]
+    after = shape.after(1 + len(query.vectors) + sum(part_count(value) for value in values))
+    main = 1 if query.vectors or isinstance(query.groups, DiscoveredGroups) else 0
+    match query.bounding:
+        case Ranked() | Weighted():
+            passes = main
+        case Clipped() | Grouped():
+            passes = main * PASSES_AFTER_CELLS
+        case _:
+            assert_never(query.bounding)
+    return (passes + len(query.quantiles)) * after.work
+
+
+def _value(measure: Measure) -> Expression | None:
+    match measure:
+        case RowCount(where) | UnitCount(where):
+            return where
+        case GridSum(value) | DistinctCount(value):
+            return value
+        case _:
+            assert_never(measure)
