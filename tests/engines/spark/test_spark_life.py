@@ -183,12 +183,16 @@ def test_tables_of_the_catalogue_are_sources_and_views_are_not(tmp_path: Path) -
         assert _count(curator) == 20 * 3
         curator.retire(1)
         assert not (tmp_path / ".lapwing" / "v000001.spark").exists()
+    (tmp_path / "virtual").mkdir()
+    virtual = _curator(tmp_path / "virtual", source="lapwing_town.trips", preparation="virtual")
+    with virtual as curator, pytest.raises(PreparationError, match="source-format"):
+        curator.prepare()
     (tmp_path / "other").mkdir()
     with _curator(tmp_path / "other", source="lapwing_town.mixed") as curator, pytest.raises(PreparationError, match="source-not-a-table"):
         curator.prepare()
 
 
-def test_reading_without_a_copy_gives_the_same_and_sees_new_files(tmp_path: Path) -> None:
+def test_reading_without_a_copy_gives_the_same_and_new_files_wait_for_the_next_version(tmp_path: Path) -> None:
     (tmp_path / "trips").mkdir()
     _trips(tmp_path / "trips")
     with _curator(tmp_path, source="trips/*.parquet", preparation="virtual") as curator:
@@ -196,7 +200,14 @@ def test_reading_without_a_copy_gives_the_same_and_sees_new_files(tmp_path: Path
         assert _count(curator) == 20 * 3
         assert not (tmp_path / ".lapwing" / "v000001.spark" / "trips").exists()
         pq.write_table(pa.Table.from_pylist([{"rider_id": 99, "minutes": 5}]), tmp_path / "trips" / "more.parquet")
+        assert _count(curator) == 20 * 3
+        curator.answer(_rows_plan(), summary="rows")
+        curator.prepare()
         assert _count(curator) == 20 * 3 + 1
+        (tmp_path / "trips" / "more.parquet").unlink()
+        with pytest.raises(PreparationError, match="snapshot-outdated"):
+            curator.answer(_rows_plan(), summary="rows")
+        assert not curator.balance().closed
 
 
 def test_every_shape_without_a_copy_gives_the_integers_of_a_copy(snapshot: SparkSnapshot, tmp_path: Path) -> None:
@@ -222,7 +233,7 @@ def test_a_source_that_changes_while_it_is_read_is_an_incident(tmp_path: Path, m
 
         def collect_and_grow(sql: str) -> pa.Table:
             found = collect(sql)
-            pq.write_table(pa.Table.from_pylist([{"rider_id": 98, "minutes": 5}]), tmp_path / "trips" / "late.parquet")
+            pq.write_table(pa.Table.from_pylist([{"rider_id": 98, "minutes": 5}]), tmp_path / "trips" / "trips.parquet")
             return found
 
         monkeypatch.setattr(snapshot, "_collect", collect_and_grow)

@@ -15,16 +15,16 @@ import os
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, TableDecl, parse
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.base import Progress
-from lapwing.engines.prepare import SNAPSHOT_FORMAT, private_table, public_table, require_rows_max
+from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table, require_rows_max
 from lapwing.engines.render.dialect import RANKING_KEY
 from lapwing.engines.render.relations import RANK, UNIT
 from lapwing.engines.render.spark import SPARK, quoted
-from lapwing.engines.spark.sources import listing, source_table
+from lapwing.engines.spark.sources import SourceFiles, are_unchanged, require_files, source_files, source_table
 from lapwing.errors import LapwingError, PreparationError
 from lapwing.kernel.domains import TextDomain
 from lapwing.kernel.facts import Facts
@@ -38,7 +38,7 @@ BUCKETS_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is known of a version without asking Spark. Public: text, types and the values of public tables."""
+    """What is known of a version without asking Spark. Public, but for ``files``: text, types and the values of public tables."""
 
     format: int
     version: int
@@ -49,6 +49,8 @@ class Stored:
     """Columns of every written table with their Spark types."""
     values: dict[str, dict[str, list[str | None]]]
     """Text values of public tables."""
+    files: dict[str, dict[str, Any]]
+    """The files of every private table of a virtual version, which is about them and no others; see ``SourceFiles``."""
 
     def facts(self, settings: Settings) -> Facts:
         """The public facts of the version."""
@@ -103,6 +105,7 @@ def prepare_version(
             buckets=writer.buckets,
             columns=writer.columns,
             values=writer.values,
+            files={name: source.body() for name, source in writer.files.items()},
         )
         _write_whole(marker_path(directory, version), json.dumps(asdict(stored)))
     except BaseException as error:
@@ -123,6 +126,7 @@ class _Writer:
         self.buckets = min(int(session.conf.get("spark.sql.shuffle.partitions") or 1), BUCKETS_MAX)
         self.columns: dict[str, list[tuple[str, str]]] = {}
         self.values: dict[str, dict[str, list[str | None]]] = {}
+        self.files: dict[str, SourceFiles] = {}
 
     def write(self, *, version: int, ranking_key: bytes, progress: Progress) -> Facts:
         """Write every table; public tables first, because their values are facts."""
@@ -133,16 +137,23 @@ class _Writer:
             self._write_public(public)
             done += 1
         facts = declared_facts(declaration, self.values, version=version, settings=self._settings)
-        if declaration.dataset.preparation is Preparation.VIRTUAL:
-            listing(self._session, declaration)
-        sources = {table.name: source_table(self._session, declaration, table) for table in declaration.tables}
+        is_virtual = declaration.dataset.preparation is Preparation.VIRTUAL
+        if is_virtual:
+            for table in declaration.tables:
+                require_files(declaration, table)
+                self.files[table.name] = source_files(self._session, declaration, table)
+        sources = {table.name: source_table(self._session, declaration, table, self.files.get(table.name)) for table in declaration.tables}
         for table in declaration.tables:
             progress(table.name, done, total)
             select = private_table(table, declaration, sources, facts, SPARK)
             frame = self._session.sql(select, args={RANKING_KEY: ranking_key.hex()})
-            if declaration.dataset.preparation is Preparation.STORED:
+            if is_virtual:
+                self._try_private(table, sources[table.name], frame)
+            else:
                 self._write_private(table, frame)
             done += 1
+        if not are_unchanged(self._session, self.files):
+            raise PreparationError("source-changing", "a file changed while it was read", hint="prepare again when it is at rest")
         progress("done", total, total)
         return facts
 
@@ -158,6 +169,11 @@ class _Writer:
             for column in public.columns
             if isinstance(column.domain, TextDomain)
         }
+
+    def _try_private(self, table: TableDecl, source: SourceTable, frame: DataFrame) -> None:
+        """Read every value of a virtual table, and every row by its definition, and keep nothing: what cannot be read stops the owner."""
+        self._session.sql(f"SELECT bit_xor(xxhash64(*)) FROM {source.sql}").collect()
+        require_rows_max(int(frame.selectExpr("count(1)", "bit_xor(xxhash64(*))").collect()[0][0]), table)
 
     def _write_private(self, table: TableDecl, frame: DataFrame) -> None:
         # Bucketed files can only be written through the catalogue of tables; the name is dropped at once, the files stay.

@@ -18,7 +18,7 @@ from lapwing.engines.render.spark import SPARK, WIDE, quoted
 from lapwing.engines.salts import group_salt
 from lapwing.engines.spark.prepare import Stored, register_tables
 from lapwing.engines.spark.sessions import awaited, limited, unlogged
-from lapwing.engines.spark.sources import listing, source_table
+from lapwing.engines.spark.sources import SourceFiles, are_unchanged, source_table
 from lapwing.errors import Incident, PreparationError
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact, ExactTable
@@ -35,8 +35,9 @@ GRACE_SECONDS = 30.0
 class SparkSnapshot:
     """One version, opened for reading. ``session`` is ours alone; its settings are pinned.
 
-    Of a virtual version nothing but public tables is stored: every run reads the sources as they are then, through one list of files for
-    all statements of the plan, and is an Incident where a file changed while it ran.
+    Of a virtual version nothing but public tables is stored: every run reads the files that were there when it was prepared, and no others.
+    Where one of them is gone or was written again, every plan is refused before it is charged; where that happens while it runs, it is an
+    Incident.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class SparkSnapshot:
         self._lock = threading.Lock()
         declaration = replace(parse(stored.text, settings=settings), directory=catalogue_directory)
         self._virtual = declaration if declaration.dataset.preparation is Preparation.VIRTUAL else None
+        self._files = {name: SourceFiles.of(body) for name, body in stored.files.items()}
         if self._virtual is not None:
             self._arguments[RANKING_KEY] = ranking_key.hex()
         database = register_tables(session, directory, stored)
@@ -67,7 +69,12 @@ class SparkSnapshot:
         return self._facts
 
     def check(self, certified: Certified) -> None:
-        """Refuse what cannot be run, before anything is charged: a plan of another version, or one that cannot be rendered."""
+        """Refuse what cannot be run, before anything is charged: other files, a plan of another version, or one that cannot be rendered."""
+        self._require_rendered(certified)
+        if not are_unchanged(self._session, self._files):
+            raise PreparationError("snapshot-outdated", "a file of this version was changed or taken away", hint="run prepare")
+
+    def _require_rendered(self, certified: Certified) -> None:
         if certified.facts != self._facts:
             raise PreparationError("version-mismatch", "the plan was certified for another version")
         render_plan(certified, self._stored)
@@ -78,7 +85,7 @@ class SparkSnapshot:
         Each statement's result is collected once, whole, before this returns, and noise is drawn from what was collected: a task that Spark
         runs again changes nothing that was drawn.
         """
-        self.check(certified)
+        self._require_rendered(certified)
         tables: list[ExactTable] | None = None
         with self._lock, unlogged():
             try:
@@ -94,16 +101,15 @@ class SparkSnapshot:
     def _tables(self, certified: Certified) -> list[ExactTable]:
         if self._virtual is None:
             return [exact_table(self._collect, query) for query in render_plan(certified, self._stored)]
-        before = listing(self._session, self._virtual)
         dialect = self._virtual_dialect(self._virtual)
         found = [exact_table(self._collect, query) for query in render_plan(certified, dialect)]
-        if listing(self._session, self._virtual) != before:
-            raise Incident()
+        if not are_unchanged(self._session, self._files):
+            raise OSError("a file changed since the version was prepared")
         return found
 
     def _virtual_dialect(self, declaration: Declaration) -> Dialect:
         """Tables as the SELECTs that prepare them. Nothing checks the number of rows here, so sums are wide."""
-        sources = {table.name: source_table(self._session, declaration, table) for table in declaration.tables}
+        sources = {table.name: source_table(self._session, declaration, table, self._files[table.name]) for table in declaration.tables}
         prepared = {table.name: f"({private_table(table, declaration, sources, self._facts, SPARK)})" for table in declaration.tables}
         return replace(
             self._stored,

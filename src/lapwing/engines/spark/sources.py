@@ -1,61 +1,149 @@
-"""The owner's tables as Spark sees them: Parquet paths, and any table of the session's catalogue."""
+"""The owner's tables as Spark sees them: Parquet files, and any table of the session's catalogue.
+
+Files are listed by name and read with one schema, which all of them have; folders mean nothing unless they are declared. So neither a file
+nor a folder changes how another file is read.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+import json
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from lapwing.catalog import Declaration, PublicDecl, TableDecl
 from lapwing.engines.prepare import SourceTable
-from lapwing.engines.render.spark import quoted, source_kind
-from lapwing.engines.sources import is_csv
+from lapwing.engines.render.dialect import SourceKind
+from lapwing.engines.render.spark import quoted, source_kind, text_literal
+from lapwing.engines.sources import NULL_FOLDER, agreed_columns, is_csv, require_partitions
 from lapwing.errors import PreparationError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-Listing: TypeAlias = frozenset[tuple[str, str, int, int]]
-"""Files of the sources: table, path, bytes, time of change in microseconds."""
+_SCHEMA_READERS = 8
+"""Files whose schemas are asked for at the same time."""
+_PATTERN_SIGNS = re.compile(r"[*?\[\]{}\\]")
+_PATH = "url_decode(replace(_metadata.file_path, '+', '%2B'))"
 
 
-def source_frame(session: SparkSession, declaration: Declaration, table: TableDecl | PublicDecl) -> DataFrame:
-    """The source as it is now. The files of a Parquet path are listed here, once: what is added later is not seen through this frame."""
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """A file as it was at one moment."""
+
+    path: str
+    bytes: int
+    changed_microseconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFiles:
+    """The files of one table, and the schema of the wanted columns that all of them have, as Spark writes it in JSON."""
+
+    files: tuple[FileState, ...]
+    schema: str
+
+    def body(self) -> dict[str, Any]:
+        """As a version keeps it."""
+        return {"files": [[file.path, file.bytes, file.changed_microseconds] for file in self.files], "schema": self.schema}
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> SourceFiles:
+        """Inverse of :meth:`body`."""
+        return cls(tuple(FileState(*file) for file in body["files"]), body["schema"])
+
+
+def is_path(source: str) -> bool:
+    """Whether a source is files; else it is a table of the session's catalogue."""
+    return "/" in source or source.endswith(".parquet")
+
+
+def source_files(session: SparkSession, declaration: Declaration, table: TableDecl | PublicDecl) -> SourceFiles:
+    """The files of a source as they are now. Refuses files that differ in a wanted column, or lie in other folders than declared."""
+    path = declaration.source_path(table)
+    files = _listed(session, [path])
+    if files is None:
+        raise PreparationError("source-missing", f"the source of table {table.name!r} does not exist")
+    for file in files:
+        if _PATTERN_SIGNS.search(file.path):
+            message = f"{file.path} of table {table.name!r}: Spark takes some signs in this name for a pattern"
+            raise PreparationError("source-format", message, hint="rename it: without * ? [ ] { } and backslashes")
+    paths = [file.path for file in files]
+    require_partitions(table, paths)
+    with ThreadPoolExecutor(_SCHEMA_READERS) as readers:
+        schemas = list(readers.map(lambda path: _plain_reader(session).parquet(path).schema, paths))
+    held = [{field.name: field.dataType.simpleString() for field in schema.fields} for schema in schemas]
+    agreed = agreed_columns(table, dict(zip(paths, held, strict=True)))
+    wanted = [field for field in schemas[0].jsonValue()["fields"] if field["name"] in agreed]
+    return SourceFiles(files, json.dumps({"type": "struct", "fields": wanted}))
+
+
+def are_unchanged(session: SparkSession, sources: Mapping[str, SourceFiles]) -> bool:
+    """Whether every file of a version is there and is what it was; other files do not matter."""
+    return all(_listed(session, [file.path for file in source.files]) == source.files for source in sources.values())
+
+
+def source_table(
+    session: SparkSession, declaration: Declaration, table: TableDecl | PublicDecl, files: SourceFiles | None = None
+) -> SourceTable:
+    """The source under a name of our own in this session: the files given, or those that are there now."""
     path = declaration.source_path(table)
     if is_csv(path):
-        raise PreparationError(
-            "source-format", "Spark reads Parquet files and tables of its catalogue", hint="convert the file, or use DuckDB"
-        )
-    if "/" in path or path.endswith(".parquet"):
-        return session.read.parquet(path)
+        hint = "convert the file, or use DuckDB"
+        raise PreparationError("source-format", "Spark reads Parquet files and tables of its catalogue", hint=hint)
+    if is_path(path):
+        frame = _file_frame(session, table, files or source_files(session, declaration, table))
+    else:
+        frame = _table_frame(session, path, table)
+    view = f"_lapwing_{table.name}"
+    frame.createOrReplaceTempView(view)
+    kinds = {field.name: source_kind(field.dataType.simpleString()) for field in frame.schema.fields}
+    return SourceTable(quoted(view), {**kinds, **dict.fromkeys(table.partitions, SourceKind.TEXT)})
+
+
+def require_files(declaration: Declaration, table: TableDecl) -> None:
+    """Refuse to read a table of the catalogue without a copy: which files it has changes with its rows."""
+    if not is_path(declaration.source_path(table)):
+        message = f"table {table.name!r} is read from a table of Spark's catalogue, which can only be prepared as a copy"
+        raise PreparationError("source-format", message, hint='use preparation = "stored", or name Parquet files')
+
+
+def _file_frame(session: SparkSession, table: TableDecl | PublicDecl, source: SourceFiles) -> DataFrame:
+    from pyspark.sql.types import StructType
+
+    schema: StructType = StructType.fromJson(json.loads(source.schema))
+    frame = _plain_reader(session).schema(schema).parquet(*(file.path for file in source.files))
+    columns = [quoted(field.name) for field in schema.fields]
+    return frame.selectExpr(*columns, *(f"{_folder(name)} AS {quoted(name)}" for name in table.partitions))
+
+
+def _table_frame(session: SparkSession, path: str, table: TableDecl | PublicDecl) -> DataFrame:
     # A view can mix rows of different units before they are ranked, and can give other rows each time.
     if session.catalog.getTable(path).tableType in ("VIEW", "TEMPORARY"):
         raise PreparationError("source-not-a-table", f"the source of table {table.name!r} is a view", hint="name a table that holds rows")
     return session.table(path)
 
 
-def source_table(session: SparkSession, declaration: Declaration, table: TableDecl | PublicDecl) -> SourceTable:
-    """The source under a name of our own in this session."""
-    frame = source_frame(session, declaration, table)
-    view = f"_lapwing_{table.name}"
-    frame.createOrReplaceTempView(view)
-    return SourceTable(quoted(view), {field.name: source_kind(field.dataType.simpleString()) for field in frame.schema.fields})
+def _plain_reader(session: SparkSession) -> DataFrameReader:
+    """A reader that takes no column from the names of folders."""
+    return session.read.option("recursiveFileLookup", "true").option("mergeSchema", "false")
 
 
-def listing(session: SparkSession, declaration: Declaration) -> Listing:
-    """Every file of the protected sources as it is now; equal listings before and after a statement say that no file changed in between.
+def _folder(name: str) -> str:
+    """The value in the one folder ``name=value`` of the path of a row's file. The path is an address, so it is decoded first."""
+    value = f"split_part(split_part({_PATH}, {text_literal(f'/{name}=')}, 2), '/', 1)"
+    return f"(CASE WHEN {value} <> '{NULL_FOLDER}' THEN url_decode(replace({value}, '+', '%2B')) END)"
 
-    Refuses a source whose files Spark does not show: nothing could be said about it.
-    """
-    found: set[tuple[str, str, int, int]] = set()
-    for table in declaration.tables:
-        frame = source_frame(session, declaration, table)
-        try:
-            parts = frame.selectExpr(*("_metadata.file_path", "_metadata.file_size", "unix_micros(_metadata.file_modification_time)"))
-            rows = parts.distinct().collect()
-        except Exception as error:
-            raise PreparationError(
-                "source-format",
-                f"the files of table {table.name!r} cannot be watched, so it cannot be read without a copy",
-                hint='use preparation = "stored"',
-            ) from error
-        found |= {(table.name, str(row[0]), int(row[1]), int(row[2])) for row in rows}
-    return frozenset(found)
+
+def _listed(session: SparkSession, paths: Sequence[str]) -> tuple[FileState, ...] | None:
+    """Files by their names, without a look into them; None if a path stands for none."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        found = session.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(paths))
+        rows = found.selectExpr("path", "length", "unix_micros(modificationTime)").collect()
+    except AnalysisException:
+        return None
+    return tuple(sorted((FileState(str(row[0]), int(row[1]), int(row[2])) for row in rows), key=lambda file: file.path)) or None
