@@ -21,6 +21,8 @@ ROWS = 1_000
 LONGEST = 1_024
 """Bytes of the longest text."""
 
+UNIT_COLUMNS = {"people": "id", "events": "id"}
+
 CATALOGUE = """
 format = 1
 [dataset]

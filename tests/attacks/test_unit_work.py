@@ -18,9 +18,8 @@ from lapwing.kernel.certify import Certified
 from lapwing.kernel.workload import unit_work
 from lapwing.testing.runs import RANKING_KEY
 from lapwing.testing.sql_shapes import MANY_ROWS, SqlShape
-from tests.attacks.bombs import LONGEST, ROWS, Bombs, declare
+from tests.attacks.bombs import LONGEST, ROWS, UNIT_COLUMNS, Bombs, declare
 
-UNIT_COLUMNS = {"people": "id", "events": "id"}
 STATEMENTS = 250
 RUN = 8
 """How many of the worst statements are run on both worlds."""
