@@ -248,7 +248,11 @@ def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit
         notes.append(f"values of one {unit} above {' or '.join(figure(float(end)) for end in ends)} count as that much")
     wide = [name for name, found in assembled.intervals.items() if _mostly_wide(assembled, name, found)]
     if wide:
-        notes.append(f"the error bars of {', '.join(wide)} are wider than most of the values: ask with a larger epsilon or fewer groups")
+        summed = any(isinstance(recipe, Summed | Averaged) for part in planned.parts for recipe in part.recipes)
+        clamped = ", or clamp what is summed, as in SUM(LEAST(x, 100))" if summed else ""
+        notes.append(
+            f"the error bars of {', '.join(wide)} are wider than most of the values: ask with a larger epsilon or fewer groups{clamped}"
+        )
     return tuple(notes)
 
 

@@ -214,7 +214,7 @@ class _Draft:
                 hint="group by a declared column, or let the owner declare its values",
             )
         if found is None and any(isinstance(domain_of(key, shape.columns), RealDomain) for _, key in query.keys):
-            message, hint = "a real number makes too many groups to know them beforehand", "bin it, for example with FLOOR or WIDTH_BUCKET"
+            message, hint = "a real number makes too many groups to know them beforehand", "bin it into whole numbers, as in FLOOR(x / 10)"
             raise Refused("groups-by-real", message, hint=hint)
         return _Draft(query, shape, measured(query.aggregates, shape), found, lost)
 

@@ -20,6 +20,8 @@ class Answered:
 
     post: PostProcess
     values: tuple[Value, ...]
+    aggregated: bool = False
+    """Whether it is an aggregate over answers."""
 
     @property
     def item(self) -> NoisyItem:

@@ -24,6 +24,9 @@ class Arguments:
 
     def value(self, node: exp.Expr, where: Typed | None) -> tuple[Typed, Typed | None]:
         """The argument of an aggregate. CASE WHEN p THEN x END is x where p: aggregates leave NULLs out, so both are the same."""
+        if type(node) is exp.Paren:
+            with self.session.reading(node) as reader:
+                return self.value(reader.node_of("this"), where)
         if type(node) is exp.Case and (parts := self._single_branch(node)) is not None:
             condition, value = parts
             return value, self.both(node, where, condition)

@@ -29,7 +29,8 @@ class Known:
         """Whether equality of these two columns is a step of a declared path to the unit, so that equal values mean the same unit."""
         if left is None or right is None:
             return False
-        return self.references.get(left) == right or self.references.get(right) == left
+        one, other = self.references.get(left), self.references.get(right)
+        return one == right or other == left or (one is not None and one == other)
 
 
 @dataclass(frozen=True, slots=True)

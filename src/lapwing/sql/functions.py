@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from lapwing.kernel.domains import BooleanDomain, Kind, TextDomain, is_numeric
 from lapwing.kernel.expressions import Function, Literal
-from lapwing.sql import constants
+from lapwing.sql import constants, text_values
 from lapwing.sql.dates import as_date, as_timestamp
 from lapwing.sql.operators import compare
 from lapwing.sql.reader import Reader
@@ -101,6 +101,8 @@ def cast(scalars: Scalars, node: exp.Expr, value: Typed, wanted: exp.DType) -> T
         return scalars.constant(node, constants.date(constant, scalars.session, value.node))
     if isinstance(constant, str) and wanted in _TIMESTAMPS:
         return scalars.constant(node, constants.timestamp(constant, scalars.session, value.node))
+    if isinstance(constant, str) and wanted in INTEGER_BITS.keys() | REALS:
+        return _number_constant(scalars, node, constant, wanted)
     if is_numeric(value.domain) and wanted in REALS:
         return scalars.call(node, Function.TO_REAL, value)
     if is_numeric(value.domain) and wanted in INTEGER_BITS:
@@ -118,9 +120,21 @@ def cast(scalars: Scalars, node: exp.Expr, value: Typed, wanted: exp.DType) -> T
     if value.kind is Kind.DATE and wanted in _TIMESTAMPS:
         return as_timestamp(scalars, node, value)
     if isinstance(value.domain, TextDomain) and wanted in INTEGER_BITS.keys() | REALS:
-        hint = "write TRY_CAST: it gives NULL where the text is no number, and takes its bounds from the declared values"
+        hint = "the owner can declare the values of the column; then TRY_CAST works"
+        if value.domain.values is not None:
+            numbers = any(text_values.number(text) is not None for text in value.domain.values)
+            hint = "write TRY_CAST: it gives NULL where the text is no number" if numbers else "no declared value of it is a number"
         raise scalars.session.refuse("cast-unsafe", "a cast of text fails on text that is no number", node=node, hint=hint)
     raise scalars.session.refuse("cast-unsupported", f"a {value.kind.value} cannot be cast to this type", node=node)
+
+
+def _number_constant(scalars: Scalars, node: exp.Expr, text: str, wanted: exp.DType) -> Typed:
+    """The number that a quoted constant is."""
+    exact = text_values.number(text)
+    whole = text_values.whole_number(text)
+    if exact is None or whole is None:
+        raise scalars.session.refuse("cast-unsafe", "this text is no number", node=node, hint="write the number without quotes")
+    return scalars.constant(node, Literal(exact, Kind.REAL) if wanted in REALS else Literal(whole, Kind.INTEGER))
 
 
 def _truth_as_number(scalars: Scalars, node: exp.Expr, value: Typed) -> Typed:

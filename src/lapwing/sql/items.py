@@ -99,7 +99,7 @@ def _ordered(outputs: Outputs, node: exp.Expr, values: list[Value]) -> str:
             value = _sorted_by(outputs, inner)
             if value.constant is not None:
                 raise session.refuse("sql-unsupported", "a constant gives no order", node=inner, hint="order by a column")
-    return f"{value.total_sql} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
+    return f"{value.sql} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
 
 
 def _sorted_by(outputs: Outputs, node: exp.Expr) -> Value:

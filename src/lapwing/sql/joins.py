@@ -140,6 +140,8 @@ class Joins:
             try:
                 conditions.append(scalars.condition(node, "a condition of ON"))
             except Refused as error:
+                if error.code not in ("unknown-table", "unknown-column"):
+                    raise  # it is about the joined table, and wrong by itself
                 hint = "move it to WHERE, or into FILTER and CASE"
                 message = "besides the key, a LEFT JOIN takes conditions on the joined table alone"
                 raise self.session.refuse("join-unsupported", message, node=node, hint=hint) from error
@@ -274,11 +276,6 @@ def join_kind(session: Session, reader: Reader) -> JoinKind:
 def conjuncts(session: Session, node: exp.Expr) -> list[exp.Expr]:
     """The parts that AND joins."""
     if type(node) is exp.Paren:
-        inner = node.this
-        while type(inner) is exp.Paren:
-            inner = inner.this
-        if type(inner) is not exp.And:
-            return [node]
         with session.reading(node) as reader:
             return conjuncts(session, reader.node_of("this"))
     if type(node) is not exp.And:

@@ -38,6 +38,24 @@ class NoisyScope:
             if (table is None or called == table.lower()) and wanted in item.fields
         ]
 
+    def all_columns(self, node: exp.Expr) -> list[tuple[str, Value]]:
+        """Every column by its name, a column that USING merged once."""
+        found: dict[str, Value] = {}
+        listed = []
+        for _, alias, item in self.items:
+            for name, known in item.fields.items():
+                sql, known = self.merged.get(name, (f"{alias}.{known.name}", known))
+                if name in self.merged and name in found:
+                    continue
+                found[name] = Value(sql, known.kind, _form(known), node)
+                listed.append((name, found[name]))
+        return listed
+
+
+def _form(known: NoisyField) -> algebra.Form:
+    """Rows of a nested SELECT are not the groups of one private query any more, so keys are not numbered here."""
+    return algebra.COMPUTED if isinstance(known.form, KeyOutput) else known.form
+
 
 @dataclass(slots=True)
 class NoisyLeaves:
@@ -57,8 +75,8 @@ class NoisyLeaves:
             value = outputs.number(reader.node_of("this")) if type(node) in (exp.Sum, exp.Avg) else outputs.bind(reader.node_of("this"))
             name = _AGGREGATES[type(node)]
             if name == "sum" and value.kind is Kind.INTEGER:
-                return Value(f"TRY_CAST(sum({value.total_sql}) AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, node)
-            return Value(f"{name}({value.total_sql})", Kind.REAL if name == "avg" else value.kind, algebra.COMPUTED, node)
+                return Value(f"TRY_CAST(sum({value.sql}) AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, node)
+            return Value(f"{name}({value.sql})", Kind.REAL if name == "avg" else value.kind, algebra.COMPUTED, node)
 
     def _count(self, outputs: Outputs, reader: Reader) -> Value:
         reader.flag("big_int")
@@ -66,7 +84,7 @@ class NoisyLeaves:
         if type(argument) is exp.Star:
             with outputs.session.reading(argument):
                 return Value("count(*)", Kind.INTEGER, algebra.COMPUTED, reader.node)
-        return Value(f"count({outputs.bind(argument).total_sql})", Kind.INTEGER, algebra.COMPUTED, reader.node)
+        return Value(f"count({outputs.bind(argument).sql})", Kind.INTEGER, algebra.COMPUTED, reader.node)
 
     def column(self, outputs: Outputs, reader: Reader) -> Value:
         """A column of one of the noisy tables."""
@@ -80,12 +98,16 @@ class NoisyLeaves:
                 code, f"{what} a column {name!r}" if found else f"there is no column {name!r} here", node=reader.node
             )
         sql, known = found[0]
-        # Rows of a nested SELECT are not the groups of one private query any more, so keys are not numbered here.
-        form = algebra.COMPUTED if isinstance(known.form, KeyOutput) else known.form
-        return Value(sql, known.kind, form, reader.node)
+        return Value(sql, known.kind, _form(known), reader.node)
 
     def refusal(self, outputs: Outputs, node: exp.Expr) -> Refused:
         """What cannot be computed from noisy tables."""
+        if isinstance(node, exp.ArgMax | exp.ArgMin):
+            message, hint = "this aggregate is not computed from answers", "SELECT ... ORDER BY n DESC LIMIT 1"
+            return outputs.session.refuse("aggregate-unsupported", message, node=node, hint=hint)
+        if isinstance(node, exp.AggFunc):
+            message, hint = "this aggregate is not computed from answers", "SUM, AVG, MIN, MAX and COUNT are"
+            return outputs.session.refuse("aggregate-unsupported", message, node=node, hint=hint)
         return unsupported(outputs.session, node)
 
 
@@ -111,7 +133,7 @@ def join(scope: NoisyScope, outputs: Outputs, reader: Reader, name: str, item: N
             scope.merged[wanted] = left[0]
         condition = " AND ".join(parts)
     elif on is not None:
-        condition = outputs.condition(on, "ON").total_sql
+        condition = outputs.condition(on, "ON").sql
     else:
         raise session.refuse("join-unconditional", "every row would be joined to every row", node=reader.node, hint="JOIN ... ON")
     return f" {word} ({item.sql}) AS {alias} ON {condition}"

@@ -17,6 +17,7 @@ from lapwing.errors import Refused
 from lapwing.kernel import calendar
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Literal
+from lapwing.kernel.functions import EXP_LIMIT
 from lapwing.sql import algebra, constants
 from lapwing.sql.functions import type_name
 from lapwing.sql.operators import COMPARISONS, CONSTANTS, chain, compared
@@ -29,19 +30,13 @@ _NUMBERS = (Kind.INTEGER, Kind.REAL)
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An expression over noisy columns: its SQL, its type (None for NULL), what is known of its error, and whether it could overflow."""
+    """An expression over noisy columns: its SQL, its type (None for NULL), and what is known of its error."""
 
     sql: str
     kind: Kind | None
     form: algebra.Form
     node: exp.Expr
-    can_overflow: bool = False
     constant: Literal | None = None
-
-    @property
-    def total_sql(self) -> str:
-        """SQL that gives NULL instead of an overflow."""
-        return f"TRY({self.sql})" if self.can_overflow else self.sql
 
 
 class Leaves(Protocol):
@@ -174,20 +169,30 @@ def _paren(outputs: Outputs, reader: Reader) -> Value:
     return outputs.bind(reader.node_of("this"))
 
 
+def _wide(value: Value) -> str:
+    """A 64-bit integer as one of 128 bits, which holds whatever is done to two of them here."""
+    return value.sql if value.constant is not None else f"CAST({value.sql} AS HUGEINT)"
+
+
+def _whole(sql: str) -> str:
+    """Back to 64 bits; NULL where it does not fit."""
+    return f"TRY_CAST(({sql}) AS BIGINT)"
+
+
 def _arithmetic(sign: str) -> Handler:
     def bind(outputs: Outputs, reader: Reader) -> Value:
         left, right = outputs.number(reader.node_of("this")), outputs.number(reader.node_of("expression"))
-        overflow = left.can_overflow or right.can_overflow
         if sign == "/":
             never_zero = isinstance(right.form, algebra.Constant | algebra.Divisor) and right.form != algebra.Constant(Fraction(0))
             sql = f"({left.sql} / {right.sql})" if never_zero else f"({left.sql} / NULLIF({right.sql}, 0))"
-            return Value(sql, Kind.REAL, algebra.divide(left.form, right.form), reader.node, overflow)
+            return Value(sql, Kind.REAL, algebra.divide(left.form, right.form), reader.node)
         if sign == "*":
             form = algebra.multiply(left.form, right.form)
         else:
             form = algebra.add(left.form, right.form if sign == "+" else algebra.multiply(right.form, algebra.Constant(Fraction(-1))))
-        whole = left.kind is right.kind is Kind.INTEGER
-        return Value(f"({left.sql} {sign} {right.sql})", Kind.INTEGER if whole else Kind.REAL, form, reader.node, overflow or whole)
+        if left.kind is right.kind is Kind.INTEGER:
+            return Value(_whole(f"{_wide(left)} {sign} {_wide(right)}"), Kind.INTEGER, form, reader.node)
+        return Value(f"({left.sql} {sign} {right.sql})", Kind.REAL, form, reader.node)
 
     return bind
 
@@ -199,7 +204,8 @@ def _negate(outputs: Outputs, reader: Reader) -> Value:
     if literal is not None and isinstance(literal.value, int | Fraction):
         literal = Literal(-literal.value, literal.kind)
         return Value(literal_sql(literal), value.kind, form, reader.node, constant=literal)
-    return Value(f"(- {value.sql})", value.kind, form, reader.node, value.can_overflow)
+    sql = _whole(f"- {_wide(value)}") if value.kind is Kind.INTEGER else f"(- {value.sql})"
+    return Value(sql, value.kind, form, reader.node)
 
 
 def _comparison(sign: str) -> Handler:
@@ -215,14 +221,13 @@ def _compared(outputs: Outputs, node: exp.Expr, sign: str, sides: list[Value]) -
         if side.kind is None:
             raise outputs.session.refuse("null-constant", "NULL cannot stand here", node=side.node, hint="test for it with IS NULL")
     (left, right), _ = outputs.alike(sides)
-    return Value(f"({left.sql} {sign} {right.sql})", Kind.BOOLEAN, algebra.COMPUTED, node, left.can_overflow or right.can_overflow)
+    return Value(f"({left.sql} {sign} {right.sql})", Kind.BOOLEAN, algebra.COMPUTED, node)
 
 
 def _between(outputs: Outputs, reader: Reader) -> Value:
     value, low, high = (outputs.bind(reader.node_of(name)) for name in ("this", "low", "high"))
     above, below = _compared(outputs, reader.node, ">=", [value, low]), _compared(outputs, reader.node, "<=", [value, high])
-    overflow = above.can_overflow or below.can_overflow
-    return Value(f"({above.sql} AND {below.sql})", Kind.BOOLEAN, algebra.COMPUTED, reader.node, overflow)
+    return Value(f"({above.sql} AND {below.sql})", Kind.BOOLEAN, algebra.COMPUTED, reader.node)
 
 
 def _in(outputs: Outputs, reader: Reader) -> Value:
@@ -238,28 +243,28 @@ def _in(outputs: Outputs, reader: Reader) -> Value:
             raise outputs.session.refuse("list-not-constant", message, node=option.node, hint="use = and OR, or IS NULL")
     (value, *options), _ = outputs.alike([value, *options])
     sql = f"({value.sql} IN ({', '.join(option.sql for option in options)}))"
-    return Value(sql, Kind.BOOLEAN, algebra.COMPUTED, reader.node, value.can_overflow)
+    return Value(sql, Kind.BOOLEAN, algebra.COMPUTED, reader.node)
 
 
 def _connective(word: str) -> Handler:
     def bind(outputs: Outputs, reader: Reader) -> Value:
         parts = [outputs.condition(operand, f"what {word} joins") for operand in chain(reader, outputs.session)]
         sql = f" {word} ".join(part.sql for part in parts)
-        return Value(f"({sql})", Kind.BOOLEAN, algebra.COMPUTED, reader.node, any(part.can_overflow for part in parts))
+        return Value(f"({sql})", Kind.BOOLEAN, algebra.COMPUTED, reader.node)
 
     return bind
 
 
 def _not(outputs: Outputs, reader: Reader) -> Value:
     value = outputs.condition(reader.node_of("this"), "what NOT is put before")
-    return Value(f"(NOT {value.sql})", Kind.BOOLEAN, algebra.COMPUTED, reader.node, value.can_overflow)
+    return Value(f"(NOT {value.sql})", Kind.BOOLEAN, algebra.COMPUTED, reader.node)
 
 
 def _is(outputs: Outputs, reader: Reader) -> Value:
     value, tested = outputs.bind(reader.node_of("this")), outputs.bind(reader.node_of("expression"))
     if tested.kind is not None:
         raise outputs.session.refuse("sql-unsupported", "IS takes NULL here", node=reader.node, hint="compare with =")
-    return Value(f"({value.sql} IS NULL)", Kind.BOOLEAN, algebra.COMPUTED, reader.node, value.can_overflow)
+    return Value(f"({value.sql} IS NULL)", Kind.BOOLEAN, algebra.COMPUTED, reader.node)
 
 
 def _listed(name: str) -> Handler:
@@ -273,7 +278,7 @@ def _listed(name: str) -> Handler:
         if name != "COALESCE" and kind not in _NUMBERS:
             raise outputs.session.refuse("type-mismatch", f"{name} takes numbers", node=reader.node)
         sql = f"{name}({', '.join(value.sql for value in values)})"
-        return Value(sql, kind, algebra.COMPUTED, reader.node, any(value.can_overflow for value in values))
+        return Value(sql, kind, algebra.COMPUTED, reader.node)
 
     return bind
 
@@ -285,7 +290,7 @@ def _null_if(outputs: Outputs, reader: Reader) -> Value:
     form: algebra.Form = algebra.COMPUTED
     if is_divisor and isinstance(left.form, LinearOutput):
         form = algebra.Divisor(left.form)
-    return Value(f"NULLIF({left.sql}, {right.sql})", left.kind, form, reader.node, left.can_overflow or right.can_overflow)
+    return Value(f"NULLIF({left.sql}, {right.sql})", left.kind, form, reader.node)
 
 
 def _one(name: str) -> Handler:
@@ -293,7 +298,20 @@ def _one(name: str) -> Handler:
 
     def bind(outputs: Outputs, reader: Reader) -> Value:
         value = outputs.number(reader.node_of("this"))
-        return Value(f"{name}({value.sql})", value.kind, algebra.COMPUTED, reader.node, value.can_overflow)
+        if value.kind is Kind.INTEGER:
+            return Value(_whole(f"{name}({_wide(value)})"), value.kind, algebra.COMPUTED, reader.node)
+        return Value(f"{name}({value.sql})", value.kind, algebra.COMPUTED, reader.node)
+
+    return bind
+
+
+def _where(name: str, condition: str) -> Handler:
+    """A function of reals that is NULL where ``condition`` does not hold of its argument."""
+
+    def bind(outputs: Outputs, reader: Reader) -> Value:
+        value = f"CAST({outputs.number(reader.node_of('this')).sql} AS DOUBLE)"
+        sql = f"{name}(CASE WHEN {value} {condition} THEN {value} END)"
+        return Value(sql, Kind.REAL, algebra.COMPUTED, reader.node)
 
     return bind
 
@@ -306,7 +324,7 @@ def _round(outputs: Outputs, reader: Reader) -> Value:
         if constant is None or not isinstance(constant.value, int) or not 0 <= constant.value <= 9:
             raise outputs.session.refuse("wrong-arguments", "ROUND takes a number of digits from 0 to 9", node=places)
         digits = constant.value
-    return Value(f"ROUND({value.sql}, {digits})", value.kind, algebra.COMPUTED, reader.node, value.can_overflow)
+    return Value(f"ROUND({value.sql}, {digits})", value.kind, algebra.COMPUTED, reader.node)
 
 
 def _case(outputs: Outputs, reader: Reader) -> Value:
@@ -326,8 +344,7 @@ def _case(outputs: Outputs, reader: Reader) -> Value:
     values, kind = outputs.alike(values)
     branches = " ".join(f"WHEN {when.sql} THEN {then.sql}" for when, then in zip(conditions, values, strict=False))
     otherwise = f" ELSE {values[-1].sql}" if default is not None else ""
-    overflow = any(part.can_overflow for part in (*conditions, *values))
-    return Value(f"(CASE {branches}{otherwise} END)", kind, algebra.COMPUTED, reader.node, overflow)
+    return Value(f"(CASE {branches}{otherwise} END)", kind, algebra.COMPUTED, reader.node)
 
 
 def _cast(outputs: Outputs, reader: Reader) -> Value:
@@ -336,9 +353,9 @@ def _cast(outputs: Outputs, reader: Reader) -> Value:
         return _date_constant(outputs, reader.node, wanted, outputs.bind(inner))
     value = outputs.number(inner)
     if wanted is exp.DType.DOUBLE:
-        return Value(f"CAST({value.sql} AS DOUBLE)", Kind.REAL, value.form, reader.node, value.can_overflow)
+        return Value(f"CAST({value.sql} AS DOUBLE)", Kind.REAL, value.form, reader.node)
     if wanted in (exp.DType.BIGINT, exp.DType.INT):
-        return Value(f"TRY_CAST({value.sql} AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, reader.node, value.can_overflow)
+        return Value(f"TRY_CAST({value.sql} AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, reader.node)
     hint = "CAST to DOUBLE or BIGINT"
     raise outputs.session.refuse("cast-unsupported", "an answer cannot be cast to this type", node=reader.node, hint=hint)
 
@@ -375,6 +392,9 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Floor: _one("FLOOR"),
     exp.Ceil: _one("CEIL"),
     exp.Round: _round,
+    exp.Sqrt: _where("SQRT", ">= 0"),
+    exp.Ln: _where("LN", "> 0"),
+    exp.Exp: _where("EXP", f"<= {EXP_LIMIT}"),
     exp.Case: _case,
     exp.Cast: _cast,
 }

@@ -25,9 +25,11 @@ from lapwing.sql.joins import Joins, conjuncts
 from lapwing.sql.noisy import NoisyLeaves, NoisyScope
 from lapwing.sql.noisy import join as noisy_join
 from lapwing.sql.per_unit import UnitAggregates, unit_scalars
+from lapwing.sql.possible import require_possible
 from lapwing.sql.post import Outputs, Value
 from lapwing.sql.reader import Reader, Session
 from lapwing.sql.rollup import Grouping, grouping, require_additive
+from lapwing.sql.rows_asked import rows_asked
 from lapwing.sql.scalars import Handler, Scalars, Typed, column_name, identifier, unsupported
 from lapwing.sql.scope import Rows, Scope
 from lapwing.sql.subqueries import Subqueries, filtered
@@ -44,6 +46,8 @@ class Queries:
     session: Session
     known: Known
     handlers: Mapping[type[exp.Expr], Handler]
+    whole: exp.Expr | None = None
+    """The statement as a whole: rows that it asks for are refused, whatever stands around them."""
     privates: list[PrivateQuery | None] = field(default_factory=list)
     spans: list[tuple[str, Span]] = field(default_factory=list)
 
@@ -147,6 +151,8 @@ class Queries:
                 for node in conjuncts(self.session, clause.node_of("this")):
                     if not self.subqueries.condition(scalars, node, environment):
                         conditions.append(scalars.condition(node, "WHERE"))
+        for condition in conditions:
+            require_possible(scalars, condition)
         items = [select_item(self.session, node) for node in reader.many("expressions")]
         if not items:
             raise self.session.refuse("sql-syntax", "nothing is selected", node=reader.node)
@@ -193,7 +199,9 @@ class Queries:
     # -- rows -------------------------------------------------------------------------------------------------------------------------
 
     def _plain(self, reader: Reader) -> None:
-        """Rows have no order, and none are left out by their place."""
+        """Rows have no order, and none are left out by their place. A whole statement that asks for rows is refused for that."""
+        if reader.node is self.whole and any(reader.node.args.get(name) for name in ("order", "limit", "offset")):
+            raise rows_asked(self.session, reader.node)
         reader.require_absent("order", "limit", "offset", "distinct")
 
     def _rows(self, reader: Reader, scalars: Scalars, conditions: list[Typed], items: list[SelectItem]) -> Rows:
@@ -313,13 +321,13 @@ class Queries:
     def _finish(self, reader: Reader, outputs: Outputs, items: list[SelectItem], values: list[Value]) -> PostProcess:
         """What all answers share: names, HAVING, ORDER BY, LIMIT."""
         names = distinct_names([item.name for item in items])
-        named = tuple(Output(name, value.total_sql, algebra.derivation(value.form)) for name, value in zip(names, values, strict=True))
+        named = tuple(Output(name, value.sql, algebra.derivation(value.form)) for name, value in zip(names, values, strict=True))
         outputs.aliases = {item.alias.lower(): value for item, value in reversed(list(zip(items, values, strict=True))) if item.alias}
         having = reader.optional("having")
         condition = None
         if having is not None:
             with self.session.reading(having) as clause:
-                condition = outputs.condition(clause.node_of("this"), "HAVING").total_sql
+                condition = outputs.condition(clause.node_of("this"), "HAVING").sql
         ordered = order_by(outputs, reader.optional("order"), values)
         limit, offset = row_count(self.session, reader.optional("limit")), row_count(self.session, reader.optional("offset"))
         return PostProcess(named, having=condition, order_by=ordered, limit=limit, offset=offset or 0)
@@ -352,7 +360,7 @@ class Queries:
         kept = None
         if where is not None:
             with self.session.reading(where) as clause:
-                kept = outputs.condition(clause.node_of("this"), "WHERE").total_sql
+                kept = outputs.condition(clause.node_of("this"), "WHERE").sql
         if leaves.aggregated:
             raise self.session.refuse("aggregate-misplaced", "an aggregate cannot stand in WHERE", node=where, hint="use HAVING")
         items = [select_item(self.session, node) for node in reader.many("expressions")]
@@ -363,10 +371,11 @@ class Queries:
                 if grouped.levels is not None:
                     hint = "ask for the sub-totals inside the subquery"
                     raise self.session.refuse("groups-unsupported", "answers are grouped by one level only", node=group, hint=hint)
-                keys = [outputs.bind(self._noisy_key(scope, node, items)).total_sql for node in grouped.nodes]
+                keys = [outputs.bind(self._noisy_key(scope, node, items)).sql for node in grouped.nodes]
         if distinct is not None:
             self._read_distinct(distinct)
-        values = [outputs.bind(item.node) for item in items]
+        listed = [pair for item in items for pair in self._noisy_values(scope, outputs, item)]
+        items, values = [item for item, _ in listed], [value for _, value in listed]
         post = self._finish(reader, outputs, items, values)
         if not self.privates:
             raise self.session.refuse("from-missing", "a statement must say FROM which table", node=reader.node)
@@ -382,7 +391,14 @@ class Queries:
             limit=post.limit,
             offset=post.offset,
         )
-        return Answered(made, tuple(values))
+        return Answered(made, tuple(values), leaves.aggregated)
+
+    def _noisy_values(self, scope: NoisyScope, outputs: Outputs, item: SelectItem) -> list[tuple[SelectItem, Value]]:
+        """What one item of SELECT over answers gives: itself, or all columns for *."""
+        if type(item.node) is not exp.Star or not scope.items:
+            return [(item, outputs.bind(item.node))]
+        with self.session.reading(item.node):
+            return [(SelectItem(item.node, "", name), value) for name, value in scope.all_columns(item.node)]
 
     def _noisy_key(self, scope: NoisyScope, node: exp.Expr, items: list[SelectItem]) -> exp.Expr:
         if type(node) is exp.Column and not node.table and not scope.find(node.name, None):
@@ -414,8 +430,8 @@ class Queries:
 class _Scalar:
     """Binds a subquery that stands for one value of an answer.
 
-    Where each row is a row of one table, or there is no table, the values are columns of one more row in FROM: TRY, which guards against
-    overflow, cannot stand around a subquery. Elsewhere (``found`` is None) they stand where they are written.
+    Where each row is a row of one table, or there is no table, the values are columns of one more row in FROM: they are
+    computed once. Elsewhere (``found`` is None) they stand where they are written.
     """
 
     queries: Queries
@@ -441,23 +457,31 @@ class _Scalar:
         if len(found.values) != 1:
             raise session.refuse("sql-unsupported", "a subquery that stands for a value selects one column", node=node)
         value, post = found.values[0], found.post
-        single = post.rows_of is not None and not post.group_by
-        if single and post.rows_of is not None:
-            query = self.queries.privates[post.rows_of]
-            single = query is not None and not query.keys and post.where is None
-        if not single:
+        if not self._is_single(found):
             message = "a subquery that stands for a value must have one row"
-            raise session.refuse("sql-unsupported", message, node=node, hint="leave GROUP BY and HAVING out of it")
+            hint = "ask for an aggregate over all of it, such as MAX(n), without GROUP BY and HAVING"
+            raise session.refuse("sql-unsupported", message, node=node, hint=hint)
         if self.found is None:
             return Value(f"({post.sql(numbered=False)})", value.kind, value.form, node)
         self.found.append(post.sql(numbered=False))
         return Value(f"v.s{len(self.found) - 1}", value.kind, value.form, node)
+
+    def _is_single(self, found: Answered) -> bool:
+        """Whether an answer has one row, whatever the noise: aggregates without groups."""
+        post = found.post
+        if post.rows_of is None:
+            return found.aggregated and not post.group_by and post.having is None
+        query = self.queries.privates[post.rows_of]
+        return query is not None and not query.keys and not post.group_by and post.where is None
 
 
 def _aggregates(node: exp.Expr) -> bool:
     """Whether an expression contains an aggregate of its own SELECT."""
     if isinstance(node, exp.Query | exp.Subquery):
         return False
+    if isinstance(node, exp.Window):  # its function is none, but may stand over some
+        inside = [*node.this.iter_expressions(), *(child for child in node.iter_expressions() if child is not node.this)]
+        return any(_aggregates(child) for child in inside)
     if isinstance(node, exp.AggFunc):
         return True
     return any(_aggregates(child) for child in node.iter_expressions())

@@ -26,7 +26,14 @@ class Reason:
     hint: str = ""
 
 
-_WINDOWS = Reason("window-unsupported", "named windows and QUALIFY are not supported", "write the window inside OVER (...)")
+_WINDOWS = Reason("window-unsupported", "named windows are not supported", "write the window inside OVER (...)")
+_QUALIFY = Reason(
+    "window-unsupported", "QUALIFY is not supported", "name the window in SELECT, and filter outside: SELECT * FROM (...) AS t WHERE k <= 3"
+)
+_NO_PLACE = "rows of a subquery have no order, and none is left out by its place"
+_UNION_PLACE = Reason(
+    "sql-unsupported", "ORDER BY and LIMIT cannot stand behind a UNION ALL", "SELECT * FROM (... UNION ALL ...) AS t ORDER BY ..."
+)
 _SAMPLE = Reason("sample-unsupported", "sampling is not supported", "leave it out: the noise already covers every row")
 _PIVOT = Reason("sql-unsupported", "PIVOT is not supported", "use one aggregate with FILTER for each column")
 _LEVELS = Reason("groups-unsupported", "this way of writing levels of groups is not supported", "GROUP BY ROLLUP (a, b)")
@@ -34,7 +41,13 @@ _REASONS: dict[tuple[str, str], Reason] = {
     ("Select", "distinct"): Reason("distinct-unsupported", "rows are not told apart inside a subquery", "leave DISTINCT out"),
     ("Select", "with_"): Reason("with-unsupported", "WITH cannot stand here", "put it at the start of the statement"),
     ("Select", "windows"): _WINDOWS,
-    ("Select", "qualify"): _WINDOWS,
+    ("Select", "qualify"): _QUALIFY,
+    ("Select", "order"): Reason("sql-unsupported", _NO_PLACE, "leave ORDER BY out"),
+    ("Select", "limit"): Reason("sql-unsupported", _NO_PLACE, "leave LIMIT out"),
+    ("Select", "offset"): Reason("sql-unsupported", _NO_PLACE, "leave OFFSET out"),
+    ("Union", "order"): _UNION_PLACE,
+    ("Union", "limit"): _UNION_PLACE,
+    ("Union", "offset"): _UNION_PLACE,
     ("Select", "sample"): _SAMPLE,
     ("Select", "into"): Reason("sql-unsupported", "an answer is returned, never stored as a table"),
     ("Select", "locks"): Reason("sql-unsupported", "data is never changed, so there is nothing to lock"),

@@ -152,7 +152,7 @@ def unsupported(session: Session, node: exp.Expr) -> Refused:
         hint = "PERCENTILE_CONT and PERCENTILE_DISC are"
         return session.refuse("aggregate-unsupported", "this ordered aggregate is not supported here", node=node, hint=hint)
     if isinstance(node, exp.AggFunc | exp.Filter):
-        hint = "aggregates stand in SELECT, HAVING and ORDER BY, and not inside one another"
+        hint = "aggregates stand in SELECT, HAVING and ORDER BY, not inside one another, and not inside functions of rows"
         return session.refuse("aggregate-misplaced", "an aggregate cannot stand here", node=node, hint=hint)
     if isinstance(node, exp.Subquery | exp.Query | exp.Exists):
         message = "a subquery cannot stand inside an expression over rows: an answer cannot decide which rows count"
@@ -175,20 +175,23 @@ def unsupported(session: Session, node: exp.Expr) -> Refused:
     return session.refuse("sql-unsupported", "this is not supported here", node=node)
 
 
+_DATE_INSTEAD = "write the date into the statement, as DATE '2025-06-30'"
 _INSTEAD = {
     "regexp": "LIKE, ILIKE, STARTS_WITH, ENDS_WITH and CONTAINS compare text",
     "random": "leave it out: nothing is answered from a sample, and the noise is Lapwing's own",
     "rand": "leave it out: nothing is answered from a sample, and the noise is Lapwing's own",
-    "now": "write the date into the statement, as DATE '2025-06-30'",
-    "current_": "write the date into the statement, as DATE '2025-06-30'",
-    "today": "write the date into the statement, as DATE '2025-06-30'",
+    "now": _DATE_INSTEAD,
+    "current_date": _DATE_INSTEAD,
+    "current_time": _DATE_INSTEAD,
+    "localtime": _DATE_INSTEAD,
+    "today": _DATE_INSTEAD,
 }
 """What can be written instead of a function, by how its name starts."""
 
 
 def unknown_function(session: Session, node: exp.Expr) -> Refused:
     """The refusal of a function that is not on the list."""
-    name = session.source.called_name(node)
+    name = session.source.called_name(node) or session.source.word(node)
     spoken = f"the function {name.lower()}" if name else "this"
     hint = next((hint for start, hint in _INSTEAD.items() if name.lower().startswith(start)), "the reference of SQL lists those that are")
     return session.refuse("function-unsupported", f"{spoken} is not among the functions that can be answered", node=node, hint=hint)

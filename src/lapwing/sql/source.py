@@ -151,6 +151,12 @@ class Source:
         name, bracket, _ = self.text[span.start : span.end].partition("(")
         return name.strip() if bracket and name.strip().isidentifier() else ""
 
+    def word(self, node: exp.Expr) -> str:
+        """The one word that a node was written as, such as CURRENT_DATE, or nothing."""
+        span = self.span(node)
+        written = self.text[span.start : span.end]
+        return written if written.isidentifier() else ""
+
     def name_token(self, node: exp.Expr) -> Token | None:
         """The token a node was made from: the name of a function, a word, a literal."""
         start = node.meta.get("start")

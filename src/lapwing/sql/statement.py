@@ -17,6 +17,7 @@ from lapwing.sql.parse import deep_recursion, parse
 from lapwing.sql.queries import Queries
 from lapwing.sql.reader import Session
 from lapwing.sql.refusals import span_of
+from lapwing.sql.rows_asked import rows_asked
 from lapwing.sql.scope import Origin
 from lapwing.sql.source import Source
 from lapwing.statements import Statement
@@ -45,26 +46,13 @@ def bind_statement(
 def bind_tree(source: Source, tree: exp.Expr, known: Known, *, settings: Settings) -> Statement:
     """The statement of a parsed tree, or refuse. Post: every node was read, and every word of the text is in some node."""
     session = Session(source, settings)
-    queries = Queries(session, known, HANDLERS)
+    queries = Queries(session, known, HANDLERS, tree)
     found = queries.bind(tree, Environment())
     if not isinstance(found, Answered):
-        raise _rows_asked(session, tree)
+        raise rows_asked(session, tree)
     for node in tree.walk():
         if id(node) not in session.read:
             raise session.refuse("sql-unsupported", "this part of the statement has no effect", node=node)
     take_census(source, tree)
     privates = tuple(query for query in queries.privates if query is not None)
     return Statement(source.text, privates, found.post, tuple(queries.spans))
-
-
-def _rows_asked(session: Session, tree: exp.Expr) -> Refused:
-    """Refuse a statement that asks for rows, and say which part of it does."""
-    select = tree
-    while not isinstance(select, exp.Select):
-        select = select.this
-    group = select.args.get("group")
-    if group is not None:
-        hint = "group by something that many units share, or put this in FROM of another aggregate: SELECT AVG(n) FROM (...) AS per_unit"
-        return session.refuse("groups-by-unit", "one row per unit would publish each unit", node=group.expressions[0], hint=hint)
-    hint = "ask for an aggregate such as COUNT(*)"
-    return session.refuse("rows-not-aggregates", "rows are never shown", node=select.expressions[0], hint=hint)

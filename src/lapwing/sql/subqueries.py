@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from lapwing.errors import Refused
 from lapwing.kernel.domains import Kind, with_null
 from lapwing.kernel.expressions import Column, Function, Literal
 from lapwing.kernel.ir import Filter, JoinKind, Relation
@@ -91,9 +92,22 @@ class Subqueries:
             with self.session.reading(where) as clause:
                 for node in conjuncts(self.session, clause.node_of("this")):
                     if not links.read(node) and not self.condition(inner, node, environment):
-                        conditions.append(inner.condition(node, "WHERE"))
+                        conditions.append(self._inner_condition(scalars, inner, node))
         inner.scope.used |= {right for _, right in links.on}
         return filtered(inner, conditions), links
+
+    def _inner_condition(self, scalars: Scalars, inner: Scalars, node: exp.Expr) -> Typed:
+        """A condition on the subquery's own rows. What it says of rows outside is refused as that."""
+        try:
+            return inner.condition(node, "WHERE")
+        except Refused as error:
+            outside = [column for column in node.find_all(exp.Column) if not inner.scope.lookup(column.name, column.table or None)]
+            reached = [column for column in outside if scalars.scope.lookup(column.name, column.table or None)]
+            if error.code not in ("unknown-table", "unknown-column") or not reached:
+                raise
+            message = "besides equalities of columns, a condition inside EXISTS is about the subquery's own rows"
+            hint = "JOIN both on the unit, compare them in WHERE, and count units with COUNT(DISTINCT ...)"
+            raise self.session.refuse("subquery-unsupported", message, node=node, hint=hint) from error
 
     def _inner_scope(self, reader: Reader, environment: Environment) -> tuple[Scalars, list[Typed]]:
         source = reader.node_of("from_")

@@ -24,7 +24,7 @@ def window(outputs: Outputs, node: exp.Expr) -> Value:
     """A window function over the noisy rows."""
     with outputs.session.reading(node) as reader:
         called = reader.node_of("this")
-        partition = [outputs.bind(part).total_sql for part in reader.many("partition_by")]
+        partition = [outputs.bind(part).sql for part in reader.many("partition_by")]
         order = reader.optional("order")
         ordered = [] if order is None else _ordered(outputs, order)
         reader.require_absent("spec")
@@ -51,7 +51,7 @@ def _function(outputs: Outputs, node: exp.Expr) -> tuple[str, Kind | None]:
             number = steps if isinstance(steps, int) else None if steps is None else steps.value
             if not isinstance(number, int) or not 0 <= number <= 10_000:
                 raise outputs.session.refuse("wrong-arguments", "a whole number of rows is needed here", node=offset or node)
-            return f"{_NEIGHBOURING[type(node)]}({value.total_sql}, {number})", value.kind
+            return f"{_NEIGHBOURING[type(node)]}({value.sql}, {number})", value.kind
         if type(node) is exp.Count:
             reader.flag("big_int")
             star = reader.node_of("this")
@@ -59,16 +59,16 @@ def _function(outputs: Outputs, node: exp.Expr) -> tuple[str, Kind | None]:
                 raise outputs.session.refuse("window-unsupported", "COUNT(*) is the only count over a window", node=node)
             with outputs.session.reading(star):
                 return "count(*)", Kind.INTEGER
-    hint = "RANK, DENSE_RANK, ROW_NUMBER, SUM, AVG, MIN, MAX, COUNT(*), LAG and LEAD are"
-    raise outputs.session.refuse("window-unsupported", "this window function is not supported", node=node, hint=hint)
+        hint = "RANK, DENSE_RANK, ROW_NUMBER, SUM, AVG, MIN, MAX, COUNT(*), LAG and LEAD are"
+        raise outputs.session.refuse("window-unsupported", "this window function is not supported", node=node, hint=hint)
 
 
 def _measured(outputs: Outputs, reader: Reader) -> tuple[str, Kind | None]:
     value = outputs.number(reader.node_of("this"))
     name = _MEASURED[type(reader.node)]
     if name == "sum" and value.kind is Kind.INTEGER:
-        return f"sum(CAST({value.total_sql} AS DOUBLE))", Kind.REAL
-    return f"{name}({value.total_sql})", Kind.REAL if name == "avg" else value.kind
+        return f"sum(CAST({value.sql} AS DOUBLE))", Kind.REAL
+    return f"{name}({value.sql})", Kind.REAL if name == "avg" else value.kind
 
 
 def _ordered(outputs: Outputs, order: exp.Expr) -> list[str]:
@@ -77,5 +77,5 @@ def _ordered(outputs: Outputs, order: exp.Expr) -> list[str]:
         for node in reader.many("expressions"):
             with outputs.session.reading(node) as item:
                 value, descending, first = outputs.bind(item.node_of("this")), item.flag("desc"), item.flag("nulls_first")
-            found.append(f"{value.total_sql} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}")
+            found.append(f"{value.sql} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}")
     return found

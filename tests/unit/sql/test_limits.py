@@ -33,7 +33,7 @@ def _code(text: str, settings: Settings = SETTINGS) -> str:
 
 
 def test_length_in_bytes() -> None:
-    text = "SELECT COUNT(*) FROM visits WHERE code = 'é'"
+    text = "SELECT COUNT(*) FROM visits WHERE code <> 'é'"
     size = len(text.encode())
     assert size == len(text) + 1
     assert _passes(text, Settings(statement_bytes_max=size))
@@ -166,5 +166,5 @@ def test_functions_of_much_text_are_refused_or_done_quickly(condition: str, valu
     try:
         bind(f"SELECT COUNT(*) FROM visits WHERE {condition}", _with_codes(values), settings=SETTINGS, unit_columns=UNIT_COLUMNS)
     except Refused as error:
-        assert error.code == "statement-too-large"
+        assert error.code in ("statement-too-large", "value-undeclared")
     assert time.monotonic() - start < 10

@@ -1,0 +1,370 @@
+"""Statements that are refused with a hint, and what somebody types who follows it. Every hint of the code stands here, or below."""
+
+# ruff: noqa: E501  (a statement stands on one line)
+
+from __future__ import annotations
+
+REWRITES: tuple[tuple[str, str], ...] = (
+    # names
+    ("SELECT COUNT(*) FROM visit", "SELECT COUNT(*) FROM visits"),
+    ("SELECT SUM(costs) FROM visits", "SELECT SUM(cost) FROM visits"),
+    ("SELECT COUNT(*) FROM query('SELECT 1')", "SELECT COUNT(*) FROM visits"),
+    ("SELECT COUNT(*) FROM main.visits", "SELECT COUNT(*) FROM visits"),
+    ("SELECT COUNT(*) FROM 'visits'", 'SELECT COUNT(*) FROM "visits"'),
+    ("SELECT COUNT(*) FROM visits@x", "SELECT COUNT(*) FROM visits"),
+    ("SELECT COUNT(*) group FROM visits", "SELECT COUNT(*) AS group FROM visits"),
+    ("SELECT COUNT(*) FROM visits c JOIN clinics c USING (clinic_id)", "SELECT COUNT(*) FROM visits v JOIN clinics c USING (clinic_id)"),
+    (
+        "SELECT COUNT(*) FROM (SELECT cost AS x, minutes AS x FROM visits) AS t",
+        "SELECT COUNT(*) FROM (SELECT cost AS x, minutes AS y FROM visits) AS t",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits v JOIN diagnoses d ON v.code = d.code WHERE code IS NULL",
+        "SELECT COUNT(*) FROM visits v JOIN diagnoses d ON v.code = d.code WHERE v.code IS NULL",
+    ),
+    # rows and groups
+    ("SELECT * FROM visits LIMIT 5", "SELECT COUNT(*) FROM visits"),
+    ("SELECT cost FROM visits ORDER BY cost DESC", "SELECT COUNT(*) FROM visits"),
+    ("SELECT v.* FROM visits v", "SELECT COUNT(*) FROM visits v"),
+    (
+        "SELECT patient_id, COUNT(*) FROM visits GROUP BY patient_id ORDER BY 2",
+        "SELECT clinic_id, COUNT(*) FROM visits GROUP BY clinic_id ORDER BY 2",
+    ),
+    (
+        "SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id",
+        "SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS per_unit",
+    ),
+    ("SELECT patient_id, COUNT(*) FROM visits GROUP BY ROLLUP (patient_id)", "SELECT sex, COUNT(*) FROM patients GROUP BY ROLLUP (sex)"),
+    ("SELECT patient_id, code, COUNT(*) FROM visits GROUP BY patient_id, code", "SELECT code, COUNT(*) FROM visits GROUP BY code"),
+    (
+        "SELECT AVG(n) FROM (SELECT patient_id, code, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t",
+        "SELECT AVG(n) FROM (SELECT patient_id, MAX(minutes), COUNT(*) AS n FROM visits GROUP BY patient_id) AS t",
+    ),
+    ("SELECT region, COUNT(*) FROM patients", "SELECT region, COUNT(*) FROM patients GROUP BY region"),
+    ("SELECT UPPER(region), COUNT(*) FROM patients GROUP BY region", "SELECT UPPER(region), COUNT(*) FROM patients GROUP BY UPPER(region)"),
+    ("SELECT COUNT(*) FROM visits GROUP BY 'x'", "SELECT COUNT(*) FROM visits GROUP BY clinic_id"),
+    ("SELECT clinic_id, COUNT(*) FROM visits GROUP BY ALL", "SELECT clinic_id, COUNT(*) FROM visits GROUP BY clinic_id"),
+    ("SELECT cost, COUNT(*) FROM visits GROUP BY cost", "SELECT FLOOR(cost / 10), COUNT(*) FROM visits GROUP BY 1"),
+    ("SELECT FLOOR(cost / 250.0) * 250.0, COUNT(*) FROM visits GROUP BY 1", "SELECT FLOOR(cost / 250.0), COUNT(*) FROM visits GROUP BY 1"),
+    (
+        "SELECT sex, GROUPING(sex), COUNT(*) FROM patients GROUP BY sex",
+        "SELECT sex, GROUPING(sex), COUNT(*) FROM patients GROUP BY ROLLUP (sex)",
+    ),
+    (
+        "SELECT sex, COUNT(*) FROM patients GROUP BY sex WITH ROLLUP",
+        "SELECT sex, smoker, COUNT(*) FROM patients GROUP BY ROLLUP (sex, smoker)",
+    ),
+    ("SELECT sex, MEDIAN(income) FROM patients GROUP BY ROLLUP (sex)", "SELECT sex, MEDIAN(income) FROM patients GROUP BY sex"),
+    (
+        "SELECT sex, COUNT(DISTINCT v.patient_id) FROM visits v JOIN patients p USING (patient_id) GROUP BY ROLLUP (sex)",
+        "SELECT sex, COUNT(*) FROM visits v JOIN patients p USING (patient_id) GROUP BY ROLLUP (sex)",
+    ),
+    (
+        "SELECT COUNT(*) FROM patients GROUP BY CUBE (region, sex, smoker, vaccinated, birth_year, birth_year % 2, birth_year % 3)",
+        "SELECT COUNT(*) FROM patients GROUP BY CUBE (sex, smoker)",
+    ),
+    (
+        "SELECT sex, SUM(n) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS m GROUP BY ROLLUP (sex)",
+        "SELECT sex, SUM(n) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY ROLLUP (sex)) AS m GROUP BY sex",
+    ),
+    # aggregates
+    ("SELECT STRING_AGG(drug, ',') FROM prescriptions", "SELECT drug, COUNT(*) FROM prescriptions GROUP BY drug"),
+    ("SELECT SUM(smoker) FROM patients", "SELECT COUNT_IF(smoker) FROM patients"),
+    ("SELECT SUM(smoker) FROM patients", "SELECT SUM(CASE WHEN smoker THEN 1.0 ELSE 0 END) FROM patients"),
+    ("SELECT SUM(smoker + vaccinated) FROM patients", "SELECT SUM(CASE WHEN smoker THEN 1 ELSE 0 END) FROM patients"),
+    ("SELECT COUNT(DISTINCT cost) FROM visits", "SELECT COUNT(DISTINCT FLOOR(cost)) FROM visits"),
+    ("SELECT SUM(DISTINCT cost) FROM visits", "SELECT COUNT(DISTINCT patient_id) FROM visits"),
+    ("SELECT COUNT(*) FROM visits WHERE SUM(cost) > 10", "SELECT COUNT(*) FROM visits HAVING SUM(cost) > 10"),
+    ("SELECT SUM(COUNT(*)) FROM visits", "SELECT COUNT(*) FROM visits"),
+    ("SELECT QUANTILE_CONT(cost, [0.1, 0.5]) FROM visits", "SELECT QUANTILE_CONT(cost, 0.1), QUANTILE_CONT(cost, 0.5) FROM visits"),
+    ("SELECT QUANTILE_CONT(cost, 1.5) FROM visits", "SELECT QUANTILE_CONT(cost, 0.9) FROM visits"),
+    ("SELECT QUANTILE_CONT(cost) FROM visits", "SELECT QUANTILE_CONT(cost, 0.5) FROM visits"),
+    ("SELECT PERCENTILE_CONT(0.5) FROM visits", "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY cost) FROM visits"),
+    (
+        "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY cost, minutes) FROM visits",
+        "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY cost) FROM visits",
+    ),
+    (
+        "SELECT AVG(m) FROM (SELECT patient_id, MODE() WITHIN GROUP (ORDER BY cost) AS m FROM visits GROUP BY patient_id) AS t",
+        "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY cost) FROM visits",
+    ),
+    # answers of answers
+    (
+        "SELECT STDDEV(n) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t",
+        "SELECT AVG(n) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t",
+    ),
+    (
+        "SELECT ARG_MAX(sex, n) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t",
+        "SELECT sex FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t ORDER BY n DESC LIMIT 1",
+    ),
+    (
+        "WITH m AS (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) SELECT sex, n * 1.0 / (SELECT n FROM m) FROM m",
+        "WITH m AS (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) SELECT sex, n * 1.0 / (SELECT MAX(n) FROM m) FROM m",
+    ),
+    ("SELECT (SELECT cost FROM visits), COUNT(*) FROM patients", "SELECT (SELECT COUNT(*) FROM visits), COUNT(*) FROM patients"),
+    (
+        "SELECT COUNT(*) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t WHERE SUM(n) > 5",
+        "SELECT COUNT(*) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t HAVING SUM(n) > 5",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits v JOIN (SELECT clinic_id, COUNT(*) AS n FROM visits GROUP BY clinic_id) AS t ON v.clinic_id = t.clinic_id",
+        "SELECT SUM(t.n) FROM (SELECT clinic_id, COUNT(*) AS n FROM visits GROUP BY clinic_id) AS s"
+        " JOIN (SELECT clinic_id, COUNT(*) AS n FROM visits GROUP BY clinic_id) AS t ON s.clinic_id = t.clinic_id",
+    ),
+    (
+        "SELECT a.n FROM (SELECT COUNT(*) AS n FROM visits) AS a, (SELECT COUNT(*) AS n FROM patients) AS b",
+        "SELECT a.n FROM (SELECT COUNT(*) AS n FROM visits) AS a JOIN (SELECT COUNT(*) AS n FROM patients) AS b ON a.n > b.n",
+    ),
+    (
+        "SELECT t.n FROM (SELECT COUNT(*) AS n FROM visits) AS t JOIN (SELECT COUNT(*) AS m FROM visits) AS t ON t.n = t.m",
+        "SELECT t.n FROM (SELECT COUNT(*) AS n FROM visits) AS t JOIN (SELECT COUNT(*) AS m FROM visits) AS u ON t.n = u.m",
+    ),
+    (
+        "SELECT sex, COUNT(*) FROM patients GROUP BY sex HAVING (COUNT(*) > 5) IS TRUE",
+        "SELECT sex, COUNT(*) FROM patients GROUP BY sex HAVING COUNT(*) = 5",
+    ),
+    (
+        "SELECT sex, COUNT(*) FROM patients GROUP BY sex HAVING sex IN ('f', NULL)",
+        "SELECT sex, COUNT(*) FROM patients GROUP BY sex HAVING sex = 'f' OR sex IS NULL",
+    ),
+    ("SELECT COUNT(*) FROM visits HAVING COUNT(*)", "SELECT COUNT(*) FROM visits HAVING COUNT(*) > 0"),
+    ("SELECT COUNT(*) FROM visits HAVING COUNT(*) = NULL", "SELECT COUNT(*) FROM visits HAVING COUNT(*) IS NULL"),
+    ("SELECT COUNT(*)::VARCHAR FROM visits", "SELECT COUNT(*)::DOUBLE FROM visits"),
+    ("SELECT sex, COUNT(*) FROM patients GROUP BY sex ORDER BY 'x'", "SELECT sex, COUNT(*) FROM patients GROUP BY sex ORDER BY sex"),
+    # windows
+    (
+        "SELECT cost, ROW_NUMBER() OVER (ORDER BY cost) FROM visits",
+        "SELECT code, RANK() OVER (ORDER BY COUNT(*)) FROM visits GROUP BY code",
+    ),
+    (
+        "SELECT AVG(gap) FROM (SELECT day - LAG(day) OVER (PARTITION BY patient_id ORDER BY day) AS gap FROM visits) AS t",
+        "SELECT day, COUNT(*) - LAG(COUNT(*)) OVER (ORDER BY day) FROM visits GROUP BY day",
+    ),
+    ("SELECT sex, RANK() OVER () FROM patients GROUP BY sex", "SELECT sex, RANK() OVER (ORDER BY sex) FROM patients GROUP BY sex"),
+    (
+        "SELECT sex, FIRST_VALUE(sex) OVER (ORDER BY sex) FROM patients GROUP BY sex",
+        "SELECT sex, DENSE_RANK() OVER (ORDER BY sex) FROM patients GROUP BY sex",
+    ),
+    (
+        "SELECT sex, RANK() OVER w FROM patients GROUP BY sex WINDOW w AS (ORDER BY sex)",
+        "SELECT sex, RANK() OVER (ORDER BY sex) FROM patients GROUP BY sex",
+    ),
+    (
+        "SELECT region, COUNT(*) AS n FROM patients GROUP BY region QUALIFY ROW_NUMBER() OVER (ORDER BY n DESC) <= 3",
+        "SELECT * FROM (SELECT region, COUNT(*) AS n, ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC) AS k FROM patients GROUP BY region) AS t WHERE k <= 3",
+    ),
+    # conditions and values
+    ("SELECT COUNT(*) FROM visits WHERE minutes", "SELECT COUNT(*) FROM visits WHERE minutes > 5"),
+    ("SELECT COUNT(*) FROM visits WHERE cost = NULL", "SELECT COUNT(*) FROM visits WHERE cost IS NULL"),
+    ("SELECT COUNT(*) FROM visits WHERE cost IS DISTINCT FROM NULL", "SELECT COUNT(*) FROM visits WHERE cost IS NOT NULL"),
+    ("SELECT COUNT(*) FROM visits WHERE clinic_id IN (5, NULL)", "SELECT COUNT(*) FROM visits WHERE clinic_id = 5 OR clinic_id IS NULL"),
+    ("SELECT COUNT(*) FROM visits WHERE clinic_id IN clinic_id", "SELECT COUNT(*) FROM visits WHERE clinic_id IN (1, 2)"),
+    ("SELECT COUNT(*) FROM visits WHERE minutes IS 5", "SELECT COUNT(*) FROM visits WHERE minutes = 5"),
+    ("SELECT COUNT(*) FROM visits WHERE 1 < minutes < 5", "SELECT COUNT(*) FROM visits WHERE 1 < minutes AND minutes < 5"),
+    ("SELECT COUNT(*) FROM visits WHERE cost > ?", "SELECT COUNT(*) FROM visits WHERE cost > 5"),
+    ("SELECT SUM(cost * 1e99999999) FROM visits", "SELECT SUM(cost * 1e2) FROM visits"),
+    ("SELECT COUNT(*) FROM visits WHERE patient_id = 5", "SELECT COUNT(DISTINCT patient_id) FROM visits"),
+    ("SELECT COUNT(*) FROM patients WHERE region = 'Northam'", "SELECT COUNT(*) FROM patients WHERE region = 'northam'"),
+    ("SELECT COUNT(*) FROM patients WHERE region = 'USA'", "SELECT COUNT(*) FROM patients WHERE region = 'northam'"),
+    ("SELECT SUM(CAST(SUBSTR(code, 2) AS INTEGER)) FROM visits", "SELECT SUM(TRY_CAST(SUBSTR(code, 2) AS INTEGER)) FROM visits"),
+    ("SELECT COUNT(*) FROM visits WHERE cost > CAST('much' AS DOUBLE)", "SELECT COUNT(*) FROM visits WHERE cost > 100.5"),
+    ("SELECT SUM(cost::DECIMAL(10, 2)) FROM visits", "SELECT SUM(CAST(cost AS DOUBLE)) FROM visits"),
+    ("SELECT SUM(minutes * 4611686018427387903) FROM visits", "SELECT SUM(LEAST(GREATEST(minutes, 0), 60) * 1000) FROM visits"),
+    ("SELECT SUM(EXP(minutes)) FROM visits", "SELECT SUM(EXP(LEAST(minutes, 5))) FROM visits"),
+    ("SELECT COUNT(*) FROM visits WHERE regexp_matches(code, 'a+')", "SELECT COUNT(*) FROM visits WHERE code LIKE 'a%'"),
+    ("SELECT AVG(cost) FROM visits WHERE random() < 0.5", "SELECT AVG(cost) FROM visits"),
+    ("SELECT COUNT(*) FROM visits WHERE rand() < 0.5", "SELECT COUNT(*) FROM visits"),
+    ("SELECT COUNT(*) FROM prescriptions WHERE drug LIKE '%a%'", "SELECT COUNT(*) FROM prescriptions WHERE drug LIKE 'a%'"),
+    ("SELECT sex || region, COUNT(*) FROM patients GROUP BY 1", "SELECT sex, region, COUNT(*) FROM patients GROUP BY 1, 2"),
+    # dates
+    ("SELECT COUNT(*) FROM visits WHERE day > CURRENT_DATE", "SELECT COUNT(*) FROM visits WHERE day > DATE '2025-06-30'"),
+    ("SELECT COUNT(*) FROM visits WHERE day = '2025-02-30'", "SELECT COUNT(*) FROM visits WHERE day = '2025-03-31'"),
+    (
+        "SELECT COUNT(*) FROM visits WHERE started > TIMESTAMP '2025-02-01 10:00:00+02'",
+        "SELECT COUNT(*) FROM visits WHERE started > TIMESTAMP '2025-03-31 08:30:00'",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE day + INTERVAL '1 month 2 days' > '2024-05-05'",
+        "SELECT COUNT(*) FROM visits WHERE day + INTERVAL '30 days' > '2024-05-05'",
+    ),
+    ("SELECT EXTRACT(CENTURY FROM day), COUNT(*) FROM visits GROUP BY 1", "SELECT EXTRACT(YEAR FROM day), COUNT(*) FROM visits GROUP BY 1"),
+    (
+        "SELECT DATE_TRUNC('century', day), COUNT(*) FROM visits GROUP BY 1",
+        "SELECT DATE_TRUNC('year', day), COUNT(*) FROM visits GROUP BY 1",
+    ),
+    (
+        "SELECT AVG(DATE_DIFF('century', DATE '2024-01-01', day)) FROM visits",
+        "SELECT AVG(DATE_DIFF('month', DATE '2024-01-01', day)) FROM visits",
+    ),
+    ("SELECT STRFTIME(day, '%H'), COUNT(*) FROM visits GROUP BY 1", "SELECT STRFTIME(day, '%Y-%m'), COUNT(*) FROM visits GROUP BY 1"),
+    (
+        "SELECT AVG(started - TIMESTAMP '2024-01-01 00:00:00') FROM visits",
+        "SELECT AVG(DATE_DIFF('day', TIMESTAMP '2024-01-01 00:00:00', started)) FROM visits",
+    ),
+    (
+        "SELECT STRFTIME(COALESCE(day, DATE '2090-01-01'), '%Y-%m-%d'), COUNT(*) FROM visits GROUP BY 1",
+        "SELECT DATE_TRUNC('month', day), COUNT(*) FROM visits GROUP BY 1",
+    ),
+    # joins and subqueries
+    ("SELECT COUNT(*) FROM clinics", "SELECT COUNT(*) FROM visits v JOIN clinics c ON v.clinic_id = c.clinic_id"),
+    ("SELECT COUNT(*) FROM patients p, visits v", "SELECT COUNT(*) FROM patients p JOIN visits v USING (patient_id)"),
+    (
+        "SELECT COUNT(*) FROM visits v JOIN clinics c ON v.code = c.city",
+        "SELECT COUNT(*) FROM visits v JOIN clinics c ON (v.clinic_id = c.clinic_id)",
+    ),
+    ("SELECT COUNT(*) FROM visits JOIN clinics USING (city)", "SELECT COUNT(*) FROM visits JOIN clinics USING (clinic_id)"),
+    (
+        "SELECT COUNT(*) FROM visits v LEFT JOIN clinics c ON v.clinic_id = c.clinic_id AND c.kind = 'practice'",
+        "SELECT COUNT(*) FILTER (WHERE c.kind = 'practice') FROM visits v LEFT JOIN clinics c ON v.clinic_id = c.clinic_id",
+    ),
+    (
+        "SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON p.patient_id = v.patient_id AND p.smoker",
+        "SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON p.patient_id = v.patient_id WHERE p.smoker",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits a JOIN visits b ON a.clinic_id = b.clinic_id",
+        "SELECT COUNT(*) FROM visits a JOIN visits b ON a.clinic_id = b.clinic_id AND a.patient_id = b.patient_id",
+    ),
+    (
+        "SELECT COUNT(*) FROM prescriptions a JOIN patients b ON a.dose_mg = b.income",
+        "SELECT COUNT(*) FROM prescriptions a JOIN visits v ON a.visit_id = v.visit_id JOIN patients b ON v.patient_id = b.patient_id",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits v RIGHT JOIN clinics c ON v.clinic_id = c.clinic_id",
+        "SELECT COUNT(*) FROM visits v LEFT JOIN clinics c ON v.clinic_id = c.clinic_id",
+    ),
+    ("SELECT COUNT(*) FROM visits NATURAL JOIN clinics", "SELECT COUNT(*) FROM visits JOIN clinics USING (clinic_id)"),
+    (
+        "SELECT COUNT(*) FROM visits JOIN patients USING (patient_id) JOIN (SELECT patient_id, cost FROM visits) AS w USING (patient_id, cost)",
+        "SELECT COUNT(*) FROM visits JOIN patients USING (patient_id) JOIN (SELECT patient_id, day FROM visits) AS w USING (patient_id, day)",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits v JOIN (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t ON v.visit_id = t.patient_id",
+        "SELECT COUNT(*) FROM visits v JOIN (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t ON v.patient_id = t.patient_id",
+    ),
+    (
+        "SELECT COUNT(DISTINCT t.patient_id) FROM patients p LEFT JOIN (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t"
+        " ON p.patient_id = t.patient_id",
+        "SELECT COUNT(t.n) FROM patients p LEFT JOIN (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t"
+        " ON p.patient_id = t.patient_id",
+    ),
+    (
+        "SELECT SUM(t.patient_id) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t",
+        "SELECT COUNT(DISTINCT t.patient_id) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t",
+    ),
+    ("SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)", "SELECT COUNT(*) FROM visits WHERE cost > 120"),
+    (
+        "SELECT COUNT(*) FROM patients WHERE smoker OR EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = patients.patient_id)",
+        "SELECT COUNT(*) FROM patients WHERE smoker AND EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = patients.patient_id)",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE minutes > 5 OR clinic_id IN (SELECT clinic_id FROM clinics)",
+        "SELECT COUNT(*) FROM visits WHERE minutes > 5 AND clinic_id IN (SELECT clinic_id FROM clinics)",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE clinic_id IN (SELECT clinic_id FROM visits WHERE minutes > 5)",
+        "SELECT COUNT(*) FROM visits WHERE patient_id IN (SELECT patient_id FROM visits WHERE minutes > 5)",
+    ),
+    (
+        "SELECT COUNT(*) FROM prescriptions WHERE dose_mg IN (SELECT dose_mg FROM prescriptions)",
+        "SELECT COUNT(*) FROM prescriptions WHERE visit_id IN (SELECT visit_id FROM visits WHERE minutes > 5)",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE clinic_id IN (SELECT clinic_id FROM visits GROUP BY clinic_id HAVING COUNT(*) > 5)",
+        "SELECT COUNT(*) FROM visits WHERE clinic_id IN (3, 4)",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE clinic_id IN (SELECT city FROM clinics)",
+        "SELECT COUNT(*) FROM visits WHERE clinic_id IN (SELECT clinic_id FROM clinics)",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.patient_id = v.patient_id AND w.day > v.day)",
+        "SELECT COUNT(DISTINCT v.patient_id) FROM visits v JOIN visits w ON w.patient_id = v.patient_id WHERE w.day > v.day",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits v LEFT JOIN prescriptions r ON v.visit_id = r.visit_id WHERE r.visit_id NOT IN (SELECT visit_id FROM visits)",
+        "SELECT COUNT(*) FROM visits v LEFT JOIN prescriptions r ON v.visit_id = r.visit_id"
+        " WHERE NOT EXISTS (SELECT 1 FROM visits w WHERE w.visit_id = r.visit_id)",
+    ),
+    ("SELECT COUNT(*) FROM (SELECT * FROM visits ORDER BY cost) AS t", "SELECT COUNT(*) FROM (SELECT * FROM visits) AS t"),
+    ("SELECT COUNT(*) FROM (SELECT * FROM visits LIMIT 5) AS t", "SELECT COUNT(*) FROM (SELECT * FROM visits) AS t"),
+    ("SELECT COUNT(*) FROM (SELECT * FROM visits OFFSET 5) AS t", "SELECT COUNT(*) FROM (SELECT * FROM visits) AS t"),
+    (
+        "SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT DISTINCT 1 FROM visits v WHERE v.patient_id = p.patient_id)",
+        "SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id)",
+    ),
+    (
+        "SELECT COUNT(*) FROM patients p WHERE EXISTS (WITH w AS (SELECT * FROM visits) SELECT 1 FROM w WHERE w.patient_id = p.patient_id)",
+        "WITH w AS (SELECT * FROM visits) SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM w WHERE w.patient_id = p.patient_id)",
+    ),
+    ("SELECT COUNT(*) FROM visits TABLESAMPLE 10 PERCENT", "SELECT COUNT(*) FROM visits"),
+    (
+        "SELECT * FROM visits PIVOT (COUNT(*) FOR clinic_id IN (1, 2))",
+        "SELECT COUNT(*) FILTER (WHERE clinic_id = 1), COUNT(*) FILTER (WHERE clinic_id = 2) FROM visits",
+    ),
+    # whole statements
+    (
+        "SELECT COUNT(*) FROM (SELECT code FROM visits UNION SELECT code FROM visits) AS u",
+        "SELECT COUNT(*) FROM (SELECT code FROM visits UNION ALL SELECT code FROM visits) AS u",
+    ),
+    (
+        "SELECT COUNT(*) FROM (SELECT code FROM visits EXCEPT SELECT code FROM visits) AS u",
+        "SELECT COUNT(*) FROM (SELECT code FROM visits UNION ALL SELECT code FROM visits) AS u",
+    ),
+    (
+        "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex UNION ALL SELECT region, COUNT(*) FROM patients GROUP BY region ORDER BY n",
+        "SELECT * FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex UNION ALL SELECT region, COUNT(*) FROM patients GROUP BY region) AS t ORDER BY n",
+    ),
+    (
+        "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT COUNT(*) FROM t",
+        "SELECT COUNT(*) FROM (SELECT cost FROM visits UNION ALL SELECT cost FROM visits) AS t",
+    ),
+    ("SELECT COUNT(*) FROM visits; SELECT COUNT(*) FROM patients", "SELECT COUNT(*) FROM patients"),
+    ("(SELECT COUNT(*) FROM visits)", "SELECT COUNT(*) FROM visits"),
+    ("SELECT /*+ parallel */ COUNT(*) FROM visits", "SELECT COUNT(*) FROM visits"),
+    ("EXPLAIN SELECT COUNT(*) FROM visits", "EXPLAIN PRIVACY SELECT COUNT(*) FROM visits"),
+    ("SHOW PRIVACY BUDGET please", "SHOW PRIVACY BUDGET"),
+    ("SELECT COUNT(*) FROM visits WITH PRIVACY", "SELECT COUNT(*) FROM visits WITH PRIVACY (epsilon = 0.2)"),
+    (
+        "SELECT COUNT(*) FROM (SELECT * FROM visits WITH PRIVACY (epsilon = 1)) AS t",
+        "SELECT COUNT(*) FROM (SELECT * FROM visits) AS t WITH PRIVACY (epsilon = 1)",
+    ),
+    ("SELECT COUNT(*) FROM visits WITH PRIVACY (error = 'much')", "SELECT COUNT(*) FROM visits WITH PRIVACY (error = 1000)"),
+    ("SELECT COUNT(*) FROM visits WITH PRIVACY (epsilon = 1, rho = 1)", "SELECT COUNT(*) FROM visits WITH PRIVACY (epsilon = 1)"),
+    ("SELECT MEDIAN(cost) FROM visits WITH PRIVACY (error = 5)", "SELECT COUNT(*) FROM visits WITH PRIVACY (error = 5000)"),
+    ("SELECT SUM(cost) FROM visits WITH PRIVACY (error = 100000)", "SELECT SUM(cost) FROM visits WITH PRIVACY (epsilon = 5)"),
+)
+"""Refused, and typed after the hint."""
+
+LONG = "REPLACE(" * 20 + "region" + ", 'a', 'aaaaaaaaaa')" * 20
+REWRITES += ((f"SELECT COUNT(*) FROM patients WHERE {LONG} = 'x'", "SELECT COUNT(*) FROM patients WHERE region = 'northam'"),)
+
+PURE_REWRITES: tuple[tuple[str, str], ...] = (
+    ("SELECT drug, COUNT(*) FROM prescriptions GROUP BY drug", "SELECT code, COUNT(*) FROM visits GROUP BY code"),
+    ("SELECT COUNT(*) FROM visits WITH PRIVACY (rho = 0.001)", "SELECT COUNT(*) FROM visits WITH PRIVACY (epsilon = 0.2)"),
+    (
+        "SELECT SUM(minutes * 3000) FROM visits WITH PRIVACY (error = 1)",
+        "SELECT SUM(minutes * 3000) FROM visits WITH PRIVACY (error = 100000000)",
+    ),
+)
+"""The same on a data set without delta."""
+
+OF_THE_OWNER = "the owner can do something, the statement nothing"
+BEHIND_THE_FRONT = "plans made by hand alone come so far: the front refuses such a statement with another hint"
+WITHOUT_REWRITE: dict[str, str] = {
+    "the reference of SQL lists those that are": "it names a page",
+    "data is never changed or described": "there is no such statement",
+    "data is never described": "there is no such statement",
+    "no declared value of it is a number": "it is the reason",
+    "the owner can declare the values of the column; then TRY_CAST works": OF_THE_OWNER,
+    "a smaller declared rows_max, or a coarser grid": OF_THE_OWNER,
+    "lower the rows per unit": OF_THE_OWNER,
+    "they stand in GROUP BY, and not inside one another": "the parser reads no such text; it guards against another parser",
+    "declare the values of the key": BEHIND_THE_FRONT,
+    "aggregate per unit inside a subquery": BEHIND_THE_FRONT,
+    "bin it, for example with FLOOR": BEHIND_THE_FRONT,
+    "round it to an integer first": BEHIND_THE_FRONT,
+    "ask for an error in numbers, for fewer groups, or name an epsilon": "earlier noise decides whether it comes; each of the three is typed above",
+    "leave one of the two out": "it is about the arguments of a call; the test beside this table types it",
+}
+"""Hints that suggest no other statement, and why not."""
