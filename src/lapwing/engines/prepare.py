@@ -139,34 +139,35 @@ def rank_of(window: str) -> str:
 def _owned_rows(
     declared: TableDecl, declaration: Declaration, sources: Mapping[str, SourceTable], columns: Mapping[str, Domain], dialect: Dialect
 ) -> str:
-    """Clean rows, each with its unit; a row reached by several units is copied once for each of them."""
+    """Clean rows, each with its unit: the one its key leads to, which ``engines.links`` makes sure of."""
     source = sources[declared.name]
     listed = [
         f"{_clean_column(column, source, columns[column.name], dialect)} AS {dialect.quoted(column.name)}" for column in declared.columns
     ]
     path = declared.unit
     if not path.hops:
-        unit = _link_key(declared, path.end.column, source, dialect)
+        unit = link_key(declared, path.end.column, source, dialect)
         return f"SELECT {unit} AS {UNIT}, {', '.join(listed)} FROM {source.sql} s"
     hop = path.hops[0]
-    own = _link_key(declared, hop.column, source, dialect)
+    own = link_key(declared, hop.column, source, dialect)
     links = _links(hop.target.column, UnitPath(path.hops[1:], path.end), declaration, sources, hop.target.table, dialect)
     return f"SELECT l.{UNIT}, {', '.join(listed)} FROM {source.sql} s JOIN ({links}) l ON {own} = l.link"
 
 
 def _links(column: str, path: UnitPath, declaration: Declaration, sources: Mapping[str, SourceTable], table: str, dialect: Dialect) -> str:
-    """Distinct pairs (key, unit) of a parent table: all its owners, never one chosen owner."""
+    """Distinct pairs (key, unit) of a parent table. No key is in two of them: preparation stops where one would be (``engines.links``)."""
     declared, source = declaration.table(table), sources[table]
-    link = _link_key(declared, column, source, dialect)
+    link = link_key(declared, column, source, dialect)
     if not path.hops:
-        unit = _link_key(declared, path.end.column, source, dialect)
+        unit = link_key(declared, path.end.column, source, dialect)
         return f"SELECT DISTINCT {link} AS link, {unit} AS {UNIT} FROM {source.sql} s"
     hop = path.hops[0]
-    own = _link_key(declared, hop.column, source, dialect)
+    own = link_key(declared, hop.column, source, dialect)
     further = _links(hop.target.column, UnitPath(path.hops[1:], path.end), declaration, sources, hop.target.table, dialect)
     return f"SELECT DISTINCT {link} AS link, l.{UNIT} FROM {source.sql} s JOIN ({further}) l ON {own} = l.link"
 
 
-def _link_key(declared: TableDecl, column: str, source: SourceTable, dialect: Dialect) -> str:
+def link_key(declared: TableDecl, column: str, source: SourceTable, dialect: Dialect) -> str:
+    """SQL of a key or unit of a raw row ``s`` as links are matched by it."""
     found = declared.column(column)
     return unit_value(*_raw(found, source, dialect), found.domain, dialect)

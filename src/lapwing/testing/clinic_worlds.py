@@ -2,9 +2,8 @@
 
 A *family* is a set of worlds and the pairs of them that are neighbours, so that one preparation serves many pairs. Unbounded: every subset
 of a few units, paired where one unit is the difference. Bounded: many contents of one unit's place, itself possibly empty, all paired.
-Rows are made to break naive bounding: visits with many prescriptions, visit ids that several units claim, children without a parent, equal
-rows, NULLs, values beyond their bounds. A prescription is nobody's row: it hangs from whoever holds its visit, so removing a unit leaves
-it behind, an orphan or somebody else's.
+Rows are made to break naive bounding: visits with many prescriptions, visit ids that stand in many rows of one unit, children without a
+parent, equal rows, NULLs, values beyond their bounds. Removing a unit leaves its prescriptions behind, orphans that belong to nobody.
 """
 
 from __future__ import annotations
@@ -119,7 +118,6 @@ _PUBLIC: Mapping[str, list[dict[str, object]]] = {
 }
 
 Row = dict[str, object]
-SHARED_VISIT = 777
 
 
 @dataclass(frozen=True)
@@ -174,11 +172,11 @@ def _write(directory: Path, name: str, rows: Sequence[Row]) -> None:
 
 def unit_rows(rng: random.Random, unit: int) -> Clinic:
     """Rows of one unit, in one of several styles."""
-    style = rng.choice(["plain", "plain", "whale", "equal", "spread", "sharing", "absent", "empty"])
+    style = rng.choice(["plain", "plain", "whale", "equal", "spread", "repeating", "absent", "empty"])
     patients = tuple(_patient(rng, unit) for _ in range(0 if style == "absent" else rng.choice([1, 1, 2])))
     if style == "empty":
         return Clinic(patients)
-    count = {"plain": rng.randint(1, 3), "absent": 2, "whale": 9, "equal": 6, "spread": 8, "sharing": 5}[style]
+    count = {"plain": rng.randint(1, 3), "absent": 2, "whale": 9, "equal": 6, "spread": 8, "repeating": 5}[style]
     visits = [_visit(rng, unit, number) for number in range(count)]
     extreme: Row = {"cost": 5000.0, "minutes": 480, "day": datetime.date(2025, 12, 31), "code": "C50", "clinic_id": rng.randint(1, 12)}
     match style:
@@ -189,8 +187,8 @@ def unit_rows(rng: random.Random, unit: int) -> Clinic:
         case "spread":
             codes = [code for code, *_ in _CODES]
             visits = [{**v, "clinic_id": i % 12 + 1, "code": codes[i % 5], "cost": 5000.0} for i, v in enumerate(visits)]
-        case "sharing":
-            visits = [{**visit, "visit_id": SHARED_VISIT} for visit in visits]
+        case "repeating":
+            visits = [{**visit, "visit_id": _repeated_id(unit)} for visit in visits]
         case _:
             pass
     ids = [visit["visit_id"] for visit in visits]
@@ -214,10 +212,15 @@ def _patient(rng: random.Random, unit: int) -> Row:
     }
 
 
+def _repeated_id(unit: int | None) -> int:
+    """A key that may stand in many rows of one unit."""
+    return 100_000 + (unit or 0)
+
+
 def _visit(rng: random.Random, unit: int | None, number: int) -> Row:
     day = rng.choice([datetime.date(2024, 1, 1), datetime.date(2025, 12, 31), datetime.date(2025, 3, 5), datetime.date(2024, 7, 7)])
     return {
-        "visit_id": rng.choice([SHARED_VISIT, 10 * (unit or 0) + number, 10 * (unit or 0) + number]),
+        "visit_id": rng.choice([_repeated_id(unit), 10 * (unit or 0) + number, 10 * (unit or 0) + number]),
         "patient_id": unit,
         "day": day,
         "started": rng.choice([None, datetime.datetime.combine(day, datetime.time(rng.randrange(24), 30))]),
@@ -235,7 +238,7 @@ def strangers(rng: random.Random) -> Clinic:
 
 
 def subsets(rng: random.Random, *, units: int) -> Family:
-    """Unbounded: every subset of some units; neighbours differ in one. All prescriptions stay, for whoever holds their visit."""
+    """Unbounded: every subset of some units; neighbours differ in one. All prescriptions stay, as orphans where their unit is not there."""
     made = [unit_rows(rng, unit) for unit in range(1, units + 1)]
     nobody = strangers(rng)
     prescriptions = nobody.prescriptions + tuple(row for unit in made for row in unit.prescriptions)
@@ -254,13 +257,9 @@ def replacements(rng: random.Random, *, units: int, contents: int) -> Family:
     rest = strangers(rng)
     for unit in range(1, units + 1):
         rest += unit_rows(rng, unit)
-    held = {row["visit_id"] for row in rest.visits}
     worlds = [rest]
     for number in range(contents):
-        one = unit_rows(rng, rng.choice([50, 50, 60 + number]))
-        # What the replacing unit brings must not hang from visits that others hold: those prescriptions would be theirs too.
-        own = tuple(row for row in one.prescriptions if row["visit_id"] not in held)
-        worlds.append(rest + Clinic(one.patients, one.visits, own))
+        worlds.append(rest + unit_rows(rng, rng.choice([50, 50, 60 + number])))
     return Family(tuple(worlds), tuple(itertools.combinations(range(len(worlds)), 2)))
 
 

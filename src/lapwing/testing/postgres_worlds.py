@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lapwing.catalog import Declaration, PublicDecl, Settings, TableDecl, parse
+from lapwing.engines.links import link_keys
 from lapwing.engines.postgres.prepare import prepare_version
 from lapwing.engines.postgres.session import Connection, ask, connect
 from lapwing.engines.postgres.snapshot import PostgresSnapshot
@@ -88,11 +89,18 @@ class PostgresWorlds:
         return parse(moved, settings=self.settings), moved
 
     def prepare(self, declaration: Declaration, *, ranking_key: bytes, virtual: bool = False, version: int = 1) -> PostgresSnapshot:
-        """Load, prepare and open."""
+        """Load, prepare and open. Virtually, only worlds in which every link key stands in one row (``worlds.distinct_keys``)."""
         on_server, text = self.load(declaration)
         if virtual:
             text = text.replace('engine = "postgres"', 'engine = "postgres"\npreparation = "virtual"', 1)
             on_server = parse(text, settings=self.settings)
+            for key in link_keys(on_server):
+                parent = on_server.table(key.table)
+                ask(self.connection, f"ALTER TABLE {parent.source} ADD UNIQUE ({quoted(parent.column(key.column).source_name)})")
+        return self.prepare_loaded(on_server, text, ranking_key=ranking_key, version=version)
+
+    def prepare_loaded(self, on_server: Declaration, text: str, *, ranking_key: bytes, version: int = 1) -> PostgresSnapshot:
+        """Prepare and open what ``load`` gave."""
         # A schema of its own, but always the same version: neighbours must not differ in a public fact.
         schema = self._new_schema()
         prepare_version(

@@ -2,8 +2,9 @@
 
 A *world* is raw source rows under one catalogue: a small clinic with a table of one row per unit, a child table, a grandchild reached over
 a foreign key, and a public table. Generators plant what breaks naive bounding: units with many equal rows, extremes at both ends, NULLs,
-keys shared by several units, children without a parent, duplicate rows of a table that should have one per unit. A neighbour is made in
-the *source*: one unit removed, or replaced by another (or by nothing); the order of source rows is shuffled, because it is not data.
+keys that stand in many rows of one unit, children without a parent, duplicate rows of a table that should have one per unit. A neighbour
+is made in the *source*: one unit removed, or replaced by another (or by nothing); the order of source rows is shuffled, because it is not
+data.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def declare(world: World, directory: Path, *, neighbours: str, delta: str, seed:
 
 
 def random_world(rng: random.Random, *, units: int = 5) -> World:
-    """A world with a whale (many equal extreme rows), shared keys, dangling children, duplicates and NULLs."""
+    """A world with a whale (many equal extreme rows), repeated keys, dangling children, duplicates and NULLs."""
     people: list[Row] = []
     visits: list[Row] = []
     drugs: list[Row] = []
@@ -141,25 +142,37 @@ def random_world(rng: random.Random, *, units: int = 5) -> World:
     return World(tuple(people), tuple(visits), tuple(drugs))
 
 
+def distinct_keys(world: World) -> World:
+    """The world with every key of visits in one row only, as a unique constraint of a database would have it."""
+    seen: set[object] = set()
+    visits: list[Row] = []
+    for number, visit in enumerate(world.visits):
+        unit = visit["person_id"]
+        key = visit["visit_id"] if visit["visit_id"] not in seen else _visit_id(unit if isinstance(unit, int) else None, 10**9 + number)
+        seen.add(key)
+        visits.append({**visit, "visit_id": key})
+    return replace(world, visits=tuple(visits))
+
+
 def unit_rows(rng: random.Random, unit: int) -> World:
     """All rows of one unit, in one of several styles."""
-    style = rng.choice(["plain", "plain", "whale", "equal", "spread", "low", "empty", "sharing"])
+    style = rng.choice(["plain", "plain", "whale", "equal", "spread", "low", "empty", "repeating"])
     people = [_person(rng, unit) for _ in range(rng.choice([0, 1, 1, 3]))]
     if style == "empty":
         return World(tuple(people), (), ())
-    count = {"plain": rng.randint(1, 4), "whale": 30, "equal": 15, "spread": 16, "low": 14, "sharing": 8}[style]
+    count = {"plain": rng.randint(1, 4), "whale": 30, "equal": 15, "spread": 16, "low": 14, "repeating": 8}[style]
     visits = [_visit(rng, unit) for _ in range(count)]
     if style in ("whale", "equal"):
         fixed: Row = {"clinic": rng.randint(0, 3), "cost": 500.0, "change": 100.0, "late": 100, "flag": True}
         if style == "equal":
-            fixed |= {"visit_id": unit, "day": datetime.date(2024, 6, 1)}
+            fixed |= {"visit_id": _visit_id(unit, 0), "day": datetime.date(2024, 6, 1)}
         visits = [{**visit, **fixed} for visit in visits]
     if style == "low":
         visits = [{**visit, "clinic": 0, "cost": 500.0, "change": -100.0, "late": 50} for visit in visits]
     if style == "spread":
         visits = [{**visit, "clinic": i % 4, "cost": 500.0, "flag": True} for i, visit in enumerate(visits)]
-    if style == "sharing":  # one key that several units claim
-        visits = [{**visit, "visit_id": 777} for visit in visits]
+    if style == "repeating":  # one key in all rows
+        visits = [{**visit, "visit_id": _visit_id(unit, 777)} for visit in visits]
     ids = [visit["visit_id"] for visit in visits]
     drugs: list[Row] = [
         {"visit_id": rng.choice(ids), "drug": rng.choice(["x", "y", f"rare-{unit}", None]), "dose": rng.choice([0.0, 10.0, 3.25])}
@@ -177,10 +190,15 @@ def _person(rng: random.Random, unit: int) -> Row:
     }
 
 
+def _visit_id(unit: int | None, number: int) -> int:
+    """A key that leads to this unit alone: a source in which one leads to several is not prepared."""
+    return 1_000 * (unit or 0) + number
+
+
 def _visit(rng: random.Random, unit: int | None) -> Row:
     return {
         "person_id": unit,
-        "visit_id": rng.choice([777, 778, rng.randint(1, 50)]),
+        "visit_id": _visit_id(unit, rng.choice([777, 778, rng.randint(1, 50)])),
         "clinic": rng.choice([0, 1, 2, 3, None, 99]),
         "day": rng.choice(
             [datetime.date(2024, 1, 1), datetime.date(2024, 12, 31), datetime.date(2024, 7, 7), datetime.date(1900, 1, 1), None]
@@ -193,20 +211,17 @@ def _visit(rng: random.Random, unit: int | None) -> Row:
 
 
 def without(world: World, unit: int, rng: random.Random) -> World:
-    """The world with one unit removed from the source. Children that hang from it alone go too, or stay behind as orphans."""
+    """The world with one unit removed from the source. Children that hang from it go too, or stay behind as orphans."""
     visits = tuple(row for row in world.visits if row["person_id"] != unit)
     gone = {row["visit_id"] for row in world.visits if row["person_id"] == unit}
-    kept_keys = {row["visit_id"] for row in visits}
     orphans_stay = rng.random() < 0.5
-    drugs = tuple(row for row in world.drugs if orphans_stay or row["visit_id"] not in gone or row["visit_id"] in kept_keys)
+    drugs = tuple(row for row in world.drugs if orphans_stay or row["visit_id"] not in gone)
     return World(tuple(row for row in world.people if row["person_id"] != unit), visits, drugs)
 
 
 def with_unit(world: World, added: World) -> World:
-    """The world with the rows of one more unit. Its children must not touch keys that other units hold."""
-    held = {row["visit_id"] for row in world.visits}
-    drugs = tuple(row for row in added.drugs if row["visit_id"] not in held)
-    return replace(world, people=world.people + added.people, visits=world.visits + added.visits, drugs=world.drugs + drugs)
+    """The world with the rows of one more unit, whose keys are its own."""
+    return World(world.people + added.people, world.visits + added.visits, world.drugs + added.drugs)
 
 
 def neighbours_of(world: World, relation: str, rng: random.Random) -> Iterator[World]:

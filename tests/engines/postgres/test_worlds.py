@@ -18,13 +18,13 @@ from lapwing.testing.plan_shapes import shapes
 from lapwing.testing.postgres_worlds import PostgresWorlds
 from lapwing.testing.quantile_shapes import quantile_shapes
 from lapwing.testing.runs import RANKING_KEY, run_oracle
-from lapwing.testing.worlds import declare, random_world
+from lapwing.testing.worlds import declare, distinct_keys, random_world
 
 SHAPES = {**shapes(Account.APPROXIMATE), **quantile_shapes(Account.APPROXIMATE)}
 
 
 def _world(directory: Path, seed: int) -> Declaration:
-    return declare(random_world(random.Random(seed)), directory, neighbours="unbounded", delta='"2^-30"')
+    return declare(distinct_keys(random_world(random.Random(seed))), directory, neighbours="unbounded", delta='"2^-30"')
 
 
 def _contents(table: ExactTable) -> tuple[object, object]:

@@ -82,10 +82,12 @@ class Growing:
         choose, made = self.rng.choice, []
         for _ in range(rows):
             self.rows += 1
+            person = choose([None, *range(people)])
             made.append(
                 {
-                    "person": choose([None, *range(people)]),
-                    "visit": choose([1, 2, self.rows]),
+                    "person": person,
+                    # every key is one person's, some in many rows
+                    "visit": 10**6 + self.rows if person is None else 1_000 * person + choose([1, 2, self.rows % 900]),
                     "clinic": choose(["a", "b", "c", None]),
                     "cost": choose([0.0, 50.0, 1e300, float("nan"), None]),
                     "loaded": START + datetime.timedelta(minutes=self.rows),
@@ -95,7 +97,9 @@ class Growing:
             )
         self.files += 1
         pq.write_table(pa.Table.from_pylist(made, VISITS), self.directory / f"visits-{self.files}.parquet")
-        bills = [{"visit": choose([1, 2, self.rows, 9_999]), "amount": choose([1, 9, 99, None]), "bill": self.rows + i} for i in range(5)]
+        bills = [
+            {"visit": choose([1_001, 2_002, 3_001, 999_999]), "amount": choose([1, 9, 99, None]), "bill": self.rows + i} for i in range(5)
+        ]
         self.rows += 5
         pq.write_table(pa.Table.from_pylist(bills), self.directory / f"bills-{self.files}.parquet")
 
@@ -159,13 +163,39 @@ def test_a_source_that_did_not_only_grow_is_refused(tmp_path: Path, broken: str)
     if broken == "deleted":
         (tmp_path / "visits-1.parquet").unlink()
     else:
-        row = {"person": 1, "visit": 1, "clinic": "a", "cost": 1.0, "loaded": START if broken == "late" else None, "day": None, "row": 1}
+        row = {
+            "person": 1,
+            "visit": 1_001,
+            "clinic": "a",
+            "cost": 1.0,
+            "loaded": START if broken == "late" else None,
+            "day": None,
+            "row": 1,
+        }
         pq.write_table(pa.Table.from_pylist([row], VISITS), tmp_path / "visits-4.parquet")
     with pytest.raises(PreparationError) as caught:
         world.prepare(2, append_to=1)
     assert caught.value.code == "append-not-only"
     assert world.engine.versions() == (1,)
     world.prepare(2)
+
+
+def test_a_later_row_that_names_an_older_key_of_another_owner_is_refused(tmp_path: Path) -> None:
+    """The older rows count: among the new ones alone no key is shared."""
+    world = Growing(tmp_path, column="row", seed=4)
+    world.grow(40)
+    world.prepare(1)
+    world.grow(5)
+    older = next(row for row in pq.read_table(tmp_path / "visits-1.parquet").to_pylist() if row["person"] is not None)
+    row = {**older, "person": 99, "row": 10_000}
+    pq.write_table(pa.Table.from_pylist([row], VISITS), tmp_path / "visits-3.parquet")
+    for append_to in (1, None):
+        with pytest.raises(PreparationError) as caught:
+            world.prepare(2, append_to=append_to)
+        assert caught.value.code == "link-key-shared"
+    assert world.engine.versions() == (1,)
+    pq.write_table(pa.Table.from_pylist([{**older, "row": 10_000}], VISITS), tmp_path / "visits-3.parquet")
+    world.prepare(2, append_to=1)
 
 
 def test_a_column_that_has_no_order_of_ours_is_refused(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from lapwing.engines.duckdb.prepare import (
     META,
     check_rows_max,
     marked_source,
+    one_owner_each,
     public_values,
     write_meta,
     write_private_table,
@@ -89,13 +90,14 @@ class _Appending:
         for name in undeclared(self._old, self._declaration):
             self._connection.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
         appended = []
-        for number, table in enumerate(tables):
-            progress(table.name, done + number, done + len(tables))
-            if self._is_appended(table, facts):
-                self._append(table, found[table.name], facts)
-                appended.append(table.name)
-            else:
-                write_private_table(self._connection, table, self._declaration, sources, facts, ranking_key=self._key)
+        with one_owner_each(self._connection, self._declaration, sources):
+            for number, table in enumerate(tables):
+                progress(table.name, done + number, done + len(tables))
+                if self._is_appended(table, facts):
+                    self._append(table, found[table.name], facts)
+                    appended.append(table.name)
+                else:
+                    write_private_table(self._connection, table, self._declaration, sources, facts, ranking_key=self._key)
         progress("done", done + len(tables), done + len(tables))
         return tuple(appended)
 

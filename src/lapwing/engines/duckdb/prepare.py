@@ -16,9 +16,10 @@ from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, Tabl
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.appending import Mark, growing, kinds_of, mark_query, read_up_to
 from lapwing.engines.base import Progress, silent
-from lapwing.engines.duckdb.files import Listing, listing_body, listing_of, states_now
+from lapwing.engines.duckdb.files import Listing, are_unchanged, listing_body, listing_of, states_now
 from lapwing.engines.duckdb.session import begin_session
 from lapwing.engines.duckdb.sources import source
+from lapwing.engines.links import link_parents, require_one_owner_each
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table, require_rows_max
 from lapwing.engines.render.dialect import RANKING_KEY, quoted
 from lapwing.engines.render.duckdb import DUCKDB
@@ -132,16 +133,32 @@ def write_tables(
     done = len(declaration.public_tables)
     marks = {} if marks is None else marks
     sources = marked_sources(connection, declaration, marks)
-    for table in declaration.tables:
-        progress(table.name, done, total)
-        if declaration.dataset.preparation is Preparation.VIRTUAL:
-            require_parquet(declaration, table)
-            _try_private_table(connection, table, declaration, sources, facts, ranking_key=ranking_key)
-        else:
-            write_private_table(connection, table, declaration, sources, facts, ranking_key=ranking_key)
-        done += 1
+    with one_owner_each(connection, declaration, sources):
+        for table in declaration.tables:
+            progress(table.name, done, total)
+            if declaration.dataset.preparation is Preparation.VIRTUAL:
+                require_parquet(declaration, table)
+                _try_private_table(connection, table, declaration, sources, facts, ranking_key=ranking_key)
+            else:
+                write_private_table(connection, table, declaration, sources, facts, ranking_key=ranking_key)
+            done += 1
     progress("done", total, total)
     return facts
+
+
+@contextmanager
+def one_owner_each(connection: duckdb.DuckDBPyConnection, declaration: Declaration, sources: Mapping[str, SourceTable]) -> Iterator[None]:
+    """Tables are written inside, from sources whose link keys lead to one owner each: checked first, in files that stay as they are.
+
+    A source that only grows may grow meanwhile: it was checked up to its mark, and is read up to there.
+    """
+    at_rest = [name for name in link_parents(declaration) if not declaration.table(name).appended_by]
+    states = states_now(declaration) if at_rest else {}
+    checked = listing_of({name: states[name] for name in at_rest}, sources)
+    require_one_owner_each(declaration, sources, DUCKDB, lambda sql: connection.execute(sql).fetchall())
+    yield
+    if not are_unchanged(checked):
+        raise PreparationError("source-changing", "a file changed while it was read", hint="prepare again when it is at rest")
 
 
 def _try_private_table(

@@ -31,6 +31,7 @@ from lapwing.engines.postgres.prepare import (
     public_values,
     read_mark,
     read_sources,
+    require_one_owner,
     settle,
     stored_columns,
     write_meta,
@@ -72,6 +73,7 @@ def append_version(
         old, old_facts, before = _older(connection, older, ranking_key, settings)
         facts = write_public_tables(connection, declaration, older, version=version, settings=settings, progress=progress)
         sources = read_sources(connection, declaration)
+        require_one_owner(connection, declaration, sources)
         marks: dict[str, Mark] = {}
         for name in undeclared(old, declaration):
             ask(connection, f"DROP TABLE IF EXISTS {quoted(older)}.{quoted(name)}")

@@ -13,6 +13,8 @@ from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, Tabl
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.appending import Mark, at_or_before, growing, kinds_of
 from lapwing.engines.base import Progress, silent
+from lapwing.engines.links import require_one_owner_each
+from lapwing.engines.postgres.constraints import require_unique_keys
 from lapwing.engines.postgres.session import Connection, ask, transaction
 from lapwing.engines.postgres.sources import source_table
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table, require_rows_max
@@ -66,6 +68,7 @@ def prepare_version(
         ask(connection, f"CREATE SCHEMA {quoted(schema)}")
         facts = write_public_tables(connection, declaration, schema, version=version, settings=settings, progress=progress)
         sources, stored = read_sources(connection, declaration), declaration.dataset.preparation is Preparation.STORED
+        require_one_owner(connection, declaration, sources)
         growing_tables = [table for table in declaration.tables if table.appended_by and stored]
         marks = {table.name: read_mark(connection, table, sources[table.name])[0] for table in growing_tables}
         for done, table in enumerate(declaration.tables, start=len(declaration.public_tables)):
@@ -147,6 +150,14 @@ def write_public_tables(
 def read_sources(connection: Connection, declaration: Declaration) -> dict[str, SourceTable]:
     """Where the rows of the private tables come from."""
     return {table.name: source_table(connection, declaration, table) for table in declaration.tables}
+
+
+def require_one_owner(connection: Connection, declaration: Declaration, sources: Mapping[str, SourceTable]) -> None:
+    """Refuse link keys that lead to several owners: in the rows of this snapshot, or by a constraint where rows are read later."""
+    if declaration.dataset.preparation is Preparation.VIRTUAL:
+        require_unique_keys(connection, declaration, sources)
+    else:
+        require_one_owner_each(declaration, sources, POSTGRES, lambda sql: ask(connection, sql))
 
 
 def read_mark(connection: Connection, table: TableDecl, source: SourceTable, before: Mark | None = None) -> tuple[Mark, int]:

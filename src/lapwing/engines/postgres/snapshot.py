@@ -14,6 +14,7 @@ import pyarrow as pa
 from lapwing.catalog import Declaration, Preparation, Settings, parse
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.arrow import exact_table
+from lapwing.engines.postgres.constraints import require_unique_keys
 from lapwing.engines.postgres.prepare import META, in_schema, public_values
 from lapwing.engines.postgres.results import arrow_table
 from lapwing.engines.postgres.session import Connection, ask, connect, transaction
@@ -62,7 +63,9 @@ class PostgresSnapshot:
         """The sources, where every question reads them; None where it reads rows that were prepared."""
         if self.declaration.dataset.preparation is Preparation.STORED:
             return None
-        return {table.name: source_table(connection, self.declaration, table) for table in self.declaration.tables}
+        sources = {table.name: source_table(connection, self.declaration, table) for table in self.declaration.tables}
+        require_unique_keys(connection, self.declaration, sources)
+        return sources
 
     def _with_tables(self, sources: Mapping[str, SourceTable] | None) -> Dialect:
         stored = in_schema(self._schema)
@@ -74,8 +77,8 @@ class PostgresSnapshot:
         return replace(stored, table=lambda name: virtual.get(name) or stored.table(name))
 
     def check(self, certified: Certified) -> None:
-        """Refuse what cannot be run, before anything is charged: a plan of another version or of one that is no more, or one that cannot be
-        rendered.
+        """Refuse what cannot be run, before anything is charged: a plan of another version or of one that is no more, one that cannot be
+        rendered, or sources that are not what they were. Depends on no row.
         """
         self._rendered(certified)
         with self._lock:
@@ -87,6 +90,8 @@ class PostgresSnapshot:
         try:
             with transaction(self._connected(), self._settings, read_only=True) as connection:
                 stored_meta(connection, self._schema)
+                if self._read_sources(connection) != self._sources:
+                    raise PreparationError("snapshot-outdated", "the source has other columns than when the version was opened")
         except psycopg.Error as error:
             self._drop()
             if not again:

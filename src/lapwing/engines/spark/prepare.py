@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, TableDecl, parse
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.base import Progress
+from lapwing.engines.links import require_one_owner_each
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table, require_rows_max
 from lapwing.engines.render.dialect import RANKING_KEY
 from lapwing.engines.render.relations import RANK, UNIT
@@ -143,6 +144,7 @@ class _Writer:
                 require_files(declaration, table)
                 self.files[table.name] = source_files(self._session, declaration, table)
         sources = {table.name: source_table(self._session, declaration, table, self.files.get(table.name)) for table in declaration.tables}
+        require_one_owner_each(declaration, sources, SPARK, lambda sql: self._session.sql(sql).collect())
         for table in declaration.tables:
             progress(table.name, done, total)
             select = private_table(table, declaration, sources, facts, SPARK)

@@ -78,10 +78,17 @@ class Invented:
                     domain = self.facts.table(table.name).columns[column.name]
                     keys += 1
                     row[column.name] = _value(domain, style, position, chance, key=unit * _KEYS_PER_UNIT + keys)
+                    if column.name in self._named(table):
+                        row[column.name] = _identifier(domain, unit * _KEYS_PER_UNIT + keys)
                 if self._belongs(table, row, made, unit, chance):
                     rows.append(row)
             made[table.name] = rows
         return made
+
+    def _named(self, table: TableDecl) -> set[str]:
+        """Columns that paths of other tables go through: keys of the unit's own, whatever their type."""
+        hops = (hop.target for other in self.declaration.tables for hop in other.unit.hops)
+        return {target.column for target in hops if target.table == table.name}
 
     def _belongs(self, table: TableDecl, row: Row, made: Rows, unit: int, chance: random.Random) -> bool:
         """Point the row at its unit, straight or along its foreign key; false if the unit has no row there to point at."""
