@@ -12,7 +12,7 @@ import typer
 from lapwing.cli.exits import reported, usage_error
 from lapwing.cli.ledgers import ledger_app, receipt_app
 from lapwing.cli.policies import add_policies
-from lapwing.cli.views import Format, Report, Spelling
+from lapwing.cli.views import EngineName, Format, Report, Spelling
 from lapwing.demo.write import CATALOGUE_FILE, PATIENTS_DEFAULT, PATIENTS_MAX
 
 if TYPE_CHECKING:
@@ -126,15 +126,21 @@ def demo(
 @app.command(short_help="Write a first catalogue from the schemas of files.")
 def init(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="Parquet or CSV files, or patterns in quotes such as 'visits/*.parquet'.")
+        list[str],
+        typer.Argument(
+            metavar="FILE", help="Parquet or CSV files, or patterns in quotes such as 'visits/*.parquet'; or names of tables on an engine."
+        ),
     ],
     output: Annotated[Path, typer.Option(help="Where to write the catalogue; - prints it.")] = Path(CATALOGUE_FILE),
+    engine: Annotated[EngineName, typer.Option(help="Where the tables are.")] = EngineName.DUCKDB,
+    connection: Annotated[str, typer.Option(help="With --engine postgres: how to reach the database, without a password.")] = "",
 ) -> None:
-    """Write a commented first catalogue for some files. Only their schemas are read, never a row.
+    """Write a commented first catalogue for some files or tables. Only their schemas are read, never a row.
 
     \b
     Example:
         lapwing init patients.parquet 'visits/*.parquet' clinics.csv
+        lapwing init --engine postgres --connection "dbname=clinic user=clinic_reader" clinic.patients clinic.visits
         lapwing check
     """
     from lapwing.cli.initial import initial_catalogue
@@ -143,7 +149,7 @@ def init(
         to_stdout = str(output) == "-"
         if not to_stdout and output.exists():
             raise usage_error(f"{output} is already there; give another --output")
-        text, todos = initial_catalogue(files, directory=Path() if to_stdout else output.parent)
+        text, todos = initial_catalogue(files, directory=Path() if to_stdout else output.parent, engine=engine.value, connection=connection)
         if to_stdout:
             typer.echo(text, nl=False)
             return

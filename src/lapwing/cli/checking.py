@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,12 @@ def checked(path: Path) -> ExitStatus:
 
 
 def _source_problems(declaration: Declaration) -> Iterator[str]:
+    from lapwing.catalog import Engine
+
     tables: list[TableDecl | PublicDecl] = [*declaration.tables, *declaration.public_tables]
+    if declaration.dataset.engine is not Engine.DUCKDB:
+        yield from _engine_problems(declaration, tables)
+        return
     for table in tables:
         files = source_files(declaration.directory or Path(), table.source)
         if not files:
@@ -51,6 +56,25 @@ def _source_problems(declaration: Declaration) -> Iterator[str]:
                 for column in table.columns
                 if column.source_name not in names
             )
+
+
+def _engine_problems(declaration: Declaration, tables: Sequence[TableDecl | PublicDecl]) -> Iterator[str]:
+    """The same for tables of a server or session: whether they are there, with the columns that are declared."""
+    from lapwing.catalog import Settings
+    from lapwing.engines.registry import source_kinds
+    from lapwing.errors import PreparationError
+
+    dataset = declaration.dataset
+    for table in tables:
+        try:
+            (kinds,) = source_kinds(dataset.engine, dataset.connection, [declaration.source_path(table)], Settings())
+        except PreparationError as error:
+            yield f"{table.name}: {error.message}{f' ({error.hint})' if error.hint else ''}"
+            if error.code in ("engine-unreachable", "engine-missing", "engine-version"):
+                return  # the same for every table
+            continue
+        missing = [column for column in table.columns if column.source_name not in kinds]
+        yield from (f"{table.name}.{column.name}: {table.source} has no column {column.source_name!r}" for column in missing)
 
 
 def source_warnings(declaration: Declaration) -> Iterator[str]:

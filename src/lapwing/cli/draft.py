@@ -39,9 +39,16 @@ def named_tables(sources: Sequence[tuple[str, str, Sequence[SourceColumn]]]) -> 
     return [DraftTable(_unused(safe_name(wished), used), source, tuple(columns)) for wished, source, columns in sources]
 
 
-def draft(dataset_id: str, tables: Sequence[DraftTable]) -> str:
+def draft(dataset_id: str, tables: Sequence[DraftTable], *, engine: str = "duckdb", connection: str = "") -> str:
     """The text of the catalogue."""
-    parts = [_INTRODUCTION, "format = 1\n", _dataset(dataset_id), _budget(), *(_table(table) for table in tables), _public(tables)]
+    parts = [
+        _INTRODUCTION,
+        "format = 1\n",
+        _dataset(dataset_id, engine, connection),
+        _budget(),
+        *(_table(table) for table in tables),
+        _public(tables),
+    ]
     return "\n".join(parts)
 
 
@@ -67,12 +74,13 @@ def _unused(name: str, used: set[str]) -> str:
     return candidate
 
 
-def _dataset(dataset_id: str) -> str:
+def _dataset(dataset_id: str, engine: str, connection: str) -> str:
+    reached = f"connection = {_text(connection)}     # as the role that answers; never a password\n" if connection else ""
     return f"""\
 [dataset]
 id = {_text(dataset_id)}
-engine = "duckdb"
-# TODO unit = "patient"               a word for whoever is protected: patient, customer, household
+engine = {_text(engine)}
+{reached}# TODO unit = "patient"               a word for whoever is protected: patient, customer, household
 neighbours = "unbounded"              # or "bounded", when the number of units is public
 # units = 50_000                      about how many, if that is public
 """

@@ -8,16 +8,34 @@ from pathlib import Path
 
 from lapwing.cli.draft import count_todos, draft, named_tables, safe_name
 from lapwing.cli.exits import usage_error
-from lapwing.cli.schemas import SourceColumn, UnreadableSource, read_columns, source_files
+from lapwing.cli.schemas import SourceColumn, UnreadableSource, held, read_columns, source_files
 
 _WILDCARDS = "*?["
 
 
-def initial_catalogue(files: Sequence[str], *, directory: Path) -> tuple[str, int]:
+def initial_catalogue(files: Sequence[str], *, directory: Path, engine: str = "duckdb", connection: str = "") -> tuple[str, int]:
     """The text, and how many lines wait for the owner. Sources are written relative to ``directory``, where the catalogue will be."""
-    sources = [_source(file, directory) for file in dict.fromkeys(files)]
-    text = draft(safe_name(directory.resolve().name).replace("_", "-"), named_tables(sources))
+    if (engine == "postgres") != bool(connection):
+        raise usage_error("--connection goes with --engine postgres, and only with it")
+    sources = [
+        _on_engine(name, engine, connection) if _is_table(name, engine) else _source(name, directory) for name in dict.fromkeys(files)
+    ]
+    text = draft(safe_name(directory.resolve().name).replace("_", "-"), named_tables(sources), engine=engine, connection=connection)
     return text, count_todos(text)
+
+
+def _is_table(name: str, engine: str) -> bool:
+    """Whether a source is the name of a table; on Spark, what is no path is one."""
+    return engine == "postgres" or (engine == "spark" and "/" not in name and not name.endswith(".parquet"))
+
+
+def _on_engine(name: str, engine: str, connection: str) -> tuple[str, str, Sequence[SourceColumn]]:
+    """The wished name of a table on a server or in a session, its source line, and its columns."""
+    from lapwing.catalog import Engine, Settings
+    from lapwing.engines.registry import source_kinds
+
+    (kinds,) = source_kinds(Engine(engine), connection, [name], Settings())
+    return name.split(".")[-1].strip('"'), name, [SourceColumn(column, held(kind), kind.name.lower()) for column, kind in kinds.items()]
 
 
 def _source(file: str, directory: Path) -> tuple[str, str, Sequence[SourceColumn]]:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lapwing.engines.render.dialect import SourceKind
+
 HEADER_BYTES_MAX = 1 << 20
 """Longest header of a CSV file."""
 
@@ -45,6 +47,17 @@ class SourceColumn:
     held: Held
     described: str
     """The source's own name of the type."""
+
+
+def held(kind: SourceKind) -> Held:
+    """What a column of a server's or session's table holds."""
+    match kind.name:
+        case "FRACTIONAL" | "DECIMAL":
+            return Held.REAL
+        case "UUID":
+            return Held.TEXT
+        case name:
+            return Held[name]
 
 
 class UnreadableSource(Exception):

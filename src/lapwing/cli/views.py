@@ -45,6 +45,14 @@ class Spelling(StrEnum):
     POSTGRES = "postgres"
 
 
+class EngineName(StrEnum):
+    """Of engines: the values of ``lapwing.catalog.Engine``, here so that nothing need be imported for them."""
+
+    DUCKDB = "duckdb"
+    POSTGRES = "postgres"
+    SPARK = "spark"
+
+
 def as_json(value: object) -> str:
     """JSON text. What is not a finite number is an error: it has no JSON form."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)

@@ -2,11 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import assert_never
 
 from lapwing.catalog import Declaration, Engine, Settings
 from lapwing.engines import base
+from lapwing.engines.render.dialect import SourceKind
+
+
+def source_kinds(engine: Engine, connection: str, sources: Sequence[str], settings: Settings) -> list[Mapping[str, SourceKind]]:
+    """What the columns of tables on an engine of the owner's hold, by name, from its own catalogue: no row is read.
+
+    Raises PreparationError where there is no such table. Files on DuckDB say it themselves.
+    """
+    match engine:
+        case Engine.POSTGRES:
+            from lapwing.engines.postgres import schemas as on_postgres
+
+            return on_postgres.schemas(connection, sources, settings)
+        case Engine.SPARK:
+            from lapwing.engines.spark import schemas as on_spark
+
+            return on_spark.schemas(sources)
+        case Engine.DUCKDB:
+            raise ValueError("the sources of this engine are files")
+        case _:
+            assert_never(engine)
 
 
 def engine_of(declaration: Declaration, directory: Path, settings: Settings) -> base.Engine:

@@ -7,9 +7,9 @@ import pytest
 
 from lapwing.catalog import Settings
 from lapwing.engines.postgres import PostgresEngine
-from lapwing.engines.postgres.engine import OWNER_VARIABLE, READER_VARIABLE
+from lapwing.engines.postgres.engine import READER_VARIABLE
 from lapwing.engines.postgres.prepare import MARKS, schema_name
-from lapwing.engines.postgres.session import ask, connect
+from lapwing.engines.postgres.session import OWNER_VARIABLE, ask, connect
 from lapwing.errors import PreparationError
 from tests.engines.postgres.place import KEY, ROWS, Place, by_ward, totals
 

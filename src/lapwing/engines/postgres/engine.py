@@ -9,14 +9,12 @@ from lapwing.catalog import Declaration, Preparation, Settings
 from lapwing.engines.base import Progress, Snapshot
 from lapwing.engines.postgres.append import append_version
 from lapwing.engines.postgres.prepare import prepare_version, schema_name, schema_prefix
-from lapwing.engines.postgres.session import Connection, ask, connect, merged, transaction
+from lapwing.engines.postgres.session import OWNER_VARIABLE, Connection, ask, connect, merged, transaction
 from lapwing.engines.postgres.snapshot import PostgresSnapshot, prepared_declaration, stored_meta
 from lapwing.engines.postgres.sources import source_name
 from lapwing.engines.render.dialect import quoted
 from lapwing.errors import PreparationError
 
-OWNER_VARIABLE = "LAPWING_POSTGRES_OWNER"
-"""Environment variable: what differs in the connection when preparing, such as ``user=clinic_owner``; nothing unless it is set."""
 READER_VARIABLE = "LAPWING_POSTGRES_READER"
 """Environment variable: ``any`` lets a role answer that could read or change more than a version."""
 

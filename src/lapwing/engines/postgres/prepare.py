@@ -15,7 +15,7 @@ from lapwing.engines.appending import Mark, at_or_before, growing, kinds_of
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.links import require_one_owner_each
 from lapwing.engines.postgres.constraints import require_unique_keys
-from lapwing.engines.postgres.session import Connection, ask, transaction
+from lapwing.engines.postgres.session import OWNER_VARIABLE, Connection, ask, transaction
 from lapwing.engines.postgres.sources import source_table
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table, require_rows_max
 from lapwing.engines.render.dialect import Dialect, quoted
@@ -90,6 +90,9 @@ def owners_words() -> Iterator[None]:
 
     try:
         yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        hint = f"prepare as the role that owns the tables: {OWNER_VARIABLE}='user=...' says how its connection differs"
+        raise PreparationError("preparation-failed", f"this role may not prepare: {error}", hint=hint) from error
     except psycopg.Error as error:
         raise PreparationError("preparation-failed", f"the engine could not read the source: {error}") from error
 

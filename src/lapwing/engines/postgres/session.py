@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 
+OWNER_VARIABLE = "LAPWING_POSTGRES_OWNER"
+"""Environment variable: what differs in the connection when preparing, such as ``user=clinic_owner``; nothing unless it is set."""
 CONNECT_SECONDS = 10
 SERVER_VERSION_MIN = 140000
 """PostgreSQL 14: EXTRACT is exact from there on."""

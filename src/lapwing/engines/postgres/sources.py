@@ -69,9 +69,14 @@ def source_name(source: str) -> SourceName:
     return SourceName(schema, table)
 
 
-def source_table(connection: Connection, declaration: Declaration, declared: TableDecl | PublicDecl) -> SourceTable:
-    """What can be read from the source of a declared table: the declared columns as SQL, the kinds of all."""
-    name = source_name(declaration.source_path(declared))
+def source_kinds(connection: Connection, source: str) -> dict[str, SourceKind]:
+    """What the columns of a source hold, from the server's own catalogue: no row is read, and any role may ask."""
+    columns = _columns(connection, source_name(source))
+    return {name: _reading("", number, modifier, is_text=text, is_key=False)[0] for name, number, modifier, text in columns}
+
+
+def _columns(connection: Connection, name: SourceName) -> list[tuple[str, int, int, bool]]:
+    """Name, number of the type, its modifier and whether it is text, of each column of a table that may be a source."""
     found = ask(connection, _RELATION, [name.schema, name.table])
     if not found:
         raise PreparationError("source-missing", f"there is no table {name.sql}")
@@ -82,11 +87,17 @@ def source_table(connection: Connection, declaration: Declaration, declared: Tab
     if secured or forced:
         hint = "drop the policies, or declare a table without them"
         raise PreparationError("source-row-security", f"{name.sql} has row security: what is read would depend on who reads", hint=hint)
+    listed = ask(connection, _COLUMNS, [str(oid)])
+    return [(column, number, modifier, is_text or kind == "e") for column, number, modifier, kind, is_text in listed]
+
+
+def source_table(connection: Connection, declaration: Declaration, declared: TableDecl | PublicDecl) -> SourceTable:
+    """What can be read from the source of a declared table: the declared columns as SQL, the kinds of all."""
+    name = source_name(declaration.source_path(declared))
     kinds: dict[str, SourceKind] = {}
     readings: dict[str, str] = {}
     keys = {column.source_name for column in declared.columns if isinstance(column.domain, KeyDomain)}
-    for column, type_number, modifier, type_kind, is_text in ask(connection, _COLUMNS, [str(oid)]):
-        text = is_text or type_kind == "e"
+    for column, type_number, modifier, text in _columns(connection, name):
         kinds[column], readings[column] = _reading(quoted(column), type_number, modifier, is_text=text, is_key=column in keys)
     names = [column.source_name for column in declared.columns]
     if isinstance(declared, TableDecl) and declaration.dataset.preparation is Preparation.STORED:
