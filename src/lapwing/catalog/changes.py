@@ -241,7 +241,8 @@ def _columns(where: str, old: tuple[ColumnDecl, ...], new: tuple[ColumnDecl, ...
                 changes.append(_override(f"{where}.{name}.from", "the unit would be read from another source column"))
             else:
                 changes.append(_prepare(f"{where}.{name}.from", "the values are read when a version is prepared"))
-        if (was.domain, was.other, was.values_from) != (column.domain, column.other, column.values_from):
+        meant = [(one.domain, one.other, one.values_from, one.spelling) for one in (was, column)]
+        if meant[0] != meant[1]:
             changes.append(_prepare(f"{where}.{name}", "values are clamped and mapped when a version is prepared"))
         if was.description != column.description:
             changes.append(_keeps(f"{where}.{name}.description", _WORDS_ONLY))

@@ -23,6 +23,7 @@ from lapwing.catalog.schema import (
     TimestampModel,
 )
 from lapwing.catalog.settings import Settings
+from lapwing.catalog.spellings import spelling_of
 from lapwing.kernel.domains import (
     DOUBLE_EXACT_LIMIT,
     INTEGER_LIMIT,
@@ -96,6 +97,7 @@ def build_columns(
                 other=model.other if isinstance(model, TextModel) else None,
                 values_from=_values_from(report, path, model),
                 description=model.description,
+                spelling=spelling_of(report, path, model),
             )
         )
     return tuple(columns)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import assert_never
 
 from lapwing.catalog.problems import Problem
+from lapwing.catalog.spellings import COMMON_SPELLING, Spelling
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, Budget, budget_for
 from lapwing.kernel.domains import Domain
@@ -85,6 +86,8 @@ class ColumnDecl:
     values_from: ColumnRef | None = None
     """The public column that lists the values."""
     description: str = ""
+    spelling: Spelling = COMMON_SPELLING
+    """How values are written where the source holds text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,8 @@ class BooleanModel(ColumnModel):
     """``type = "boolean"``"""
 
     type: Literal["boolean"]
+    true: tuple[str, ...] = Field(default=(), strict=False)
+    false: tuple[str, ...] = Field(default=(), strict=False)
 
 
 class IntegerModel(ColumnModel):
@@ -149,6 +151,7 @@ class DateModel(ColumnModel):
     type: Literal["date"]
     min: Date
     max: Date
+    format: str = ""
 
 
 class TimestampModel(ColumnModel):
@@ -157,6 +160,7 @@ class TimestampModel(ColumnModel):
     type: Literal["timestamp"]
     min: Timestamp
     max: Timestamp
+    format: str = ""
 
 
 AnyColumnModel = KeyModel | BooleanModel | IntegerModel | RealModel | TextModel | DateModel | TimestampModel

@@ -10,6 +10,7 @@ import typer
 
 from lapwing.cli import terminal
 from lapwing.cli.exits import ExitStatus
+from lapwing.cli.file_checks import file_problems
 from lapwing.cli.schemas import Held, UnreadableSource, read_columns, source_files
 
 if TYPE_CHECKING:
@@ -45,17 +46,7 @@ def _source_problems(declaration: Declaration) -> Iterator[str]:
         files = source_files(declaration.directory or Path(), table.source)
         if not files:
             yield f"{table.name}: its source {table.source!r} names no file"
-        for file in files:
-            try:
-                names = {column.name for column in read_columns(file)}
-            except UnreadableSource as error:
-                yield f"{table.name}: {error}"
-                continue
-            yield from (
-                f"{table.name}.{column.name}: {file.name} has no column {column.source_name!r}"
-                for column in table.columns
-                if column.source_name not in names
-            )
+        yield from file_problems(table, files)
 
 
 def _engine_problems(declaration: Declaration, tables: Sequence[TableDecl | PublicDecl]) -> Iterator[str]:

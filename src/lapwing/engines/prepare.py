@@ -70,7 +70,7 @@ def _clean(declared: TableDecl | PublicDecl, source: SourceTable, domains: Mappi
 
 def _clean_column(column: ColumnDecl, source: SourceTable, domain: Domain, dialect: Dialect) -> str:
     raw, kind = _raw(column, source, dialect)
-    return sanitised(raw, kind, domain, other=column.other, dialect=dialect)
+    return sanitised(raw, kind, domain, other=column.other, dialect=dialect, spelling=column.spelling)
 
 
 def _raw(column: ColumnDecl, source: SourceTable, dialect: Dialect) -> tuple[str, SourceKind]:

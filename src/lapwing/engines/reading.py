@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import assert_never
 
+from lapwing.catalog.spellings import COMMON_SPELLING, DAY_PARTS, TIME_PARTS, Spelling
 from lapwing.engines.render.dialect import Dialect, SourceKind, double_literal
 from lapwing.engines.render.expressions import clamped, gridded
 from lapwing.errors import PreparationError
@@ -37,8 +38,8 @@ DATE = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 """A date as text. One that is not in the calendar is NULL."""
 TIMESTAMP = DATE + r"[ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
 """A moment as text, in UTC."""
-TRUE = "[tT][rR][uU][eE]"
-FALSE = "[fF][aA][lL][sS][eE]"
+TRUE = "[tT][rR][uU][eE]|1"
+FALSE = "[fF][aA][lL][sS][eE]|0"
 WHOLE_DOUBLE_LIMIT = 2**53
 """Identifiers that come as doubles are read up to here, where every whole number is a double of its own."""
 
@@ -87,7 +88,9 @@ _HOLDS = {
 }
 
 
-def sanitised(raw: str, kind: SourceKind, domain: Domain, *, other: str | None, dialect: Dialect) -> str:
+def sanitised(
+    raw: str, kind: SourceKind, domain: Domain, *, other: str | None, dialect: Dialect, spelling: Spelling = COMMON_SPELLING
+) -> str:
     """SQL of one clean value: inside ``domain`` or NULL, whatever the source holds, and never an error."""
     require_readable(kind, domain)
     match domain:
@@ -106,11 +109,13 @@ def sanitised(raw: str, kind: SourceKind, domain: Domain, *, other: str | None, 
         case RealDomain():
             raise PreparationError("grid-missing", "a real column has no grid")
         case BooleanDomain():
-            return _boolean(raw, kind, dialect)
+            return _boolean(raw, kind, spelling, dialect)
         case DateDomain(lo, hi):
+            raw = _in_common_form(raw, kind, spelling, DAY_PARTS, dialect)
             found = _matching(raw, kind, DATE, dialect.date, dialect)
             return _between(found, dialect.date_literal(lo), dialect.date_literal(hi))
         case TimestampDomain(lo, hi):
+            raw = _in_common_form(raw, kind, spelling, (*DAY_PARTS, *TIME_PARTS), dialect)
             found = _matching(raw, kind, TIMESTAMP, dialect.timestamp, dialect)
             return _between(found, dialect.timestamp_literal(lo), dialect.timestamp_literal(hi))
         case KeyDomain():
@@ -171,13 +176,31 @@ def _double(raw: str, kind: SourceKind, dialect: Dialect) -> str:
     return f"(CASE WHEN {short} THEN {inner} END)"
 
 
-def _boolean(raw: str, kind: SourceKind, dialect: Dialect) -> str:
-    if kind is SourceKind.INTEGER:
-        return f"({raw} <> 0)"
+def _boolean(raw: str, kind: SourceKind, spelling: Spelling, dialect: Dialect) -> str:
     if kind is SourceKind.BOOLEAN:
         return dialect.try_cast(raw, kind, dialect.boolean)
     text = dialect.try_cast(raw, kind, dialect.text)
+    if spelling.true:
+        true, false = (", ".join(dialect.text_literal(word) for word in words) for words in (spelling.true, spelling.false))
+        return f"(CASE WHEN {text} IN ({true}) THEN TRUE WHEN {text} IN ({false}) THEN FALSE END)"
+    if kind is SourceKind.INTEGER:
+        return f"({raw} <> 0)"
     return f"(CASE WHEN {dialect.matches(text, TRUE)} THEN TRUE WHEN {dialect.matches(text, FALSE)} THEN FALSE END)"
+
+
+def _in_common_form(raw: str, kind: SourceKind, spelling: Spelling, parts: tuple[str, ...], dialect: Dialect) -> str:
+    """Text in a declared format as the common grammar has it, each part from its place; parts of a time that are not written are 0."""
+    form = spelling.format
+    if not form or kind is not SourceKind.TEXT:
+        return raw
+    text = dialect.try_cast(raw, kind, dialect.text)
+    pattern = "".join(f"[{sign}]" for sign in form)
+    for part in (*DAY_PARTS, *TIME_PARTS):
+        pattern = pattern.replace("".join(f"[{sign}]" for sign in part), f"[0-9]{{{len(part)}}}")
+    found = [f"substr({text}, {form.index(part) + 1}, {len(part)})" if part in form else "'00'" for part in parts]
+    signs = ["", "-", "-", " ", ":", ":"]
+    joined = " || ".join(f"'{sign}' || {value}" if sign else value for sign, value in zip(signs, found, strict=False))
+    return f"(CASE WHEN {dialect.matches(text, pattern)} THEN {joined} END)"
 
 
 def _whole_clamped(raw: str, lo: int, hi: int, dialect: Dialect) -> str:

@@ -134,7 +134,7 @@ def test_preparing_says_nothing_about_the_rows(tmp_path: Path) -> None:
 def test_prepare_failures_are_the_owners(own_clinic: Clinic) -> None:
     (own_clinic.directory / "visits.parquet").unlink()
     failed = own_clinic.run("prepare")
-    assert failed.status == 5 and "preparation-failed" in failed.err
+    assert failed.status == 5 and "source-missing" in failed.err
 
 
 def test_what_the_unit_is_changes_only_with_a_reason(own_clinic: Clinic) -> None:

@@ -3,8 +3,8 @@
 The rules: NaN, infinities and what cannot be read as the declared type become NULL; numbers are clamped to the declared ends and put on the
 grid, halves up; dates outside the declared range become NULL, because a clamped date would be a false one; text outside a declared list
 becomes ``other`` or NULL; keys are never clamped. Text follows one grammar, with nothing taken off around it: numbers in decimal with an
-optional exponent, dates as YYYY-MM-DD, moments as YYYY-MM-DD HH:MM:SS, truths as true or false in any case. What no row of a source type
-can be read as is refused before any row is read: see ``lapwing.engines.reading.readable``.
+optional exponent, dates as YYYY-MM-DD, moments as YYYY-MM-DD HH:MM:SS, truths as true or false in any case, 1 or 0. What no row of a source
+type can be read as is refused before any row is read: see ``lapwing.engines.reading.readable``.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _boolean(value: Raw) -> bool | None:
         case Decimal() if _is_whole(value):
             return bool(value)
         case str():
-            return {"true": True, "false": False}.get(value.lower()) if value.isascii() else None
+            return {"true": True, "1": True, "false": False, "0": False}.get(value.lower()) if value.isascii() else None
         case None:
             return None
         case _:
