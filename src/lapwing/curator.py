@@ -30,9 +30,11 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
 from lapwing.kernel.laws import variance
 from lapwing.kernel.release import Released, release
+from lapwing.ledger.limits import HISTORY_ENTRIES_MAX
 from lapwing.ledger.opening import OWNER_ANALYST, admit_owner, apply_budget, default_analyst, open_ledger, place_of, system_user
 from lapwing.ledger.receipts import Receipt
 from lapwing.ledger.settling import Settling
+from lapwing.ledger.sources import claim, require_unclaimed
 from lapwing.ledger.store import Balance, Bought, Entry, Kind, Ledger, Request, StoredAnswer
 from lapwing.planning.contributions import Contributions, fitted, histogram_plan
 
@@ -94,8 +96,19 @@ class Curator:
         ``override`` gives the reason, which becomes an entry. With ``append``, tables that declare ``appended_by`` are made from the newest
         version and the rows of the source that came since; without an older version, or for other tables, nothing changes.
         """
+        with self.state.preparing():
+            return self._prepare(progress=progress, override=override, append=append)
+
+    def _prepare(self, *, progress: Progress, override: str, append: bool) -> int:
         overridden = self._changes_to_override(override)
+        source_id, home = self.declaration.dataset.id, self.place.home
+        marks = self.engine.source_marks(self.declaration, self.declaration.tables)
+        published = self.engine.source_marks(self.declaration, self.declaration.public_tables)
+        require_unclaimed(home, source_id, marks | published, override=override)
         ledger = self._open_ledger(override=override, create=True)
+        claim(home, ledger, source_id, marks, override=override)
+        if self._last_declaration() is None:
+            self._require_never_prepared(ledger, override)
         for change in overridden:
             ledger.record(Kind.OVERRIDE, f"{change.where}: {override}")
         apply_budget(ledger, self.declaration.budget(), by=system_user())
@@ -106,6 +119,7 @@ class Curator:
         self.engine.prepare(self.declaration, text, version=version, ranking_key=key, progress=progress, append_to=append_to)
         # Only now: a preparation that failed, which may be because of a row, takes no number that analysts could see missing.
         self.state.remember(version)
+        self.state.remember_declared(text)
         ledger.record(Kind.VERSION, f"version {version} prepared")
         if self._snapshot is not None:
             self._snapshot.close()
@@ -144,6 +158,8 @@ class Curator:
             self._snapshot.close()
             self._snapshot = None
         self.state.remember(version)
+        if self.state.declared() is None and version == self.latest():
+            self.state.remember_declared(self.engine.stored_text(version))
         self.engine.retire(version)
         self.ledger.record(Kind.RETIRE, f"version {version} retired")
 
@@ -153,9 +169,9 @@ class Curator:
 
     def _changes_to_override(self, override: str) -> list[Change]:
         """Changes since the last version that only the owner's reason lets through."""
-        if not self.engine.versions():
+        before = self._last_declaration()
+        if before is None:
             return []
-        before = self._prepared_declaration()
         blocking = [change for change in classify(before, self.declaration) if change.verdict is Verdict.NEEDS_OVERRIDE]
         if blocking and not override:
             listed = "; ".join(f"{change.where}: {change.why}" for change in blocking)
@@ -164,8 +180,26 @@ class Curator:
             )
         return blocking
 
+    def _require_never_prepared(self, ledger: Ledger, override: str) -> None:
+        """Where it is not known what was last declared, nothing shows that the same is protected now."""
+        if not any(entry.kind is Kind.VERSION for entry in ledger.history(limit=HISTORY_ENTRIES_MAX)):
+            return
+        if not override:
+            message = "the data set was prepared before, and the state directory no longer says from which declaration"
+            raise PreparationError("override-needed", message, hint="restore the state directory, or give a reason to override")
+        ledger.record(Kind.OVERRIDE, f"the last declaration is not known: {override}")
+
+    def _last_declaration(self) -> Declaration | None:
+        """The declaration that was last prepared, also when its version is retired by now."""
+        text = self.state.declared()
+        if text is not None:
+            return self._parsed(text)
+        return self._prepared_declaration() if self.engine.versions() else None
+
     def _prepared_declaration(self) -> Declaration:
-        text = self.engine.stored_text(self.latest())
+        return self._parsed(self.engine.stored_text(self.latest()))
+
+    def _parsed(self, text: str) -> Declaration:
         return replace(parse(text, self.path.name, settings=self.settings), directory=self.path.resolve().parent)
 
     # -- reading ------------------------------------------------------------------------------------------------------------------

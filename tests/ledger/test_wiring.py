@@ -254,7 +254,8 @@ def test_without_a_key_nothing_is_made(wired: Wired) -> None:
     with wired.open() as unsigned, pytest.raises(LedgerError, match="signing-key") as refused:
         unsigned.prepare()
     assert "lapwing receipt key" in refused.value.hint
-    assert not (wired.base / "anchors").exists() and not (wired.directory / ".lapwing").exists()
+    assert not (wired.base / "anchors").exists()
+    assert [path.name for path in (wired.directory / ".lapwing").iterdir()] == ["prepare.lock"]
 
 
 def test_without_the_extra_it_says_how_to_get_it(wired: Wired, monkeypatch: pytest.MonkeyPatch) -> None:

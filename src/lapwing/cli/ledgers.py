@@ -84,7 +84,7 @@ def ledger_move(context: typer.Context, database: Database, anchors: AnchorDirec
     """
     from lapwing.curator import Curator
     from lapwing.ledger.anchors import FileAnchors
-    from lapwing.ledger.opening import open_local, system_user
+    from lapwing.ledger.opening import open_local, remember_on_server, system_user
     from lapwing.ledger.postgres.connection import without_password
     from lapwing.ledger.postgres.overview import analysts
     from lapwing.ledger.postgres.transfer import move
@@ -106,6 +106,8 @@ def ledger_move(context: typer.Context, database: Database, anchors: AnchorDirec
             )
         with moved:
             from lapwing.client.budget import budget_view
+
+            remember_on_server(curator.place, moved.state(), declaration.fingerprint())
 
             typer.echo(f"Moved: {budget_view(moved.balance(), unit=declaration.dataset.unit)}.")
             admitted = ", ".join(one.analyst for one in analysts(moved))

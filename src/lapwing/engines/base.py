@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from lapwing.catalog import Declaration
+from lapwing.catalog import Declaration, PublicDecl, TableDecl
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact
 from lapwing.kernel.facts import Facts
@@ -60,6 +60,10 @@ class Engine(Protocol):
 
     def open(self, version: int, *, ranking_key: bytes) -> Snapshot:
         """Open a version for reading."""
+        ...
+
+    def source_marks(self, declaration: Declaration, tables: Sequence[TableDecl | PublicDecl]) -> frozenset[str]:
+        """Which rows these tables are read from, whatever the catalogue calls them: sources that share rows share a mark. Reads no row."""
         ...
 
     def stored_text(self, version: int) -> str:

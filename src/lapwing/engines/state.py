@@ -3,6 +3,8 @@
     .lapwing/ranking.key      the secret that orders rows within a unit; readable by the owner only; made once, kept over all versions
     .lapwing/v000001.duckdb   one file per version, where the engine is DuckDB; written whole or not at all
     .lapwing/versions         the newest number that any version had
+    .lapwing/declared.toml    the catalogue as it was last prepared, kept when versions are retired
+    .lapwing/prepare.lock     held while a version is prepared
     .lapwing/statistics.json  noisy statistics bought at preparation (released values)
     .lapwing/ledger.sqlite    the ledger (see lapwing.ledger)
 
@@ -12,10 +14,13 @@ guarantee does not rest on it. Losing it is no breach: the next version then ord
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +55,46 @@ class StateDirectory:
             raise PreparationError("ranking-key", "the ranking key is damaged", hint="restore it, or delete it and prepare a new version")
         return key
 
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        """Held by one preparation at a time; refuses another one (``preparation-in-progress``)."""
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self.directory / "prepare.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                hint = "wait until it has ended"
+                raise PreparationError("preparation-in-progress", "another process is preparing this data set", hint=hint) from None
+            try:
+                yield
+            finally:
+                # A child that was forked meanwhile has the same lock: closing alone would not give it back.
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+        finally:
+            os.close(descriptor)
+
+    def declared(self) -> str | None:
+        """The catalogue as it was last prepared; None if nothing was."""
+        path = self.directory / "declared.toml"
+        return path.read_text(encoding="utf-8") if path.exists() else None
+
+    def remember_declared(self, text: str) -> None:
+        """Keep the catalogue of a preparation, whatever becomes of its version."""
+        self._write("declared.toml", text)
+
+    def _write(self, name: str, text: str) -> None:
+        """Whole or not at all, durably, and for the owner only also while it is being written."""
+        partial = self.directory / f"{name}.partial"
+        with contextlib.suppress(FileNotFoundError):
+            partial.unlink()
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
+            handle.write(text)
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.replace(partial, self.directory / name)
+
     def next_version(self, existing: Iterable[int]) -> int:
         """A number no version ever had: a counter, kept even when versions are retired. A preparation that failed made no version."""
         return max((self._newest(), *existing)) + 1
@@ -62,10 +107,7 @@ class StateDirectory:
         """Note that a version number is used."""
         if version <= self._newest():
             return
-        counter = self.directory / "versions"
-        partial = counter.with_suffix(".partial")
-        partial.write_text(f"{version}\n")
-        os.replace(partial, counter)
+        self._write("versions", f"{version}\n")
 
     def statistics(self) -> dict[str, Any]:
         """Noisy statistics bought so far, by table: released values, so public."""
@@ -75,7 +117,4 @@ class StateDirectory:
 
     def save_statistics(self, statistics: dict[str, Any]) -> None:
         """Keep bought statistics for later versions."""
-        path = self.directory / "statistics.json"
-        partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps(statistics, indent=1))
-        os.replace(partial, path)
+        self._write("statistics.json", json.dumps(statistics, indent=1))

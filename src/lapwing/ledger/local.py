@@ -398,7 +398,10 @@ class LocalLedger:
         if book.read_state(connection).ledger_id != anchor.ledger_id:
             problems.append(LedgerError("ledger-superseded", "the source has another ledger by now", hint=hint))
         else:
-            if anchor.ledger_path != str(self._path):
+            if anchor.ledger_path == book.ON_SERVER:
+                if book.moved_to(connection) is None:  # no override: there are charges that this file has never heard of
+                    raise elsewhere(book.ON_SERVER)
+            elif anchor.ledger_path != str(self._path):
                 problems.append(LedgerError("ledger-moved", "the ledger is a copy, or was moved", hint=hint))
             if book.head_at(connection, anchor.entries) != anchor.head:
                 problems.append(LedgerError("ledger-rolled-back", "the ledger lacks entries that were made in it", hint=hint))
@@ -419,14 +422,15 @@ class LocalLedger:
         with self._database.read() as connection:
             state = book.read_state(connection)
             anchor = registry.find_anchor(registered, self._source_id)
-            if anchor is None or anchor.ledger_id != state.ledger_id or anchor.ledger_path != str(self._path):
+            here = {str(self._path), book.ON_SERVER if book.moved_to(connection) is not None else ""}
+            if anchor is None or anchor.ledger_id != state.ledger_id or anchor.ledger_path not in here:
                 raise LedgerError("ledger-superseded", "the source has another ledger by now", hint="open that one")
             if book.head_at(connection, anchor.entries) != anchor.head:
                 raise LedgerError(
                     "ledger-rolled-back", "the ledger lacks entries that were made in it", hint="find out why, then open it again"
                 )
             if state.entries > anchor.entries:
-                registry.put_anchor(registered, registry.anchor_of(state, self._path))
+                registry.put_anchor(registered, replace(registry.anchor_of(state, self._path), ledger_path=anchor.ledger_path))
 
     def _sweep(self, is_over: Callable[[Worker], bool], forfeit: _Forfeit) -> None:
         """Forfeit what workers that are over left reserved."""
@@ -483,6 +487,12 @@ def _other_registrations(registered: sqlite3.Connection, source_id: str, fingerp
     if registry.find_anchor(registered, source_id) is not None:
         known.add(source_id)
     return sorted(known)
+
+
+def elsewhere(where: str) -> LedgerError:
+    """The error for a local ledger that goes on in a database."""
+    hint = f"write into the catalogue, under [ledger], where it is: database, anchors and keys; it was last in {where}"
+    return LedgerError("ledger-elsewhere", "the ledger of this data set is in a database", hint=hint)
 
 
 def _not_open() -> LedgerError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +20,9 @@ from lapwing.kernel.accounting import Budget
 from lapwing.ledger import book, limits, receipts, registry
 from lapwing.ledger.anchors import AnchorPoint, FileAnchors
 from lapwing.ledger.database import open_database
-from lapwing.ledger.local import LocalLedger
+from lapwing.ledger.local import LocalLedger, elsewhere
 from lapwing.ledger.schema import LEDGER_FORMAT
-from lapwing.ledger.store import Balance, Ledger
+from lapwing.ledger.store import Balance, Kind, Ledger
 
 if TYPE_CHECKING:
     from lapwing.ledger.postgres.ledger import PostgresLedger
@@ -173,7 +173,7 @@ def _open_local(place: Place, declaration: Declaration, *, override: str) -> Loc
     source_id, fingerprint = declaration.dataset.id, declaration.fingerprint()
     if not place.local.exists():
         if _is_on_server(place, source_id):
-            raise _elsewhere(book.ON_SERVER)
+            raise elsewhere(book.ON_SERVER)
         place.local.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return LocalLedger.create(
             place.local,
@@ -190,12 +190,7 @@ def _open_local(place: Place, declaration: Declaration, *, override: str) -> Loc
     if moved_to is None:
         return ledger
     ledger.disconnect()
-    raise _elsewhere(moved_to)
-
-
-def _elsewhere(where: str) -> LedgerError:
-    hint = f"write into the catalogue, under [ledger], where it is: database, anchors and keys; it was last in {where}"
-    return LedgerError("ledger-elsewhere", "the ledger of this data set is in a database", hint=hint)
+    raise elsewhere(moved_to)
 
 
 def _is_on_server(place: Place, source_id: str) -> bool:
@@ -212,7 +207,7 @@ def _is_on_server(place: Place, source_id: str) -> bool:
 def _open_on_server(place: Place, server: Server, declaration: Declaration, *, override: str, create: bool) -> Ledger:
     from lapwing.ledger.postgres.ledger import PostgresLedger
 
-    if place.local.exists() and _moved_to(place.local) is None:
+    if place.local.exists() and _moved_to(place.local) is None and not _is_on_server(place, declaration.dataset.id):
         hint = "run `lapwing ledger move`"
         raise LedgerError("ledger-not-moved", "the catalogue names a database, and the ledger is still the local one", hint=hint)
     source_id, fingerprint, anchors = declaration.dataset.id, declaration.fingerprint(), FileAnchors(server.anchors)
@@ -229,7 +224,7 @@ def _open_on_server(place: Place, server: Server, declaration: Declaration, *, o
     except LedgerError as error:
         if error.code != "ledger-missing" or not create:
             raise
-        _require_unknown_here(place, source_id, fingerprint, override=override)
+        known = _known_here(place, source_id, fingerprint, override=override) or anchors.newest(source_id) is not None
         ledger = PostgresLedger.create(
             server.database,
             source_id=source_id,
@@ -242,7 +237,9 @@ def _open_on_server(place: Place, server: Server, declaration: Declaration, *, o
             reason=override,
             lease_seconds=server.lease_seconds,
         )
-    _remember_here(place, ledger.state(), fingerprint)
+        if known:  # the database itself may know of no other ledger, and would write nothing down
+            ledger.record(Kind.OVERRIDE, f"source-registered: a second budget in another database: {override}")
+    remember_on_server(place, ledger.state(), fingerprint)
     return ledger
 
 
@@ -256,8 +253,8 @@ def _moved_to(path: Path) -> str | None:
         database.close()
 
 
-def _require_unknown_here(place: Place, source_id: str, fingerprint: str, *, override: str) -> None:
-    """The registry of this user knows no ledger of this source, or the owner gives a reason."""
+def _known_here(place: Place, source_id: str, fingerprint: str, *, override: str) -> bool:
+    """Whether the registry of this user knows a ledger of this source; refused (``source-registered``) unless the owner gives a reason."""
     limits.require_reason(bool(override), override)
     books = registry.open_registry(registry.registry_home(place.home))
     try:
@@ -270,17 +267,24 @@ def _require_unknown_here(place: Place, source_id: str, fingerprint: str, *, ove
     if known and not override:
         hint = "move that ledger into the database, or open it where it is; a second budget needs the owner's override"
         raise CatalogueError("source-registered", f"this source already has a ledger, as {', '.join(sorted(known))}", hint=hint)
+    return bool(known)
 
 
-def _remember_here(place: Place, state: AnchorPoint, fingerprint: str) -> None:
-    """So that no local ledger is made for this source should the section be left out of the catalogue."""
+def remember_on_server(place: Place, state: AnchorPoint, fingerprint: str) -> None:
+    """So that no local ledger is made or used for this source any more: not without the section in the catalogue, not from a backup."""
     books = registry.open_registry(registry.registry_home(place.home))
     try:
         with books.read() as registered:
-            if state.source_id in registry.sources_with(registered, fingerprint):
+            known = registry.find_anchor(registered, state.source_id)
+            is_said = known is not None and known.ledger_path == book.ON_SERVER
+            if is_said and state.source_id in registry.sources_with(registered, fingerprint):
                 return
         with books.write() as registered:
-            if registry.find_anchor(registered, state.source_id) is None:
+            known = registry.find_anchor(registered, state.source_id)
+            if known is not None:
+                # It was local. The state stays that of the file, so that an older copy of it is seen to be one.
+                registry.put_anchor(registered, replace(known, ledger_path=book.ON_SERVER))
+            else:
                 anchor = registry.Anchor(
                     source_id=state.source_id,
                     ledger_id=state.ledger_id,

@@ -14,6 +14,7 @@ import fcntl
 import json
 import os
 import sqlite3
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -137,6 +138,17 @@ def sources_with(connection: sqlite3.Connection, fingerprint: str) -> frozenset[
     """Every source id under which data with this fingerprint was ever registered."""
     rows = connection.execute("SELECT source_id FROM fingerprint WHERE fingerprint = ?", [fingerprint])
     return frozenset(source_id for (source_id,) in rows)
+
+
+def marks_of(connection: sqlite3.Connection, source_id: str) -> frozenset[str]:
+    """Every fingerprint that a source ever had."""
+    return frozenset(mark for (mark,) in connection.execute("SELECT fingerprint FROM fingerprint WHERE source_id = ?", [source_id]))
+
+
+def others_with(connection: sqlite3.Connection, source_id: str, marks: AbstractSet[str]) -> frozenset[str]:
+    """The other sources that have any of these marks which this source does not have."""
+    new = marks - marks_of(connection, source_id)
+    return frozenset(other for mark in new for other in sources_with(connection, mark) if other != source_id)
 
 
 def add_fingerprint(connection: sqlite3.Connection, source_id: str, fingerprint: str) -> None:

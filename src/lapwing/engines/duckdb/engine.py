@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from lapwing.catalog import Declaration, Preparation, Settings, parse
+from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, TableDecl, parse
 from lapwing.engines.base import Progress, Snapshot
 from lapwing.engines.duckdb.append import append_snapshot
 from lapwing.engines.duckdb.prepare import prepare_snapshot
 from lapwing.engines.duckdb.snapshot import DuckDBSnapshot, stored_files, stored_text
 from lapwing.engines.duckdb.virtual import VirtualDuckDBSnapshot
+from lapwing.engines.marks import file_marks
 from lapwing.errors import PreparationError
 
 _VERSION_FILE = re.compile(r"v(\d{6})\.duckdb")
@@ -57,6 +59,10 @@ class DuckDBEngine:
         snapshot.close()
         files = stored_files(path, settings)
         return VirtualDuckDBSnapshot(path, declaration, snapshot.facts, files, ranking_key=ranking_key, settings=settings)
+
+    def source_marks(self, declaration: Declaration, tables: Sequence[TableDecl | PublicDecl]) -> frozenset[str]:
+        """The files of the tables."""
+        return file_marks(declaration.source_path(table) for table in tables)
 
     def stored_text(self, version: int) -> str:
         """The catalogue text a version was prepared with."""

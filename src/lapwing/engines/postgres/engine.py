@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 
-from lapwing.catalog import Declaration, Preparation, Settings
+from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, TableDecl
 from lapwing.engines.base import Progress, Snapshot
 from lapwing.engines.postgres.append import append_version
 from lapwing.engines.postgres.prepare import prepare_version, schema_name, schema_prefix
 from lapwing.engines.postgres.session import OWNER_VARIABLE, Connection, ask, connect, merged, transaction
 from lapwing.engines.postgres.snapshot import PostgresSnapshot, prepared_declaration, stored_meta
-from lapwing.engines.postgres.sources import source_name
+from lapwing.engines.postgres.sources import relation_marks, source_name
 from lapwing.engines.render.dialect import quoted
 from lapwing.errors import PreparationError
 
@@ -88,6 +89,12 @@ class PostgresEngine:
             with transaction(self._reader(), self._settings, read_only=True) as connection:
                 require_restricted(connection, prepared_declaration(connection, schema, self._settings))
         return PostgresSnapshot(self._conninfo, schema, ranking_key=ranking_key, settings=self._settings)
+
+    def source_marks(self, declaration: Declaration, tables: Sequence[TableDecl | PublicDecl]) -> frozenset[str]:
+        """Server, database and table, by the numbers the server itself has for them; with the parts and the sources of a table."""
+        names = [source_name(declaration.source_path(table)) for table in tables]
+        with self._as_owner() as connection:
+            return frozenset(mark for name in names for mark in relation_marks(connection, name))
 
     def stored_text(self, version: int) -> str:
         """The catalogue text a version was prepared with."""

@@ -47,6 +47,18 @@ _COLUMNS = (
 )
 
 
+_MARKS = (
+    "WITH RECURSIVE part(oid) AS (SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+    " WHERE n.nspname = $1 AND c.relname = $2"
+    " UNION SELECT x.oid FROM part JOIN LATERAL (SELECT i.inhrelid AS oid FROM pg_inherits i WHERE i.inhparent = part.oid"
+    " UNION ALL SELECT d.refobjid FROM pg_rewrite w JOIN pg_depend d ON d.objid = w.oid AND d.classid = 'pg_rewrite'::regclass"
+    " AND d.refclassid = 'pg_class'::regclass WHERE w.ev_class = part.oid) AS x ON true)"
+    " SELECT (SELECT system_identifier::text FROM pg_control_system()), b.oid::bigint, part.oid::bigint"
+    " FROM part, pg_database b WHERE b.datname = current_database()"
+)
+"""A table, its partitions and heirs, and what a materialised view is made from."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceName:
     """Where a table of the owner's is."""
@@ -67,6 +79,11 @@ def source_name(source: str) -> SourceName:
         raise PreparationError("source-name", "a source is the name of a table with its schema", hint='such as "clinic.visits"')
     schema, table = (part.strip('"') for part in found.groups())
     return SourceName(schema, table)
+
+
+def relation_marks(connection: Connection, name: SourceName) -> frozenset[str]:
+    """Which tables of which server hold the rows, whatever way leads there."""
+    return frozenset(f"table {server}/{database}/{oid}" for server, database, oid in ask(connection, _MARKS, [name.schema, name.table]))
 
 
 def source_kinds(connection: Connection, source: str) -> dict[str, SourceKind]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lapwing.catalog import Declaration, Settings
+from lapwing.catalog import Declaration, PublicDecl, Settings, TableDecl
 from lapwing.engines.base import Progress, Snapshot
 from lapwing.engines.spark.prepare import forget_tables, marker_path, prepare_version, read_marker, rows_path
 from lapwing.engines.spark.sessions import base_session, own_session
 from lapwing.engines.spark.snapshot import SparkSnapshot
+from lapwing.engines.spark.sources import marks_of
 from lapwing.errors import PreparationError
 
 if TYPE_CHECKING:
@@ -66,6 +68,10 @@ class SparkEngine:
             settings=self._settings,
             catalogue_directory=self._directory.parent,
         )
+
+    def source_marks(self, declaration: Declaration, tables: Sequence[TableDecl | PublicDecl]) -> frozenset[str]:
+        """The files that hold the rows, of a path or of a table of the catalogue; for tables their name too."""
+        return frozenset(mark for table in tables for mark in marks_of(self._own(), declaration, table))
 
     def stored_text(self, version: int) -> str:
         """The catalogue text a version was prepared with."""

@@ -6,14 +6,17 @@ nor a folder changes how another file is read.
 
 from __future__ import annotations
 
+import glob
 import json
 import re
+import urllib.parse
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lapwing.catalog import Declaration, PublicDecl, TableDecl
+from lapwing.engines.marks import file_marks, text_mark
 from lapwing.engines.prepare import SourceTable
 from lapwing.engines.render.dialect import SourceKind
 from lapwing.engines.render.spark import quoted, source_kind, text_literal
@@ -101,6 +104,23 @@ def source_table(
     frame.createOrReplaceTempView(view)
     kinds = {field.name: source_kind(field.dataType.simpleString()) for field in frame.schema.fields}
     return SourceTable(quoted(view), {**kinds, **dict.fromkeys(table.partitions, SourceKind.TEXT)})
+
+
+def marks_of(session: SparkSession, declaration: Declaration, table: TableDecl | PublicDecl) -> frozenset[str]:
+    """What the source is, whatever it is called: its files, and the full name of a table."""
+    path = declaration.source_path(table)
+    if is_csv(path) or is_path(path):
+        return frozenset(mark for file in _listed(session, [path]) or () for mark in _address_marks(file.path))
+    known, files = session.catalog.getTable(path), _table_frame(session, path, table).inputFiles()
+    name = ".".join([known.catalog or "", *(known.namespace or []), known.name]).lower()
+    return frozenset([text_mark(f"spark table {name}"), *(mark for file in files for mark in _address_marks(urllib.parse.unquote(file)))])
+
+
+def _address_marks(address: str) -> frozenset[str]:
+    """Of a file of this machine what any engine says of it; of another one its address."""
+    if address.startswith("file:"):
+        return file_marks([glob.escape("/" + address.removeprefix("file:").lstrip("/"))])
+    return frozenset([text_mark(address)])
 
 
 def require_files(declaration: Declaration, table: TableDecl) -> None:
