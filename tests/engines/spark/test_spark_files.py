@@ -8,6 +8,7 @@ import pytest
 
 from lapwing.catalog import Declaration
 from lapwing.engines.base import silent
+from lapwing.engines.marks import file_marks
 from lapwing.errors import PreparationError
 from lapwing.testing.runs import RANKING_KEY
 from lapwing.testing.spark_worlds import prepare_in_spark, spark_engine
@@ -68,3 +69,12 @@ def test_files_that_differ_stop_the_owner(tmp_path: Path) -> None:
         write(tmp_path, {"a.parquet": f"SELECT 777::BIGINT AS id, {other}"})
         error = refused(declaration)
         assert error.code == "source-files-differ" and said in str(error)
+
+
+def test_sources_are_known_by_their_files_as_on_other_engines(tmp_path: Path) -> None:
+    write(tmp_path, {"a b+1.parquet": "SELECT 1::BIGINT AS id, 5 AS x", "other.parquet": "SELECT 2::BIGINT AS id, 6 AS x"})
+    whole, one = declared(tmp_path, "*.parquet", INTEGER), declared(tmp_path, "a*.parquet", INTEGER)
+    engine = spark_engine(tmp_path / ".lapwing")
+    files = sorted((tmp_path / "people").rglob("*.parquet"))
+    assert engine.source_marks(whole, whole.tables) == file_marks(map(str, files))
+    assert engine.source_marks(one, one.tables) == file_marks([str(files[0])])
