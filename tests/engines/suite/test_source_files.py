@@ -209,6 +209,19 @@ def test_a_line_that_is_not_one_record_stops_the_owner(tmp_path: Path, line: byt
     assert refused(declared(tmp_path, "*.csv", CSV)).code == code
 
 
+def test_a_file_that_changes_after_it_was_checked_stops_the_owner(tmp_path: Path) -> None:
+    """Its lines were looked at; then others take their place, one of which has an open quote."""
+    write(tmp_path, {"a.csv": b"id,x,y\n1,5,a\n2,6,b\n"})
+    declaration, target = declared(tmp_path, "*.csv", CSV), tmp_path / "version.duckdb"
+
+    def rewrite(_what: str, _done: int, _total: int) -> None:
+        write(tmp_path, {"a.csv": b'id,x,y\n1,5,"a\n2,6,"\n'})
+
+    with pytest.raises(PreparationError) as caught:
+        prepare_snapshot(declaration, "", target, version=1, ranking_key=RANKING_KEY, settings=Settings(), progress=rewrite)
+    assert caught.value.code == "source-changing" and not target.exists()
+
+
 @pytest.mark.parametrize("delimiter", [";", "\\t", "|"])
 def test_the_delimiter_is_the_declared_one(tmp_path: Path, delimiter: str) -> None:
     sign = delimiter.replace("\\t", "\t").encode()

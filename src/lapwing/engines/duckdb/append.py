@@ -22,12 +22,14 @@ from lapwing.engines.appending import (
     undeclared,
 )
 from lapwing.engines.base import Progress, silent
+from lapwing.engines.duckdb.files import states_now
 from lapwing.engines.duckdb.prepare import (
     META,
     check_rows_max,
     marked_source,
     one_owner_each,
     public_values,
+    require_at_rest,
     write_meta,
     write_private_table,
     write_public_tables,
@@ -61,9 +63,11 @@ def append_snapshot(
     prepared from nothing: another format, ranking key, declaration or list of values, or a unit that is reached through another table.
     """
     with written_whole(target, settings, start=older) as connection:
+        states = states_now(declaration)
         writer = _Appending(connection, declaration, ranking_key, settings)
         facts = write_public_tables(connection, declaration, version=version, settings=settings, progress=progress)
         read = writer.write(facts, progress)
+        require_at_rest(declaration, states)
         write_meta(connection, declaration, text, version=version, ranking_key=ranking_key, marks=writer.marks, files={})
     return read
 

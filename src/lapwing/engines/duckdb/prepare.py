@@ -16,7 +16,7 @@ from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, Tabl
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.appending import Mark, growing, kinds_of, mark_query, read_up_to
 from lapwing.engines.base import Progress, silent
-from lapwing.engines.duckdb.files import Listing, are_unchanged, listing_body, listing_of, states_now
+from lapwing.engines.duckdb.files import FileState, Listing, TableFiles, are_unchanged, listing_body, listing_of, states_now
 from lapwing.engines.duckdb.session import begin_session
 from lapwing.engines.duckdb.sources import source
 from lapwing.engines.links import link_parents, require_one_owner_each
@@ -48,17 +48,27 @@ def prepare_snapshot(
     with written_whole(target, settings) as connection:
         marks: dict[str, Mark] = {}
         is_virtual = declaration.dataset.preparation is Preparation.VIRTUAL
-        states = states_now(declaration) if is_virtual else {}
+        states = states_now(declaration)
         facts = write_tables(
             connection, declaration, version=version, ranking_key=ranking_key, settings=settings, progress=progress, marks=marks
         )
         files: Listing = {}
         if is_virtual:
             files = listing_of(states, {table.name: source(connection, declaration, table) for table in declaration.tables})
-            if states_now(declaration) != states:
-                raise PreparationError("source-changing", "a file changed while it was read", hint="prepare again when it is at rest")
+        require_at_rest(declaration, states)
         write_meta(connection, declaration, text, version=version, ranking_key=ranking_key, marks=marks, files=files)
     return facts
+
+
+def require_at_rest(declaration: Declaration, states: Mapping[str, tuple[FileState, ...]]) -> None:
+    """Refuse where a file is not what it was before it was read: what was checked about it may not hold for what was read.
+
+    A source that only grows may be written again where rows are copied: it is read up to its mark.
+    """
+    is_stored = declaration.dataset.preparation is Preparation.STORED
+    watched = [name for name in states if not (is_stored and declaration.table(name).appended_by)]
+    if not are_unchanged({name: TableFiles(states[name], {}) for name in watched}):
+        raise PreparationError("source-changing", "a file changed while it was read", hint="prepare again when it is at rest")
 
 
 @contextmanager
