@@ -30,7 +30,7 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
 from lapwing.kernel.laws import variance
 from lapwing.kernel.release import Released, release
-from lapwing.ledger.limits import HISTORY_ENTRIES_MAX
+from lapwing.ledger.limits import HISTORY_ENTRIES_MAX, require_name
 from lapwing.ledger.opening import OWNER_ANALYST, admit_owner, apply_budget, default_analyst, open_ledger, place_of, system_user
 from lapwing.ledger.receipts import Receipt
 from lapwing.ledger.settling import Settling
@@ -271,7 +271,7 @@ class Curator:
 
         Only what this analyst may see.
         """
-        ledger, who = self.ledger, analyst or self.analyst_default
+        ledger, who = self.ledger, self.analyst_default if analyst is None else analyst
         if ledger.balance().closed:
             return ()
         bought = ledger.bought(version=self.facts.version, limit=limit, analyst=who)
@@ -282,7 +282,8 @@ class Curator:
         """The release of a plan; free if the very same plan was answered before and this analyst may see that answer."""
         certified = self.preview(plan)
         self.snapshot.check(certified)
-        ledger, who = self.ledger, analyst or self.analyst_default
+        ledger, who = self.ledger, self.analyst_default if analyst is None else analyst
+        require_name(who)
         self._settling.require_settled(ledger)
         stored = self._settling.pending(ledger, analyst=who, digest=certified.digest)
         if stored is None and not ledger.balance().closed:
@@ -291,7 +292,7 @@ class Curator:
             return _replayed(stored)
         request = Request(
             analyst=who,
-            request_id=request_id or secrets.token_hex(16),
+            request_id=secrets.token_hex(16) if request_id is None else request_id,
             digest=certified.digest,
             cost=certified.cost,
             version=certified.facts.version,

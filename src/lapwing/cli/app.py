@@ -5,10 +5,11 @@ from __future__ import annotations
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO, cast
 
 import typer
 
+from lapwing.cli import terminal
 from lapwing.cli.exits import reported, usage_error
 from lapwing.cli.ledgers import ledger_app, receipt_app
 from lapwing.cli.policies import add_policies
@@ -41,6 +42,7 @@ def main() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
+    sys.stdout, sys.stderr = cast(TextIO, terminal.Careful(sys.stdout)), cast(TextIO, terminal.Careful(sys.stderr))
     for number in (signal.SIGTERM, signal.SIGHUP):
         # Told to stop, a command ends in order: what it reserved is forfeited by itself and does not count as the death of a process.
         signal.signal(number, _stopped)
@@ -353,6 +355,38 @@ def close(context: typer.Context, reason: Annotated[str, typer.Argument(metavar=
         curator.latest()
         curator.ledger.close(_signed(curator, reason))
         typer.echo("The data set is closed to analysts.")
+
+
+@app.command(short_help="Write a backup of the data set's state, ledger and keys.")
+def backup(context: typer.Context, to: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it.")]) -> None:
+    """Write a backup: the catalogue, the state directory, the local ledger and the keys, as of one moment. No rows.
+
+    The registry and the anchors are left out: they are what notices that an older state was put back.
+
+    \b
+    Example:
+        lapwing -C clinic backup clinic-2026-11-15.backup
+    """
+    from lapwing.cli.backups import backed_up
+
+    with reported():
+        backed_up(_catalogue_path(context), to)
+
+
+@app.command(short_help="Put a backup back, into an empty place.")
+def restore(context: typer.Context, file: Annotated[Path, typer.Argument(metavar="FILE", help="The backup.")]) -> None:
+    """Put a backup back into the directory (-C), which must have neither a catalogue nor a state directory.
+
+    A ledger that is older than what the registry remembers is put back and not served: `lapwing ledger accept` charges again what it lacks.
+
+    \b
+    Example:
+        lapwing -C clinic restore clinic-2026-11-15.backup
+    """
+    from lapwing.cli.backups import restored
+
+    with reported():
+        restored(file, _catalogue_path(context))
 
 
 @app.command(short_help="Try to refute what is claimed, on made-up data.")

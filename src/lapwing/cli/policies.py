@@ -296,7 +296,7 @@ def _on_server(context: typer.Context) -> Iterator[tuple[Curator, PostgresLedger
 def _who(named: str | None) -> str:
     from lapwing.ledger.opening import system_user
 
-    return named or system_user()
+    return system_user() if named is None else named
 
 
 def _shown(context: typer.Context) -> str:

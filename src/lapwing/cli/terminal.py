@@ -7,9 +7,10 @@ colours only, all of its theme's choosing, gets none. NO_COLOR is honoured.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,6 +22,30 @@ CAUTION = "color(166)"
 """Notes and warnings."""
 ALARM = "color(196)"
 """Refusals and faults."""
+
+
+_ACTING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Signs that act on a terminal instead of being shown: all controls but tab and new line, and what turns the direction of writing."""
+
+
+def printable(text: str) -> str:
+    """Text that came from outside (a statement, a name, a reason) as it may be printed: signs that act are spelt, as JSON spells them."""
+    return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class Careful:
+    """A standard stream on which nothing that is printed acts on the terminal, but for the colours of the console."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.rich_proxied_file = stream
+        """Where the console writes, which makes its own control sequences; what it is given goes through :func:`printable`."""
+
+    def write(self, text: str) -> int:
+        """Write, spelling signs that act."""
+        return self.rich_proxied_file.write(printable(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -40,12 +65,18 @@ def is_terminal() -> bool:
 
 def write(text: str) -> None:
     """Plain text on standard output."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(printable(text) + "\n")
+
+
+def write_data(text: str) -> None:
+    """Values on standard output: for a file or another program as they are, for a terminal printable."""
+    stream = sys.stdout if sys.stdout.isatty() else getattr(sys.stdout, "rich_proxied_file", sys.stdout)
+    stream.write((printable(text) if sys.stdout.isatty() else text) + "\n")
 
 
 def write_error(text: str) -> None:
     """An error on standard error; its first line stands out on a terminal."""
-    target = console(stderr=True)
+    target, text = console(stderr=True), printable(text)
     if not target.is_terminal:
         sys.stderr.write(text + "\n")
         return
@@ -57,7 +88,7 @@ def write_error(text: str) -> None:
 
 def write_note(text: str) -> None:
     """A remark on standard error, out of the way of what is piped on."""
-    target = console(stderr=True)
+    target, text = console(stderr=True), printable(text)
     if target.is_terminal:
         target.print(text, style=CAUTION, soft_wrap=True)
     else:
@@ -69,6 +100,7 @@ def table(headers: Sequence[str], *, right: Sequence[bool], accents: Sequence[bo
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
+    headers = [printable(header) for header in headers]
     made = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
     for header, to_right, accent in zip(headers, right, accents, strict=True):
         made.add_column(
@@ -77,8 +109,14 @@ def table(headers: Sequence[str], *, right: Sequence[bool], accents: Sequence[bo
     return made
 
 
+def add_row(table: Table, *cells: str) -> None:
+    """A row of a table, with cells that may hold text from outside."""
+    table.add_row(*map(printable, cells))
+
+
 def plain_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[bool]) -> str:
     """Columns of text, as wide as they need to be: for pipes and files."""
+    headers, rows = [printable(header) for header in headers], [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
     lines = [list(headers), ["-" * width for width in widths], *rows]
     return "\n".join(

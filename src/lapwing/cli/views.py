@@ -64,7 +64,7 @@ def write_answer(answer: Answer, form: Format) -> None:
         case Format.JSON:
             terminal.write(as_json(answer.to_dict()))
         case Format.CSV:
-            terminal.write(answer_csv(answer).rstrip("\n"))
+            terminal.write_data(answer_csv(answer).rstrip("\n"))
             for line in (*_last_lines(answer), *(f"note: {note}" for note in answer.notes)):
                 terminal.write_note(line)
         case Format.TABLE if terminal.is_terminal():
@@ -99,16 +99,16 @@ def _print_answer(answer: Answer) -> None:
     right, accents = _alignment(answer)
     table = terminal.table(headers, right=right, accents=accents)
     for row in rows[:ROWS_SHOWN_MAX]:
-        table.add_row(*row)
+        terminal.add_row(table, *row)
     target.print(table)
     if len(rows) > ROWS_SHOWN_MAX:
         target.print(f"and {len(rows) - ROWS_SHOWN_MAX:,} rows more: use --format csv", style=CAUTION)
     target.print()
-    target.print(answer.summary(), style="bold")
+    target.print(terminal.printable(answer.summary()), style="bold")
     for line in _last_lines(answer)[1:]:
-        target.print(line)
+        target.print(terminal.printable(line))
     for note in answer.notes:
-        target.print(f"note: {note}", style=CAUTION)
+        target.print(terminal.printable(f"note: {note}"), style=CAUTION)
 
 
 def _last_lines(answer: Answer) -> list[str]:
@@ -199,7 +199,7 @@ def write_table(
         return
     table = terminal.table(headers, right=right, accents=accents or [False] * len(headers))
     for row in rows:
-        table.add_row(*row)
+        terminal.add_row(table, *row)
     terminal.console().print(table)
 
 
@@ -242,7 +242,7 @@ def _print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     grid.add_column(style=f"bold {ACCENT}", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, text in pairs:
-        grid.add_row(name, text)
+        terminal.add_row(grid, name, text)
     terminal.console().print(grid)
 
 

@@ -47,7 +47,7 @@ class DataSet:
 
     def __init__(self, curator: Curator, *, analyst: str | None = None) -> None:
         self.curator = curator
-        self.analyst = analyst or curator.analyst_default
+        self.analyst = curator.analyst_default if analyst is None else analyst
 
     def __enter__(self) -> Self:
         return self
@@ -88,7 +88,7 @@ class DataSet:
         if words.explain:
             found = self.explain(sql, epsilon=epsilon, confidence=confidence, analyst=analyst, dialect=dialect)
             return explained_answer(found, self.budget, confidence=self._terms(words, epsilon, confidence).confidence)
-        who = analyst or self.analyst
+        who = self.analyst if analyst is None else analyst
         asking, terms = self._asking(words.statement, dialect), self._terms(words, epsilon, confidence)
         if isinstance(terms.wanted, Fraction):
             planned = asking.plan_at(terms.wanted)
@@ -155,7 +155,7 @@ class DataSet:
                 hint=hint,
                 span=span_of(sql, 0, len(sql)),
             )
-        who = analyst or self.analyst
+        who = self.analyst if analyst is None else analyst
         asking, terms = self._asking(words.statement, dialect), self._terms(words, epsilon, confidence)
         if isinstance(terms.wanted, Fraction):
             planned = asking.plan_at(terms.wanted)

@@ -62,7 +62,7 @@ def explanation(
         values: dict[str, Any] = {"cost": {**nothing.to_dict(), "loss": 0.0}, "share_of_budget": 0.0, "affordable": True, "parts": []}
         return Explanation((protects, ("price", "free: answered from declarations alone")), nothing, values)
     cost = CostView.of(certified.cost, balance.budget, free=False)
-    stored = curator.ledger.find(certified.digest, analyst=analyst or curator.analyst_default) is not None
+    stored = curator.ledger.find(certified.digest, analyst=curator.analyst_default if analyst is None else analyst) is not None
     share = certified.cost.loss / balance.budget.loss_total
     affordable = certified.cost.loss <= balance.remaining.loss and certified.cost.delta <= balance.remaining.delta
     amount = f"epsilon {cost.epsilon:.4g}" + ("" if cost.rho is None else f" (rho {float(cost.rho):.4g})")

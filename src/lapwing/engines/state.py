@@ -27,6 +27,8 @@ from typing import Any
 from lapwing.errors import PreparationError
 
 STATE_DIRECTORY = ".lapwing"
+KEPT_FILES = ("ranking.key", "versions", "declared.toml", "statistics.json")
+"""What a backup keeps of it, besides the ledger."""
 
 
 class StateDirectory:

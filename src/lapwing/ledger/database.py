@@ -161,6 +161,16 @@ def open_database(path: Path, form: Format) -> Database:
     return database
 
 
+def database_bytes(path: Path, form: Format) -> bytes:
+    """A copy of a sound file as of one moment, also while others use it."""
+    database = open_database(path, form)
+    try:
+        with database.read() as connection:
+            return connection.serialize()
+    finally:
+        database.close()
+
+
 def _require_sqlite() -> None:
     if sqlite3.sqlite_version_info < _SQLITE_VERSION_MIN:
         raise LedgerError("sqlite-too-old", "the ledger needs SQLite 3.37 or newer", hint="use a Python built with a newer SQLite")

@@ -73,18 +73,25 @@ def place_of(
     when something is reserved, at the latest after a third, so it is made long enough that two thirds outlast the longest statement.
     """
     declared, directory = declaration.ledger, declaration.directory or Path()
-    keys = environment.get(KEYS_VARIABLE) or declared.keys
+    keys = _named(environment.get(KEYS_VARIABLE), declared.keys, directory)
     server = None
     if declared.database is not None:
-        anchors = environment.get(ANCHORS_VARIABLE) or declared.anchors
+        anchors = _named(environment.get(ANCHORS_VARIABLE), declared.anchors, directory)
         if anchors is None:  # a declaration that was read from a catalogue has them
             raise CatalogueError("catalogue-missing-key", "a ledger in a database needs the key `anchors`")
         server = Server(
             database=environment.get(DATABASE_VARIABLE) or declared.database,
-            anchors=(directory / anchors).resolve(),
+            anchors=anchors,
             lease_seconds=max(LEASE_SECONDS_MIN, 2 * query_timeout_seconds),
         )
-    return Place(local=local, home=home, server=server, keys=None if keys is None else (directory / keys).resolve())
+    return Place(local=local, home=home, server=server, keys=keys)
+
+
+def _named(chosen: str | None, declared: str | None, directory: Path) -> Path | None:
+    """A folder: from the environment, relative to where the command runs as its options are; else from the catalogue, relative to that."""
+    if chosen:
+        return Path(chosen).resolve()
+    return None if declared is None else (directory / declared).resolve()
 
 
 def open_ledger(place: Place, declaration: Declaration, *, override: str = "", create: bool) -> Ledger:

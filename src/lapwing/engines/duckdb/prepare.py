@@ -74,8 +74,12 @@ def require_at_rest(declaration: Declaration, states: Mapping[str, tuple[FileSta
 @contextmanager
 def written_whole(target: Path, settings: Settings, *, start: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to a file that becomes ``target`` at the end, and nothing where something failed; it starts as a copy of ``start``."""
-    partial = target.with_suffix(".partial")
-    partial.unlink(missing_ok=True)
+    # In a folder of its own: what the engine writes beside the file is for the owner only too, also while it is being written.
+    folder = target.with_suffix(".partial")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.unlink(missing_ok=True)
+    folder.mkdir(mode=0o700)
+    partial = folder / target.name
     if start is not None:
         shutil.copyfile(start, partial)
     connection = duckdb.connect(str(partial))
@@ -87,18 +91,19 @@ def written_whole(target: Path, settings: Settings, *, start: Path | None = None
         connection.execute("CHECKPOINT")
     except duckdb.Error as error:
         connection.close()
-        partial.unlink(missing_ok=True)
+        shutil.rmtree(folder)
         # The owner made this call and sees the engine's own words; nothing of it reaches an analyst.
         raise PreparationError("preparation-failed", f"the engine could not read the source: {error}") from error
     except BaseException:
         connection.close()
-        partial.unlink(missing_ok=True)
+        shutil.rmtree(folder)
         raise
     connection.close()
     os.chmod(partial, 0o600)
     with open(partial, "rb") as handle:
         os.fsync(handle.fileno())
     os.replace(partial, target)
+    shutil.rmtree(folder)
 
 
 def write_meta(
