@@ -36,6 +36,13 @@ _RELATION = (
     "SELECT c.oid::bigint, c.relkind::text, c.relrowsecurity, c.relforcerowsecurity, c.relowner::bigint FROM pg_class c"
     " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2"
 )
+_FOREIGN_PARTS = (
+    "WITH RECURSIVE parts(oid) AS ("
+    " SELECT i.inhrelid FROM pg_inherits i WHERE i.inhparent = CAST($1 AS bigint)::oid"
+    " UNION SELECT i.inhrelid FROM pg_inherits i JOIN parts p ON i.inhparent = p.oid)"
+    " SELECT EXISTS (SELECT 1 FROM parts p JOIN pg_class c ON c.oid = p.oid WHERE c.relkind = 'f')"
+)
+"""Whether a table has partitions or children that are foreign tables: files or servers whose form is read when a question is asked."""
 _COLUMNS = (
     "WITH RECURSIVE base(attnum, name, type, modifier) AS ("
     " SELECT a.attnum, a.attname::text, a.atttypid, a.atttypmod FROM pg_attribute a"
@@ -101,6 +108,9 @@ def _columns(connection: Connection, name: SourceName) -> list[tuple[str, int, i
     if kind not in _TABLES:
         hint = "declare the tables themselves, or a materialised view"
         raise PreparationError("source-not-a-table", f"{name.sql} is a view or something else that holds no rows", hint=hint)
+    if ask(connection, _FOREIGN_PARTS, [str(oid)])[0][0]:
+        hint = "copy those rows into a table of this server"
+        raise PreparationError("source-not-a-table", f"parts of {name.sql} are foreign tables: what they hold is read elsewhere", hint=hint)
     if secured or forced:
         hint = "drop the policies, or declare a table without them"
         raise PreparationError("source-row-security", f"{name.sql} has row security: what is read would depend on who reads", hint=hint)

@@ -25,7 +25,7 @@ from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table,
 from lapwing.engines.render.dialect import RANKING_KEY
 from lapwing.engines.render.relations import RANK, UNIT
 from lapwing.engines.render.spark import SPARK, quoted
-from lapwing.engines.spark.sources import SourceFiles, are_unchanged, require_files, source_files, source_table
+from lapwing.engines.spark.sources import SourceFiles, are_unchanged, is_path, require_files, source_files, source_table
 from lapwing.errors import LapwingError, PreparationError
 from lapwing.kernel.domains import TextDomain
 from lapwing.kernel.facts import Facts
@@ -142,8 +142,9 @@ class _Writer:
         if is_virtual:
             for table in declaration.tables:
                 require_files(declaration, table)
-                self.files[table.name] = source_files(self._session, declaration, table)
-        sources = {table.name: source_table(self._session, declaration, table, self.files.get(table.name)) for table in declaration.tables}
+        on_files = [table for table in declaration.tables if is_path(declaration.source_path(table))]
+        files = {table.name: source_files(self._session, declaration, table) for table in on_files}
+        sources = {table.name: source_table(self._session, declaration, table, files.get(table.name)) for table in declaration.tables}
         require_one_owner_each(declaration, sources, SPARK, lambda sql: self._session.sql(sql).collect())
         for table in declaration.tables:
             progress(table.name, done, total)
@@ -154,7 +155,8 @@ class _Writer:
             else:
                 self._write_private(table, frame)
             done += 1
-        if not are_unchanged(self._session, self.files):
+        self.files = files if is_virtual else {}
+        if not are_unchanged(self._session, files):
             raise PreparationError("source-changing", "a file changed while it was read", hint="prepare again when it is at rest")
         progress("done", total, total)
         return facts

@@ -66,6 +66,7 @@ def is_path(source: str) -> bool:
 def source_files(session: SparkSession, declaration: Declaration, table: TableDecl | PublicDecl) -> SourceFiles:
     """The files of a source as they are now. Refuses files that differ in a wanted column, or lie in other folders than declared."""
     path = declaration.source_path(table)
+    _require_no_csv(path)
     files = _listed(session, [path])
     if files is None:
         raise PreparationError("source-missing", f"the source of table {table.name!r} does not exist")
@@ -93,10 +94,7 @@ def source_table(
 ) -> SourceTable:
     """The source under a name of our own in this session: the files given, or those that are there now."""
     path = declaration.source_path(table)
-    if is_csv(path):
-        hint = "convert the file, or use DuckDB"
-        raise PreparationError("source-format", "Spark reads Parquet files and tables of its catalogue", hint=hint)
-    if is_path(path):
+    if is_path(path) or is_csv(path):
         frame = _file_frame(session, table, files or source_files(session, declaration, table))
     else:
         frame = _table_frame(session, path, table)
@@ -121,6 +119,12 @@ def _address_marks(address: str) -> frozenset[str]:
     if address.startswith("file:"):
         return file_marks([glob.escape("/" + address.removeprefix("file:").lstrip("/"))])
     return frozenset([text_mark(address)])
+
+
+def _require_no_csv(path: str) -> None:
+    if is_csv(path):
+        hint = "convert the file, or use DuckDB"
+        raise PreparationError("source-format", "Spark reads Parquet files and tables of its catalogue", hint=hint)
 
 
 def require_files(declaration: Declaration, table: TableDecl) -> None:
