@@ -185,9 +185,9 @@ def _many_requests(ledger_id: str, epoch: str, count: int) -> str:
 def _many_data_sets() -> str:
     budget = f"'{budget_text(pure_budget(10**15))}'"
     return f"""DO $$ BEGIN FOR i IN 1..{DATA_SETS} LOOP
-        PERFORM lapwing.create_data_set('l' || i, 's' || i, 'f' || i, {budget}, {budget}, 'bench', '');
+        PERFORM lapwing.create_data_set('l' || i, 's' || i, 'f' || i, {budget}, {budget}, 'bench', '', '{{bench}}');
         PERFORM lapwing.set_analyst('l' || i, 'ana', NULL, false, NULL, NULL, NULL, '');
-        PERFORM lapwing.register_worker('l' || i, 'e' || i, 'h', 'b', 'n', 1, 's', 86400, '{{}}');
+        PERFORM lapwing.register_worker('l' || i, 'e' || i, 'h', 'b', 'n', 1, 's', 86400, '{{}}', '{{bench}}');
     END LOOP; END $$"""
 
 

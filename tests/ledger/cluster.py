@@ -18,9 +18,13 @@ from pathlib import Path
 
 import psycopg
 
-from lapwing.ledger.postgres.install import install
+from lapwing.ledger.postgres.install import Roles, install
 
 OWNER_ROLE, APP_ROLE = "lapwing_owner", "lapwing_app"
+"""The owner of the schema, and who most tests ask and decide as."""
+SECOND_ROLE, CURATOR_ROLE, MONITOR_ROLE = "lapwing_second", "lapwing_curator", "lapwing_monitor"
+"""Another owner, one who may only ask, and one who may only read."""
+ROLES = Roles()
 START_SECONDS_MAX = 60.0
 IN_MEMORY = Path("/dev/shm")
 _SYSTEM_USERS = ("postgres", "nobody")
@@ -91,8 +95,14 @@ class Cluster:
                 self.run("initdb", "-D", str(self.data), *options)
                 self.start()
                 with self.superuser() as connection:
-                    connection.execute(f"CREATE ROLE {OWNER_ROLE} LOGIN")
-                    connection.execute(f"CREATE ROLE {APP_ROLE} LOGIN")
+                    for role in (OWNER_ROLE, APP_ROLE, SECOND_ROLE, CURATOR_ROLE, MONITOR_ROLE):
+                        connection.execute(f"CREATE ROLE {role} LOGIN".encode())
+                    for role, members in (
+                        (ROLES.curators, (CURATOR_ROLE,)),
+                        (ROLES.owners, (APP_ROLE, SECOND_ROLE)),
+                        (ROLES.monitors, (MONITOR_ROLE,)),
+                    ):
+                        connection.execute(f"CREATE ROLE {role} NOLOGIN ROLE {', '.join(members)}".encode())
         except BaseException:
             self.close()
             raise
@@ -175,7 +185,7 @@ class Cluster:
         """The name of a new database with the schema of the ledger in it: a copy of one that was installed once."""
         if self._databases == 0:
             self._create_database("installed", "template0")
-            install(self.dsn("installed", role=OWNER_ROLE), role=APP_ROLE)
+            install(self.dsn("installed", role=OWNER_ROLE), roles=ROLES)
         self._databases += 1
         name = f"ledger{self._databases}"
         self._create_database(name, "installed")

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import itertools
 import os
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lapwing.kernel.accounting import Budget
 from lapwing.ledger.anchors import Anchors, FileAnchors
 from lapwing.ledger.postgres import policy
+from lapwing.ledger.postgres.connection import Connection
+from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.ledger import PostgresLedger
-from tests.ledger.cluster import Cluster
+from tests.ledger.cluster import APP_ROLE, SECOND_ROLE, Cluster
 from tests.ledger.support import pure_budget
 
 ANALYSTS = ("ana", "bo")
@@ -28,10 +33,11 @@ class Place:
     source_id: str
     via: Path | None = None
     """Where something between the clients and the server listens; None for nothing."""
+    role: str = APP_ROLE
 
     @property
     def dsn(self) -> str:
-        direct = self.cluster.dsn(self.database)
+        direct = self.cluster.dsn(self.database, role=self.role)
         return direct if self.via is None else direct.replace(f"host={self.cluster.home}", f"host={self.via}")
 
     def create(self, budget: Budget | None = None, ceiling: Budget | None = None) -> PostgresLedger:
@@ -58,6 +64,20 @@ class Place:
             override=override,
             reason=reason,
         )
+
+    def second(self) -> PostgresLedger:
+        """A use by another owner: another role of the database."""
+        return replace(self, role=SECOND_ROLE).open()
+
+    @contextmanager
+    def in_another_role(self, ledger: PostgresLedger) -> Iterator[PostgresLedger]:
+        """The same worker, whose acts are those of another owner: no worker comes or goes."""
+        other = copy(ledger)
+        other._connection = Connection(replace(self, role=SECOND_ROLE).dsn, schema_version=SCHEMA_VERSION)
+        try:
+            yield other
+        finally:
+            other._connection.close()
 
     def execute(self, *statements: str) -> None:
         """Change the database behind the ledger's back."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import resource
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,18 +83,74 @@ def test_a_write_that_the_system_cuts_short_is_not_taken_for_a_success(tmp_path:
     assert anchors.advance(point(2), holds=lambda one: True) == point(2) == anchors.newest("clinic")
 
 
-def test_few_milestones_bound_what_was_lost_up_to_a_factor(tmp_path: Path) -> None:
-    anchors = FileAnchors(tmp_path)
-    for entries in range(1, 301):
-        anchors.advance(point(entries), holds=lambda one: True)
-    milestones = anchors.milestones("clinic")
-    assert len(milestones) <= 30
+def spending(losses: list[int], way: str = "a", before: AnchorPoint | None = None) -> Iterator[AnchorPoint]:
+    """The states after each of these charges."""
+    entries, spent = (0, 0) if before is None else (before.entries, before.spent.loss)
+    for number, loss in enumerate(losses, 1):
+        spent += loss
+        made = point(entries + number, way)
+        yield replace(made, spent=Cost(loss=spent, delta=0))
+
+
+def bounded(anchors: FileAnchors, passed: list[AnchorPoint]) -> None:
+    """Whichever state is put back, what is charged again is at least what was lost, and at most twice that."""
+    newest, milestones = passed[-1], anchors.milestones("clinic")
+    assert len(milestones) <= 80
     assert [one.entries for one in milestones] == sorted({one.entries for one in milestones}, reverse=True)
-    assert all(one.head == f"a{one.entries}" and one.spent.loss == one.entries for one in milestones)
-    for common in range(1, 300):
-        lost = 300 - common
-        counted = 300 - max((one.entries for one in milestones if one.entries <= common), default=0)
-        assert lost <= counted <= 3 * lost + 1, common
+    for restored in passed[:-1]:
+        lost = newest.spent.loss - restored.spent.loss
+        common = next((one.spent.loss for one in milestones if one.entries <= restored.entries), 0)
+        assert lost <= newest.spent.loss - common <= 2 * lost, restored.entries
+
+
+@pytest.mark.parametrize("kind", ["equal", "one huge", "wild", "growing"])
+def test_few_milestones_bound_what_is_charged_again(tmp_path: Path, kind: str) -> None:
+    """In what was spent, not in entries: one dear statement among many cheap ones makes no difference."""
+    chance = random.Random(kind)
+    losses = {
+        "equal": [1] * 300,
+        "one huge": [1] * 150 + [10**9] + [1] * 149,
+        "wild": [chance.choice([0, 0, 1, 7, 10**3, 10**6, 10**12]) for _ in range(300)],
+        "growing": [2 ** (number // 8) for number in range(300)],
+    }[kind]
+    anchors = FileAnchors(tmp_path)
+    passed = list(spending(losses))
+    for one in passed:
+        anchors.advance(one, holds=lambda asked: True)
+    bounded(anchors, passed)
+
+
+def test_the_bound_holds_after_two_restores(tmp_path: Path) -> None:
+    """The owner's acceptance keeps the milestones of what both ways share: a second restore does not charge everything again."""
+    anchors = FileAnchors(tmp_path)
+    first = list(spending([3] * 200))
+    for one in first:
+        anchors.advance(one, holds=lambda asked: True)
+    # Put back to entry 150, accepted with what was lost charged again, and used for a while.
+    shared = first[:150]
+    known = {one.head for one in shared}
+    accepted = replace(point(151, "b"), spent=first[-1].spent)
+    anchors.advance(accepted, holds=lambda asked: asked.head in known, override=True)
+    second = [accepted, *spending([3] * 40, "b", accepted)]
+    for one in second[1:]:
+        anchors.advance(one, holds=lambda asked: True)
+    bounded(anchors, [*shared, *second])
+    assert all(one.head in known or one.head.startswith("b") for one in anchors.milestones("clinic"))
+
+
+def test_anchors_have_names_that_move_with_them(tmp_path: Path) -> None:
+    first, second = FileAnchors(tmp_path / "1"), FileAnchors(tmp_path / "2")
+    [name] = first.known("clinic")
+    assert first.known("clinic") == {name: None} and first.known("clinic").keys() != second.known("clinic").keys()
+    first.advance(point(1), holds=lambda asked: True)
+    (tmp_path / "1").rename(tmp_path / "moved")
+    assert FileAnchors(tmp_path / "moved").known("clinic") == {name: point(1)}
+    assert SeveralAnchors([FileAnchors(tmp_path / "moved"), second]).known("clinic").keys() == {name, *second.known("clinic")}
+    (tmp_path / "moved" / "name").write_text("")
+    with pytest.raises(LedgerError) as refusal:
+        FileAnchors(tmp_path / "moved").known("clinic")
+    assert refusal.value.code == "anchor-invalid"
+    assert [path.name for path in (tmp_path / "2").iterdir()] == ["name"], "nothing half written is left"
 
 
 def test_several_sinks_keep_all_and_the_furthest_counts(tmp_path: Path) -> None:

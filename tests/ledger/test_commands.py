@@ -12,7 +12,7 @@ import pytest
 
 from lapwing.kernel.accounting import LOSS_UNITS, budget_for
 from lapwing.ledger.opening import system_user
-from tests.ledger.cluster import Cluster
+from tests.ledger.cluster import APP_ROLE, SECOND_ROLE, Cluster
 from tests.ledger.wired import BY_SEX, Wired, new_wired
 from tests.unit.cli.support import ROOT, Ran, run, run_process
 
@@ -96,14 +96,14 @@ def test_groups_and_limits(wired: Wired) -> None:
     _done(wired, "ledger", "limit", "--shared", "--lost-workers", "3")
 
 
-def test_what_needs_two_people_needs_two(wired: Wired) -> None:
+def test_what_needs_two_people_needs_two(wired: Wired, monkeypatch: pytest.MonkeyPatch) -> None:
     _done(wired, "ledger", "admit", system_user(), "--budget", "0.1")
     out = _done(wired, "ledger", "request", "0.3", "--reason", "two tables are left")
     number = re.findall(r"Proposal (\d+)", out)[0]
     alone = _run(wired, "ledger", "approve", number)
     assert alone.status == 5 and "[second-person]" in alone.err
     assert "two tables are left" in _done(wired, "ledger", "status")
-    _done(wired, "ledger", "approve", number, "--by", "olga")
+    _done(wired, "ledger", "approve", number, "--by", "olga")  # an analyst's wish: any owner
     assert float(_analyst(wired, system_user())["total"]) > 0.0009
     assert _run(wired, "ledger", "approve", number, "--by", "olga").status == 5, "it was carried out already"
     above = _run(wired, "ledger", "propose", "budget", "--epsilon", "7")
@@ -113,7 +113,12 @@ def test_what_needs_two_people_needs_two(wired: Wired) -> None:
     _done(wired, "ledger", "deny", number, "--by", "olga", "--reason", "no")
     assert _status(wired)["ceiling"] == 6
     out = _done(wired, "ledger", "propose", "budget", "--epsilon", "3.5")
-    assert "the catalogue says 3" in _done(wired, "ledger", "approve", re.findall(r"ledger approve (\d+)", out)[0], "--by", "olga")
+    number = re.findall(r"ledger approve (\d+)", out)[0]
+    alone = _run(wired, "ledger", "approve", number, "--by", "olga")
+    assert alone.status == 5 and "[second-person]" in alone.err, "another name in a session of the same role"
+    monkeypatch.setenv("LAPWING_DATABASE", wired.dsn.replace(APP_ROLE, SECOND_ROLE))
+    assert "the catalogue says 3" in _done(wired, "ledger", "approve", number, "--by", "olga")
+    monkeypatch.delenv("LAPWING_DATABASE")
     assert _status(wired)["budget"]["epsilon"] == 3.5
 
 
@@ -127,16 +132,29 @@ def test_closing_and_reopening_say_who(wired: Wired) -> None:
     assert _run(wired, "ask", BY_SEX, "--analyst", "ed").status == 0
 
 
-def test_a_ledger_without_its_anchor_is_refused_until_the_owner_accepts_it(wired: Wired) -> None:
-    spent = _status(wired)["budget"]["loss"]["spent"]
+def test_a_ledger_without_its_anchor_is_refused_until_two_owners_give_it_up(wired: Wired, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = _status(wired)
+    [lost] = before["anchors"]
     for anchor in (wired.base / "anchors").glob("*.anchor"):
         anchor.unlink()
+    for command in (("budget",), ("ledger", "accept", "the disk of the anchors failed")):
+        refused = _run(wired, *command)
+        assert refused.status == 1 and "[anchor-missing]" in refused.err and lost in refused.err
+    assert _run(wired, "ledger", "anchor-lost", "another", "--reason", "x").status == 5, "no such anchor"
+    assert _run(wired, "ledger", "anchor-lost", lost, "--reason", " ").status == 1, "a reason is needed"
+    assert "Another owner now runs the same" in _done(wired, "ledger", "anchor-lost", lost, "--reason", "the disk burnt")
+    alone = _run(wired, "ledger", "anchor-lost", lost, "--reason", "the disk burnt", "--by", "olga")
+    assert alone.status == 5 and "[second-person]" in alone.err
+    monkeypatch.setenv("LAPWING_DATABASE", wired.dsn.replace(APP_ROLE, SECOND_ROLE))
+    assert "is no more" in _done(wired, "ledger", "anchor-lost", lost, "--reason", "so it did", "--by", "olga")
+    monkeypatch.delenv("LAPWING_DATABASE")
     refused = _run(wired, "budget")
     assert refused.status == 1 and "[ledger-unregistered]" in refused.err
     assert _run(wired, "ledger", "accept", " ").status == 1, "a reason is needed"
     assert "Accepted" in _done(wired, "ledger", "accept", "the disk of the anchors failed")
-    assert _status(wired)["budget"]["loss"]["spent"] == spent
-    assert "ledger-unregistered: the disk of the anchors failed" in _done(wired, "history", "--limit", "5")
+    assert _status(wired)["budget"]["loss"]["spent"] == before["budget"]["loss"]["spent"]
+    history = _done(wired, "history", "--limit", "8")
+    assert "ledger-unregistered: the disk of the anchors failed" in history and "so it did" in history
 
 
 def test_files_are_not_overwritten_and_nothing_is_charged_then(wired: Wired) -> None:

@@ -121,7 +121,7 @@ def test_a_statement_and_a_day_have_limits(place: Place) -> None:
 
 
 def test_raising_needs_a_second_person_and_lowering_stops_at_what_is_spent(place: Place) -> None:
-    with place.create(pure_budget(10), pure_budget(20)) as ledger:
+    with place.create(pure_budget(10), pure_budget(20)) as ledger, place.second() as second:
         permit_for(ledger, "one", loss=8)
         with pytest.raises(CatalogueError) as refusal:
             ledger.set_budget(pure_budget(11), reason="more")
@@ -132,10 +132,13 @@ def test_raising_needs_a_second_person_and_lowering_stops_at_what_is_spent(place
         ledger.set_budget(pure_budget(8), reason="less")
         number = policy.propose_budget(ledger, pure_budget(20), by="olga", reason="more")
         with pytest.raises(CatalogueError) as refusal:
-            policy.approve(ledger, number, by="olga")
+            policy.approve(second, number, by="olga")
         assert refusal.value.code == "second-person"
+        with pytest.raises(CatalogueError) as refusal:
+            policy.approve(ledger, number, by="piet")
+        assert refusal.value.code == "second-person", "another name in a session of the same role is the same person"
         refused_with("budget-exceeded", ledger, "two", loss=1)
-        policy.approve(ledger, number, by="piet")
+        policy.approve(second, number, by="piet")
         assert ledger.balance().budget == pure_budget(20)
         for act in (policy.approve, policy.deny):
             with pytest.raises(CatalogueError) as refusal:
@@ -147,10 +150,10 @@ def test_raising_needs_a_second_person_and_lowering_stops_at_what_is_spent(place
         with pytest.raises(CatalogueError) as refusal:
             ledger.raise_ceiling(pure_budget(30), reason="more")
         assert refusal.value.code == "second-person"
-        policy.approve(ledger, policy.propose_ceiling(ledger, pure_budget(30), by="olga", reason="more"), by="piet")
+        policy.approve(second, policy.propose_ceiling(ledger, pure_budget(30), by="olga", reason="more"), by="piet")
         assert ledger.balance().ceiling == pure_budget(30)
         denied = policy.propose_budget(ledger, pure_budget(30), by="olga", reason="more")
-        policy.deny(ledger, denied, by="piet", reason="enough")
+        policy.deny(second, denied, by="piet", reason="enough")
         assert ledger.balance().budget == pure_budget(20)
         assert [proposal.state for proposal in policy.proposals(ledger)] == ["denied", "approved", "approved"]
 
@@ -300,7 +303,7 @@ def test_a_source_has_one_ledger(place: Place, tmp_path: Path) -> None:
         pass
     with pytest.raises(LedgerError) as unknown:
         PostgresLedger.open(place.dsn, source_id=place.source_id, anchors=FileAnchors(tmp_path / "elsewhere"))
-    assert unknown.value.code == "ledger-unregistered"
+    assert unknown.value.code == "anchor-missing"
 
 
 def test_an_empty_database_is_no_fresh_budget(cluster: Cluster, place: Place) -> None:

@@ -48,11 +48,13 @@ class PostgresStand:
         except LapwingError as error:
             if error.code != "second-person":
                 raise
-            policy.approve(use, policy.propose_budget(use, to, by="one", reason="asked"), by="another")
+            with self.place.in_another_role(use) as other:
+                policy.approve(other, policy.propose_budget(use, to, by="one", reason="asked"), by="another")
 
     def raise_ceiling(self, use: Use, to: Budget) -> None:
         assert isinstance(use, PostgresLedger)
-        policy.approve(use, policy.propose_ceiling(use, to, by="one", reason="asked"), by="another")
+        with self.place.in_another_role(use) as other:
+            policy.approve(other, policy.propose_ceiling(use, to, by="one", reason="asked"), by="another")
 
     def remove(self) -> None:
         shutil.rmtree(self.directory)

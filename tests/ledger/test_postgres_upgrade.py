@@ -1,6 +1,7 @@
 """A database of this version, with charges in it, is brought to the next version of the schema without losing any.
 
-There is no second version yet. The test makes one: a copy of the package with one migration more, as the next release would be.
+The test makes that version: a copy of the package with one migration and one function more, as the next release would be. A database as
+the first version left it is brought to this one by another test.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.postgres.install import SCHEMA_VERSION, install
 from lapwing.ledger.postgres.rows import digest_of
-from tests.ledger.cluster import APP_ROLE, OWNER_ROLE, Cluster
+from tests.ledger.cluster import OWNER_ROLE, ROLES, Cluster
 from tests.ledger.pg import Place, new_place
 from tests.ledger.support import pure_budget, request
 from tests.schedules.subject import package_files
@@ -38,9 +39,6 @@ def upgrade() -> None:
     for statement in (
         "ALTER TABLE lapwing.charge ADD COLUMN engine text NOT NULL DEFAULT 'unknown'",
         "CREATE TABLE lapwing.remark (ledger_id text NOT NULL REFERENCES lapwing.data_set, remark text NOT NULL)",
-        "CREATE FUNCTION lapwing.add_remark(p_ledger_id text, p_remark text) RETURNS void LANGUAGE sql SECURITY DEFINER"
-        " SET search_path = lapwing, pg_temp AS 'INSERT INTO lapwing.remark VALUES (p_ledger_id, p_remark)'",
-        "REVOKE ALL ON FUNCTION lapwing.add_remark FROM PUBLIC",
         *MORE,
     ):
         op.get_bind().exec_driver_sql(statement)
@@ -49,12 +47,20 @@ def upgrade() -> None:
 MORE: list[str] = []
 '''
 
+FUNCTION = """
+CREATE FUNCTION lapwing.add_remark(p_ledger_id text, p_remark text) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO lapwing.remark VALUES (p_ledger_id, p_remark)
+$$;
+"""
+
 
 @pytest.fixture
 def next_release(tmp_path: Path) -> Iterator[Path]:
     """The directory of the copy, which can be imported as ``PACKAGE`` meanwhile."""
     directory = tmp_path / PACKAGE
     files = {**package_files(), "postgres/migrations/versions/v9999_next.py": MIGRATION}
+    files["postgres/sql/policy.sql"] += FUNCTION
+    files["postgres/routines.py"] = files["postgres/routines.py"].replace('"accept_override",', '"accept_override", "add_remark",')
     for path, text in files.items():
         target = directory / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -94,8 +100,8 @@ def test_an_upgrade_keeps_every_charge_and_answer(own_place: Place, next_release
     ledger.commit(paid, b"answer")
     before = ledger.state()
 
-    assert module("postgres.install").install(owner_dsn, role=APP_ROLE) == NEXT
-    assert module("postgres.install").install(owner_dsn, role=APP_ROLE) == NEXT  # again: nothing to do
+    assert module("postgres.install").install(owner_dsn, roles=ROLES) == NEXT
+    assert module("postgres.install").install(owner_dsn, roles=ROLES) == NEXT  # again: nothing to do
     assert ledger.state() == before
     # A worker of the old release that is connected may finish what it has; no other of that release may begin.
     ledger.commit(still_open, b"late answer")
@@ -105,7 +111,7 @@ def test_an_upgrade_keeps_every_charge_and_answer(own_place: Place, next_release
     assert refusal.value.code == "ledger-format"
     # Nor does installing with the old release take anything back.
     with pytest.raises(LedgerError) as refusal:
-        install(owner_dsn, role=APP_ROLE)
+        install(owner_dsn, roles=ROLES)
     assert refusal.value.code == "ledger-format"
     assert versions(place) == [(NEXT,)]
 
@@ -131,7 +137,7 @@ def test_an_upgrade_that_fails_leaves_what_was_there(own_place: Place, next_rele
     with place.create(pure_budget(20)) as ledger:
         assert isinstance(ledger.reserve(request("one", loss=3)), Permit)
         with pytest.raises(LedgerError):
-            module("postgres.install").install(place.cluster.dsn(place.database, role=OWNER_ROLE), role=APP_ROLE)
+            module("postgres.install").install(place.cluster.dsn(place.database, role=OWNER_ROLE), roles=ROLES)
         assert versions(place) == [(SCHEMA_VERSION,)]
         with place.open() as other:
             assert other.balance().spent == Cost(loss=3, delta=0)

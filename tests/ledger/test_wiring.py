@@ -6,6 +6,7 @@ import importlib.util
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,10 +18,12 @@ from lapwing.kernel.accounting import Cost
 from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.opening import LEASE_SECONDS_MIN, place_of, system_user
 from lapwing.ledger.postgres import overview, policy
+from lapwing.ledger.postgres.connection import Connection
+from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.verify import verify
 from lapwing.ledger.receipts import check, new_key, receipt_text, receipt_value
 from lapwing.ledger.store import Kind
-from tests.ledger.cluster import Cluster
+from tests.ledger.cluster import APP_ROLE, SECOND_ROLE, Cluster
 from tests.ledger.wired import BY_SEX, Wired, new_wired, server_ledger
 from tests.unit.cli.support import run_process
 
@@ -204,11 +207,16 @@ def test_a_budget_raised_in_the_catalogue_is_proposed_and_does_not_stop_a_prepar
         assert owner.curator.balance().budget.epsilon == 3
         with pytest.raises(CatalogueError, match="second-person"):
             policy.approve(ledger, proposal.proposal_id, by=system_user())
+        with pytest.raises(CatalogueError, match="second-person"):
+            policy.approve(ledger, proposal.proposal_id, by="olga")
         policy.deny(ledger, proposal.proposal_id, by="olga")
         owner.prepare()
         assert len(policy.proposals(ledger)) == 1, "what was denied is not proposed again by itself"
         number = policy.propose_budget(ledger, owner.curator.declaration.budget(), by=system_user(), reason="please")
-        policy.approve(ledger, number, by="olga")
+        second = copy(ledger)
+        second._connection = Connection(wired.dsn.replace(APP_ROLE, SECOND_ROLE), schema_version=SCHEMA_VERSION)
+        policy.approve(second, number, by="olga")
+        second._connection.close()
         owner.prepare()
         assert owner.curator.balance().budget.epsilon == 4 and len(policy.proposals(ledger)) == 2
     wired.edit("epsilon = 4 ", "epsilon = 2 ")

@@ -312,9 +312,15 @@ POLICIES = [
     Mutant(
         "approved by who proposed it",
         "model",
-        "done instead of second-person",
-        (sql("ELSIF p.proposed_by = p_by THEN", "ELSIF false THEN"),),
+        "instead of second-person",
+        (sql("ELSIF p.proposed_by = p_by OR (", "ELSIF ("),),
         (ONE_MAY_DECIDE,),
+    ),
+    Mutant(
+        "approved in a session of the role that proposed it",
+        "model",
+        "instead of second-person",
+        (sql("p.proposed_role IN ('', session_user)", "p.proposed_role = ''"),),
     ),
     Mutant(
         "budget lowered below what is spent",
@@ -366,7 +372,7 @@ CHAIN_ANCHOR_DISK = [
         "anchor not checked at opening",
         "schedule restored",
         "permit without its charge",
-        (python("    elif not holds(kept):\n", "    elif False:\n"),),
+        (python("    elif not all(holds(point) for point in points):\n", "    elif False:\n"),),
         (ANCHOR_TAKES_ANYTHING, WORKER_TAKES_ANYTHING),
     ),
     Mutant(

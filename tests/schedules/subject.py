@@ -16,13 +16,13 @@ from pathlib import Path
 from types import ModuleType
 
 import lapwing.ledger
-from tests.ledger.cluster import APP_ROLE, OWNER_ROLE, Cluster
+from tests.ledger.cluster import APP_ROLE, OWNER_ROLE, ROLES, Cluster
 from tests.schedules.gates import GATE_FUNCTION, with_gates
 
 SQL, PYTHON = "sql", "py"
 """All files of SQL together, and all of Python: in which of them a text is does not matter to a mistake in it."""
 _SQL_DIRECTORY = "postgres/sql/"
-_FIRST_WITH_FUNCTIONS = "0001_protocol.sql"
+_FIRST_WITH_FUNCTIONS = "protocol.sql"
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,10 @@ def subject_of(cluster: Cluster, name: str, patches: Sequence[Patch], directory:
     try:
         importlib.invalidate_caches()
         subject = Subject(name, cluster, database, package)
-        subject.module("postgres.install").install(cluster.dsn(database, role=OWNER_ROLE), role=APP_ROLE)
+        subject.module("postgres.install").install(cluster.dsn(database, role=OWNER_ROLE), roles=ROLES)
+        if gates:
+            with cluster.superuser(database) as connection:
+                connection.execute(f"GRANT EXECUTE ON FUNCTION lapwing.gate TO {APP_ROLE}".encode())
         yield subject
     finally:
         sys.path.remove(str(directory))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +29,7 @@ from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.store import Request
 from tests.faults.history import Event, What
 from tests.faults.oracle import LedgerState, answer_digest, state_over, violations
+from tests.ledger.cluster import APP_ROLE
 from tests.ledger.support import pure_budget
 from tests.schedules.scheduler import Client, Died
 from tests.schedules.subject import Subject
@@ -80,6 +81,10 @@ class PacedConnection:
             return self.inner.ask(statement, parameters, again=True)
         return rows
 
+    def look(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        step(statement)
+        return self.inner.look(statement, parameters)
+
     def read(self, act: Callable[[Any], None]) -> None:
         self.inner.read(act)
 
@@ -103,6 +108,10 @@ class PacedAnchors:
     def require_ready(self, source_id: str) -> None:
         self.inner.require_ready(source_id)
 
+    def known(self, source_id: str) -> Mapping[str, AnchorPoint | None]:
+        step("anchor read")
+        return self.inner.known(source_id)
+
     def advance(self, point: AnchorPoint, *, holds: Callable[[AnchorPoint], bool], override: bool = False) -> AnchorPoint:
         step("anchor moved")
         with _quiet():
@@ -119,10 +128,12 @@ class Pool:
         self.verifying = Connection(subject.dsn, schema_version=SCHEMA_VERSION)
         """For the shipped ``verify``, whatever the subject is."""
 
-    def connection(self, name: str) -> Connection:
+    def connection(self, name: str, *, role: str = APP_ROLE) -> Connection:
         if name not in self._connections:
             made: Connection = self.subject.module("postgres.connection").Connection(
-                f"{self.subject.dsn} application_name={name}", schema_version=SCHEMA_VERSION, retry_seconds=20.0
+                f"{self.subject.cluster.dsn(self.subject.database, role=role)} application_name={name}",
+                schema_version=SCHEMA_VERSION,
+                retry_seconds=20.0,
             )
             self._connections[name] = made
         return self._connections[name]
@@ -162,8 +173,11 @@ class World:
         setup = self.pool.connection("setup")
         rows = subject.module("postgres.rows")
         [columns] = setup.ask(
-            f"SELECT {rows.STATE_OF_OUTCOME} FROM lapwing.create_data_set(%s, %s, %s, %s, %s, 'owner', '')",
-            [secrets.token_hex(16), self.source_id, f"files of {self.source_id}", budget_text(self.budget), budget_text(ceiling)],
+            f"SELECT {rows.STATE_OF_OUTCOME} FROM lapwing.create_data_set(%s, %s, %s, %s, %s, 'owner', '', %s::text[])",
+            [
+                *(secrets.token_hex(16), self.source_id, f"files of {self.source_id}", budget_text(self.budget), budget_text(ceiling)),
+                sorted(self.files.known(self.source_id)),
+            ],
             again=False,
         )
         self.ledger_id: str = columns[0]

@@ -35,13 +35,25 @@ Keys = Annotated[Path, typer.Option(envvar="LAPWING_KEYS", metavar="DIR", help="
 
 @ledger_app.command("install", short_help="Make or upgrade the schema.")
 def ledger_install(
-    database: Database, role: Annotated[str, typer.Option(help="The role that answers analysts; it gets no right to change a table.")]
+    database: Database,
+    curators: Annotated[str, typer.Option(metavar="ROLE", help="Members answer analysts.")] = "lapwing_curators",
+    owners: Annotated[str, typer.Option(metavar="ROLE", help="Members do the acts of owners, and prepare.")] = "lapwing_owners",
+    monitors: Annotated[str, typer.Option(metavar="ROLE", help="Members read everything, and change nothing.")] = "lapwing_monitors",
 ) -> None:
-    """Make the schema of the ledger in a database, or bring it up to date. To be run by a role that may create schemas."""
-    from lapwing.ledger.postgres.install import install
+    """Make the schema of the ledger in a database, or bring it up to date. To be run by a role that may create schemas, used for nothing
+    else.
+
+    The roles are made, without a login, if they do not exist. Then grant each to those who are to have its rights.
+
+    \b
+    Example:
+        lapwing ledger install --database service=privacy-schema
+    """
+    from lapwing.ledger.postgres.install import Roles, install
 
     with reported():
-        typer.echo(f"The schema is there, in version {install(database, role=role)}.")
+        version = install(database, roles=Roles(curators=curators, owners=owners, monitors=monitors))
+        typer.echo(f"The schema is there, in version {version}. Roles: {curators} ask, {owners} decide, {monitors} read.")
 
 
 @ledger_app.command("verify", short_help="Check chain, sums, answers and anchors.")
@@ -55,7 +67,7 @@ def ledger_verify(
     from lapwing.ledger.postgres.verify import sources, verify
 
     with reported():
-        connection = _connection(database)
+        connection = _connection(database, standby=True)
         try:
             reports = [verify(connection, name, anchors=FileAnchors(anchors)) for name in source or sources(connection)]
         finally:
@@ -144,6 +156,47 @@ def ledger_accept(
             typer.echo("The data set is closed to analysts until `lapwing reopen`.")
 
 
+@ledger_app.command("anchor-lost", short_help="Say, by two people, that an anchor is lost for good.")
+def ledger_anchor_lost(
+    context: typer.Context,
+    anchor: Annotated[
+        str, typer.Argument(metavar="ANCHOR", help="The name of the anchor, as the refusal or `lapwing ledger status` gives it.")
+    ],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="What happened; kept in the ledger.")],
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="NAME", help="Who does this; the user of the operating system when left out.")
+    ] = None,
+) -> None:
+    """Take an anchor away that the ledger of the data set (-C) cannot be compared with any more.
+
+    Two owners run this, each with a database role of their own. What only that anchor remembers is then forgotten. Afterwards `lapwing
+    ledger accept` registers the anchors there are.
+
+    \b
+    Example:
+        lapwing -C clinic ledger anchor-lost 0f3a5c7d9e1b2a4c --reason "the disk of the anchors burnt"
+    """
+    from lapwing.curator import Curator
+    from lapwing.errors import LedgerError
+    from lapwing.ledger.opening import system_user
+    from lapwing.ledger.postgres.anchoring import report_lost
+
+    directory: Path = context.obj
+    with reported(), Curator(directory) as curator:
+        server = curator.place.server
+        if server is None:
+            raise LedgerError("ledger-local", "a local ledger has its anchor in the registry of its user")
+        connection = _connection(server.database)
+        try:
+            number = report_lost(connection, curator.declaration.dataset.id, anchor, by=by or system_user(), reason=reason)
+        finally:
+            connection.close()
+        if number is None:
+            typer.echo(f"The anchor {anchor} is no more. Now: lapwing ledger accept REASON, with the anchors that are left or new ones.")
+        else:
+            typer.echo(f"Proposal {number}. Another owner now runs the same command, with a database role of their own.")
+
+
 @receipt_app.command("verify", short_help="Check a receipt, without the database.")
 def receipt_verify(
     receipt: Annotated[Path, typer.Argument(metavar="RECEIPT", help="The receipt, as JSON; - is standard input.")],
@@ -174,9 +227,9 @@ def receipt_key(keys: Keys) -> None:
         typer.echo(f"New receipts are signed with {new_key(keys)}.")
 
 
-def _connection(database: str) -> Connection:
+def _connection(database: str, *, standby: bool = False) -> Connection:
     from lapwing.ledger.postgres.connection import Connection, require_extra
     from lapwing.ledger.postgres.install import SCHEMA_VERSION
 
     require_extra()
-    return Connection(database, schema_version=SCHEMA_VERSION)
+    return Connection(database, schema_version=SCHEMA_VERSION, standby=standby)

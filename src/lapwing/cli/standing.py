@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from lapwing.curator import Curator
     from lapwing.kernel.accounting import Budget
     from lapwing.ledger.postgres.ledger import PostgresLedger
-    from lapwing.ledger.postgres.policy import Share
+    from lapwing.ledger.postgres.policy import Proposal, Share
 
 
 def write_standing(curator: Curator, form: Report) -> None:
@@ -53,7 +53,7 @@ def _common(curator: Curator) -> dict[str, Any]:
     place, balance, dataset = curator.place, curator.balance(), curator.declaration.dataset
     return {
         "dataset": dataset.id,
-        "database": None if place.server is None else place.server.database,
+        "database": None if place.server is None else _shown_database(place.server.database),
         "closed": balance.closed,
         "receipts": place.keys is not None,
         "budget": budget_view(balance, unit=dataset.unit).to_dict(),
@@ -61,14 +61,21 @@ def _common(curator: Curator) -> dict[str, Any]:
     }
 
 
+def _shown_database(dsn: str) -> str:
+    from lapwing.ledger.postgres.connection import without_password
+
+    return without_password(dsn)
+
+
 def _terms(ledger: PostgresLedger, budget: Budget) -> dict[str, Any]:
-    from lapwing.client.budget import epsilon_of_loss
     from lapwing.ledger.postgres import overview, policy
+    from lapwing.ledger.postgres.anchoring import anchor_names
 
     state, limits = ledger.state(), overview.limits_in_force(ledger)
     return {
         "entries": state.entries,
         "head": state.head,
+        "anchors": list(anchor_names(ledger.connection, state.source_id)),
         "limits": {
             "per_statement": _loss(limits.statement_loss_max),
             "per_day": _loss(limits.day_loss_max),
@@ -90,8 +97,8 @@ def _terms(ledger: PostgresLedger, budget: Budget) -> dict[str, Any]:
         "proposals": [
             {
                 "number": one.proposal_id,
-                "what": one.kind if not one.target else f"share of {one.target}",
-                "to": f"epsilon {float(one.budget.epsilon):g}" if one.budget else f"epsilon {epsilon_of_loss(budget, one.cost.loss):.4g}",
+                "what": f"share of {one.target}" if one.kind == "analyst" else f"{one.kind} {one.target}".strip(),
+                "to": _proposed(one, budget),
                 "by": one.by,
                 "reason": one.reason,
                 "state": one.state,
@@ -99,6 +106,16 @@ def _terms(ledger: PostgresLedger, budget: Budget) -> dict[str, Any]:
             for one in policy.proposals(ledger)
         ],
     }
+
+
+def _proposed(proposal: Proposal, budget: Budget) -> str:
+    from lapwing.client.budget import epsilon_of_loss
+
+    if proposal.kind == "anchor":
+        return "lost"
+    if proposal.budget is not None:
+        return f"epsilon {float(proposal.budget.epsilon):g}"
+    return f"epsilon {epsilon_of_loss(budget, proposal.cost.loss):.4g}"
 
 
 def _share(share: Share) -> dict[str, Any]:

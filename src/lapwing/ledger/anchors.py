@@ -4,7 +4,11 @@ A chain of hashes shows that a history was changed; it cannot show that the newe
 that was told to somebody else. A ledger is not served while it lacks the entry its anchor names, and a permit is handed out only
 after its charge is anchored. Where the anchor is kept must not be put back together with the database: another disk, another machine.
 
-Anything with the four methods of :class:`Anchors` will do: a file, an object store that keeps versions, a notary.
+An anchor that some workers write to and others do not cannot tell that a state was put back which only the others had left behind. So
+anchors have names, a ledger in a database knows the names of its own, and a worker has to write to every one of them. The machines share
+one place for anchors, or each writes to those of all.
+
+Anything with the five methods of :class:`Anchors` will do: a file, an object store that keeps versions, a notary.
 """
 
 from __future__ import annotations
@@ -14,8 +18,9 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +29,9 @@ from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import budget_text, budget_value
 
 _SLOT_BYTES = 16384
+_NAME_FILE = "name"
+_MILESTONES_MAX = 80
+"""As many as a slot holds, with room to spare. If ever there are more, the oldest go, and what lies before them is charged again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +72,17 @@ class Anchors(Protocol):
         """Refuse (``anchor-unreachable``) if a point of this source could not be kept now: asked before something is charged."""
         ...
 
+    def known(self, source_id: str) -> Mapping[str, AnchorPoint | None]:
+        """Each anchor by its name, which it has for ever, and what it last kept of this source; None if it never kept anything."""
+        ...
+
     def advance(self, point: AnchorPoint, *, holds: Callable[[AnchorPoint], bool], override: bool = False) -> AnchorPoint:
         """Keep ``point``, durably, unless what is kept is as far already; return what is kept.
 
         ``holds`` says whether the database has the entry that a point names. It is asked about ``point`` when the kept one is further, so
         that afterwards what is kept stands for a history that has both. If it denies either: ``ledger-rolled-back``, and nothing is kept. A
-        point of another ledger of the source is ``ledger-superseded``. ``override`` replaces whatever was kept.
+        point of another ledger of the source is ``ledger-superseded``. ``override`` replaces whatever was kept, but for the milestones that
+        the database still has: ``holds`` is asked about those too.
         """
         ...
 
@@ -86,7 +99,7 @@ class FileAnchors:
         return None if kept is None else kept.point
 
     def milestones(self, source_id: str) -> tuple[Milestone, ...]:
-        """Few, and the nearer the denser: between two neighbours lies at most about half of what lies after the older one."""
+        """Few, and the nearer the denser: from one to its older neighbour, at most as much was spent as was spent after it."""
         kept = self._kept(source_id)
         return () if kept is None else kept.milestones
 
@@ -110,6 +123,40 @@ class FileAnchors:
         except OSError as error:
             raise _unreachable() from error
 
+    def known(self, source_id: str) -> Mapping[str, AnchorPoint | None]:
+        """The name is that of the directory: made with it, kept in a file in it, and moved with it."""
+        return {self._name(): self.newest(source_id)}
+
+    def _name(self) -> str:
+        path = self.directory / _NAME_FILE
+        try:
+            if not path.exists():
+                self._make_name(path)
+            name = path.read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise _unreachable() from error
+        if not name:
+            raise LedgerError("anchor-invalid", "the name of these anchors cannot be read", hint="restore the file `name` beside them")
+        return name
+
+    def _make_name(self, path: Path) -> None:
+        """Written elsewhere and linked: of several processes one makes it, and none reads half of it."""
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = path.with_name(f".{_NAME_FILE}.{secrets.token_hex(8)}")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            _write(descriptor, secrets.token_hex(8).encode() + b"\n", 0)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+        _sync_directory(self.directory)
+
     def advance(self, point: AnchorPoint, *, holds: Callable[[AnchorPoint], bool], override: bool = False) -> AnchorPoint:
         """As :meth:`Anchors.advance`. One write and one sync; none when another process has come further meanwhile."""
         try:
@@ -125,7 +172,7 @@ class FileAnchors:
                 require_follows(kept.point, point, holds)
                 if kept.point.entries >= point.entries:
                     return kept.point
-            milestones = () if kept is None or override else _thinned(kept, point.entries)
+            milestones = _milestones(kept, point, holds, override=override)
             content = _slot_bytes(_Kept(point, milestones))
             # The other slot: a write that is cut short leaves the point that was kept.
             _write(descriptor, content, (1 - slot) * _SLOT_BYTES)
@@ -167,9 +214,13 @@ class SeveralAnchors:
         for sink in self.sinks:
             sink.require_ready(source_id)
 
+    def known(self, source_id: str) -> Mapping[str, AnchorPoint | None]:
+        """All of them."""
+        return {name: point for sink in self.sinks for name, point in sink.known(source_id).items()}
+
     def advance(self, point: AnchorPoint, *, holds: Callable[[AnchorPoint], bool], override: bool = False) -> AnchorPoint:
-        """Each in turn; the first that refuses ends it."""
-        return max((sink.advance(point, holds=holds, override=override) for sink in self.sinks), key=lambda kept: kept.entries)
+        """Each in turn; the first that refuses ends it. What is returned, all have kept."""
+        return min((sink.advance(point, holds=holds, override=override) for sink in self.sinks), key=lambda kept: kept.entries)
 
 
 def require_follows(kept: AnchorPoint, point: AnchorPoint, holds: Callable[[AnchorPoint], bool]) -> None:
@@ -196,19 +247,33 @@ class _Kept:
     milestones: tuple[Milestone, ...]
 
 
-def _thinned(kept: _Kept, entries: int) -> tuple[Milestone, ...]:
-    """The milestones of a new point: those of the kept one and itself, without any that its neighbours make dispensable.
+def _milestones(kept: _Kept | None, point: AnchorPoint, holds: Callable[[AnchorPoint], bool], *, override: bool) -> tuple[Milestone, ...]:
+    """Those of a new point: of what was kept, all that lies on the way to it, without any that its neighbours make dispensable."""
+    if kept is None or kept.point.ledger_id != point.ledger_id:
+        return ()
+    passed = (Milestone(kept.point.entries, kept.point.head, kept.point.spent), *kept.milestones)
+    if override:
+        # The owner goes on from another state: what was put back earlier may be put back again, so what both ways share stays.
+        passed = tuple(one for one in passed if holds(replace(point, entries=one.entries, head=one.head, spent=one.spent)))
+    return _thinned(passed, point.spent)
 
-    One is, if the older neighbour is at most twice as far from the new point as the newer one. So there are about as many as the number of
-    entries has binary digits, and what was lost since one of them is known up to a factor of about two, the safe way.
+
+def _thinned(passed: Sequence[Milestone], spent: Cost) -> tuple[Milestone, ...]:
+    """Newest first. One is dispensable if from its older neighbour to the new point at most twice as much was spent as from its newer one.
+
+    So there are about as many as what was spent has binary digits, counted in the smallest charge, and what was lost since any state that
+    the anchor passed is known up to a factor of two, the safe way. The bound stays as more is spent: both distances grow by the same.
     """
-    left = [Milestone(kept.point.entries, kept.point.head, kept.point.spent)]
-    older = list(kept.milestones)
-    for index, one in enumerate(older):
-        after = older[index + 1] if index + 1 < len(older) else None
-        if after is None or entries - after.entries > 2 * (entries - left[-1].entries):
+    left: list[Milestone] = []
+    for index, one in enumerate(passed):
+        older = passed[index + 1] if index + 1 < len(passed) else None
+        if not left or older is None or not _within_twice(spent, older.spent, left[-1].spent):
             left.append(one)
-    return tuple(left)
+    return tuple(left[:_MILESTONES_MAX])
+
+
+def _within_twice(spent: Cost, older: Cost, newer: Cost) -> bool:
+    return spent.loss - older.loss <= 2 * (spent.loss - newer.loss) and spent.delta - older.delta <= 2 * (spent.delta - newer.delta)
 
 
 def _slot_bytes(kept: _Kept) -> bytes:

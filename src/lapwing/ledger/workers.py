@@ -58,7 +58,7 @@ def went_with_its_machine(worker: Worker) -> bool:
 
 
 def host_name() -> str:
-    """What tells this machine from others that use the same ledger on a server. A container has a name of its own."""
+    """What an operator knows this machine by. Nothing is decided by it: machines made from one image have the same."""
     try:
         machine = _MACHINE_ID.read_text(encoding="ascii").strip()
     except OSError:
@@ -66,15 +66,13 @@ def host_name() -> str:
     return f"{machine}/{platform.node()}"
 
 
-def is_dead_on(host: str, worker_host: str, worker: Worker) -> bool:
-    """Whether, seen from ``host``, the process of this worker is certainly gone; of another machine's process nothing is certain.
+def is_dead_here(worker: Worker) -> bool:
+    """Whether the process of this worker of a ledger that several machines use is certainly gone.
 
-    :func:`is_dead` may take another run of the kernel for an earlier one, because its ledger stays on one machine. Here it may be
-    another machine.
+    :func:`is_dead` may take another run of the kernel for an earlier one, because its ledger stays on one machine. Here it may be another
+    machine, even one with the same name and the same machine id, made from the same image: then only its lease says when it is gone.
     """
-    if worker.boot != _boot():
-        return worker_host == host
-    return is_dead(worker)
+    return worker.boot == _boot() and is_dead(worker)
 
 
 def _boot() -> str:

@@ -26,8 +26,9 @@ class Batch:
     """Requests with a nonce each, so that the statement may be sent again after a lost reply."""
 
     STATEMENT: ClassVar[str] = (
-        "CALL lapwing.reserve_many_durably(%s, %s, %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::text[],"
-        " %s::numeric[], %s::numeric[], %s::bigint, %s, NULL, NULL, NULL, NULL, NULL)"
+        "CALL lapwing.reserve_many_durably(%s, %s, %s::pg_catalog.text[], %s::pg_catalog.text[], %s::pg_catalog.text[],"
+        " %s::pg_catalog.text[], %s::pg_catalog.int8[], %s::pg_catalog.text[], %s::pg_catalog.numeric[], %s::pg_catalog.numeric[],"
+        " %s::pg_catalog.int8, %s, NULL, NULL, NULL, NULL, NULL)"
     )
     requests: tuple[Request, ...]
     nonces: tuple[str, ...]

@@ -1,7 +1,9 @@
 """One connection to a server that keeps what it commits, opened again when it is lost.
 
 Nothing here depends on a session: no prepared statements, no session settings, no locks beyond a statement. So a pooler that gives each
-statement another server connection (pgbouncer, transaction mode) changes nothing.
+statement another server connection (pgbouncer, transaction mode) changes nothing. The search path is pinned when a connection is opened,
+and nothing rests on that: what is sent with :meth:`Connection.ask` names the schema of everything in it and has no operators, and
+:meth:`Connection.look` pins the path inside its transaction.
 
 After a lost connection nobody knows whether the last statement was carried out. Statements that may safely be sent twice (each carries a
 key of its own that the function looks for) are sent again until an answer arrives or the time is up; any other is not.
@@ -10,29 +12,55 @@ key of its own that the function looks for) are sent again until an answer arriv
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
+import re
+import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import LedgerError
+from lapwing.ledger.postgres.routines import SEARCH_PATH
 
 if TYPE_CHECKING:
     import psycopg
 
 RETRY_SECONDS = 30.0
 """How long a statement is tried again after its connection was lost."""
+REPLY_SECONDS = 60.0
+"""How long one reply is waited for; longer than the server waits for a lock. A server whose synchronous standby is gone never replies."""
+NOTICE_SECONDS = 5.0
+"""After how long it is said that something is waited for."""
 CONNECT_SECONDS = 10
 SERVER_VERSION_MIN = 140000
 """PostgreSQL 14."""
 
 _DURABLE = frozenset({"on", "remote_apply"})
 _SETTINGS = (
-    "SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),"
-    " current_setting('default_transaction_isolation'), current_setting('server_encoding'),"
-    " current_setting('server_version_num')::int, pg_is_in_recovery()"
+    "SELECT pg_catalog.current_setting('fsync'), pg_catalog.current_setting('full_page_writes'),"
+    " pg_catalog.current_setting('synchronous_commit'), pg_catalog.current_setting('default_transaction_isolation'),"
+    " pg_catalog.current_setting('server_encoding'), pg_catalog.current_setting('server_version_num')::pg_catalog.int4,"
+    " pg_catalog.pg_is_in_recovery()"
 )
+_log = logging.getLogger(__name__)
+_PERMANENT = (
+    (r'database "[^\n]*" does not exist', "there is no such database on the server"),
+    (
+        r"authentication failed|no password supplied|no pg_hba\.conf entry|role \"[^\n]*\" does not exist|not permitted to log in"
+        r"|permission denied for database",
+        "the server does not let this role in",
+    ),
+    (
+        r"definition of service|invalid connection option|invalid URI|missing \"=\" after|unterminated quoted",
+        "the connection string is wrong",
+    ),
+)
+"""What a server that is only starting, stopping or failing over never says, in what servers and libpq say in English."""
+
+ANCHORS_HINT = "all machines share one directory of anchors; if one is lost for good, two owners say so with `lapwing ledger anchor-lost`"
 
 _abandoned: list[object] = []
 """Connections inherited over a fork. They are kept so that this process never closes what belongs to its parent."""
@@ -54,10 +82,13 @@ def without_password(dsn: str) -> str:
 class Connection:
     """A connection for one process; threads take turns. The server's settings are checked each time it is opened."""
 
-    __slots__ = ("_connection", "_dsn", "_lock", "_pid", "_retry_seconds", "_schema_version", "_used")
+    __slots__ = ("_connection", "_dsn", "_lock", "_pid", "_retry_seconds", "_schema_version", "_standby", "_used", "_warned")
 
-    def __init__(self, dsn: str, *, schema_version: str, retry_seconds: float = RETRY_SECONDS) -> None:
+    def __init__(self, dsn: str, *, schema_version: str, retry_seconds: float = RETRY_SECONDS, standby: bool = False) -> None:
+        """``standby``: for reading alone, so that a standby will do, and a server whose settings would not keep a change."""
         self._dsn = dsn
+        self._standby = standby
+        self._warned = False
         self._schema_version = schema_version
         self._retry_seconds = retry_seconds
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
@@ -87,6 +118,18 @@ class Connection:
         ``again``: it may be carried out twice, so it is sent again when its reply was lost. Otherwise a lost reply is ``reply-lost``: the
         statement may have been carried out or not.
         """
+        return self._tried(lambda connection: self._result(connection, statement, parameters), again=again)
+
+    def look(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """The rows of a statement that only reads, with a role that may read tables; sent again when its reply was lost."""
+
+        def look_once(connection: psycopg.Connection[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+            with _reading(connection):
+                return self._result(connection, statement, parameters)
+
+        return self._tried(look_once, again=True)
+
+    def _tried(self, act: Callable[[psycopg.Connection[tuple[Any, ...]]], list[tuple[Any, ...]]], *, again: bool) -> list[tuple[Any, ...]]:
         import psycopg
 
         deadline = time.monotonic() + self._retry_seconds
@@ -96,7 +139,7 @@ class Connection:
             while True:
                 connection = self._opened(deadline)
                 try:
-                    return self._result(connection, statement, parameters)
+                    return act(connection)
                 except psycopg.Error as error:
                     lost = bool(connection.closed) or isinstance(error, psycopg.errors.ReadOnlySqlTransaction)
                     if not lost:
@@ -106,12 +149,17 @@ class Connection:
                         message = "the connection broke before the reply came; the change may have been made or not"
                         raise LedgerError("reply-lost", message, hint="look at the history first") from error
                     if time.monotonic() > deadline:
-                        raise _unreachable() from error
+                        raise _unreachable("it did not answer in time") from error
 
     def _result(
         self, connection: psycopg.Connection[tuple[Any, ...]], statement: str, parameters: Sequence[object]
     ) -> list[tuple[Any, ...]]:
-        cursor = connection.execute(statement.encode(), parameters)
+        self._warned = False
+        with _patience(connection):
+            cursor = connection.execute(statement.encode(), parameters)
+        if self._warned:
+            # An operator who cancels the wait for a standby turns it into a warning: the change is made, and not where it has to be.
+            raise _not_durable()
         return cursor.fetchall() if cursor.description else []
 
     def read(self, act: Callable[[psycopg.Connection[tuple[Any, ...]]], None]) -> None:
@@ -121,8 +169,7 @@ class Connection:
         with self._lock:
             connection = self._opened(time.monotonic() + self._retry_seconds)
             try:
-                with connection.transaction():
-                    connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                with _reading(connection):
                     act(connection)
             except psycopg.Error as error:
                 if connection.closed:
@@ -134,14 +181,22 @@ class Connection:
 
         if os.getpid() != self._pid:
             raise LedgerError("ledger-disconnected", "this connection belongs to another process", hint="open the ledger again")
-        pause_seconds = 0.02
+        pause_seconds, said_at = 0.02, time.monotonic() + NOTICE_SECONDS
         while self._connection is None:
             try:
                 self._connection = self._connect()
+            except psycopg.errors.InsufficientPrivilege as error:
+                raise _translated(error) from error
             except psycopg.Error as error:
+                reason = _permanent_reason(error)
+                if reason:
+                    raise _unreachable(reason) from error
                 # A server that starts, stops or fails over refuses for a while.
                 if time.monotonic() > deadline:
-                    raise _unreachable() from error
+                    raise _unreachable("it could not be reached in time") from error
+                if time.monotonic() > said_at:
+                    _log.warning("the database of the ledger cannot be reached; trying for up to %.0f seconds", self._retry_seconds)
+                    said_at = deadline + NOTICE_SECONDS
                 time.sleep(pause_seconds)
                 pause_seconds = min(2 * pause_seconds, 1.0)
         return self._connection
@@ -160,11 +215,16 @@ class Connection:
             tcp_user_timeout=20_000,
         )
         try:
+            connection.execute(f"SET search_path = {SEARCH_PATH}".encode())
             self._check(connection)
         except BaseException:
             connection.close()
             raise
+        connection.add_notice_handler(self._take_notice)
         return connection
+
+    def _take_notice(self, notice: psycopg.errors.Diagnostic) -> None:
+        self._warned |= notice.severity_nonlocalized == "WARNING"
 
     def _check(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
         import psycopg
@@ -172,11 +232,11 @@ class Connection:
         row = connection.execute(_SETTINGS).fetchone()
         assert row is not None
         fsync, pages, commit, isolation, encoding, version, standby = row
-        if standby:
+        if standby and not self._standby:
             raise psycopg.OperationalError("a standby, for now")  # tried again: a failover may be under way
         if version < SERVER_VERSION_MIN or encoding != "UTF8":
             raise LedgerError("ledger-format", "the ledger needs PostgreSQL 14 or newer and a database in UTF8")
-        if fsync != "on" or pages != "on" or commit not in _DURABLE or isolation != "read committed":
+        if not self._standby and (fsync != "on" or pages != "on" or commit not in _DURABLE or isolation != "read committed"):
             raise _not_durable()
         try:
             found = connection.execute("SELECT version_num FROM lapwing.alembic_version").fetchall()
@@ -193,6 +253,46 @@ class Connection:
         self._connection = None
 
 
+@contextmanager
+def _reading(connection: psycopg.Connection[tuple[Any, ...]]) -> Iterator[None]:
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        connection.execute(f"SET LOCAL search_path = {SEARCH_PATH}".encode())
+        yield
+
+
+@contextmanager
+def _patience(connection: psycopg.Connection[tuple[Any, ...]]) -> Iterator[None]:
+    """Ends the connection, not the statement, if no reply comes: cancelling a wait for a standby would look like success."""
+    answered = threading.Event()
+    line = socket.socket(fileno=os.dup(connection.fileno()))
+
+    def watch() -> None:
+        if answered.wait(NOTICE_SECONDS):
+            return
+        _log.warning("the database of the ledger has not answered yet; a synchronous standby may be missing")
+        if not answered.wait(REPLY_SECONDS - NOTICE_SECONDS):
+            line.shutdown(socket.SHUT_RDWR)
+
+    watcher = threading.Thread(target=watch, name="lapwing-ledger-patience", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        answered.set()
+        watcher.join()
+        line.close()
+
+
+def _permanent_reason(error: psycopg.Error) -> str:
+    """Why it makes no sense to try again; empty if it may."""
+    import psycopg
+
+    if isinstance(error, psycopg.ProgrammingError):
+        return "the connection string is wrong"
+    return next((reason for pattern, reason in _PERMANENT if re.search(pattern, str(error))), "")
+
+
 def _translated(error: psycopg.Error) -> LedgerError:
     """What the server said, as one of our codes. Its text is left out: it may quote a row."""
     match error.sqlstate:
@@ -200,6 +300,11 @@ def _translated(error: psycopg.Error) -> LedgerError:
             return _not_durable()
         case "LW002":
             return LedgerError("ledger-missing", "there is no ledger of this source in the database")
+        case "LW003":
+            return LedgerError("anchor-missing", "the anchors given here are not those of the ledger", hint=ANCHORS_HINT)
+        case "42501":
+            hint = "owners' acts need the connection of an owner: set LAPWING_DATABASE to it"
+            return LedgerError("ledger-role", "the role of this connection may not do that in the ledger's database", hint=hint)
         case "55P03":
             return LedgerError("ledger-busy", "the ledger was held by others for too long; nothing was changed", hint="try again")
         case "LW009" | "23514" | "23505" | "23502" | "23503":
@@ -208,8 +313,9 @@ def _translated(error: psycopg.Error) -> LedgerError:
             return _unreachable()
 
 
-def _unreachable() -> LedgerError:
-    return LedgerError("ledger-unreachable", "the database of the ledger cannot be used", hint="see the server's log")
+def _unreachable(reason: str = "") -> LedgerError:
+    said = f": {reason}" if reason else ""
+    return LedgerError("ledger-unreachable", f"the database of the ledger cannot be used{said}", hint="see the server's log")
 
 
 def _not_durable() -> LedgerError:

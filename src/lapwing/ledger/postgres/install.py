@@ -1,47 +1,72 @@
-"""Makes the schema in a database, brings an older one up to date, and lets a role use it.
+"""Makes the schema in a database, brings an older one up to date, and says who may do what in it.
 
-To be run by the operator with a role that may create a schema. The role that answers analysts is another one, and gets no right to change a
-table: only to call the functions of the protocol.
+To be run by the operator with a role that may create a schema. Three other roles use it, and none of them may change a table: *curators*
+answer analysts, *owners* decide besides, and *monitors* only read. Whoever asks or decides logs in with a role that is a member of one of
+these.
 """
 
 from __future__ import annotations
 
+from dataclasses import astuple, dataclass
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from lapwing.errors import LedgerError
 from lapwing.ledger.postgres.connection import require_extra
+from lapwing.ledger.postgres.routines import ACTING, ASKING, COMMITTING, HELPING, SEARCH_PATH, grant_calls, replace_routines
 
-SCHEMA_VERSION = "0001"
+if TYPE_CHECKING:
+    import psycopg
+    from sqlalchemy.engine import Connection
+
+SCHEMA_VERSION = "0002"
 """The newest migration: what this version of Lapwing reads and writes."""
 
 
-def install(dsn: str, *, role: str) -> str:
-    """Make or upgrade the schema, grant its use to ``role`` (which exists already), and give the version it has now.
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The roles of the database that the rights are given to. Those that do not exist are made, without a login."""
 
-    All in one transaction: a failure leaves what was there. A schema of a newer version is ``ledger-format``.
+    curators: str = "lapwing_curators"
+    """May register as workers, reserve, settle, and read what an answer needs. No table."""
+    owners: str = "lapwing_owners"
+    """May do the same, every act of an owner, and read all tables."""
+    monitors: str = "lapwing_monitors"
+    """May read all tables, and nothing else."""
+
+
+def install(dsn: str, *, roles: Roles) -> str:
+    """Make or upgrade the schema, give ``roles`` their rights and take all others back, and give the version it has now.
+
+    All in one transaction: a failure leaves what was there. A schema of a newer version is ``ledger-format``, and one that belongs to
+    somebody
+    else is ``ledger-owner``.
     """
     require_extra()
     from alembic import command
     from alembic.config import Config
     from alembic.util import CommandError
-    from psycopg import connect, sql
     from sqlalchemy import create_engine, exc, pool
 
-    engine = create_engine("postgresql+psycopg://", creator=lambda: connect(dsn, prepare_threshold=None), poolclass=pool.NullPool)
+    engine = create_engine("postgresql+psycopg://", creator=lambda: _connected(dsn), poolclass=pool.NullPool)
     config = Config()
     config.set_main_option("script_location", str(files("lapwing.ledger.postgres") / "migrations"))
     try:
         with engine.begin() as connection:
-            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7310)")  # two operators at once: one after the other
+            connection.exec_driver_sql("SELECT pg_catalog.pg_advisory_xact_lock(7310)")  # two operators at once: one after the other
             connection.exec_driver_sql("CREATE SCHEMA IF NOT EXISTS lapwing")
+            _require_own(connection)
+            before = _version(connection)
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
-            name = sql.Identifier(role).as_string(None)
-            connection.exec_driver_sql(f"GRANT USAGE ON SCHEMA lapwing TO {name}".replace("%", "%%"))
-            connection.exec_driver_sql(f"GRANT SELECT ON ALL TABLES IN SCHEMA lapwing TO {name}".replace("%", "%%"))
-            for (signature,) in connection.exec_driver_sql(_CALLABLE).all():
-                connection.exec_driver_sql(f"GRANT EXECUTE ON ROUTINE {signature} TO {name}".replace("%", "%%"))
-            found = str(connection.exec_driver_sql("SELECT version_num FROM lapwing.alembic_version").scalar_one())
+            found = _version(connection)
+            if found != before:
+                replace_routines(connection)
+            if before == "0001":
+                connection.exec_driver_sql(
+                    (files("lapwing.ledger.postgres") / "sql" / "0002_workers.sql").read_text(encoding="utf-8").replace("%", "%%")
+                )
+            _grant(connection, roles)
     except CommandError as error:
         raise LedgerError(
             "ledger-format", "the schema of the ledger is of a version that this one does not know", hint="use a newer version of Lapwing"
@@ -53,7 +78,68 @@ def install(dsn: str, *, role: str) -> str:
     return found
 
 
-_CALLABLE = (
-    "SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = 'lapwing'::regnamespace"
-    " AND (prosecdef OR prokind = 'p' OR obj_description(oid, 'pg_proc') = 'callable')"
+def _connected(dsn: str) -> psycopg.Connection[tuple[object, ...]]:
+    """Pinned before anything else is asked: the libraries on top of it ask questions of their own, with names that others could have
+    taken."""
+    from psycopg import connect
+
+    connection = connect(dsn, prepare_threshold=None)
+    connection.execute(f"SET search_path = {SEARCH_PATH}".encode())
+    connection.commit()
+    return connection
+
+
+def _version(connection: Connection) -> str:
+    if connection.exec_driver_sql("SELECT pg_catalog.to_regclass('lapwing.alembic_version') IS NULL").scalar_one():
+        return ""
+    return str(connection.exec_driver_sql("SELECT version_num FROM lapwing.alembic_version").scalar_one())
+
+
+def _require_own(connection: Connection) -> None:
+    """The schema and all that is in it belong to whoever installs: else somebody could have put something of theirs there before."""
+    others = connection.exec_driver_sql(
+        "SELECT count(*) FROM (SELECT nspowner FROM pg_catalog.pg_namespace WHERE nspname = 'lapwing'"
+        " UNION ALL SELECT relowner FROM pg_catalog.pg_class WHERE relnamespace = 'lapwing'::pg_catalog.regnamespace"
+        " UNION ALL SELECT proowner FROM pg_catalog.pg_proc WHERE pronamespace = 'lapwing'::pg_catalog.regnamespace) AS has (owner)"
+        " WHERE owner <> (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = current_user)"
+    ).scalar_one()
+    if others:
+        hint = "install with the role that owns the schema, or into another database"
+        raise LedgerError("ledger-owner", "the schema lapwing, or something in it, belongs to another role", hint=hint)
+
+
+def _grant(connection: Connection, roles: Roles) -> None:
+    """Exactly these rights, whatever there was before."""
+    from psycopg import sql
+
+    def execute(statement: str) -> None:
+        connection.exec_driver_sql(statement.replace("%", "%%"))
+
+    for name in astuple(roles):
+        known = connection.exec_driver_sql("SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = %s", (name,)).scalar()
+        if known is None:
+            execute(f"CREATE ROLE {sql.Identifier(name).as_string(None)} NOLOGIN")
+    curators, owners, monitors = (sql.Identifier(name).as_string(None) for name in astuple(roles))
+    for grantee in connection.exec_driver_sql(_GRANTEES).scalars().all():
+        for what in ("ALL TABLES IN SCHEMA lapwing", "ALL ROUTINES IN SCHEMA lapwing", "SCHEMA lapwing"):
+            execute(f"REVOKE ALL ON {what} FROM {grantee}")
+    # Where it is ours to say: nobody plants anything beside the ledger. Nothing rests on it.
+    if connection.exec_driver_sql(_PUBLIC_IS_OURS).scalar():
+        execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+    execute(f"GRANT USAGE ON SCHEMA lapwing TO {curators}, {owners}, {monitors}")
+    execute(f"GRANT SELECT ON lapwing.alembic_version TO {curators}")
+    execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA lapwing TO {owners}, {monitors}")
+    grant_calls(connection, (*ASKING, *COMMITTING, *HELPING), f"{curators}, {owners}")
+    grant_calls(connection, ACTING, owners)
+
+
+_GRANTEES = (
+    "SELECT DISTINCT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(r.rolname) END FROM ("
+    " SELECT a.grantee FROM pg_catalog.pg_class c, pg_catalog.aclexplode(c.relacl) a"
+    " WHERE c.relnamespace = 'lapwing'::pg_catalog.regnamespace"
+    " UNION SELECT a.grantee FROM pg_catalog.pg_proc p, pg_catalog.aclexplode(p.proacl) a"
+    " WHERE p.pronamespace = 'lapwing'::pg_catalog.regnamespace"
+    " UNION SELECT a.grantee FROM pg_catalog.pg_namespace n, pg_catalog.aclexplode(n.nspacl) a WHERE n.nspname = 'lapwing'"
+    ") AS given LEFT JOIN pg_catalog.pg_roles r ON r.oid = given.grantee WHERE r.rolname IS DISTINCT FROM current_user"
 )
+_PUBLIC_IS_OURS = "SELECT pg_catalog.pg_has_role(nspowner, 'USAGE') FROM pg_catalog.pg_namespace WHERE nspname = 'public'"

@@ -4,7 +4,7 @@ What it keeps, whatever happens to processes, connections and the server (proof:
 not overspent, no uncharged answer, one key with one charge and one answer; and after an older state of the database was put back,
 nothing is served until the owner says so.
 
-Each operation is one statement that calls one function of ``sql/0001_protocol.sql``: the decision is made there, under a lock that ends
+Each operation is one statement that calls one function of ``sql/protocol.sql``: the decision is made there, under a lock that ends
 with the statement. This module sends it, sends it again when the reply was lost, anchors what it led to, and says what came of it.
 """
 
@@ -22,7 +22,7 @@ from typing import Any, Self
 from weakref import WeakSet
 
 from lapwing.errors import LedgerError
-from lapwing.kernel.accounting import Budget, Cost
+from lapwing.kernel.accounting import Budget
 from lapwing.kernel.permit import Permit
 from lapwing.ledger import limits
 from lapwing.ledger.amounts import budget_text
@@ -34,7 +34,7 @@ from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.outcomes import missing, not_open, refusal, registered, second_person
 from lapwing.ledger.receipts import Receipt, sign
 from lapwing.ledger.store import RECORDABLE, Balance, Bought, Entry, Kind, Request, StoredAnswer
-from lapwing.ledger.workers import Worker, current_worker, host_name, is_dead_on
+from lapwing.ledger.workers import Worker, current_worker, host_name
 
 LEASE_SECONDS = 900
 """How long a worker of another machine is taken for alive after it was last heard of."""
@@ -51,6 +51,7 @@ class PostgresLedger:
 
     __slots__ = (
         "__weakref__",
+        "_anchor_names",
         "_anchors",
         "_connection",
         "_dsn",
@@ -76,6 +77,7 @@ class PostgresLedger:
         self._retry_seconds = retry_seconds
         self._gate = RLock()
         self._connection = Connection(dsn, schema_version=SCHEMA_VERSION, retry_seconds=retry_seconds)
+        self._anchor_names: list[str] = []
         self._known: AnchorPoint
         self._worker: Worker
         self._renewed = 0.0
@@ -112,11 +114,12 @@ class PostgresLedger:
         if anchors.newest(source_id) is not None and not override:
             raise registered([source_id])
         connection = Connection(dsn, schema_version=SCHEMA_VERSION, retry_seconds=retry_seconds)
-        budgets = [budget_text(budget), budget_text(ceiling)]
+        budgets, names = (budget_text(budget), budget_text(ceiling)), sorted(anchors.known(source_id))
         try:
             [(outcome, known, *columns)] = connection.ask(
-                f"SELECT outcome, known, {rows.STATE_OF_OUTCOME} FROM lapwing.create_data_set(%s, %s, %s, %s, %s, %s, %s)",
-                [secrets.token_hex(16), source_id, source_fingerprint, *budgets, by, reason if override else ""],
+                f"SELECT outcome, known, {rows.STATE_OF_OUTCOME}"
+                " FROM lapwing.create_data_set(%s, %s, %s, %s, %s, %s, %s, %s::pg_catalog.text[])",
+                [secrets.token_hex(16), source_id, source_fingerprint, *budgets, by, reason if override else "", names],
                 again=True,
             )
         finally:
@@ -150,9 +153,11 @@ class PostgresLedger:
         """Open a ledger: check it against its anchor, and forfeit what dead workers left reserved, before anything is served.
 
         The time does not depend on how long the history is: the anchored entry and the head are looked up, the chain between is checked
-        by ``lapwing ledger verify``. Refuses ``ledger-missing``, ``ledger-unregistered`` (no anchor), ``ledger-superseded``,
-        ``ledger-rolled-back``, ``ledger-damaged``, ``source-changed`` and ``source-registered``. ``override`` with a ``reason`` accepts all
-        but the missing and the damaged one as the owner's act, and charges again what the anchor remembers and the database does not.
+        by ``lapwing ledger verify``. Refuses ``ledger-missing``, ``anchor-missing``, ``anchor-behind``, ``ledger-unregistered`` (an
+        anchor that
+        the ledger does not know), ``ledger-superseded``, ``ledger-rolled-back``, ``ledger-damaged``, ``source-changed`` and
+        ``source-registered``. ``override`` with a ``reason`` accepts the last six but the damaged one as the owner's act, and charges again
+        what the anchors remember and the database does not.
         """
         limits.require_reason(override, reason)
         ledger = cls(
@@ -223,7 +228,7 @@ class PostgresLedger:
     def state(self) -> AnchorPoint:
         """The newest state of the ledger."""
         self._require_own_process()
-        return rows.state_of(self._ask(f"SELECT {rows.STATE} FROM lapwing.data_set WHERE ledger_id = %s", [])[0])
+        return rows.state_of(self._ask(f"SELECT {rows.STATE} FROM lapwing.current_state(%s)", [])[0])
 
     def reserve(self, request: Request) -> Permit | StoredAnswer:
         """Charge durably, or replay, or refuse, as :meth:`lapwing.ledger.store.Ledger.reserve` says.
@@ -238,8 +243,8 @@ class PostgresLedger:
         for _ in range(_ATTEMPTS_MAX):
             epoch, known = self._worker.epoch, self._known
             [(outcome, charge_id, payload, payload_digest, texts)] = self._ask(
-                "CALL lapwing.reserve_durably(%s, %s, %s, %s, %s, %s, %s::bigint, %s, %s::numeric, %s::numeric, %s::bigint, %s,"
-                " NULL, NULL, NULL, NULL, NULL)",
+                "CALL lapwing.reserve_durably(%s, %s, %s, %s, %s, %s, %s::pg_catalog.int8, %s, %s::pg_catalog.numeric,"
+                " %s::pg_catalog.numeric, %s::pg_catalog.int8, %s, NULL, NULL, NULL, NULL, NULL)",
                 [
                     epoch,
                     nonce,
@@ -287,7 +292,8 @@ class PostgresLedger:
             raise LedgerError("answer-too-large", "the answer is too large to be stored", hint="ask for fewer groups")
         self._require_own_process()
         [(outcome, texts)] = self._ask(
-            "CALL lapwing.commit_durably(%s, %s, %s, %s::bigint, %s, %s::numeric, %s::numeric, %b, NULL, NULL)",
+            "CALL lapwing.commit_durably(%s, %s, %s, %s::pg_catalog.int8, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %b,"
+            " NULL, NULL)",
             [self._worker.epoch, permit.nonce, permit.charge_id, permit.digest, permit.cost.loss, permit.cost.delta, payload],
         )
         if outcome != "done":
@@ -299,7 +305,7 @@ class PostgresLedger:
         """Close a charge without an answer; it stays spent. ``incident`` closes the data set too, even if the charge was closed already."""
         self._require_own_process()
         [(outcome, *columns)] = self._ask(
-            f"SELECT outcome, {rows.STATE_OF_OUTCOME} FROM lapwing.forfeit(%s, %s, %s, %s::bigint, %s)",
+            f"SELECT outcome, {rows.STATE_OF_OUTCOME} FROM lapwing.forfeit(%s, %s, %s, %s::pg_catalog.int8, %s)",
             [self._worker.epoch, permit.nonce, permit.charge_id, incident],
         )
         if incident:
@@ -324,14 +330,7 @@ class PostgresLedger:
         Whether the analyst is admitted is decided by :meth:`find`.
         """
         self._require_own_process()
-        found = self._connection.ask(
-            "SELECT c.summary, c.loss::text, c.delta::text, c.digest FROM lapwing.charge c JOIN lapwing.data_set d USING (ledger_id)"
-            " WHERE c.ledger_id = %s AND c.version = %s AND c.state = 'committed'"
-            " AND (%s::text IS NULL OR d.answers_shared OR c.analyst = %s) ORDER BY c.charge_id DESC LIMIT %s",
-            [self.ledger_id, version, analyst, analyst, limit],
-            again=True,
-        )
-        return tuple(Bought(summary, Cost(loss=int(loss), delta=int(delta)), digest) for summary, loss, delta, digest in found)
+        return said.bought_of(self._connection, ledger_id=self.ledger_id, version=version, limit=limit, analyst=analyst)
 
     def receipt(self, charge_id: int, *, keys: Path) -> Receipt:
         """The signed receipt of a committed answer, made from its rows and the key in ``keys``; made again it says the same."""
@@ -345,7 +344,7 @@ class PostgresLedger:
         if not 1 <= limit <= limits.HISTORY_ENTRIES_MAX:
             raise LedgerError("history-limit", f"a history is asked for with a limit between 1 and {limits.HISTORY_ENTRIES_MAX}")
         self._require_own_process()
-        found = self._ask(f"SELECT {rows.ENTRY} FROM lapwing.entry WHERE ledger_id = %s ORDER BY entry_id DESC LIMIT %s", [limit])
+        found = self._ask(f"SELECT {rows.ENTRY} FROM lapwing.newest_entries(%s, %s::pg_catalog.int8)", [limit])
         return tuple(rows.entry_of(row) for row in found)
 
     def set_budget(self, to: Budget, *, reason: str) -> None:
@@ -406,8 +405,8 @@ class PostgresLedger:
         return point.ledger_id == self._known.ledger_id and self._has(point.entries, point.head)
 
     def _has(self, entries: int, head: str) -> bool:
-        statement = "SELECT 1 FROM lapwing.entry WHERE ledger_id = %s AND entry_id = %s AND chained = %s"
-        return bool(self._connection.ask(statement, [self._known.ledger_id, entries, head], again=True))
+        statement = "SELECT lapwing.has_entry(%s, %s::pg_catalog.int8, %s)"
+        return self._connection.ask(statement, [self._known.ledger_id, entries, head], again=True) == [(True,)]
 
     def _advance(self, point: AnchorPoint, permit: Permit | None = None) -> None:
         try:
@@ -437,12 +436,14 @@ class PostgresLedger:
     def _start(self, *, override_reason: str | None) -> None:
         found = opening.found(self._connection, source_id=self._source_id, fingerprint=self._fingerprint)
         self._known = found.state
-        kept = self._anchors.newest(self._source_id)
+        kept = self._anchors.known(self._source_id)
+        opening.require_anchors(found, kept)
         problems = opening.disagreements(found, kept, fingerprint=self._fingerprint, holds=self._holds)
         if problems and override_reason is None:
             raise problems[0]
+        self._anchor_names = sorted(kept)
         if problems:
-            self._override(kept, f"{', '.join(problem.code for problem in problems)}: {override_reason}")
+            self._override(self._anchors.newest(self._source_id), f"{', '.join(problem.code for problem in problems)}: {override_reason}")
         self._register()
 
     def _override(self, kept: AnchorPoint | None, detail: str) -> None:
@@ -452,7 +453,8 @@ class PostgresLedger:
         milestones = self._anchors.milestones(self._source_id) if is_behind else ()
         lost = opening.lost_since(milestones, memory, has=self._has)
         row = self._ask(
-            f"SELECT {rows.STATE} FROM lapwing.accept_override(%s, %s, %s, %s, %s::numeric, %s::numeric, %s, %s, %s)",
+            f"SELECT {rows.STATE} FROM lapwing.accept_override(%s, %s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s, %s, %s,"
+            " %s::pg_catalog.text[])",
             [
                 detail,
                 self._fingerprint,
@@ -462,27 +464,23 @@ class PostgresLedger:
                 budget_text(memory.budget),
                 budget_text(memory.ceiling),
                 memory.closed,
+                self._anchor_names,
             ],
             again=False,
         )[0]
         self._known = rows.state_of(row)
-        self._anchors.advance(self._known, holds=lambda point: True, override=True)
+        self._anchors.advance(self._known, holds=self._holds, override=True)
 
     def _register(self) -> None:
         """A new worker, after everything that dead ones left is forfeited."""
-        host = host_name()
-        dead = [
-            epoch
-            for epoch, *fields in self._connection.ask(
-                "SELECT epoch, host, boot, namespace, pid, started FROM lapwing.worker WHERE ledger_id = %s AND ended_at IS NULL",
-                [self._known.ledger_id],
-                again=True,
-            )
-            if is_dead_on(host, fields[0], Worker(epoch, *fields[1:]))
-        ]
+        dead = opening.dead_workers(self._connection, self._known.ledger_id)
         worker = current_worker()
-        fields = [worker.epoch, host, worker.boot, worker.namespace, worker.pid, worker.started, self._lease_seconds, dead]
-        row = self._ask(f"SELECT {rows.STATE} FROM lapwing.register_worker(%s, %s, %s, %s, %s, %s, %s, %s, %s)", fields)[0]
+        fields = [worker.epoch, host_name(), worker.boot, worker.namespace, worker.pid, worker.started, self._lease_seconds, dead]
+        row = self._ask(
+            f"SELECT {rows.STATE} FROM lapwing.register_worker(%s, %s, %s, %s, %s, %s, %s, %s, %s::pg_catalog.text[],"
+            " %s::pg_catalog.text[])",
+            [*fields, self._anchor_names],
+        )[0]
         self._advance(rows.state_of(row))
         self._worker = worker  # last: until then, whoever uses this object in a new process starts again
         self._renewed = time.monotonic()

@@ -72,6 +72,8 @@ def refusal(outcome: str, *, analyst: str = "") -> LapwingError:
             return second_person()
         case "group-unknown":
             return CatalogueError("group-unknown", "there is no such group")
+        case "anchor-unknown":
+            return CatalogueError("anchor-unknown", "the ledger has no anchor of this name", hint="see `lapwing ledger status`")
         case "proposal-unknown":
             return CatalogueError("proposal-unknown", "there is no such proposal that is still open")
         case "changed":

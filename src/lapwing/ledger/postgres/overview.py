@@ -32,11 +32,10 @@ class GroupTerms:
 
 def analysts(ledger: PostgresLedger) -> tuple[AnalystTerms, ...]:
     """All of them, by name."""
-    found = ledger.connection.ask(
+    found = ledger.connection.look(
         "SELECT analyst, group_name, suspended, day_loss_max::text, loss_total::text, delta_total::text,"
         " loss_spent::text, delta_spent::text FROM lapwing.analyst WHERE ledger_id = %s ORDER BY analyst",
         [ledger.ledger_id],
-        again=True,
     )
     return tuple(
         AnalystTerms(analyst=analyst, group=group, suspended=suspended, share=_share(*amounts), day_loss_max=_amount(day))
@@ -46,22 +45,20 @@ def analysts(ledger: PostgresLedger) -> tuple[AnalystTerms, ...]:
 
 def groups(ledger: PostgresLedger) -> tuple[GroupTerms, ...]:
     """All of them, by name."""
-    found = ledger.connection.ask(
+    found = ledger.connection.look(
         "SELECT group_name, loss_total::text, delta_total::text, loss_spent::text, delta_spent::text"
         " FROM lapwing.analyst_group WHERE ledger_id = %s ORDER BY group_name",
         [ledger.ledger_id],
-        again=True,
     )
     return tuple(GroupTerms(group=group, share=_share(*amounts)) for group, *amounts in found)
 
 
 def limits_in_force(ledger: PostgresLedger) -> Limits:
     """The limits of the data set."""
-    found = ledger.connection.ask(
+    found = ledger.connection.look(
         "SELECT statement_loss_max::text, day_loss_max::text, answers_shared, lost_workers_max, lost_workers_seconds"
         " FROM lapwing.data_set WHERE ledger_id = %s",
         [ledger.ledger_id],
-        again=True,
     )
     if not found:
         raise missing()

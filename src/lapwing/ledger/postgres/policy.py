@@ -1,18 +1,22 @@
 """What owners decide about a ledger on PostgreSQL: who may ask, how much at once, and what needs two people.
 
 Every act is one statement, is written into the history with who did it, and is anchored. The names of people are those that the caller has
-authenticated; here they are compared, not checked. Sub-budgets and limits only ever refuse more than the budget of the data set does: the
-promise does not rest on them, and together they may promise more than there is.
+authenticated; here they are compared, not checked. What two owners decide is besides decided in sessions of two roles of the database.
+Sub-budgets and limits only ever refuse more than the budget of the data set does: the promise does not rest on them, and together they
+may promise more than there is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger import limits
 from lapwing.ledger.amounts import budget_text, budget_value
 from lapwing.ledger.postgres.ledger import OWNER, PostgresLedger
+
+_AMOUNTS = "loss_total::pg_catalog.text, delta_total::pg_catalog.text, loss_spent::pg_catalog.text, delta_spent::pg_catalog.text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +51,9 @@ class Proposal:
 
     proposal_id: int
     kind: str
-    """``budget``, ``ceiling`` or ``analyst``."""
+    """``budget``, ``ceiling``, ``analyst`` or ``anchor``."""
     target: str
-    """The analyst whose sub-budget it is; empty otherwise."""
+    """The analyst whose sub-budget it is, or the anchor that is lost; empty otherwise."""
     by: str
     budget: Budget | None
     cost: Cost
@@ -75,7 +79,7 @@ def admit(
     if group is not None:
         limits.require_name(group)
     ledger.act(
-        "lapwing.set_analyst(%s, %s, %s, %s, %s::numeric, %s::numeric, %s::numeric, %s)",
+        "lapwing.set_analyst(%s, %s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s)",
         [analyst, group, suspended, loss_total, delta_total, day_loss_max, _detail("suspend" if suspended else "admit", by, reason)],
     )
 
@@ -86,13 +90,13 @@ def set_group(
     """Make a group of analysts with a sub-budget of its own, or change that; never below what it has spent."""
     limits.require_name(group)
     detail = _detail(f"group {group}", by, reason)
-    ledger.act("lapwing.set_group(%s, %s, %s::numeric, %s::numeric, %s)", [group, loss_total, delta_total, detail])
+    ledger.act("lapwing.set_group(%s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s)", [group, loss_total, delta_total, detail])
 
 
 def set_limits(ledger: PostgresLedger, to: Limits, *, by: str = OWNER, reason: str = "") -> None:
     """Replace the limits of the data set."""
     ledger.change(
-        "lapwing.set_limits(%s, %s::numeric, %s::numeric, %s, %s, %s, %s)",
+        "lapwing.set_limits(%s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s, %s, %s, %s)",
         [
             to.statement_loss_max,
             to.day_loss_max,
@@ -119,7 +123,13 @@ def propose_ceiling(ledger: PostgresLedger, to: Budget, *, by: str, reason: str)
 def request_budget(ledger: PostgresLedger, analyst: str, to: Cost, *, reason: str) -> int:
     """An analyst asks for a sub-budget of these totals; an owner decides."""
     limits.require_name(analyst)
-    return _propose(ledger, "analyst", analyst, analyst, "", to, reason)
+    limits.require_detail(reason)
+    number = ledger.act(
+        "lapwing.request_share(%s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s)",
+        [analyst, to.loss, to.delta, reason],
+        result="o_proposal_id",
+    )
+    return int(number)
 
 
 def approve(ledger: PostgresLedger, proposal_id: int, *, by: str, reason: str = "") -> None:
@@ -134,11 +144,10 @@ def deny(ledger: PostgresLedger, proposal_id: int, *, by: str, reason: str = "")
 
 def proposals(ledger: PostgresLedger) -> tuple[Proposal, ...]:
     """The newest hundred, newest first."""
-    found = ledger.connection.ask(
+    found = ledger.connection.look(
         "SELECT proposal_id, kind, target, proposed_by, budget, loss_total::text, delta_total::text, reason, state"
         " FROM lapwing.proposal WHERE ledger_id = %s ORDER BY proposal_id DESC LIMIT 100",
         [ledger.ledger_id],
-        again=True,
     )
     return tuple(
         Proposal(
@@ -157,20 +166,16 @@ def proposals(ledger: PostgresLedger) -> tuple[Proposal, ...]:
 
 def analyst_share(ledger: PostgresLedger, analyst: str) -> Share | None:
     """The sub-budget of an admitted analyst."""
-    return _share(ledger, "analyst WHERE ledger_id = %s AND analyst = %s AND NOT suspended", analyst)
+    return _share(ledger.connection.ask(f"SELECT {_AMOUNTS} FROM lapwing.share_of(%s, %s)", [ledger.ledger_id, analyst], again=True))
 
 
 def group_share(ledger: PostgresLedger, group: str) -> Share | None:
     """The sub-budget of a group."""
-    return _share(ledger, "analyst_group WHERE ledger_id = %s AND group_name = %s", group)
+    statement = f"SELECT {_AMOUNTS} FROM lapwing.analyst_group WHERE ledger_id = %s AND group_name = %s"
+    return _share(ledger.connection.look(statement, [ledger.ledger_id, group]))
 
 
-def _share(ledger: PostgresLedger, table: str, name: str) -> Share | None:
-    found = ledger.connection.ask(
-        f"SELECT loss_total::text, delta_total::text, loss_spent::text, delta_spent::text FROM lapwing.{table}",
-        [ledger.ledger_id, name],
-        again=True,
-    )
+def _share(found: list[tuple[Any, ...]]) -> Share | None:
     if not found:
         return None
     loss_total, delta_total, loss, delta = found[0]
@@ -186,7 +191,7 @@ def _propose(ledger: PostgresLedger, kind: str, target: str, by: str, budget: st
     limits.require_detail(reason)
     return int(
         ledger.act(
-            "lapwing.propose(%s, %s, %s, %s, %s, %s::numeric, %s::numeric, %s)",
+            "lapwing.propose(%s, %s, %s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s)",
             [kind, target, by, budget, cost.loss, cost.delta, reason],
             result="o_proposal_id",
         )

@@ -14,12 +14,13 @@ from lapwing.ledger.amounts import budget_value
 from lapwing.ledger.anchors import AnchorPoint
 from lapwing.ledger.store import Entry, Kind, StoredAnswer
 
-_COLUMNS = ("ledger_id", "source_id", "entries", "head", "budget", "ceiling", "loss_spent::text", "delta_spent::text", "closed")
+_TEXT = "::pg_catalog.text"
+_COLUMNS = ("ledger_id", "source_id", "entries", "head", "budget", "ceiling", f"loss_spent{_TEXT}", f"delta_spent{_TEXT}", "closed")
 STATE = ", ".join(_COLUMNS)
 """The columns of a state, of the table or of a function that returns its row."""
 STATE_OF_OUTCOME = ", ".join(f"(state).{column}" for column in _COLUMNS)
 """The same, of a function that returns the row beside an outcome."""
-ENTRY = "entry_id, at, kind, analyst, charge_id, loss::text, delta::text, detail"
+ENTRY = f"entry_id, at, kind, analyst, charge_id, loss{_TEXT}, delta{_TEXT}, detail"
 
 
 def state_of(row: Sequence[Any]) -> AnchorPoint:

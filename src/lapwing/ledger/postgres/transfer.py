@@ -22,12 +22,16 @@ from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.connection import require_extra, without_password
 from lapwing.ledger.postgres.ledger import OWNER, PostgresLedger
 from lapwing.ledger.postgres.outcomes import registered
+from lapwing.ledger.postgres.routines import SEARCH_PATH
 from lapwing.ledger.store import State
 
 if TYPE_CHECKING:
     import psycopg
 
-_RESERVE = "SELECT outcome, o_charge_id FROM lapwing.reserve(%s, %s, %s, %s, %s, %s, %s, %s, %s::numeric, %s::numeric, 0, '')"
+_RESERVE = (
+    "SELECT outcome, o_charge_id FROM lapwing.reserve(%s, %s, %s, %s, %s, %s, %s, %s, %s::pg_catalog.numeric,"
+    " %s::pg_catalog.numeric, 0, '')"
+)
 
 
 def move(
@@ -46,7 +50,8 @@ def move(
     state, paid = local.moved_out(f"{book.ON_SERVER}, {without_password(dsn)}")
     try:
         with psycopg.connect(dsn, prepare_threshold=None) as connection:
-            moved = _copied(connection, state, paid, source_id, source_fingerprint, by, was_closed)
+            connection.execute(f"SET LOCAL search_path = {SEARCH_PATH}".encode())
+            moved = _copied(connection, state, paid, source_id, source_fingerprint, by, was_closed, sorted(anchors.known(source_id)))
     except psycopg.Error as error:
         raise LedgerError(
             "ledger-unreachable", "the ledger could not be copied; nothing was written", hint="see the server's log"
@@ -63,6 +68,7 @@ def _copied(
     fingerprint: str,
     by: str,
     was_closed: bool,
+    anchor_names: list[str],
 ) -> AnchorPoint:
     ledger_id, epoch = secrets.token_hex(16), secrets.token_hex(16)
 
@@ -72,20 +78,21 @@ def _copied(
         return row
 
     outcome, known = call(
-        "SELECT outcome, known FROM lapwing.create_data_set(%s, %s, %s, %s, %s, %s, '')",
+        "SELECT outcome, known FROM lapwing.create_data_set(%s, %s, %s, %s, %s, %s, '', %s::pg_catalog.text[])",
         ledger_id,
         source_id,
         fingerprint,
         budget_text(state.budget),
         budget_text(state.ceiling),
         by,
+        anchor_names,
     )
     if outcome != "done":
         raise registered(known)
     call("SELECT lapwing.record(%s, 'override', %s)", ledger_id, f"moved from the local ledger {state.ledger_id}, head {state.head}")
     for analyst in sorted({one.request.analyst for one in paid}):
         call("SELECT lapwing.set_analyst(%s, %s, NULL, false, NULL, NULL, NULL, %s)", ledger_id, analyst, f"admit, by {by}: moved")
-    call("SELECT lapwing.register_worker(%s, %s, 'move', '', '', 0, '', 3600, '{}')", ledger_id, epoch)
+    call("SELECT lapwing.register_worker(%s, %s, 'move', '', '', 0, '', 3600, '{}', %s::pg_catalog.text[])", ledger_id, epoch, anchor_names)
     charged = Cost.zero()
     for one in paid:
         nonce = secrets.token_hex(16)
@@ -94,7 +101,7 @@ def _copied(
         outcome, charge_id = call(_RESERVE, ledger_id, epoch, nonce, *key)
         if outcome == "permit" and one.state is State.COMMITTED:
             (settled,) = call(
-                "SELECT outcome FROM lapwing.commit(%s, %s, %s, %s, %s, %s::numeric, %s::numeric, %b)",
+                "SELECT outcome FROM lapwing.commit(%s, %s, %s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %b)",
                 *(ledger_id, epoch, nonce, charge_id, request.digest, cost.loss, cost.delta, one.payload),
             )
         else:
@@ -105,8 +112,12 @@ def _copied(
     rest = Cost(loss=state.spent.loss - charged.loss, delta=state.spent.delta - charged.delta)
     if rest != Cost.zero():  # what an earlier restore charged again
         budgets = (budget_text(state.budget), budget_text(state.ceiling))
-        statement = "SELECT lapwing.accept_override(%s, 'restored earlier', NULL, true, %s::numeric, %s::numeric, %s, %s, false)"
-        call(statement, ledger_id, rest.loss, rest.delta, *budgets)
+        statement = (
+            "SELECT lapwing.accept_override(%s, 'restored earlier', NULL, true, %s::pg_catalog.numeric, %s::pg_catalog.numeric,"
+            " %s, %s, false,"
+            " %s::pg_catalog.text[])"
+        )
+        call(statement, ledger_id, rest.loss, rest.delta, *budgets, anchor_names)
     call("SELECT lapwing.disconnect_worker(%s, %s)", ledger_id, epoch)
     if was_closed:
         call("SELECT lapwing.set_closed(%s, true, 'closed before the move')", ledger_id)

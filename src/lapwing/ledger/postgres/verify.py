@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import psycopg
 
 ROWS_AT_ONCE = 2000
+_TOTALS = "loss_total::text, delta_total::text, loss_ceiling::text, delta_ceiling::text"
 _ENTRY = "entry_id, at, kind, analyst, charge_id, loss::text, delta::text, detail, evidence, chained"
 _CHARGE = (
     "charge_id, analyst, group_name, request_id, digest, version, block, summary, loss::text, delta::text, epoch, nonce, state,"
@@ -58,6 +59,9 @@ class _Derived:
     """What a policy is about to the digest of what is in force."""
     charges: dict[int, tuple[str, str]] = field(default_factory=dict)
     """Evidence of the reservation and of its end: ``reserved``, ``forfeited`` or the digest of the answer."""
+    days: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Analyst (empty: all together) to the day and what was charged on it."""
+    proposals: list[str] = field(default_factory=list)
     anchor_found: bool = False
     problems: Counter[str] = field(default_factory=Counter)
 
@@ -72,16 +76,17 @@ def verify(connection: Connection, source_id: str, *, anchors: Anchors | None) -
 
 def sources(connection: Connection) -> list[str]:
     """The sources that have a ledger in the database."""
-    return [name for (name,) in connection.ask("SELECT source_id FROM lapwing.data_set WHERE NOT superseded ORDER BY 1", again=True)]
+    return [name for (name,) in connection.look("SELECT source_id FROM lapwing.data_set WHERE NOT superseded ORDER BY 1")]
 
 
 def _verified(connection: psycopg.Connection[tuple[Any, ...]], source_id: str, kept: AnchorPoint | None) -> Report:
     found = connection.execute(
-        f"SELECT {rows.STATE} FROM lapwing.data_set WHERE source_id = %s AND NOT superseded".encode(), [source_id]
+        f"SELECT {rows.STATE}, {_TOTALS} FROM lapwing.data_set WHERE source_id = %s AND NOT superseded".encode(), [source_id]
     ).fetchall()
     if not found:
         raise LedgerError("ledger-missing", "there is no ledger of this source in the database")
-    state = rows.state_of(found[0])
+    columns, totals = found[0][:-4], found[0][-4:]
+    state = rows.state_of(columns)
     derived = _Derived(head=rows.digest_of("lapwing ledger", state.ledger_id, source_id))
     for row in _streamed(connection, f"SELECT {_ENTRY} FROM lapwing.entry WHERE ledger_id = %s ORDER BY entry_id", state.ledger_id):
         _take(derived, row, kept)
@@ -92,11 +97,15 @@ def _verified(connection: psycopg.Connection[tuple[Any, ...]], source_id: str, k
     wrong["the data set is open where the entries closed it, or the reverse"] += derived.closed != state.closed
     budgets = [row[4] for row in found] + [row[5] for row in found]
     wrong["the budget or the ceiling is not the one the entries set"] += derived.budgets != rows.digest_of(*budgets)
+    granted = (state.budget.loss_total, state.budget.delta_total, state.ceiling.loss_total, state.ceiling.delta_total)
+    wrong["a total that charges are compared with is not that of the budget"] += tuple(map(int, totals)) != granted
     if kept is not None:
         wrong["the anchor is of another ledger"] += kept.ledger_id != state.ledger_id
         wrong["the ledger is behind its anchor"] += kept.ledger_id == state.ledger_id and not derived.anchor_found
     charges, answers = _check_charges(connection, state.ledger_id, derived)
     _check_policies(connection, state.ledger_id, derived)
+    _check_days(connection, state.ledger_id, derived)
+    _check_proposals(connection, state.ledger_id, derived)
     return Report(
         source_id=source_id,
         ledger_id=state.ledger_id,
@@ -124,6 +133,8 @@ def _take(derived: _Derived, row: tuple[Any, ...], kept: AnchorPoint | None) -> 
         case Kind.RESERVE:
             derived.problems["a charge is reserved twice"] += charge_id in derived.charges
             derived.charges[charge_id] = (evidence, "reserved")
+            for who in ("", analyst):
+                derived.days[who] = _day_after(derived.days.get(who), at[:10], int(loss))
         case Kind.COMMIT | Kind.FORFEIT:
             reserved, end = derived.charges.get(charge_id, ("", "never reserved"))
             derived.problems["a charge ends that is not open"] += end != "reserved"
@@ -135,7 +146,9 @@ def _take(derived: _Derived, row: tuple[Any, ...], kept: AnchorPoint | None) -> 
         case Kind.POLICY:
             about, _, digest = evidence.rpartition(" ")
             derived.policies[about] = digest
-        case Kind.OVERRIDE | Kind.VERSION | Kind.RETIRE | Kind.PROPOSE | Kind.DENY:
+        case Kind.PROPOSE:
+            derived.proposals.append(evidence)
+        case Kind.OVERRIDE | Kind.VERSION | Kind.RETIRE | Kind.DENY:
             pass
         case _:
             derived.problems["an entry is of an unknown kind"] += 1
@@ -173,16 +186,46 @@ def _check_charges(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: s
     return count, answers
 
 
+def _day_after(counted: tuple[str, int] | None, day: str, loss: int) -> tuple[str, int]:
+    """The day only moves forwards: what is charged when the clock was put back counts on the day that was reached."""
+    if counted is None or counted[0] < day:
+        return day, loss
+    return counted[0], counted[1] + loss
+
+
+def _check_days(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: str, derived: _Derived) -> None:
+    """What counts against the limits of a day is what the entries of that day charged."""
+    for table, name in (("data_set", "''"), ("analyst", "analyst")):
+        statement = f"SELECT {name}, day::text, day_loss::text FROM lapwing.{table} WHERE ledger_id = %s"
+        for who, day, loss in connection.execute(statement.encode(), [ledger_id]):
+            stored = None if day is None else (day, int(loss))
+            derived.problems["what was charged on the newest day is not the sum of its charges"] += stored != derived.days.get(who)
+
+
+def _check_proposals(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: str, derived: _Derived) -> None:
+    """Every proposal is the one that its entry describes; before the second version of the schema, without the role of its session."""
+    statement = (
+        "SELECT proposal_id::text, kind, target, proposed_by, budget, loss_total::text, delta_total::text, proposed_role"
+        " FROM lapwing.proposal WHERE ledger_id = %s ORDER BY proposal_id"
+    )
+    stored = connection.execute(statement.encode(), [ledger_id]).fetchall()
+    evidence = [rows.digest_of(*(row if row[-1] else row[:-1])) for row in stored]
+    derived.problems["a proposal is not the one that was made"] += evidence != derived.proposals
+
+
 def _check_policies(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: str, derived: _Derived) -> None:
     """The limits, analysts and groups in force are those the newest entry about each set."""
     in_force = derived.policies
     for table, about, columns, kind in (
         ("data_set", "'limits'", "statement_loss_max, day_loss_max, answers_shared, lost_workers_max, lost_workers_seconds", "limits"),
+        ("data_set", "'anchors'", "anchors", "anchors"),
         ("analyst", "'analyst ' || analyst", "group_name, suspended, loss_total, delta_total, day_loss_max", "analyst"),
         ("analyst_group", "'group ' || group_name", "loss_total, delta_total", "group"),
     ):
         texts = ", ".join(f"{column}::text" for column in columns.split(", "))
         for name, *row in connection.execute(f"SELECT {about}, {texts} FROM lapwing.{table} WHERE ledger_id = %s".encode(), [ledger_id]):
+            if (name, row) == ("anchors", ["{}"]) and name not in in_force:
+                continue  # made by a version that knew of none
             derived.problems[f"no entry set the {kind} in force"] += in_force.pop(name, None) != rows.digest_of(*row)
     derived.problems["an analyst or a group is missing"] += len(in_force)
 

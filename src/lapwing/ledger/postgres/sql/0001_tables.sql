@@ -37,8 +37,8 @@ CREATE TABLE lapwing.data_set (
     day date,
     day_loss numeric NOT NULL DEFAULT 0,
     answers_shared boolean NOT NULL DEFAULT true,
-    lost_workers_max lapwing.positive_integer NOT NULL DEFAULT 10,
-    lost_workers_seconds lapwing.positive_integer NOT NULL DEFAULT 315360000,
+    lost_workers_max lapwing.positive_integer NOT NULL DEFAULT 3,
+    lost_workers_seconds lapwing.positive_integer NOT NULL DEFAULT 3600,
     CHECK (loss_spent <= loss_total AND loss_total <= loss_ceiling),
     CHECK (delta_spent <= delta_total AND delta_total <= delta_ceiling)
 ) WITH (fillfactor = 50);  -- this row is rewritten with every charge: room for its next versions on the same page

@@ -1,4 +1,4 @@
-"""The first schema: data sets, analysts, charges, chained entries, workers, proposals."""
+"""The first tables: data sets, analysts, charges, chained entries, workers, proposals."""
 
 from pathlib import Path
 
@@ -13,9 +13,8 @@ _SQL = Path(__file__).resolve().parents[2] / "sql"
 
 
 def upgrade() -> None:
-    """Each file as it is: none of them changes after a release."""
-    for name in ("tables", "protocol", "batch", "policy", "rights"):
-        op.get_bind().exec_driver_sql((_SQL / f"0001_{name}.sql").read_text(encoding="utf-8").replace("%", "%%"))
+    """The file as it is: it does not change after a release. The functions are made by ``lapwing.ledger.postgres.routines``."""
+    op.get_bind().exec_driver_sql((_SQL / "0001_tables.sql").read_text(encoding="utf-8").replace("%", "%%"))
 
 
 def downgrade() -> None:

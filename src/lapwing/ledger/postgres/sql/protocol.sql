@@ -5,18 +5,23 @@
 -- inside it). No lock is ever held while a client thinks.
 --
 -- Outcomes are words that the caller translates; what a caller must never see happens as an exception: LW001 the server would not keep what
--- it commits, LW002 no such ledger, LW009 a rule of a table.
+-- it commits, LW002 no such ledger, LW003 the anchors are not those of the ledger, LW009 a rule of a table.
+--
+-- Others may create functions, operators and types in this database. None of them is ever meant here: every function is given the search path
+-- "pg_catalog, pg_temp" when it is installed (../routines.py); the three procedures that commit cannot have one, and name the schema of everything
+-- they use, as does every statement of a client; and an SQL body of one expression is bound to what it names when it is made.
 
--- Injective: a list of texts and NULLs as JSON, which Python writes in the same way. A query of one expression, which the caller's plan takes in.
-CREATE FUNCTION lapwing.digest(VARIADIC fields text[]) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
-    SELECT encode(sha256(convert_to(array_to_json(fields)::text, 'UTF8')), 'hex')
-$$;
+-- Injective: a list of texts and NULLs as JSON, which Python writes in the same way. One expression, which the caller's plan takes in.
+CREATE FUNCTION lapwing.digest(VARIADIC fields text[]) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.array_to_json(fields)::text, 'UTF8')), 'hex');
 
--- Checked in the statement itself, because behind a pooler the settings of the next statement may be another session's. The two procedures
--- at the end put the waiting for the disk behind the lock; only they say that a flush follows.
+-- Checked in the statement itself, because behind a pooler the settings of the next statement may be another session's. The procedures
+-- at the end put the waiting for the disk behind the lock; only they say that a flush follows, in this transaction and in no other: a setting
+-- that a session or a role was given before is not taken for it.
 CREATE FUNCTION lapwing.require_durable() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    IF (current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') AND current_setting('lapwing.flush_follows', true) IS DISTINCT FROM 'yes')
+    IF (current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')
+            AND (current_setting('lapwing.flush_follows', true) = pg_current_xact_id_if_assigned()::text) IS NOT TRUE)
         OR current_setting('fsync') <> 'on'
         OR current_setting('full_page_writes') <> 'on' OR current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'the server would not keep what it commits' USING ERRCODE = 'LW001';
@@ -34,11 +39,15 @@ BEGIN
     RETURN ds;
 END $$;
 
+-- The day and the entry of a charge are of one moment, so that the one can be derived from the other.
+CREATE FUNCTION lapwing.stamp(p_moment timestamptz) RETURNS text LANGUAGE sql STABLE
+    RETURN pg_catalog.to_char(p_moment AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"');
+
 -- Writes an entry (as only lapwing.reserve_many does besides). Gives the new head; the caller, who holds the lock, sets it with the number in the same transaction.
 CREATE FUNCTION lapwing.chain(p_ledger_id text, p_entry_id bigint, p_head text, p_kind text, p_analyst text, p_charge_id bigint, p_loss numeric,
-    p_delta numeric, p_detail text, p_evidence text) RETURNS text LANGUAGE plpgsql AS $$
+    p_delta numeric, p_detail text, p_evidence text, p_moment timestamptz) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    stamp text := to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"');
+    stamp text := lapwing.stamp(p_moment);
     h text := lapwing.digest(p_head, p_entry_id::text, stamp, p_kind, p_analyst, p_charge_id::text, p_loss::text, p_delta::text, p_detail,
         p_evidence);
 BEGIN
@@ -50,11 +59,12 @@ END $$;
 CREATE FUNCTION lapwing.append(ds lapwing.data_set, p_kind text, p_analyst text, p_charge_id bigint, p_loss numeric, p_delta numeric,
     p_detail text, p_evidence text) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
 DECLARE
-    h text := lapwing.chain(ds.ledger_id, ds.entries + 1, ds.head, p_kind, p_analyst, p_charge_id, p_loss, p_delta, p_detail, p_evidence);
+    h text := lapwing.chain(ds.ledger_id, ds.entries + 1, ds.head, p_kind, p_analyst, p_charge_id, p_loss, p_delta, p_detail, p_evidence,
+        clock_timestamp());
 BEGIN
     UPDATE lapwing.data_set SET
         loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, entries = ds.entries + 1, head = h,
-        superseded = ds.superseded, closed = ds.closed,
+        superseded = ds.superseded, closed = ds.closed, anchors = ds.anchors,
         budget = ds.budget, loss_total = ds.loss_total, delta_total = ds.delta_total,
         ceiling = ds.ceiling, loss_ceiling = ds.loss_ceiling, delta_ceiling = ds.delta_ceiling,
         statement_loss_max = ds.statement_loss_max, day_loss_max = ds.day_loss_max,
@@ -92,20 +102,24 @@ BEGIN
     RETURN ds;
 END $$;
 
--- A worker may be served only after everything that dead ones left reserved is forfeited. p_dead: epochs the caller is certain of.
+-- A worker may be served only after everything that dead ones left reserved is forfeited (p_dead: epochs the caller is certain of), and only
+-- if it writes to every anchor of the ledger (p_anchors, in order): a history of which some anchor knows nothing could be put back unseen.
 CREATE FUNCTION lapwing.register_worker(p_ledger_id text, p_epoch text, p_host text, p_boot text, p_namespace text, p_pid bigint,
-    p_started text, p_lease_seconds integer, p_dead text[]) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
+    p_started text, p_lease_seconds integer, p_dead text[], p_anchors text[]) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
 DECLARE
     ds lapwing.data_set := lapwing.locked(p_ledger_id);
     w record;
 BEGIN
+    IF ds.anchors = '{}' OR ds.anchors <> p_anchors THEN
+        RAISE EXCEPTION 'the anchors are not those of the ledger' USING ERRCODE = 'LW003';
+    END IF;
     FOR w IN SELECT epoch FROM lapwing.worker WHERE ledger_id = p_ledger_id AND ended_at IS NULL AND epoch <> p_epoch
         AND (lease_until < clock_timestamp() OR epoch = ANY (p_dead)) ORDER BY epoch LOOP
         ds := lapwing.end_worker(ds, w.epoch, 'lost', 'the worker that reserved it is gone');
     END LOOP;
-    INSERT INTO lapwing.worker (epoch, ledger_id, host, boot, namespace, pid, started, lease_until)
+    INSERT INTO lapwing.worker (epoch, ledger_id, host, boot, namespace, pid, started, lease_until, anchors)
         VALUES (p_epoch, p_ledger_id, p_host, p_boot, p_namespace, p_pid, p_started,
-            clock_timestamp() + make_interval(secs => p_lease_seconds))
+            clock_timestamp() + make_interval(secs => p_lease_seconds), p_anchors)
         ON CONFLICT (epoch) DO NOTHING;  -- the same statement, sent again because its reply was lost
     RETURN ds;
 END $$;
@@ -166,11 +180,14 @@ CREATE FUNCTION lapwing.reserve(
 ) LANGUAGE plpgsql AS $$
 DECLARE
     ds lapwing.data_set := lapwing.locked(p_ledger_id);
-    today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+    moment timestamptz := clock_timestamp();
+    today date := (moment AT TIME ZONE 'UTC')::date;
     seen record;
     day_loss_of_all numeric;
     day_loss_of_analyst numeric;
 BEGIN
+    -- Kept as a digest: whoever may read the tables cannot settle what others have reserved.
+    p_nonce := lapwing.digest(p_nonce);
     -- The chain has the entry that the caller knows of; one who knows of none says 0.
     IF p_anchor_entries <> 0 AND p_anchor_head <> ds.head THEN
         PERFORM FROM lapwing.entry WHERE ledger_id = p_ledger_id AND entry_id = p_anchor_entries AND chained = p_anchor_head;
@@ -184,7 +201,7 @@ BEGIN
             g.loss_spent AS group_loss_spent, g.delta_spent AS group_delta_spent, c.charge_id
         INTO seen
         FROM (SELECT) AS always_one_row
-        LEFT JOIN lapwing.worker w ON w.epoch = p_epoch AND w.ledger_id = p_ledger_id AND w.ended_at IS NULL
+        LEFT JOIN lapwing.worker w ON w.epoch = p_epoch AND w.ledger_id = p_ledger_id AND w.ended_at IS NULL AND w.anchors = ds.anchors
         LEFT JOIN lapwing.analyst a ON a.ledger_id = p_ledger_id AND a.analyst = p_analyst AND NOT a.suspended
         LEFT JOIN lapwing.analyst_group g ON g.ledger_id = p_ledger_id AND g.group_name = a.group_name
         LEFT JOIN lapwing.charge c ON c.ledger_id = p_ledger_id AND c.analyst = p_analyst AND c.request_id = p_request_id;
@@ -229,9 +246,9 @@ BEGIN
     END IF;
     ds.head := lapwing.chain(p_ledger_id, ds.entries + 1, ds.head, 'reserve', p_analyst, o_charge_id, p_loss, p_delta, p_summary,
         lapwing.digest(o_charge_id::text, p_analyst, seen.group_name, p_request_id, p_digest, p_version::text, '', p_summary,
-            p_loss::text, p_delta::text, p_epoch, p_nonce));
+            p_loss::text, p_delta::text, p_epoch, p_nonce), moment);
     UPDATE lapwing.data_set SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, entries = entries + 1,
-            charges = charges + 1, head = ds.head, day = greatest(day, today), day_loss = day_loss_of_all
+            charges = charges + 1, head = ds.head, day = greatest(day, today), day_loss = day_loss_of_all, anchored = greatest(anchored, p_anchor_entries)
         WHERE ledger_id = p_ledger_id
         RETURNING * INTO ds;
     outcome := 'permit';
@@ -248,6 +265,7 @@ DECLARE
     hashed text := encode(sha256(p_payload), 'hex');
     c record;
 BEGIN
+    p_nonce := lapwing.digest(p_nonce);
     outcome := 'not-open';
     SELECT o.analyst, o.state, o.payload_digest, w.epoch AS worker INTO c
         FROM lapwing.charge AS o LEFT JOIN lapwing.worker AS w ON w.epoch = p_epoch AND w.ended_at IS NULL
@@ -264,7 +282,7 @@ BEGIN
     END IF;
     UPDATE lapwing.charge SET state = 'committed', payload = p_payload, payload_digest = hashed
         WHERE ledger_id = p_ledger_id AND charge_id = p_charge_id;
-    ds.head := lapwing.chain(p_ledger_id, ds.entries + 1, ds.head, 'commit', c.analyst, p_charge_id, 0, 0, '', hashed);
+    ds.head := lapwing.chain(p_ledger_id, ds.entries + 1, ds.head, 'commit', c.analyst, p_charge_id, 0, 0, '', hashed, clock_timestamp());
     UPDATE lapwing.data_set SET entries = entries + 1, head = ds.head WHERE ledger_id = p_ledger_id RETURNING * INTO ds;
     outcome := 'done';
     o_state := lapwing.state_texts(ds);
@@ -276,6 +294,7 @@ DECLARE
     ds lapwing.data_set := lapwing.locked(p_ledger_id);
     c lapwing.charge;
 BEGIN
+    p_nonce := lapwing.digest(p_nonce);
     SELECT * INTO c FROM lapwing.charge WHERE ledger_id = p_ledger_id AND charge_id = p_charge_id AND epoch = p_epoch AND nonce = p_nonce;
     IF FOUND AND c.state = 'reserved' THEN
         UPDATE lapwing.charge SET state = 'forfeited' WHERE ledger_id = p_ledger_id AND charge_id = p_charge_id;
@@ -320,7 +339,8 @@ CREATE PROCEDURE lapwing.reserve_durably(
 ) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM lapwing.require_durable();
-    PERFORM set_config('synchronous_commit', 'off', true), set_config('lapwing.flush_follows', 'yes', true);
+    PERFORM pg_catalog.set_config('synchronous_commit', 'off', true),
+        pg_catalog.set_config('lapwing.flush_follows', pg_catalog.pg_current_xact_id()::pg_catalog.text, true);
     SELECT r.* INTO outcome, o_charge_id, o_payload, o_payload_digest, o_state
         FROM lapwing.reserve(p_ledger_id, p_epoch, p_nonce, p_analyst, p_request_id, p_digest, p_version, p_summary, p_loss, p_delta,
             p_anchor_entries, p_anchor_head) AS r;
@@ -334,7 +354,8 @@ CREATE PROCEDURE lapwing.commit_durably(
 ) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM lapwing.require_durable();
-    PERFORM set_config('synchronous_commit', 'off', true), set_config('lapwing.flush_follows', 'yes', true);
+    PERFORM pg_catalog.set_config('synchronous_commit', 'off', true),
+        pg_catalog.set_config('lapwing.flush_follows', pg_catalog.pg_current_xact_id()::pg_catalog.text, true);
     SELECT r.* INTO outcome, o_state
         FROM lapwing.commit(p_ledger_id, p_epoch, p_nonce, p_charge_id, p_digest, p_loss, p_delta, p_payload) AS r;
     COMMIT;

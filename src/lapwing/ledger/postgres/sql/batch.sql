@@ -30,7 +30,8 @@ BEGIN
         GROUP BY g.ledger_id, g.group_name
     )
     SELECT NOT ds.superseded AND NOT ds.closed
-            AND EXISTS (SELECT FROM lapwing.worker WHERE epoch = p_epoch AND ledger_id = ds.ledger_id AND ended_at IS NULL)
+            AND EXISTS (SELECT FROM lapwing.worker WHERE epoch = p_epoch AND ledger_id = ds.ledger_id AND ended_at IS NULL
+                AND anchors = ds.anchors)
             AND keys = cardinality(p_analysts) AND loss_min > 0 AND delta_min >= 0
             -- LATERAL with a LIMIT: one look into the index for each key. As a plain join it may be planned as one pass over all past charges.
             AND NOT EXISTS (SELECT FROM asked, LATERAL (SELECT FROM lapwing.charge c
@@ -52,9 +53,11 @@ CREATE FUNCTION lapwing.reserve_many(
 ) LANGUAGE plpgsql AS $$
 DECLARE
     ds lapwing.data_set := lapwing.locked(p_ledger_id);
-    today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
-    stamp text := to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"');
+    moment timestamptz := clock_timestamp();
+    today date := (moment AT TIME ZONE 'UTC')::date;
+    stamp text := lapwing.stamp(moment);
     n integer := cardinality(p_nonces);
+    nonces text[];
     one record;
     groups text[];
     evidence text[];
@@ -80,15 +83,16 @@ BEGIN
     FOR i IN 1..n LOOP
         outcomes[i] := 'permit';
         o_charge_ids[i] := ds.charges + i;
+        nonces[i] := lapwing.digest(p_nonces[i]);
         evidence[i] := lapwing.digest((ds.charges + i)::text, p_analysts[i], groups[i], p_request_ids[i], p_digests[i], p_versions[i]::text, '',
-            p_summaries[i], p_losses[i]::text, p_deltas[i]::text, p_epoch, p_nonces[i]);
+            p_summaries[i], p_losses[i]::text, p_deltas[i]::text, p_epoch, nonces[i]);
         ds.head := lapwing.digest(ds.head, (ds.entries + i)::text, stamp, 'reserve', p_analysts[i], (ds.charges + i)::text,
             p_losses[i]::text, p_deltas[i]::text, p_summaries[i], evidence[i]);
         heads[i] := ds.head;
     END LOOP;
     INSERT INTO lapwing.charge (ledger_id, charge_id, analyst, group_name, request_id, digest, version, summary, loss, delta, epoch, nonce)
         SELECT p_ledger_id, r.charge_id, r.analyst, r.group_name, r.request_id, r.digest, r.version, r.summary, r.loss, r.delta, p_epoch, r.nonce
-        FROM unnest(o_charge_ids, p_analysts, groups, p_request_ids, p_digests, p_versions, p_summaries, p_losses, p_deltas, p_nonces)
+        FROM unnest(o_charge_ids, p_analysts, groups, p_request_ids, p_digests, p_versions, p_summaries, p_losses, p_deltas, nonces)
             AS r (charge_id, analyst, group_name, request_id, digest, version, summary, loss, delta, nonce);
     INSERT INTO lapwing.entry
         SELECT p_ledger_id, ds.entries + r.i, stamp, 'reserve', r.analyst, r.charge_id, r.loss, r.delta, r.summary, r.evidence, r.head
@@ -104,7 +108,7 @@ BEGIN
             FROM unnest(groups, p_losses, p_deltas) AS r (group_name, loss, delta) GROUP BY r.group_name) AS s
         WHERE g.ledger_id = p_ledger_id AND g.group_name = s.group_name;
     UPDATE lapwing.data_set AS d SET loss_spent = d.loss_spent + s.loss, delta_spent = d.delta_spent + s.delta, entries = d.entries + n,
-            charges = d.charges + n, head = ds.head, day = greatest(d.day, today),
+            charges = d.charges + n, head = ds.head, day = greatest(d.day, today), anchored = greatest(d.anchored, p_anchor_entries),
             day_loss = s.loss + CASE WHEN d.day >= today THEN d.day_loss ELSE 0 END
         FROM (SELECT sum(r.loss) AS loss, sum(r.delta) AS delta FROM unnest(p_losses, p_deltas) AS r (loss, delta)) AS s
         WHERE d.ledger_id = p_ledger_id
@@ -119,7 +123,8 @@ CREATE PROCEDURE lapwing.reserve_many_durably(
 ) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM lapwing.require_durable();
-    PERFORM set_config('synchronous_commit', 'off', true), set_config('lapwing.flush_follows', 'yes', true);
+    PERFORM pg_catalog.set_config('synchronous_commit', 'off', true),
+        pg_catalog.set_config('lapwing.flush_follows', pg_catalog.pg_current_xact_id()::pg_catalog.text, true);
     SELECT r.* INTO outcomes, o_charge_ids, o_payloads, o_payload_digests, o_state
         FROM lapwing.reserve_many(p_ledger_id, p_epoch, p_nonces, p_analysts, p_request_ids, p_digests, p_versions, p_summaries, p_losses,
             p_deltas, p_anchor_entries, p_anchor_head) AS r;

@@ -15,12 +15,19 @@ CREATE FUNCTION lapwing.analyst_evidence(a lapwing.analyst) RETURNS text LANGUAG
         a.day_loss_max::text)
 $$;
 
+-- Which anchors there are: every worker writes to each of them, and none is left out or taken away unseen.
+CREATE FUNCTION lapwing.set_anchors(ds lapwing.data_set, p_anchors text[], p_detail text) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
+BEGIN
+    ds.anchors := p_anchors;
+    RETURN lapwing.append(ds, 'policy', '', NULL, 0, 0, p_detail, 'anchors ' || lapwing.digest(ds.anchors::text));
+END $$;
+
 CREATE FUNCTION lapwing.group_evidence(g lapwing.analyst_group) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT 'group ' || g.group_name || ' ' || lapwing.digest(g.loss_total::text, g.delta_total::text)
 $$;
 
 CREATE FUNCTION lapwing.create_data_set(p_ledger_id text, p_source_id text, p_fingerprint text, p_budget text, p_ceiling text,
-    p_by text, p_override text, OUT outcome text, OUT known text[], OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
+    p_by text, p_override text, p_anchors text[], OUT outcome text, OUT known text[], OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
 DECLARE ds lapwing.data_set;
 BEGIN
     PERFORM lapwing.require_durable();
@@ -51,6 +58,7 @@ BEGIN
     ds := lapwing.append(ds, 'register', '', NULL, 0, 0, 'registered ' || p_source_id || ' by ' || p_by,
         lapwing.budgets_evidence(p_budget, p_ceiling));
     ds := lapwing.append(ds, 'policy', '', NULL, 0, 0, 'limits', lapwing.limits_evidence(ds));
+    ds := lapwing.set_anchors(ds, p_anchors, 'anchors ' || array_to_string(p_anchors, ', '));
     IF known IS NOT NULL THEN
         ds := lapwing.append(ds, 'override', '', NULL, 0, 0, 'source-registered: ' || p_override, '');
     END IF;
@@ -156,7 +164,8 @@ BEGIN
     outcome := 'done';
 END $$;
 
--- Proposals: of an owner for the budget or the ceiling, of an analyst for more of a sub-budget. Whoever decides is somebody else.
+-- Proposals: of an owner for the budget, the ceiling or an anchor that is lost, of an analyst for more of a sub-budget. Whoever decides is somebody
+-- else, by the name that is given; and what an owner proposed is decided in a session of another role of the database, whatever name is given.
 CREATE FUNCTION lapwing.propose(p_ledger_id text, p_kind text, p_target text, p_by text, p_budget text, p_loss_total numeric,
     p_delta_total numeric, p_reason text, OUT outcome text, OUT o_proposal_id bigint, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
 DECLARE ds lapwing.data_set := lapwing.locked(p_ledger_id);
@@ -165,13 +174,24 @@ BEGIN
     IF p_kind = 'analyst' AND NOT EXISTS (SELECT FROM lapwing.analyst WHERE ledger_id = p_ledger_id AND analyst = p_target AND NOT suspended)
     THEN
         outcome := 'analyst-unknown'; RETURN;
+    ELSIF p_kind = 'anchor' AND p_target <> ALL (ds.anchors) THEN
+        outcome := 'anchor-unknown'; RETURN;
     END IF;
     outcome := 'done';
     SELECT coalesce(max(proposal_id), 0) + 1 INTO o_proposal_id FROM lapwing.proposal WHERE ledger_id = p_ledger_id;
-    INSERT INTO lapwing.proposal (ledger_id, proposal_id, kind, target, proposed_by, budget, loss_total, delta_total, reason)
-        VALUES (p_ledger_id, o_proposal_id, p_kind, p_target, p_by, p_budget, p_loss_total, p_delta_total, p_reason);
+    INSERT INTO lapwing.proposal (ledger_id, proposal_id, kind, target, proposed_by, proposed_role, budget, loss_total, delta_total, reason)
+        VALUES (p_ledger_id, o_proposal_id, p_kind, p_target, p_by, session_user, p_budget, p_loss_total, p_delta_total, p_reason);
     state := lapwing.append(ds, 'propose', p_target, NULL, 0, 0, 'proposal ' || o_proposal_id || ' by ' || p_by || ': ' || p_reason,
-        lapwing.digest(o_proposal_id::text, p_kind, p_target, p_by, p_budget, p_loss_total::text, p_delta_total::text));
+        lapwing.digest(o_proposal_id::text, p_kind, p_target, p_by, p_budget, p_loss_total::text, p_delta_total::text, session_user::text));
+END $$;
+
+-- The one proposal that is not an owner's.
+CREATE FUNCTION lapwing.request_share(p_ledger_id text, p_analyst text, p_loss_total numeric, p_delta_total numeric, p_reason text,
+    OUT outcome text, OUT o_proposal_id bigint, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
+DECLARE proposed record;
+BEGIN
+    SELECT r.* INTO proposed FROM lapwing.propose(p_ledger_id, 'analyst', p_analyst, p_analyst, '', p_loss_total, p_delta_total, p_reason) AS r;
+    outcome := proposed.outcome; o_proposal_id := proposed.o_proposal_id; state := proposed.state;
 END $$;
 
 CREATE FUNCTION lapwing.decide(p_ledger_id text, p_proposal_id bigint, p_by text, p_approve boolean, p_seen text, p_reason text,
@@ -186,7 +206,7 @@ BEGIN
     SELECT * INTO p FROM lapwing.proposal WHERE ledger_id = p_ledger_id AND proposal_id = p_proposal_id AND proposal.state = 'open';
     IF NOT FOUND THEN
         outcome := 'proposal-unknown'; RETURN;
-    ELSIF p.proposed_by = p_by THEN
+    ELSIF p.proposed_by = p_by OR (p_approve AND p.kind <> 'analyst' AND p.proposed_role IN ('', session_user)) THEN
         outcome := 'second-person'; RETURN;
     ELSIF ds.ceiling <> p_seen THEN
         outcome := 'changed'; RETURN;
@@ -206,6 +226,8 @@ BEGIN
             ds.ceiling := p.budget; ds.loss_ceiling := p.loss_total; ds.delta_ceiling := p.delta_total;
             ds := lapwing.append(ds, 'ceiling', '', NULL, 0, 0, detail, lapwing.budgets_evidence(ds.budget, ds.ceiling));
         END IF;
+    ELSIF p_approve AND p.kind = 'anchor' THEN
+        ds := lapwing.set_anchors(ds, array_remove(ds.anchors, p.target), detail);
     ELSIF p_approve THEN
         SELECT * INTO a FROM lapwing.analyst WHERE ledger_id = p_ledger_id AND analyst = p.target;
         IF NOT FOUND THEN
@@ -230,14 +252,21 @@ END $$;
 -- After an older state was put back: what was charged after the newest state that is certainly common is charged again as one amount, under
 -- the budget the anchor remembers. What does not fit shows that more was spent than was promised: nothing is left, and the data set closes.
 CREATE FUNCTION lapwing.accept_override(p_ledger_id text, p_detail text, p_fingerprint text, p_behind boolean, p_loss_lost numeric,
-    p_delta_lost numeric, p_budget text, p_ceiling text, p_closed boolean) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
+    p_delta_lost numeric, p_budget text, p_ceiling text, p_closed boolean, p_anchors text[]) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
 DECLARE
     ds lapwing.data_set := lapwing.locked(p_ledger_id);
     loss_ceiling numeric := (p_ceiling::jsonb ->> 'loss_total')::numeric;
     loss_total numeric := (p_budget::jsonb ->> 'loss_total')::numeric;
     too_much boolean;
 BEGIN
+    -- One person may add anchors; an anchor that is not there to be compared is taken away by two, and not here.
+    IF NOT ds.anchors <@ p_anchors THEN
+        RAISE EXCEPTION 'the anchors are not those of the ledger' USING ERRCODE = 'LW003';
+    END IF;
     ds := lapwing.append(ds, 'override', '', NULL, 0, 0, p_detail, '');
+    IF ds.anchors <> p_anchors THEN
+        ds := lapwing.set_anchors(ds, p_anchors, 'anchors ' || array_to_string(p_anchors, ', '));
+    END IF;
     IF p_fingerprint IS NOT NULL THEN
         INSERT INTO lapwing.fingerprint VALUES (p_fingerprint, ds.source_id) ON CONFLICT DO NOTHING;
     END IF;

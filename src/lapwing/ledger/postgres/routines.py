@@ -1,0 +1,70 @@
+"""The functions and procedures in the database: which there are, whose rights they have, what they can see, and who may call them.
+
+They are made anew with every version of the schema, from the files in ``sql``; migrations change tables only.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Connection
+
+SEARCH_PATH = "pg_catalog, pg_temp"
+"""What a name without a schema may mean: nothing that anybody else can create. Temporary tables and types come last, where they hide
+nothing."""
+
+_FILES = ("protocol", "batch", "policy", "reading")
+ASKING = (
+    *(
+        "register_worker",
+        "renew_worker",
+        "disconnect_worker",
+        "reserve",
+        "reserve_many",
+        "commit",
+        "forfeit",
+        "find_answer",
+        "request_share",
+    ),
+    *("find_ledger", "current_state", "has_entry", "live_workers", "newest_entries", "bought", "committed", "share_of"),
+)
+"""What those may call who answer analysts."""
+ACTING = (
+    *("create_data_set", "set_closed", "record", "set_budget", "set_limits", "set_group", "set_analyst", "propose", "decide"),
+    "accept_override",
+)
+"""What owners may call besides."""
+COMMITTING = ("reserve_durably", "reserve_many_durably", "commit_durably")
+"""Procedures that commit. PostgreSQL lets those neither act with another's rights nor have a search path: they only call the others."""
+HELPING = ("wait_for_disk", "require_durable")
+"""Called by those procedures, with the rights of whoever called them."""
+
+_ROUTINES = (
+    "SELECT p.oid::pg_catalog.regprocedure::pg_catalog.text, p.proname, p.prosqlbody IS NOT NULL FROM pg_catalog.pg_proc p"
+    " WHERE p.pronamespace = 'lapwing'::pg_catalog.regnamespace"
+)
+_NOT_OF_TRIGGERS = " AND p.prorettype <> 'pg_catalog.trigger'::pg_catalog.regtype"
+
+
+def replace_routines(connection: Connection) -> None:
+    """Drop all routines but those of the triggers, make those of this version, and pin what each of them can see."""
+    for signature, *_ in connection.exec_driver_sql(_ROUTINES + _NOT_OF_TRIGGERS).all():
+        connection.exec_driver_sql(f"DROP ROUTINE {signature}")
+    for name in _FILES:
+        text = (files("lapwing.ledger.postgres") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+        connection.exec_driver_sql(text.replace("%", "%%"))
+    for signature, name, is_bound in connection.exec_driver_sql(_ROUTINES).all():
+        connection.exec_driver_sql(f"REVOKE ALL ON ROUTINE {signature} FROM PUBLIC")
+        if name not in COMMITTING and not is_bound:
+            connection.exec_driver_sql(f"ALTER ROUTINE {signature} SET search_path = {SEARCH_PATH}")
+        if name in ASKING or name in ACTING:
+            connection.exec_driver_sql(f"ALTER ROUTINE {signature} SECURITY DEFINER SET lock_timeout = '30s'")
+
+
+def grant_calls(connection: Connection, names: tuple[str, ...], role: str) -> None:
+    """Let ``role``, quoted already, call the routines of these names."""
+    for signature, name, _ in connection.exec_driver_sql(_ROUTINES).all():
+        if name in names:
+            connection.exec_driver_sql(f"GRANT EXECUTE ON ROUTINE {signature} TO {role}".replace("%", "%%"))

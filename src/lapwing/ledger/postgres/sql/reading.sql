@@ -1,0 +1,51 @@
+-- What those who ask may read. They may read no table: what is not here (the reservations and epochs of others, proposals, the terms of other
+-- analysts) is for owners and for those who watch over the ledger.
+
+CREATE FUNCTION lapwing.find_ledger(p_source_id text, p_fingerprint text, OUT agrees boolean, OUT known text[], OUT state lapwing.data_set)
+RETURNS SETOF record LANGUAGE sql STABLE AS $$
+    SELECT e.chained = d.head, (SELECT array_agg(f.source_id) FROM lapwing.fingerprint f WHERE f.fingerprint = p_fingerprint), d
+    FROM lapwing.data_set d LEFT JOIN lapwing.entry e ON e.ledger_id = d.ledger_id AND e.entry_id = d.entries
+    WHERE d.source_id = p_source_id AND NOT d.superseded
+$$;
+
+CREATE FUNCTION lapwing.current_state(p_ledger_id text) RETURNS SETOF lapwing.data_set LANGUAGE sql STABLE AS $$
+    SELECT * FROM lapwing.data_set WHERE ledger_id = p_ledger_id
+$$;
+
+CREATE FUNCTION lapwing.has_entry(p_ledger_id text, p_entry_id bigint, p_head text) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT FROM lapwing.entry WHERE ledger_id = p_ledger_id AND entry_id = p_entry_id AND chained = p_head)
+$$;
+
+CREATE FUNCTION lapwing.live_workers(p_ledger_id text, OUT epoch text, OUT host text, OUT boot text, OUT namespace text, OUT pid bigint,
+    OUT started text) RETURNS SETOF record LANGUAGE sql STABLE AS $$
+    SELECT w.epoch, w.host, w.boot, w.namespace, w.pid, w.started FROM lapwing.worker w
+    WHERE w.ledger_id = p_ledger_id AND w.ended_at IS NULL
+$$;
+
+CREATE FUNCTION lapwing.newest_entries(p_ledger_id text, p_limit bigint) RETURNS SETOF lapwing.entry LANGUAGE sql STABLE AS $$
+    SELECT * FROM lapwing.entry WHERE ledger_id = p_ledger_id ORDER BY entry_id DESC LIMIT p_limit
+$$;
+
+-- p_analyst NULL: all. Else not what others paid for, unless that is shared.
+CREATE FUNCTION lapwing.bought(p_ledger_id text, p_version bigint, p_analyst text, p_limit bigint, OUT summary text, OUT loss numeric,
+    OUT delta numeric, OUT digest text) RETURNS SETOF record LANGUAGE sql STABLE AS $$
+    SELECT c.summary, c.loss, c.delta, c.digest FROM lapwing.charge c JOIN lapwing.data_set d USING (ledger_id)
+    WHERE c.ledger_id = p_ledger_id AND c.version = p_version AND c.state = 'committed'
+        AND (p_analyst IS NULL OR d.answers_shared OR c.analyst = p_analyst)
+    ORDER BY c.charge_id DESC LIMIT p_limit
+$$;
+
+-- What a receipt says about a committed charge.
+CREATE FUNCTION lapwing.committed(p_ledger_id text, p_charge_id bigint, OUT analyst text, OUT request_id text, OUT digest text,
+    OUT payload_digest text, OUT loss numeric, OUT delta numeric, OUT entry_id bigint, OUT chained text, OUT at text)
+RETURNS SETOF record LANGUAGE sql STABLE AS $$
+    SELECT c.analyst, c.request_id, c.digest, c.payload_digest, c.loss, c.delta, e.entry_id, e.chained, e.at
+    FROM lapwing.charge c JOIN lapwing.entry e ON e.ledger_id = c.ledger_id AND e.charge_id = c.charge_id AND e.kind = 'commit'
+    WHERE c.ledger_id = p_ledger_id AND c.charge_id = p_charge_id
+$$;
+
+CREATE FUNCTION lapwing.share_of(p_ledger_id text, p_analyst text, OUT loss_total numeric, OUT delta_total numeric, OUT loss_spent numeric,
+    OUT delta_spent numeric) RETURNS SETOF record LANGUAGE sql STABLE AS $$
+    SELECT a.loss_total, a.delta_total, a.loss_spent, a.delta_spent FROM lapwing.analyst a
+    WHERE a.ledger_id = p_ledger_id AND a.analyst = p_analyst AND NOT a.suspended
+$$;
