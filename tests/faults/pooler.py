@@ -16,7 +16,7 @@ import psycopg
 
 from tests.faults.clients import ended, new_field, random_plans, scarce_loss, started
 from tests.faults.table import Outcome, fault
-from tests.ledger.cluster import APP_ROLE, OWNER_ROLE, Cluster
+from tests.ledger.cluster import APP_ROLE, OWNER_ROLE, SECOND_ROLE, Cluster
 
 PORT = 5432
 SOCKET = f".s.PGSQL.{PORT}"
@@ -40,7 +40,7 @@ class Pooler:
         self.directory = Path(tempfile.mkdtemp(prefix="lapwing-pb-"))
         settings = self.directory / "pgbouncer.ini"
         users = self.directory / "users"
-        users.write_text("".join(f'"{role}" ""\n' for role in (APP_ROLE, OWNER_ROLE)), encoding="utf-8")
+        users.write_text("".join(f'"{role}" ""\n' for role in (APP_ROLE, SECOND_ROLE, OWNER_ROLE)), encoding="utf-8")
         settings.write_text(
             f"[databases]\n* = host={cluster.home} port={PORT}\n[pgbouncer]\nlisten_addr =\nlisten_port = {PORT}\n"
             f"unix_socket_dir = {self.directory}\nauth_type = trust\nauth_file = {users}\npool_mode = transaction\n"

@@ -10,9 +10,12 @@ from lapwing.errors import LedgerError
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.postgres import policy
+from lapwing.ledger.postgres.anchoring import report_lost
+from lapwing.ledger.postgres.connection import Connection
+from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.verify import verify
 from tests.faults.disk import CrampedServer, How, SmallDisk, fill_while_clients_work, may_mount
-from tests.ledger.cluster import Cluster
+from tests.ledger.cluster import APP_ROLE, SECOND_ROLE, Cluster
 from tests.ledger.pg import Place
 from tests.ledger.support import request
 
@@ -51,9 +54,15 @@ def test_an_anchor_on_a_full_disk_gives_no_permit_or_is_kept(tmp_path: Path) -> 
                 second.create()
             assert refusal.value.code == "anchor-unreachable"
             disk.free()
-            with pytest.raises(LedgerError) as refusal:
-                second.open()
-            assert refusal.value.code == "ledger-unregistered"
+            for override in (False, True):
+                with pytest.raises(LedgerError) as refusal:
+                    second.open(override=override, reason="its anchor found no room")
+                assert refusal.value.code == "anchor-missing"
+            [name] = anchors.known("second")
+            for role, number in ((APP_ROLE, 1), (SECOND_ROLE, None)):
+                owner = Connection(cluster.dsn(database, role=role), schema_version=SCHEMA_VERSION)
+                assert report_lost(owner, "second", name, by=role, reason="never written") == number
+                owner.close()
             with second.open(override=True, reason="its anchor found no room") as other:
                 policy.admit(other, "ana")
                 assert isinstance(other.reserve(request("one")), Permit)

@@ -15,6 +15,7 @@ import importlib.util
 import logging
 import os
 import re
+import select
 import socket
 import threading
 import time
@@ -45,6 +46,8 @@ _SETTINGS = (
     " pg_catalog.current_setting('server_encoding'), pg_catalog.current_setting('server_version_num')::pg_catalog.int4,"
     " pg_catalog.pg_is_in_recovery()"
 )
+_WARNING = "01000"
+"""What a server says, and no other code, when it stops waiting for a standby and calls the commit done."""
 _log = logging.getLogger(__name__)
 _PERMANENT = (
     (r'database "[^\n]*" does not exist', "there is no such database on the server"),
@@ -224,7 +227,7 @@ class Connection:
         return connection
 
     def _take_notice(self, notice: psycopg.errors.Diagnostic) -> None:
-        self._warned |= notice.severity_nonlocalized == "WARNING"
+        self._warned |= notice.sqlstate == _WARNING
 
     def _check(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
         import psycopg
@@ -264,14 +267,16 @@ def _reading(connection: psycopg.Connection[tuple[Any, ...]]) -> Iterator[None]:
 @contextmanager
 def _patience(connection: psycopg.Connection[tuple[Any, ...]]) -> Iterator[None]:
     """Ends the connection, not the statement, if no reply comes: cancelling a wait for a standby would look like success."""
-    answered = threading.Event()
     line = socket.socket(fileno=os.dup(connection.fileno()))
+    answered, answer = os.pipe()
+    waiting = select.poll()  # a length of time, whatever happens to the clock
+    waiting.register(answered, select.POLLIN)
 
     def watch() -> None:
-        if answered.wait(NOTICE_SECONDS):
+        if waiting.poll(1000 * NOTICE_SECONDS):
             return
         _log.warning("the database of the ledger has not answered yet; a synchronous standby may be missing")
-        if not answered.wait(REPLY_SECONDS - NOTICE_SECONDS):
+        if not waiting.poll(1000 * (REPLY_SECONDS - NOTICE_SECONDS)):
             line.shutdown(socket.SHUT_RDWR)
 
     watcher = threading.Thread(target=watch, name="lapwing-ledger-patience", daemon=True)
@@ -279,8 +284,10 @@ def _patience(connection: psycopg.Connection[tuple[Any, ...]]) -> Iterator[None]
     try:
         yield
     finally:
-        answered.set()
+        os.write(answer, b".")
         watcher.join()
+        for descriptor in (answered, answer):
+            os.close(descriptor)
         line.close()
 
 
