@@ -59,7 +59,8 @@ def test_an_anchor_on_a_full_disk_gives_no_permit_or_is_kept(tmp_path: Path) -> 
                     second.open(override=override, reason="its anchor found no room")
                 assert refusal.value.code == "anchor-missing"
             [name] = anchors.known("second")
-            for role, number in ((APP_ROLE, 1), (SECOND_ROLE, None)):
+            expected: tuple[tuple[str, int | None], ...] = ((APP_ROLE, 1), (SECOND_ROLE, None))
+            for role, number in expected:
                 owner = Connection(cluster.dsn(database, role=role), schema_version=SCHEMA_VERSION)
                 assert report_lost(owner, "second", name, by=role, reason="never written") == number
                 owner.close()
