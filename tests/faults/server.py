@@ -14,6 +14,7 @@ from typing import TypeVar
 import psycopg
 
 from lapwing.errors import LedgerError
+from tests.faults.history import What
 from tests.faults.rounds import EXPECTED_CODES, ROUND_SECONDS_MAX, SERVER_CODES, Bench, Nursery, kill_workers, new_bench, nursery
 from tests.faults.table import Outcome, fault
 from tests.ledger.cluster import APP_ROLE, Cluster
@@ -52,6 +53,7 @@ def kill_backends(bench: Bench, one: Nursery, generator: random.Random, *, kills
         bench.kills["kill -9 backend"] += _patiently(lambda: _kill_a_backend(bench, generator))
         if generator.random() < 0.3:
             _patiently(lambda: bench.look(bench.looks))
+    _let_answer(bench, times=kills, deadline=deadline)
     one.stop_clients()
     one.answer(bench)
 
@@ -74,6 +76,12 @@ def put_workers_to_sleep(bench: Bench, one: Nursery, generator: random.Random, *
     steps = [step for _ in range(times) for step in SLEEP_STEPS]
     one.order(bench, "put to sleep", seed=generator.randrange(2**30), steps=steps, lease_seconds=LEASE_SECONDS)
     bench.kills["SIGSTOP, lease over, SIGCONT"] += one.answer(bench)["slept"]
+
+
+def _let_answer(bench: Bench, *, times: int, deadline: float) -> None:
+    """Until clients have sent so many answers in all: on a busy machine, few may have come so far between two kills."""
+    while sum(event.what is What.SENT for event in bench.events()) < times and time.monotonic() < deadline:
+        time.sleep(0.05)
 
 
 def _let_work(bench: Bench, generator: random.Random) -> None:
