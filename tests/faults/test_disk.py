@@ -60,9 +60,9 @@ def test_an_anchor_on_a_full_disk_gives_no_permit_or_is_kept(tmp_path: Path) -> 
                 assert refusal.value.code == "anchor-missing"
             [name] = anchors.known("second")
             expected: tuple[tuple[str, int | None], ...] = ((APP_ROLE, 1), (SECOND_ROLE, None))
-            for role, number in expected:
+            for role, said in expected:
                 owner = Connection(cluster.dsn(database, role=role), schema_version=SCHEMA_VERSION)
-                assert report_lost(owner, "second", name, by=role, reason="never written") == number
+                assert report_lost(owner, "second", name, by=role, reason="never written") == said
                 owner.close()
             with second.open(override=True, reason="its anchor found no room") as other:
                 policy.admit(other, "ana")
