@@ -162,3 +162,13 @@ def test_several_sinks_keep_all_and_the_furthest_counts(tmp_path: Path) -> None:
     assert both.milestones("clinic") == second.milestones("clinic")
     both.advance(point(6), holds=lambda one: True)
     assert first.newest("clinic") == second.newest("clinic") == point(6)
+
+
+def test_anchors_are_for_their_owner_alone_or_for_the_group_of_their_directory(tmp_path: Path) -> None:
+    for mode, expected in ((0o700, 0o600), (0o2770, 0o660)):
+        directory = tmp_path / oct(mode)
+        directory.mkdir()
+        directory.chmod(mode)
+        FileAnchors(directory).advance(point(1), holds=lambda one: True)
+        (file,) = directory.glob("*.anchor")
+        assert file.stat().st_mode & 0o777 == expected

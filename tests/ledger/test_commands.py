@@ -122,6 +122,21 @@ def test_what_needs_two_people_needs_two(wired: Wired, monkeypatch: pytest.Monke
     assert _status(wired)["budget"]["epsilon"] == 3.5
 
 
+def test_a_second_person_approves_without_the_signing_key_or_the_state(wired: Wired) -> None:
+    """What another user of the machine has: the catalogue, the database, and the anchors of a group."""
+    number = re.findall(r"ledger approve (\d+)", _done(wired, "ledger", "propose", "budget", "--epsilon", "3.5"))[0]
+    keys, state = wired.keys, wired.directory / ".lapwing"
+    keys.rename(wired.base / "keys of the curator")
+    state.rename(wired.base / "state of the curator")
+    try:
+        _done(wired, "ledger", "approve", number, "--by", "olga")
+    finally:
+        (wired.base / "state of the curator").rename(state)
+    refused = _run(wired, "ask", BY_SEX)
+    (wired.base / "keys of the curator").rename(keys)
+    assert refused.status == 1 and "[signing-key]" in refused.err, "without the key nothing is answered"
+
+
 def test_closing_and_reopening_say_who(wired: Wired) -> None:
     _done(wired, "ledger", "admit", "ed")
     _done(wired, "close", "inventory")

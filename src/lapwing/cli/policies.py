@@ -281,6 +281,7 @@ def deny(context: typer.Context, number: Number, by: By = None, reason: Reason =
 def _on_server(context: typer.Context) -> Iterator[tuple[Curator, PostgresLedger]]:
     from lapwing.curator import Curator
     from lapwing.errors import LedgerError
+    from lapwing.ledger.opening import open_ledger
     from lapwing.ledger.postgres.ledger import PostgresLedger
 
     directory: Path = context.obj
@@ -288,9 +289,12 @@ def _on_server(context: typer.Context) -> Iterator[tuple[Curator, PostgresLedger
         if curator.place.server is None:
             hint = "`lapwing ledger move` moves it into a database"
             raise LedgerError("ledger-local", "a local ledger has one user: it knows no analysts and no second person", hint=hint)
-        ledger = curator.ledger
-        assert isinstance(ledger, PostgresLedger)
-        yield curator, ledger
+        ledger = open_ledger(curator.place, curator.declaration, create=False, signs=False)
+        try:
+            assert isinstance(ledger, PostgresLedger)
+            yield curator, ledger
+        finally:
+            ledger.disconnect()
 
 
 def _who(named: str | None) -> str:

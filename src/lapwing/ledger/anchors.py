@@ -166,6 +166,8 @@ class FileAnchors:
         except OSError as error:
             raise _unreachable() from error
         try:
+            if made:
+                os.fchmod(descriptor, shared_mode(self.directory))
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             kept, slot = _read(descriptor, point.source_id)
             if kept is not None and not override:
@@ -343,6 +345,11 @@ def _unlock(descriptor: int) -> None:
     """Give the lock back, and the descriptor. Closing alone would not do: a child that was forked meanwhile has the same lock."""
     fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
+
+
+def shared_mode(directory: Path) -> int:
+    """For the owner alone; where the owner lets a group write into the directory, for that group too."""
+    return 0o660 if directory.stat().st_mode & 0o020 else 0o600
 
 
 def _sync_directory(directory: Path) -> None:

@@ -94,18 +94,18 @@ def _named(chosen: str | None, declared: str | None, directory: Path) -> Path | 
     return None if declared is None else (directory / declared).resolve()
 
 
-def open_ledger(place: Place, declaration: Declaration, *, override: str = "", create: bool) -> Ledger:
+def open_ledger(place: Place, declaration: Declaration, *, override: str = "", create: bool, signs: bool = True) -> Ledger:
     """Open the ledger of a data set; with ``create``, make it if the source has none anywhere.
 
     Refuses ``ledger-elsewhere`` (the local ledger was moved into a database), ``ledger-not-moved`` (it was not, and a database is
     declared), ``signing-key`` (no key, where receipts are to be signed), and whatever the ledger itself refuses. ``override`` is the
-    owner's reason.
+    owner's reason. Without ``signs`` no key is needed: for acts that answer nothing, by a person who does not have it.
     """
-    if place.keys is not None:
+    if place.keys is not None and signs:
         receipts.require_signing_key(place.keys)
     if place.server is None:
         return _open_local(place, declaration, override=override)
-    if place.keys is None:
+    if place.keys is None and signs:
         raise receipts.no_signing_key()
     return _open_on_server(place, place.server, declaration, override=override, create=create)
 
@@ -214,7 +214,7 @@ def _is_on_server(place: Place, source_id: str) -> bool:
 def _open_on_server(place: Place, server: Server, declaration: Declaration, *, override: str, create: bool) -> Ledger:
     from lapwing.ledger.postgres.ledger import PostgresLedger
 
-    if place.local.exists() and _moved_to(place.local) is None and not _is_on_server(place, declaration.dataset.id):
+    if _is_there(place.local) and _moved_to(place.local) is None and not _is_on_server(place, declaration.dataset.id):
         hint = "run `lapwing ledger move`"
         raise LedgerError("ledger-not-moved", "the catalogue names a database, and the ledger is still the local one", hint=hint)
     source_id, fingerprint, anchors = declaration.dataset.id, declaration.fingerprint(), FileAnchors(server.anchors)
@@ -248,6 +248,14 @@ def _open_on_server(place: Place, server: Server, declaration: Declaration, *, o
             ledger.record(Kind.OVERRIDE, f"source-registered: a second budget in another database: {override}")
     remember_on_server(place, ledger.state(), fingerprint)
     return ledger
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is a local ledger. A person who may not look into the state directory, such as who only approves, uses none."""
+    try:
+        return path.exists()
+    except PermissionError:
+        return False
 
 
 def _moved_to(path: Path) -> str | None:
