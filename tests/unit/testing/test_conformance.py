@@ -116,7 +116,7 @@ def test_the_noise_that_is_left_cannot_fail_a_statement(worlds: Worlds, name: st
     sql = dict(_compared(worlds))[name]
     statement, planned = worlds.pure._plan(sql, LIMIT_EPSILON_SUMS)
     worlds.limit(sql)  # also sees to it that there is budget
-    released = worlds.pure.curator.answer(planned.certified.plan, summary=sql, analyst="").released
+    released = worlds.pure.curator.answer(planned.certified.plan, summary=sql).released
     names = [(number, column.name) for number, table in enumerate(released.tables) for column in table.columns]
     assert sum(len(table.groups) or 1 for table in released.tables) * len(names) <= 100
     middle = _values(planned, released, statement.post)
