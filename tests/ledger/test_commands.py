@@ -12,7 +12,7 @@ import pytest
 
 from lapwing.kernel.accounting import LOSS_UNITS, budget_for
 from lapwing.ledger.opening import system_user
-from tests.ledger.cluster import APP_ROLE, SECOND_ROLE, Cluster
+from tests.ledger.cluster import APP_ROLE, CURATOR_ROLE, SECOND_ROLE, Cluster
 from tests.ledger.wired import BY_SEX, Wired, new_wired
 from tests.unit.cli.support import ROOT, Ran, run, run_process
 
@@ -122,19 +122,35 @@ def test_what_needs_two_people_needs_two(wired: Wired, monkeypatch: pytest.Monke
     assert _status(wired)["budget"]["epsilon"] == 3.5
 
 
-def test_a_second_person_approves_without_the_signing_key_or_the_state(wired: Wired) -> None:
+def test_a_second_person_approves_without_the_signing_key_or_the_state(wired: Wired, monkeypatch: pytest.MonkeyPatch) -> None:
     """What another user of the machine has: the catalogue, the database, and the anchors of a group."""
     number = re.findall(r"ledger approve (\d+)", _done(wired, "ledger", "propose", "budget", "--epsilon", "3.5"))[0]
     keys, state = wired.keys, wired.directory / ".lapwing"
     keys.rename(wired.base / "keys of the curator")
     state.rename(wired.base / "state of the curator")
+    monkeypatch.setenv("LAPWING_DATABASE", wired.dsn.replace(APP_ROLE, SECOND_ROLE))
     try:
         _done(wired, "ledger", "approve", number, "--by", "olga")
     finally:
         (wired.base / "state of the curator").rename(state)
+    monkeypatch.delenv("LAPWING_DATABASE")
     refused = _run(wired, "ask", BY_SEX)
     (wired.base / "keys of the curator").rename(keys)
     assert refused.status == 1 and "[signing-key]" in refused.err, "without the key nothing is answered"
+
+
+def test_no_password_is_shown(wired: Wired, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAPWING_DATABASE", f"{wired.dsn} password=swordfish")
+    for form in ("table", "json"):
+        shown = _done(wired, "ledger", "status", "--format", form)
+        assert "swordfish" not in shown and "dbname=" in shown
+
+
+def test_a_curator_is_told_whose_act_it_is(wired: Wired, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAPWING_DATABASE", wired.dsn.replace(APP_ROLE, CURATOR_ROLE))
+    refused = _run(wired, "ledger", "admit", "eve")
+    assert refused.status == 1 and "[ledger-role]" in refused.err and "LAPWING_DATABASE" in refused.err
+    assert _run(wired, "budget").status == 0
 
 
 def test_closing_and_reopening_say_who(wired: Wired) -> None:

@@ -145,6 +145,7 @@ class FileAnchors:
         draft = path.with_name(f".{_NAME_FILE}.{secrets.token_hex(8)}")
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
+            os.fchmod(descriptor, shared_mode(self.directory))
             _write(descriptor, secrets.token_hex(8).encode() + b"\n", 0)
             os.fsync(descriptor)
         finally:
