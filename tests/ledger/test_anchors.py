@@ -172,3 +172,5 @@ def test_anchors_are_for_their_owner_alone_or_for_the_group_of_their_directory(t
         FileAnchors(directory).advance(point(1), holds=lambda one: True)
         (file,) = directory.glob("*.anchor")
         assert file.stat().st_mode & 0o777 == expected
+        FileAnchors(directory).known("clinic")
+        assert (directory / "name").stat().st_mode & 0o777 == expected
