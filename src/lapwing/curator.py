@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -21,6 +21,7 @@ from lapwing.catalog import Declaration, Settings, load, parse
 from lapwing.catalog.changes import Change, Verdict, classify
 from lapwing.encoding import decode, encode
 from lapwing.engines.base import Progress, Snapshot, silent
+from lapwing.engines.losses import TableLosses, report_of
 from lapwing.engines.registry import engine_of
 from lapwing.engines.state import StateDirectory
 from lapwing.errors import BudgetRefused, LedgerError, PreparationError
@@ -89,17 +90,20 @@ class Curator:
 
     # -- the owner's acts ---------------------------------------------------------------------------------------------------------
 
-    def prepare(self, *, progress: Progress = silent, override: str = "", append: bool = False) -> int:
+    def prepare(self, *, progress: Progress = silent, override: str = "", append: bool = False, accept_losses: bool = True) -> int:
         """Write a new version from the sources and open it. The first time this also registers the source and makes its ledger.
 
         A changed declaration keeps the ledger, always. What needs the owner's override (another unit, other sources, ...) is refused unless
         ``override`` gives the reason, which becomes an entry. With ``append``, tables that declare ``appended_by`` are made from the newest
         version and the rows of the source that came since; without an older version, or for other tables, nothing changes.
+
+        What is left out and changed is written to a report for the owner alone, before anything else is. Losing more than a tenth of a
+        table is refused (``rows-lost``) unless ``accept_losses``; Python's ``DataSet`` and the command line do not accept them unasked.
         """
         with self.state.preparing():
-            return self._prepare(progress=progress, override=override, append=append)
+            return self._prepare(progress=progress, override=override, append=append, accept_losses=accept_losses)
 
-    def _prepare(self, *, progress: Progress, override: str, append: bool) -> int:
+    def _prepare(self, *, progress: Progress, override: str, append: bool, accept_losses: bool) -> int:
         overridden = self._changes_to_override(override)
         source_id, home = self.declaration.dataset.id, self.place.home
         marks = self.engine.source_marks(self.declaration, self.declaration.tables)
@@ -116,7 +120,15 @@ class Curator:
         version, key, newest = self.state.next_version(existing), self.state.ranking_key(), max(existing, default=None)
         text = self.path.read_text(encoding="utf-8")
         append_to = newest if append else None
-        self.engine.prepare(self.declaration, text, version=version, ranking_key=key, progress=progress, append_to=append_to)
+        self.engine.prepare(
+            self.declaration,
+            text,
+            version=version,
+            ranking_key=key,
+            progress=progress,
+            append_to=append_to,
+            witness=lambda losses: self._witness(version, losses, accept_losses),
+        )
         # Only now: a preparation that failed, which may be because of a row, takes no number that analysts could see missing.
         self.state.remember(version)
         self.state.remember_declared(text)
@@ -126,6 +138,14 @@ class Curator:
         self._snapshot = None
         self._buy_statistics()
         return version
+
+    def _witness(self, version: int, losses: Sequence[TableLosses], accepted: bool) -> None:
+        """Write the owner's report, and stop where too much is lost. Neither the ledger nor an analyst hears of it."""
+        path = self.state.save_report(version, report_of(losses))
+        heavy = [item.table for item in losses if item.is_heavy]
+        if heavy and not accepted:
+            message = f"more than a tenth of {', '.join(heavy)} would be left out; .lapwing/{path.name} says why, for the owner alone"
+            raise PreparationError("rows-lost", message, hint="mend the catalogue or the source, or accept the losses")
 
     def _buy_statistics(self) -> None:
         """Buy the histogram of rows per unit of every table that has none yet. What was bought is public and serves all later versions."""

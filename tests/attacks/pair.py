@@ -185,7 +185,7 @@ def open_world(directory: Path, *, settings: Settings | None = None) -> lw.DataS
     """The prepared data set."""
     data = lw.open(directory, settings=settings, home=directory.parent / f"home-{directory.name}")
     if not data.curator.engine.versions():
-        data.prepare()
+        data.prepare(accept_losses=True)
     return data
 
 

@@ -185,6 +185,7 @@ def prepare(
         str, typer.Option(metavar="REASON", help="The owner's reason to go on where identity or unit changed; kept in the ledger.")
     ] = "",
     append: Annotated[bool, typer.Option("--append", help="Read only new rows of tables that declare `appended_by`.")] = False,
+    accept_losses: Annotated[bool, typer.Option("--accept-losses", help="Go on where more than a tenth of a table is left out.")] = False,
 ) -> None:
     """Read the sources and write a new version to ask. The owner's act; the first time it also makes the ledger.
 
@@ -196,7 +197,7 @@ def prepare(
     from lapwing.cli.preparing import prepared
 
     with reported(), _curator(context) as curator:
-        prepared(curator, override=override, append=append)
+        prepared(curator, override=override, append=append, accept_losses=accept_losses)
 
 
 @app.command(short_help="Ask a statement and pay for it.")

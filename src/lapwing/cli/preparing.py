@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from lapwing.cli import terminal
 from lapwing.cli.checking import source_warnings
+from lapwing.engines.losses import NULL_IN_SOURCE
+from lapwing.errors import PreparationError
 
 if TYPE_CHECKING:
     from lapwing.curator import Curator
     from lapwing.engines.base import Progress
 
 
-def prepared(curator: Curator, *, override: str, append: bool = False) -> None:
-    """Prepare, and say what was made. Never a number of rows: that would be a released value."""
+def prepared(curator: Curator, *, override: str, append: bool = False, accept_losses: bool = False) -> None:
+    """Prepare, and say what was made. What is said of rows, where some were lost or changed, goes to the owner's standard error alone."""
     for note in source_warnings(curator.declaration):
         terminal.write_note(f"warning: {note}")
     started = time.monotonic()
     tables = len(curator.declaration.tables) + len(curator.declaration.public_tables)
-    with _progress(tables) as progress:
-        version = curator.prepare(progress=progress, override=override, append=append)
+    try:
+        with _progress(tables) as progress:
+            version = curator.prepare(progress=progress, override=override, append=append, accept_losses=accept_losses)
+    except PreparationError as error:
+        if error.code != "rows-lost":
+            raise
+        _write_losses(curator, curator.state.next_version(curator.engine.versions()))
+        if not sys.stdin.isatty() or not typer.confirm("Go on with what is left?", err=True):
+            error.hint = "mend the catalogue or the source, or prepare with --accept-losses"
+            raise
+        with _progress(tables) as progress:
+            version = curator.prepare(progress=progress, override=override, append=append, accept_losses=True)
+    else:
+        _write_losses(curator, version)
     typer.echo(f"Version {version} of {curator.declaration.dataset.id} is prepared: {tables} tables in {time.monotonic() - started:.1f} s.")
     balance = curator.balance()
     spent = balance.spent.loss / balance.budget.loss_total
@@ -35,6 +50,33 @@ def prepared(curator: Curator, *, override: str, append: bool = False) -> None:
             f"The budget stays at epsilon {float(balance.budget.epsilon):g}: a higher one needs a second person. It is proposed;"
             " see `lapwing ledger status`, and let somebody else run `lapwing ledger approve NUMBER`."
         )
+
+
+def _write_losses(curator: Curator, version: int) -> None:
+    """A line for each table that loses or changes something: exact, to the owner's terminal."""
+    report = curator.state.report(version)
+    touched = [table for table in report["tables"] if table["lost"] or _changes(table)] if report else []
+    for table in touched:
+        why = {
+            "without a unit": table["no_unit"],
+            "whose parent is missing": table["no_parent"],
+            "with NULL where none is allowed": table["null_not_allowed"],
+            "beyond the cap": table["beyond_cap"],
+        }
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in why.items() if count)
+        columns = ", ".join(f"{name} {count:,}" for name, count in table["null_columns"].items())
+        line = f"{table['table']}: {table['rows']:,} rows read, {table['kept']:,} kept" + (f"; left out: {reasons}" if reasons else "")
+        terminal.write_note(line + (f" (NULL in {columns})" if columns else ""))
+        for change in _changes(table):
+            terminal.write_note(f"  {change['column']}: {change['rows']:,} {change['rule']}")
+    if touched:
+        where = f".lapwing/{curator.state.report_path(version).name}"
+        terminal.write_note(f"These figures are exact, for the owner alone, not for release: {where}")
+
+
+def _changes(table: dict[str, Any]) -> list[dict[str, Any]]:
+    """What happened to values, but for those that were NULL before."""
+    return [change for change in table["changed"] if change["rule"] != NULL_IN_SOURCE]
 
 
 @contextmanager

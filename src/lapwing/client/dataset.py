@@ -62,9 +62,12 @@ class DataSet:
         """Give up files and connections."""
         self.curator.close()
 
-    def prepare(self, *, progress: Progress = silent, override: str = "") -> int:
-        """Write a new version from the sources: the owner's act. Returns its number."""
-        return self.curator.prepare(progress=progress, override=override)
+    def prepare(self, *, progress: Progress = silent, override: str = "", accept_losses: bool = False) -> int:
+        """Write a new version from the sources: the owner's act. Returns its number.
+
+        Refused (``rows-lost``) where more than a tenth of a table would be left out, unless ``accept_losses``.
+        """
+        return self.curator.prepare(progress=progress, override=override, accept_losses=accept_losses)
 
     def ask(
         self,

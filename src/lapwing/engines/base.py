@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from lapwing.catalog import Declaration, PublicDecl, TableDecl
+from lapwing.engines.losses import Witness
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact
 from lapwing.kernel.facts import Facts
@@ -47,9 +48,19 @@ class Engine(Protocol):
         ...
 
     def prepare(
-        self, declaration: Declaration, text: str, *, version: int, ranking_key: bytes, progress: Progress, append_to: int | None = None
+        self,
+        declaration: Declaration,
+        text: str,
+        *,
+        version: int,
+        ranking_key: bytes,
+        progress: Progress,
+        append_to: int | None = None,
+        witness: Witness | None = None,
     ) -> None:
         """Write one version from the sources, whole or not at all; ``text`` is the catalogue it is prepared with.
+
+        ``witness`` hears, before anything is written, what will be left out and changed (see ``losses``); not where rows are appended.
 
         With ``append_to``, an older version: tables that declare ``appended_by`` are made from the rows of that version and the rows of the
         source that came later (see ``appending``). The result is that of a preparation from nothing, for sources that only grow.

@@ -63,17 +63,19 @@ def public_table(declared: PublicDecl, source: SourceTable, facts_columns: Mappi
 
 def _clean(declared: TableDecl | PublicDecl, source: SourceTable, domains: Mapping[str, Domain], dialect: Dialect) -> str:
     listed = [
-        f"{_clean_column(column, source, domains[column.name], dialect)} AS {dialect.quoted(column.name)}" for column in declared.columns
+        f"{clean_column(column, source, domains[column.name], dialect)} AS {dialect.quoted(column.name)}" for column in declared.columns
     ]
     return f"SELECT {', '.join(listed)} FROM {source.sql} s"
 
 
-def _clean_column(column: ColumnDecl, source: SourceTable, domain: Domain, dialect: Dialect) -> str:
-    raw, kind = _raw(column, source, dialect)
+def clean_column(column: ColumnDecl, source: SourceTable, domain: Domain, dialect: Dialect) -> str:
+    """SQL of the clean value of a column of a raw row ``s``."""
+    raw, kind = raw_column(column, source, dialect)
     return sanitised(raw, kind, domain, other=column.other, dialect=dialect, spelling=column.spelling)
 
 
-def _raw(column: ColumnDecl, source: SourceTable, dialect: Dialect) -> tuple[str, SourceKind]:
+def raw_column(column: ColumnDecl, source: SourceTable, dialect: Dialect) -> tuple[str, SourceKind]:
+    """SQL of a column of a raw row ``s`` as the source has it, and what it holds."""
     if column.source_name not in source.kinds:
         raise PreparationError("source-column-missing", f"the source has no column {column.source_name!r}")
     return f"s.{dialect.quoted(column.source_name)}", source.kinds[column.source_name]
@@ -142,7 +144,7 @@ def _owned_rows(
     """Clean rows, each with its unit: the one its key leads to, which ``engines.links`` makes sure of."""
     source = sources[declared.name]
     listed = [
-        f"{_clean_column(column, source, columns[column.name], dialect)} AS {dialect.quoted(column.name)}" for column in declared.columns
+        f"{clean_column(column, source, columns[column.name], dialect)} AS {dialect.quoted(column.name)}" for column in declared.columns
     ]
     path = declared.unit
     if not path.hops:
@@ -150,11 +152,13 @@ def _owned_rows(
         return f"SELECT {unit} AS {UNIT}, {', '.join(listed)} FROM {source.sql} s"
     hop = path.hops[0]
     own = link_key(declared, hop.column, source, dialect)
-    links = _links(hop.target.column, UnitPath(path.hops[1:], path.end), declaration, sources, hop.target.table, dialect)
+    links = unit_links(hop.target.column, UnitPath(path.hops[1:], path.end), declaration, sources, hop.target.table, dialect)
     return f"SELECT l.{UNIT}, {', '.join(listed)} FROM {source.sql} s JOIN ({links}) l ON {own} = l.link"
 
 
-def _links(column: str, path: UnitPath, declaration: Declaration, sources: Mapping[str, SourceTable], table: str, dialect: Dialect) -> str:
+def unit_links(
+    column: str, path: UnitPath, declaration: Declaration, sources: Mapping[str, SourceTable], table: str, dialect: Dialect
+) -> str:
     """Distinct pairs (key, unit) of a parent table. No key is in two of them: preparation stops where one would be (``engines.links``)."""
     declared, source = declaration.table(table), sources[table]
     link = link_key(declared, column, source, dialect)
@@ -163,11 +167,11 @@ def _links(column: str, path: UnitPath, declaration: Declaration, sources: Mappi
         return f"SELECT DISTINCT {link} AS link, {unit} AS {UNIT} FROM {source.sql} s"
     hop = path.hops[0]
     own = link_key(declared, hop.column, source, dialect)
-    further = _links(hop.target.column, UnitPath(path.hops[1:], path.end), declaration, sources, hop.target.table, dialect)
+    further = unit_links(hop.target.column, UnitPath(path.hops[1:], path.end), declaration, sources, hop.target.table, dialect)
     return f"SELECT DISTINCT {link} AS link, l.{UNIT} FROM {source.sql} s JOIN ({further}) l ON {own} = l.link"
 
 
 def link_key(declared: TableDecl, column: str, source: SourceTable, dialect: Dialect) -> str:
     """SQL of a key or unit of a raw row ``s`` as links are matched by it."""
     found = declared.column(column)
-    return unit_value(*_raw(found, source, dialect), found.domain, dialect)
+    return unit_value(*raw_column(found, source, dialect), found.domain, dialect)

@@ -131,6 +131,36 @@ def sanitised(
             assert_never(domain)
 
 
+def outside(raw: str, kind: SourceKind, domain: Domain, dialect: Dialect, spelling: Spelling) -> str | None:
+    """SQL of whether a value lies outside the bounds of its domain, so that ``sanitised`` changes it; None where there are no bounds."""
+    match domain:
+        case IntegerDomain(lo, hi) if kind is SourceKind.INTEGER:
+            return f"({raw} < {lo} OR {raw} > {hi})"
+        case IntegerDomain(lo, hi) | RealDomain(lo, hi):
+            double = f"CAST({raw} AS {dialect.double})" if kind is SourceKind.INTEGER else _double(raw, kind, dialect)
+            low, high = (double_literal(float(end), dialect.double) for end in (lo, hi))
+            return f"({double} < {low} OR {double} > {high})"
+        case DateDomain(lo, hi):
+            raw = _in_common_form(raw, kind, spelling, DAY_PARTS, dialect)
+            found = _matching(raw, kind, DATE, dialect.date, dialect)
+            return f"({found} < {dialect.date_literal(lo)} OR {found} > {dialect.date_literal(hi)})"
+        case TimestampDomain(lo, hi):
+            raw = _in_common_form(raw, kind, spelling, (*DAY_PARTS, *TIME_PARTS), dialect)
+            found = _matching(raw, kind, TIMESTAMP, dialect.timestamp, dialect)
+            return f"({found} < {dialect.timestamp_literal(lo)} OR {found} > {dialect.timestamp_literal(hi)})"
+        case _:
+            return None
+
+
+def undeclared(raw: str, kind: SourceKind, domain: Domain, dialect: Dialect) -> str | None:
+    """SQL of whether a text is none of its declared values; None where none are declared."""
+    if not isinstance(domain, TextDomain) or domain.values is None:
+        return None
+    text = dialect.try_cast(raw, kind, dialect.text)
+    listed = ", ".join(dialect.text_literal(value) for value in domain.values) or "NULL"
+    return f"({text} IS NOT NULL AND ({text} IN ({listed})) IS NOT TRUE)"
+
+
 def unit_value(raw: str, kind: SourceKind, domain: Domain, dialect: Dialect) -> str:
     """SQL of a unit, a link or any identifier. Two different source values never become one: bounds do not apply, and a value that is not
     the one spelling of a whole number (1.4, '01') is NULL, so its row has no unit and is left out.

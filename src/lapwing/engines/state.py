@@ -5,6 +5,7 @@
     .lapwing/versions         the newest number that any version had
     .lapwing/declared.toml    the catalogue as it was last prepared, kept when versions are retired
     .lapwing/prepare.lock     held while a version is prepared
+    .lapwing/v000001.report.json  what its preparation left out and changed: exact, for the owner alone
     .lapwing/statistics.json  noisy statistics bought at preparation (released values)
     .lapwing/ledger.sqlite    the ledger (see lapwing.ledger)
 
@@ -110,6 +111,22 @@ class StateDirectory:
         if version <= self._newest():
             return
         self._write("versions", f"{version}\n")
+
+    def report_path(self, version: int) -> Path:
+        """Where the owner's report on the preparation of a version is."""
+        return self.directory / f"v{version:06d}.report.json"
+
+    def save_report(self, version: int, report: dict[str, Any]) -> Path:
+        """Keep the owner's report on a preparation, readable by nobody else. Exact figures: never for release."""
+        path = self.report_path(version)
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._write(path.name, json.dumps(report, indent=1))
+        return path
+
+    def report(self, version: int) -> dict[str, Any] | None:
+        """The owner's report on a preparation, if there is one."""
+        path = self.report_path(version)
+        return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
 
     def statistics(self) -> dict[str, Any]:
         """Noisy statistics bought so far, by table: released values, so public."""

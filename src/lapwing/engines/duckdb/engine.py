@@ -13,6 +13,7 @@ from lapwing.engines.duckdb.append import append_snapshot
 from lapwing.engines.duckdb.prepare import prepare_snapshot
 from lapwing.engines.duckdb.snapshot import DuckDBSnapshot, stored_files, stored_text
 from lapwing.engines.duckdb.virtual import VirtualDuckDBSnapshot
+from lapwing.engines.losses import Witness
 from lapwing.engines.marks import file_marks
 from lapwing.errors import PreparationError
 
@@ -38,12 +39,22 @@ class DuckDBEngine:
         return self._directory / f"v{version:06d}.duckdb"
 
     def prepare(
-        self, declaration: Declaration, text: str, *, version: int, ranking_key: bytes, progress: Progress, append_to: int | None = None
+        self,
+        declaration: Declaration,
+        text: str,
+        *,
+        version: int,
+        ranking_key: bytes,
+        progress: Progress,
+        append_to: int | None = None,
+        witness: Witness | None = None,
     ) -> None:
         """Write one version, from nothing or from an older one and the rows that came since."""
         target, settings = self.path(version), self._settings
         if append_to is None or declaration.dataset.preparation is Preparation.VIRTUAL:
-            prepare_snapshot(declaration, text, target, version=version, ranking_key=ranking_key, settings=settings, progress=progress)
+            prepare_snapshot(
+                declaration, text, target, version=version, ranking_key=ranking_key, settings=settings, progress=progress, witness=witness
+            )
             return
         self._require(append_to)
         older = self.path(append_to)

@@ -20,6 +20,7 @@ from lapwing.engines.duckdb.files import FileState, Listing, TableFiles, are_unc
 from lapwing.engines.duckdb.session import begin_session
 from lapwing.engines.duckdb.sources import source
 from lapwing.engines.links import link_parents, require_one_owner_each
+from lapwing.engines.losses import Witness, witnessed
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table, require_rows_max
 from lapwing.engines.render.dialect import RANKING_KEY, quoted
 from lapwing.engines.render.duckdb import DUCKDB
@@ -43,6 +44,7 @@ def prepare_snapshot(
     ranking_key: bytes,
     settings: Settings,
     progress: Progress = silent,
+    witness: Witness | None = None,
 ) -> Facts:
     """Write one version to ``target``. It appears whole or not at all: a temporary file is renamed at the end."""
     with written_whole(target, settings) as connection:
@@ -50,7 +52,14 @@ def prepare_snapshot(
         is_virtual = declaration.dataset.preparation is Preparation.VIRTUAL
         states = states_now(declaration)
         facts = write_tables(
-            connection, declaration, version=version, ranking_key=ranking_key, settings=settings, progress=progress, marks=marks
+            connection,
+            declaration,
+            version=version,
+            ranking_key=ranking_key,
+            settings=settings,
+            progress=progress,
+            marks=marks,
+            witness=witness,
         )
         files: Listing = {}
         if is_virtual:
@@ -138,6 +147,7 @@ def write_tables(
     settings: Settings,
     progress: Progress = silent,
     marks: dict[str, Mark] | None = None,
+    witness: Witness | None = None,
 ) -> Facts:
     """Create every prepared table in the connection's database; public tables first, because their values are facts.
 
@@ -149,6 +159,7 @@ def write_tables(
     marks = {} if marks is None else marks
     sources = marked_sources(connection, declaration, marks)
     with one_owner_each(connection, declaration, sources):
+        witnessed(witness, declaration, sources, facts, DUCKDB, lambda sql: connection.execute(sql).fetchall())
         for table in declaration.tables:
             progress(table.name, done, total)
             if declaration.dataset.preparation is Preparation.VIRTUAL:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, TableDecl
 from lapwing.engines.base import Progress, Snapshot
+from lapwing.engines.losses import Witness
 from lapwing.engines.postgres.append import append_version
 from lapwing.engines.postgres.prepare import prepare_version, schema_name, schema_prefix
 from lapwing.engines.postgres.session import OWNER_VARIABLE, Connection, ask, connect, merged, transaction
@@ -48,7 +49,15 @@ class PostgresEngine:
         return tuple(sorted(int(match.group(1)) for match in matches if match))
 
     def prepare(
-        self, declaration: Declaration, text: str, *, version: int, ranking_key: bytes, progress: Progress, append_to: int | None = None
+        self,
+        declaration: Declaration,
+        text: str,
+        *,
+        version: int,
+        ranking_key: bytes,
+        progress: Progress,
+        append_to: int | None = None,
+        witness: Witness | None = None,
     ) -> None:
         """Write one version as the owner, and let the role that answers read it; with ``append_to``, in the place of that version."""
         reader = str(ask(self._reader(), "SELECT current_user")[0][0])
@@ -66,6 +75,7 @@ class PostgresEngine:
                     reader=reader,
                     settings=settings,
                     progress=progress,
+                    witness=witness,
                 )
                 return
             self._require(append_to)

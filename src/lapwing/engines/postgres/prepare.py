@@ -14,6 +14,7 @@ from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.appending import Mark, at_or_before, growing, kinds_of
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.links import require_one_owner_each
+from lapwing.engines.losses import Witness, witnessed
 from lapwing.engines.postgres.constraints import require_unique_keys
 from lapwing.engines.postgres.session import OWNER_VARIABLE, Connection, ask, transaction
 from lapwing.engines.postgres.sources import source_table
@@ -62,6 +63,7 @@ def prepare_version(
     settings: Settings,
     progress: Progress = silent,
     settled: bool = True,
+    witness: Witness | None = None,
 ) -> Facts:
     """Write one version into a new schema, whole or not at all, and let the role ``reader`` read it."""
     with owners_words(), transaction(connection, settings, read_only=False):
@@ -69,6 +71,7 @@ def prepare_version(
         facts = write_public_tables(connection, declaration, schema, version=version, settings=settings, progress=progress)
         sources, stored = read_sources(connection, declaration), declaration.dataset.preparation is Preparation.STORED
         require_one_owner(connection, declaration, sources)
+        witnessed(witness, declaration, sources, facts, POSTGRES, lambda sql: ask(connection, sql))
         growing_tables = [table for table in declaration.tables if table.appended_by and stored]
         marks = {table.name: read_mark(connection, table, sources[table.name])[0] for table in growing_tables}
         for done, table in enumerate(declaration.tables, start=len(declaration.public_tables)):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lapwing.catalog import Declaration, PublicDecl, Settings, TableDecl
 from lapwing.engines.base import Progress, Snapshot
+from lapwing.engines.losses import Witness
 from lapwing.engines.spark.prepare import forget_tables, marker_path, prepare_version, read_marker, rows_path
 from lapwing.engines.spark.sessions import base_session, own_session
 from lapwing.engines.spark.snapshot import SparkSnapshot
@@ -44,7 +45,15 @@ class SparkEngine:
         return tuple(sorted(int(match.group(1)) for match in matches if match))
 
     def prepare(
-        self, declaration: Declaration, text: str, *, version: int, ranking_key: bytes, progress: Progress, append_to: int | None = None
+        self,
+        declaration: Declaration,
+        text: str,
+        *,
+        version: int,
+        ranking_key: bytes,
+        progress: Progress,
+        append_to: int | None = None,
+        witness: Witness | None = None,
     ) -> None:
         """Write one version. With ``append_to`` too it is made from nothing, which gives the same rows."""
         prepare_version(
@@ -56,6 +65,7 @@ class SparkEngine:
             ranking_key=ranking_key,
             settings=self._settings,
             progress=progress,
+            witness=witness,
         )
 
     def open(self, version: int, *, ranking_key: bytes) -> Snapshot:

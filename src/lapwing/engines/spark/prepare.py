@@ -21,6 +21,7 @@ from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, Tabl
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.base import Progress
 from lapwing.engines.links import require_one_owner_each
+from lapwing.engines.losses import Witness, witnessed
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table, require_rows_max
 from lapwing.engines.render.dialect import RANKING_KEY
 from lapwing.engines.render.relations import RANK, UNIT
@@ -90,6 +91,7 @@ def prepare_version(
     ranking_key: bytes,
     settings: Settings,
     progress: Progress,
+    witness: Witness | None = None,
 ) -> Facts:
     """Write one version, whole or not at all: until its marker is there the version is not, and a failed one leaves nothing behind."""
     rows = rows_path(directory, version)
@@ -97,7 +99,7 @@ def prepare_version(
     shutil.rmtree(rows, ignore_errors=True)
     try:
         writer = _Writer(session, declaration, rows, settings)
-        facts = writer.write(version=version, ranking_key=ranking_key, progress=progress)
+        facts = writer.write(version=version, ranking_key=ranking_key, progress=progress, witness=witness)
         stored = Stored(
             format=SNAPSHOT_FORMAT,
             version=version,
@@ -129,7 +131,7 @@ class _Writer:
         self.values: dict[str, dict[str, list[str | None]]] = {}
         self.files: dict[str, SourceFiles] = {}
 
-    def write(self, *, version: int, ranking_key: bytes, progress: Progress) -> Facts:
+    def write(self, *, version: int, ranking_key: bytes, progress: Progress, witness: Witness | None) -> Facts:
         """Write every table; public tables first, because their values are facts."""
         declaration = self._declaration
         total, done = len(declaration.public_tables) + len(declaration.tables), 0
@@ -146,6 +148,7 @@ class _Writer:
         files = {table.name: source_files(self._session, declaration, table) for table in on_files}
         sources = {table.name: source_table(self._session, declaration, table, files.get(table.name)) for table in declaration.tables}
         require_one_owner_each(declaration, sources, SPARK, lambda sql: self._session.sql(sql).collect())
+        witnessed(witness, declaration, sources, facts, SPARK, lambda sql: self._session.sql(sql).collect())
         for table in declaration.tables:
             progress(table.name, done, total)
             select = private_table(table, declaration, sources, facts, SPARK)

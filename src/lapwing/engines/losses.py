@@ -1,0 +1,170 @@
+"""What preparation leaves out and changes, counted exactly, by rule and column: for the owner, and for nobody else.
+
+These are exact figures about the rows. They are read from the same sources by the same SQL as the rows that are written, in statements of
+their own, so that counting changes nothing; they are handed to the caller and never stored with a version, in the ledger, or in its facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
+
+from lapwing.catalog import ColumnDecl, Declaration, TableDecl, UnitPath
+from lapwing.engines.prepare import SourceTable, clean_column, link_key, raw_column, unit_links
+from lapwing.engines.reading import outside, undeclared
+from lapwing.engines.render.dialect import Dialect
+from lapwing.engines.render.relations import UNIT
+from lapwing.kernel.domains import DateDomain, TimestampDomain
+from lapwing.kernel.facts import Facts
+
+COLUMNS_AT_ONCE = 100
+"""Columns that one statement counts: servers limit how much a SELECT lists."""
+HEAVY_SHARE = 10
+"""Losing more than one row in so many of a table wants a second look."""
+
+NULL_IN_SOURCE = "NULL in the source"
+UNREADABLE = "could not be read, NULL now"
+UNDECLARED = "not a declared value"
+CLAMPED = "out of bounds, clamped"
+OUT_OF_BOUNDS = "out of bounds, NULL now"
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """How many values of a column one rule touched, of all rows that were read."""
+
+    column: str
+    rule: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableLosses:
+    """One table: rows read, and why some are not kept. Each row that is not kept counts under one rule, the first that applies."""
+
+    table: str
+    rows: int
+    no_unit: int
+    no_parent: int
+    null_not_allowed: int
+    beyond_cap: int
+    null_columns: Mapping[str, int]
+    """Of the rows with a unit: how many are NULL, or became NULL, in each column declared ``null = false``."""
+    changed: tuple[Changed, ...]
+
+    @property
+    def lost(self) -> int:
+        """Rows that are not kept."""
+        return self.no_unit + self.no_parent + self.null_not_allowed + self.beyond_cap
+
+    @property
+    def kept(self) -> int:
+        """Rows that are."""
+        return self.rows - self.lost
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether more than a tenth is lost."""
+        return self.lost * HEAVY_SHARE > self.rows
+
+
+def report_of(losses: Sequence[TableLosses]) -> dict[str, Any]:
+    """The owner's report, for JSON."""
+    warning = "exact figures about the rows, for the owner alone: not for release"
+    return {"warning": warning, "tables": [{**asdict(item), "kept": item.kept, "lost": item.lost} for item in losses]}
+
+
+Witness: TypeAlias = Callable[[Sequence[TableLosses]], None]
+"""Told before anything is written; what it raises ends the preparation."""
+Ask: TypeAlias = Callable[[str], Sequence[Sequence[Any]]]
+
+
+def witnessed(
+    witness: Witness | None, declaration: Declaration, sources: Mapping[str, SourceTable], facts: Facts, dialect: Dialect, ask: Ask
+) -> None:
+    """Count for a witness, if there is one."""
+    if witness is not None:
+        witness([_table_losses(table, declaration, sources, facts, dialect, ask) for table in declaration.tables])
+
+
+def _table_losses(
+    table: TableDecl, declaration: Declaration, sources: Mapping[str, SourceTable], facts: Facts, dialect: Dialect, ask: Ask
+) -> TableLosses:
+    columns, source = facts.table(table.name).columns, sources[table.name]
+    required = [column for column in table.columns if not columns[column.name].nullable]
+    clean = {column.name: clean_column(column, source, columns[column.name], dialect) for column in required}
+    rows = _rows_with_units(table, declaration, sources, clean, dialect)
+    missing = [f"c.{dialect.quoted(name)} IS NULL" for name in clean]
+    any_missing = f"({' OR '.join(missing)})" if missing else "(1 = 0)"
+    owned = f"c.{UNIT} IS NOT NULL"
+    counts = ["c._own IS NULL", f"c._own IS NOT NULL AND c.{UNIT} IS NULL", f"{owned} AND {any_missing}"]
+    total, no_unit, no_parent, nulls = _counted(counts, f"({rows}) c", ask)
+    cap = table.rows_per_unit_max
+    units = f"SELECT COUNT(*) AS n FROM ({rows}) c WHERE {owned} AND NOT {any_missing} GROUP BY c.{UNIT}"
+    beyond = int(ask(f"SELECT COALESCE(SUM(g.n - {cap}), 0) FROM ({units}) g WHERE g.n > {cap}")[0][0])
+    by_column: dict[str, int] = {}
+    for chunk in _chunks(list(clean)):
+        _, *found = _counted([f"{owned} AND c.{dialect.quoted(name)} IS NULL" for name in chunk], f"({rows}) c", ask)
+        by_column |= dict(zip(chunk, found, strict=True))
+    return TableLosses(
+        table.name,
+        total,
+        no_unit,
+        no_parent,
+        nulls,
+        beyond,
+        {name: count for name, count in by_column.items() if count},
+        tuple(change for change in _changes(table, source, facts, dialect, ask) if change.rows),
+    )
+
+
+def _rows_with_units(
+    table: TableDecl, declaration: Declaration, sources: Mapping[str, SourceTable], clean: Mapping[str, str], dialect: Dialect
+) -> str:
+    """Every row of a source, with its own key, the unit it leads to or NULL, and the columns that must not be NULL."""
+    source, path = sources[table.name], table.unit
+    listed = "".join(f", {sql} AS {dialect.quoted(name)}" for name, sql in clean.items())
+    if not path.hops:
+        unit = link_key(table, path.end.column, source, dialect)
+        return f"SELECT {unit} AS {UNIT}, {unit} AS _own{listed} FROM {source.sql} s"
+    hop = path.hops[0]
+    own = link_key(table, hop.column, source, dialect)
+    links = unit_links(hop.target.column, UnitPath(path.hops[1:], path.end), declaration, sources, hop.target.table, dialect)
+    return f"SELECT l.{UNIT}, {own} AS _own{listed} FROM {source.sql} s LEFT JOIN ({links}) l ON {own} = l.link"
+
+
+def _changes(table: TableDecl, source: SourceTable, facts: Facts, dialect: Dialect, ask: Ask) -> list[Changed]:
+    domains = facts.table(table.name).columns
+    rules = [(column.name, rule, sql) for column in table.columns for rule, sql in _rules(column, source, facts, table, dialect)]
+    found: list[Changed] = []
+    for chunk in _chunks(rules):
+        _, *counts = _counted([sql for _, _, sql in chunk], f"{source.sql} s", ask)
+        found += [Changed(name, rule, count) for (name, rule, _), count in zip(chunk, counts, strict=True)]
+    assert {change.column for change in found} <= set(domains)
+    return found
+
+
+def _rules(column: ColumnDecl, source: SourceTable, facts: Facts, table: TableDecl, dialect: Dialect) -> list[tuple[str, str]]:
+    """What can happen to a value of a column, each with SQL of whether it does."""
+    domain = facts.table(table.name).columns[column.name]
+    (raw, kind), clean = raw_column(column, source, dialect), clean_column(column, source, domain, dialect)
+    rules = [(NULL_IN_SOURCE, f"{raw} IS NULL")]
+    unlisted = undeclared(raw, kind, domain, dialect)
+    if unlisted is not None:
+        return [*rules, (UNDECLARED, unlisted)]
+    bounds, unread = outside(raw, kind, domain, dialect, column.spelling), f"{raw} IS NOT NULL AND {clean} IS NULL"
+    if bounds is None:
+        return [*rules, (UNREADABLE, unread)]
+    timed = isinstance(domain, DateDomain | TimestampDomain)  # numbers are moved to the nearest end, dates are not
+    return [*rules, (UNREADABLE, f"{unread} AND ({bounds}) IS NOT TRUE"), (OUT_OF_BOUNDS if timed else CLAMPED, bounds)]
+
+
+def _counted(conditions: Sequence[str], relation: str, ask: Ask) -> list[int]:
+    """How many rows a relation has, and how many of them meet each condition."""
+    sums = "".join(f", COALESCE(SUM(CASE WHEN {condition} THEN 1 ELSE 0 END), 0)" for condition in conditions)
+    return [int(value) for value in ask(f"SELECT COUNT(*){sums} FROM {relation}")[0]]
+
+
+def _chunks(items: list[Any]) -> list[list[Any]]:
+    return [items[start : start + COLUMNS_AT_ONCE] for start in range(0, len(items), COLUMNS_AT_ONCE)]
