@@ -167,8 +167,9 @@ class _Writer:
     def _write_public(self, public: PublicDecl) -> None:
         domains = {column.name: column.domain for column in public.columns}
         select = public_table(public, source_table(self._session, self._declaration, public), domains, SPARK)
-        self._session.sql(select).coalesce(1).write.parquet(str(self._rows / public.name))
-        written = self._written(public.name)
+        frame = self._session.sql(select)
+        frame.coalesce(1).write.parquet(str(self._rows / public.name))
+        written = self._written(public.name, frame)
         self.values[public.name] = {
             column.name: [
                 row[0] for row in written.select(column.name).distinct().limit(self._settings.values_per_column_max + 1).collect()
@@ -190,10 +191,11 @@ class _Writer:
         writer = frame.write.format("parquet").bucketBy(self.buckets, UNIT).sortBy(RANK, UNIT)
         writer.option("path", str(self._rows / table.name)).saveAsTable(name)
         self._session.sql(f"DROP TABLE {quoted(name)}")
-        require_rows_max(self._written(table.name).count(), table)
+        require_rows_max(self._written(table.name, frame).count(), table)
 
-    def _written(self, table: str) -> DataFrame:
-        frame = self._session.read.parquet(str(self._rows / table))
+    def _written(self, table: str, written: DataFrame) -> DataFrame:
+        """What was written, by the columns it was written with: a table without rows may have no file."""
+        frame = self._session.read.schema(written.schema).parquet(str(self._rows / table))
         self.columns[table] = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
         return frame
 
