@@ -6,6 +6,7 @@ an uncharged one, because only the finished plan is certified and run.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -203,5 +204,32 @@ def scans_of(relation: Relation) -> tuple[Scan, ...]:
             return (*scans_of(left), *scans_of(right))
         case Union(sources):
             return tuple(scan for source in sources for scan in scans_of(source))
+        case _:
+            assert_never(relation)
+
+
+def expressions_of(relation: Relation) -> Iterator[Expression]:
+    """Every expression that a relation computes on its way."""
+    match relation:
+        case Scan():
+            return
+        case Filter(source, predicate):
+            yield predicate
+            yield from expressions_of(source)
+        case Project(source, columns):
+            yield from (value for _, value in columns)
+            yield from expressions_of(source)
+        case PublicJoin(source, _, on):
+            yield on
+            yield from expressions_of(source)
+        case PerUnit(source, aggregates):
+            yield from (item.value for _, item in aggregates if item.value is not None)
+            yield from expressions_of(source)
+        case UnitJoin(left, right) | SemiJoin(left, right):
+            yield from expressions_of(left)
+            yield from expressions_of(right)
+        case Union(sources):
+            for source in sources:
+                yield from expressions_of(source)
         case _:
             assert_never(relation)

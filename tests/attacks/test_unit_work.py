@@ -95,6 +95,34 @@ def test_a_join_that_only_counts_units_is_answered_and_makes_no_row_twice(worlds
         assert query.shape.widest <= ROWS
 
 
+SQRT_14 = "SQRT(" * 14 + "a.amount" + ")" * 14
+WITHIN = "(SELECT id, amount, mark FROM events WHERE mark = 9) a JOIN (SELECT id FROM events WHERE mark = 9) t ON a.id = t.id"
+
+
+def cases(deep: int, wide: int) -> str:
+    """A CASE of so many branches in the place of the value of another, and so on."""
+    value = "mark"
+    for _ in range(deep):
+        value = f"CASE {value} {' '.join(f'WHEN {i} THEN {i + 1}' for i in range(wide))} ELSE 0 END"
+    return value
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"SELECT SUM({SQRT_14}) AS n FROM {WITHIN}",
+        f"SELECT {', '.join(f'SUM({SQRT_14} + {i})' for i in range(8))} FROM events a",
+        f"SELECT SUM({cases(4, 12)}) AS n FROM events",
+        f"WITH l AS (SELECT id, {cases(1, 200)} AS x FROM events), u AS ({' UNION ALL '.join(['SELECT id, x FROM l'] * 40)}) "
+        "SELECT COUNT(*) AS n FROM u WHERE x > 1",
+    ],
+)
+def test_what_is_long_only_when_written_out_is_refused_before_a_charge(worlds: tuple[Path, Path], statement: str) -> None:
+    w0, w1 = (outcome(folder, statement) for folder in worlds)
+    assert w0 == w1 and w0[1:] == (False, 0)
+    assert "too large" in w0[0] or "unit-work" in w0[0] or "written out" in w0[0]
+
+
 def plans(snapshot: DuckDBSnapshot) -> tuple[list[Certified], int]:
     """The accepted ones of the generated statements, and how many were refused."""
     found, refused = [], 0

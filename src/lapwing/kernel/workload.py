@@ -43,7 +43,7 @@ def require_bounded_work(queries: tuple[tuple[Query, Shape], ...], facts: Facts)
         hint = "count units instead of rows, ask with EXISTS, or aggregate each side per unit before joining"
         message = f"joined or repeated like this, the rows of one unit could become {widest:,}; at most {limits.rows:,} are allowed"
         raise Refused("unit-rows", message, hint=hint)
-    size = max(_size(query, shape) for query, shape in queries)
+    size = sum(_size(query, shape) for query, shape in queries)
     if size > limits.size:
         message = f"keys and distinct values of one unit's rows could take up {size:,} bytes; at most {limits.size:,} are allowed"
         raise Refused("unit-size", message, hint="group by fewer texts, or join fewer rows of one unit")

@@ -113,11 +113,14 @@ def _distinct_join(join: UnitJoin, read: frozenset[str], facts: Facts) -> Relati
     return replace(join, left=left, right=right, columns=kept)
 
 
-def fitting(query: PrivateQuery, facts: Facts) -> PrivateQuery:
-    """The query with scans lowered so far that the rows of one unit keep to the limits of every step, if one row of each scan does."""
+def fitting(query: PrivateQuery, facts: Facts, *, queries: int) -> PrivateQuery:
+    """The query with scans lowered so far that the rows of one unit keep to the limits of every step, if one row of each scan does.
+
+    It is one of so many ``queries`` of its statement, which share what may be kept.
+    """
     columns = shape_of(query.source, facts).columns
     distinct = [item.value for item in query.aggregates if item.kind is AggregateKind.COUNT_DISTINCT and item.value is not None]
-    most = facts.limits.size // kept_bytes((key for _, key in query.keys), distinct, columns)
+    most = facts.limits.size // queries // kept_bytes((key for _, key in query.keys), distinct, columns)
     return replace(query, source=within(query.source, max(1, min(facts.limits.rows, most)), facts))
 
 
@@ -140,12 +143,12 @@ def within(relation: Relation, rows_max: int, facts: Facts) -> Relation:
 
 
 def lost_by_lowering(before: Relation, after: Relation, facts: Facts, known: Mapping[str, Contributions], units: int | None) -> float:
-    """Predicted share of rows that lowering the scans leaves out: of the scan that loses most."""
+    """Predicted share of rows that lowering the scans leaves out; of joined ones, those that lose either side."""
     if before == after:
         return 0.0
-    found = 0.0
+    kept = 1.0
     for old, new in zip(scans_of(before), scans_of(after), strict=True):
         if new.rows_per_unit < old.rows_per_unit:
             rows = contributions_of(old, facts, known, units)
-            found = max(found, rows.excess(new.rows_per_unit) / max(rows.rows(), 1.0))
-    return min(found, 1.0)
+            kept *= 1 - min(rows.excess(new.rows_per_unit) / max(rows.rows(), 1.0), 1.0)
+    return 1 - kept

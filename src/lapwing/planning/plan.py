@@ -128,7 +128,7 @@ def plan_statement(
 
     Every vector of the statement gets the same share of the loss, and every query that discovers groups the same share of the delta.
     """
-    drafts = [_Draft.of(query, facts, limits, evaluate, contributions, units) for query in queries]
+    drafts = [_Draft.of(query, facts, limits, evaluate, contributions, units, queries=len(queries)) for query in queries]
     vectors = sum(draft.vectors for draft in drafts)
     discovering = sum(draft.found is None for draft in drafts)
     share = price.loss / max(vectors, 1)
@@ -199,9 +199,11 @@ class _Draft:
         evaluate: Evaluate,
         contributions: Mapping[str, Contributions],
         units: int | None,
+        *,
+        queries: int,
     ) -> _Draft:
         whole = without_repeats(query, facts)
-        query = fitting(whole, facts)
+        query = fitting(whole, facts, queries=queries)
         lost = lost_by_lowering(whole.source, query.source, facts, contributions, units)
         shape = shape_of(query.source, facts)
         found = query.groups

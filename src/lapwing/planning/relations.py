@@ -33,10 +33,10 @@ def limited(relation: Relation, rows: int, facts: Facts) -> Relation:
             return replace(relation, source=limited(source, rows, facts))
         case UnitJoin(left, right):
             k_left, k_right = (shape_of(side, facts).rows_per_unit for side in (left, right))
-            # A side with one row per unit costs nothing; otherwise both are lowered alike.
-            to_left = rows // k_right if k_right == 1 else rows if k_left == 1 else max(1, math.isqrt(rows))
-            to_right = max(1, rows // min(k_left, to_left))
-            return replace(relation, left=limited(left, max(1, to_left), facts), right=limited(right, to_right, facts))
+            # A side with few rows per unit keeps them; where both have many, both are lowered alike.
+            few = min(k_left, k_right, max(1, math.isqrt(rows)))
+            to_left, to_right = (rows // few, few) if k_right <= k_left else (few, rows // few)
+            return replace(relation, left=limited(left, max(1, to_left), facts), right=limited(right, max(1, to_right), facts))
         case Union(sources):
             return Union(tuple(limited(source, max(1, rows // len(sources)), facts) for source in sources))
         case PerUnit():

@@ -79,6 +79,8 @@ class Session:
     read: set[int] = field(default_factory=set)
     scans: int = 0
     """Readings of protected tables so far, each use of a name of WITH with all of its own."""
+    parts: int = 0
+    """Parts of the expressions of subqueries so far, likewise."""
     lookup_work: int = 0
     """Text that functions went through so far."""
     lookup_listed: int = 0

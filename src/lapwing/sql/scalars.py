@@ -20,7 +20,7 @@ from lapwing.sql import constants
 from lapwing.sql.reader import Reader, Session
 from lapwing.sql.scope import Scope
 
-PARTS_MAX = 50_000
+PARTS_MAX = 10_000
 """Most parts of one expression over rows, written out; a long list of declared texts needs some thousands."""
 
 

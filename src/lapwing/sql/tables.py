@@ -9,12 +9,13 @@ from difflib import get_close_matches
 from sqlglot import exp
 
 from lapwing.kernel.domains import KeyDomain
+from lapwing.kernel.expressions import part_count
 from lapwing.kernel.ir import Scan
 from lapwing.sql.environment import Environment, FromItem, Known, NoisyItem, PublicItem
 from lapwing.sql.reader import Reader, Session
-from lapwing.sql.scalars import identifier, unsupported
+from lapwing.sql.scalars import PARTS_MAX, identifier, unsupported
 from lapwing.sql.scope import Rows
-from lapwing.statements import scans_of
+from lapwing.statements import expressions_of, scans_of
 
 BindQuery = Callable[[exp.Expr, Environment], Rows | NoisyItem]
 
@@ -55,6 +56,10 @@ class Tables:
             limit = self.session.settings.scans_max
             if self.session.scans > limit:
                 message = f"written out, the statement reads protected tables more than {limit} times"
+                raise self.session.refuse("statement-too-large", message, node=called.node)
+            self.session.parts += sum(part_count(expression) for expression in expressions_of(called.item.relation))
+            if self.session.parts > PARTS_MAX:
+                message = f"written out, the subqueries of this statement have more than {PARTS_MAX} parts"
                 raise self.session.refuse("statement-too-large", message, node=called.node)
         return called
 

@@ -142,6 +142,13 @@ def test_texts_that_are_kept_count_by_their_longest() -> None:
     assert code(planned(ALL, Vector("v", DistinctCount(Column("note")), LAW), keys=(("k", Column("city")),)), facts) == "unit-size"
 
 
+def test_what_several_queries_keep_adds_up() -> None:
+    facts = replace(FACTS, limits=UnitLimits(size=1_000 * 1_024))
+    (query,) = planned(ALL).queries
+    assert isinstance(certify(Plan((query,)), facts), Certified)
+    assert code(Plan((query, query)), facts) == "unit-size"
+
+
 def test_an_expression_counts_written_out() -> None:
     assert part_count(POSITIVE) == 3
     assert part_count(call(Function.AND, POSITIVE, POSITIVE)) == 7

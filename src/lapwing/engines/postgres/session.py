@@ -40,6 +40,10 @@ _FIXED = {
     "row_security": "off",
     # Compiling costs more than it gains on the statements measured here (docs/decisions/0013).
     "jit": "off",
+    # Rows are compared by hashing, whatever the server takes their number for: comparing all pairs, one unit's few rows would be met with
+    # every row of a table, and how long a statement takes would tell whether they are there (docs/proofs/unit-work.md).
+    "enable_nestloop": "off",
+    "enable_mergejoin": "off",
 }
 
 

@@ -92,6 +92,8 @@ class Dialect:
     """Placeholder of a bound parameter, by name."""
     materialised: str
     """What says that a common table expression is computed once: after AS, with a space at its end, or nothing."""
+    fence: str
+    """What after a SELECT keeps an engine from copying its expressions to every place that uses them: a space and words, or nothing."""
     functions: Mapping[Function, Emit]
     """Emission of functions that are not shared (see ``expressions``)."""
     wide_as_double: Callable[[str], str]

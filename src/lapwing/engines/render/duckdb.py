@@ -83,6 +83,7 @@ DUCKDB = Dialect(
     microseconds=lambda value: f"epoch_us({value})",
     parameter=lambda name: f"${name}",
     materialised="MATERIALIZED ",
+    fence="",
     table=quoted,
     functions={
         Function.STARTS_WITH: lambda value, prefix: f"starts_with({value}, {prefix})",

@@ -20,8 +20,8 @@ from lapwing.kernel.expressions import Call, Case, Column, Expression, Function,
 from lapwing.kernel.functions import EXP_LIMIT, smallest_divisor
 from lapwing.kernel.stability import domain_of
 
-SQL_BYTES_MAX = 2_000_000
-"""Longest SQL a plan may render to."""
+SQL_BYTES_MAX = 1_000_000
+"""Longest SQL a plan may render to, all its statements together."""
 
 _COMPARISONS = {
     Function.EQUAL: "=",

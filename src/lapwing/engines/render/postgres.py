@@ -172,6 +172,7 @@ POSTGRES = Dialect(
     microseconds=_microseconds,
     parameter=_parameter,
     materialised="MATERIALIZED ",
+    fence=" OFFSET 0",
     table=quoted,
     bytewise=lambda text: f'(({text}) COLLATE "C")',
     whole_as_wide=whole_as_wide,

@@ -6,13 +6,14 @@ is always: input (keys and values per row) -> cells (per unit and group, where t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from lapwing.engines.render.dialect import GROUP_SALT, Dialect, double_literal
 from lapwing.engines.render.encoding import encoded
-from lapwing.engines.render.expressions import Scope, as_double, clamped, gridded, render_expression
+from lapwing.engines.render.expressions import SQL_BYTES_MAX, Scope, as_double, clamped, gridded, render_expression
 from lapwing.engines.render.relations import ROWS, UNIT, render_relation
+from lapwing.errors import Refused
 from lapwing.kernel.certify import Certified, CertifiedQuery, grid_bounds
 from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, RealDomain, TimestampDomain, grid_integer
 from lapwing.kernel.expressions import Column
@@ -45,6 +46,9 @@ from lapwing.kernel.ir import (
 from lapwing.kernel.selections import quantile_bounds
 from lapwing.kernel.stability import domain_of
 
+BYTES_PER_PART = 8
+"""Bytes of SQL that count as one part of an expression."""
+
 
 @dataclass(frozen=True, slots=True)
 class RenderedQuantiles:
@@ -72,8 +76,25 @@ class RenderedQuery:
 
 
 def render_plan(certified: Certified, dialect: Dialect) -> tuple[RenderedQuery, ...]:
-    """SQL of every query of a certified plan."""
+    """SQL of every query of a certified plan. Refuses what becomes too much for an engine once it is written out."""
+    plain = replace(dialect, table=dialect.quoted)  # a virtual table is a long text, and the same in every statement
+    require_bounded_sql(certified, tuple(_render_query(query, certified.facts, plain) for query in certified.queries))
     return tuple(_render_query(query, certified.facts, dialect) for query in certified.queries)
+
+
+def require_bounded_sql(certified: Certified, rendered: tuple[RenderedQuery, ...]) -> None:
+    """Guards of functions repeat their arguments, which the kernel does not see: what counts in the end is how long the SQL is.
+
+    Each byte of it is computed at most once for each of a unit's rows. Depends on the plan and public facts only, before any charge.
+    """
+    lengths = [len(query.sql) + sum(len(item.sql) for item in query.quantiles) for query in rendered]
+    if sum(lengths) > SQL_BYTES_MAX:
+        raise Refused("statement-too-large", "the statement becomes too large for an engine")
+    work = sum(length * query.shape.widest for length, query in zip(lengths, certified.queries, strict=True))
+    limit = BYTES_PER_PART * certified.facts.limits.work
+    if work > limit:
+        message = "what is computed for the rows of one unit is too much, written out for the engine"
+        raise Refused("unit-work", message, hint="ask for less in one statement, or join fewer rows of one unit")
 
 
 def _render_query(certified: CertifiedQuery, facts: Facts, dialect: Dialect) -> RenderedQuery:

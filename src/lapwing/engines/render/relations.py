@@ -9,6 +9,7 @@ from typing import assert_never
 
 from lapwing.engines.render.dialect import Dialect
 from lapwing.engines.render.expressions import Scope, render_expression
+from lapwing.kernel.expressions import Column
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
     Filter,
@@ -45,7 +46,9 @@ def render_relation(relation: Relation, facts: Facts, dialect: Dialect, *, rows:
             scope = _scope(source, facts, dialect)
             listed = [f"t.{UNIT}", *(f"{render_expression(value, scope)} AS {dialect.quoted(name)}" for name, value in projected)]
             listed += [f"t.{ROWS}"] if rows else []
-            return f"SELECT {', '.join(listed)} FROM ({render_relation(source, facts, dialect, rows=rows)}) t"
+            computed = any(not isinstance(value, Column) for _, value in projected)
+            inner = render_relation(source, facts, dialect, rows=rows)
+            return f"SELECT {', '.join(listed)} FROM ({inner}) t{dialect.fence if computed else ''}"
         case PublicJoin():
             return _public_join(relation, facts, dialect, rows=rows)
         case UnitJoin():

@@ -148,6 +148,7 @@ SPARK = Dialect(
     microseconds=_microseconds,
     parameter=lambda name: f":{name}",
     materialised="",
+    fence="",
     wide_as_double=lambda value: f"CAST({value} AS {DOUBLE})",
     table=quoted,
     quoted=quoted,

@@ -124,6 +124,7 @@ TRINO = Dialect(
     # Parameters have no names there: a statement may use one of the two only, so virtual preparation would need another way.
     parameter=lambda _name: "?",
     materialised="",
+    fence="",
     wide_as_double=lambda value: f"CAST({value} AS {DOUBLE})",
     whole_as_wide=whole_as_wide,
     # the sum of BIGINT is a BIGINT, and raises where it does not fit
