@@ -35,7 +35,7 @@ class Mutant:
     """What units bring that is hostile."""
 
 
-_LINK_KEYS, _LINKS, _LINK_KEY = links.link_keys, prepare._links, prepare.link_key
+_LINK_KEYS, _LINKS, _LINK_KEY = links.link_keys, prepare.unit_links, prepare.link_key
 _SHARED, _UNIT_VALUE, _SOURCE = links.shared_keys_query, reading.unit_value, sources.source
 _RANKING_TEXT, _ONE_OWNER_EACH = prepare.ranking_text, writing.one_owner_each
 _APPENDED, _CSV_HEADERS = appended_rows, csv_headers
@@ -127,7 +127,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("keys looked at in one file only", ((links, "shared_keys_query", _in_one_file),), brought=("claims a visit",)),
     Mutant(
         "one chosen owner for a key of several",
-        ((prepare, "_links", _one_owner), (writing, "require_one_owner_each", lambda *_: None)),
+        ((prepare, "unit_links", _one_owner), (writing, "require_one_owner_each", lambda *_: None)),
         brought=("claims a visit",),
     ),
     Mutant(
@@ -175,7 +175,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "rank by a figure over all files",
         ((prepare, "ranking_text", lambda columns, dialect: f"(COUNT(*) OVER ()) || {_RANKING_TEXT(columns, dialect)}"),),
     ),
-    Mutant("links that are not distinct", ((prepare, "_links", lambda *args: _LINKS(*args).replace("DISTINCT ", "")),)),
+    Mutant("links that are not distinct", ((prepare, "unit_links", lambda *args: _LINKS(*args).replace("DISTINCT ", "")),)),
 )
 BY_NAME: Mapping[str, Mutant] = {mutant.name: mutant for mutant in MUTANTS}
 assert len(BY_NAME) == len(MUTANTS)
