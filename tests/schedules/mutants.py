@@ -363,8 +363,8 @@ CHAIN_ANCHOR_DISK = [
         "a permit before its anchor",
         (
             python(
-                "                    self._advance(rows.state_of_texts(texts))\n                    return Permit",
-                "                    return Permit",
+                "                    self._advance(rows.state_of_texts(texts), permit)\n                    return permit",
+                "                    return permit",
             ),
         ),
     ),
