@@ -236,6 +236,7 @@ class Curator:
 
     def latest(self) -> int:
         """The newest version, or an error that says to prepare one."""
+        self.state.require_usable()
         found = self.engine.versions()
         if not found:
             raise PreparationError("not-prepared", "the data set has no prepared version", hint="run prepare first")

@@ -130,6 +130,7 @@ def test_a_second_person_approves_without_the_signing_key_or_the_state(wired: Wi
     state.rename(wired.base / "state of the curator")
     monkeypatch.setenv("LAPWING_DATABASE", wired.dsn.replace(APP_ROLE, SECOND_ROLE))
     try:
+        assert f"{number}  budget  epsilon 3.5" in _done(wired, "ledger", "status")
         _done(wired, "ledger", "approve", number, "--by", "olga")
     finally:
         (wired.base / "state of the curator").rename(state)

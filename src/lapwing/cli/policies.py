@@ -52,10 +52,15 @@ def status(context: typer.Context, form: Annotated[Report, typer.Option("--forma
     """Show the ledger of the data set (-C): where it is, what is spent, who may ask and how much, and what waits for a second person."""
     from lapwing.cli.standing import write_standing
     from lapwing.curator import Curator
+    from lapwing.ledger.opening import open_ledger
 
     directory: Path = context.obj
     with reported(), Curator(directory) as curator:
-        write_standing(curator, form)
+        ledger = open_ledger(curator.place, curator.declaration, create=False, signs=False)
+        try:
+            write_standing(curator, ledger, form)
+        finally:
+            ledger.disconnect()
 
 
 def admit(

@@ -8,24 +8,27 @@ from lapwing.cli import terminal
 from lapwing.cli.views import Report, as_json, write_pairs, write_table
 
 if TYPE_CHECKING:
+    from lapwing.client.budget import BudgetView
     from lapwing.curator import Curator
     from lapwing.kernel.accounting import Budget
     from lapwing.ledger.postgres.ledger import PostgresLedger
     from lapwing.ledger.postgres.policy import Proposal, Share
+    from lapwing.ledger.store import Balance, Ledger
 
 
-def write_standing(curator: Curator, form: Report) -> None:
+def write_standing(curator: Curator, ledger: Ledger, form: Report) -> None:
     """Print it. Amounts are exact decimals in JSON."""
+    from lapwing.client.budget import budget_view
     from lapwing.ledger.postgres.ledger import PostgresLedger
 
-    ledger = curator.ledger
-    found = _common(curator)
+    balance = ledger.balance()
+    found = _common(curator, balance)
     if isinstance(ledger, PostgresLedger):
-        found |= _terms(ledger, ledger.balance().budget)
+        found |= _terms(ledger, balance.budget)
     if form is Report.JSON:
         terminal.write(as_json(found))
         return
-    write_pairs(_pairs(curator, found))
+    write_pairs(_pairs(found, budget_view(balance, unit=curator.declaration.dataset.unit)))
     unit = found["budget"]["loss_unit"]
     if found.get("analysts"):
         rows = [[one["analyst"], one["group"] or "-", "no" if one["suspended"] else "yes", *_figures(one)] for one in found["analysts"]]
@@ -47,10 +50,10 @@ def _titled(title: str, headers: tuple[str, ...], rows: list[list[str]]) -> None
     write_table(headers, rows, right=tuple(header in {"spent", "of", "per day", "#"} for header in headers))
 
 
-def _common(curator: Curator) -> dict[str, Any]:
+def _common(curator: Curator, balance: Balance) -> dict[str, Any]:
     from lapwing.client.budget import budget_view
 
-    place, balance, dataset = curator.place, curator.balance(), curator.declaration.dataset
+    place, dataset = curator.place, curator.declaration.dataset
     return {
         "dataset": dataset.id,
         "database": None if place.server is None else _shown_database(place.server.database),
@@ -129,10 +132,7 @@ def _loss(units: int | None) -> str | None:
     return None if units is None else decimal_text(units, LOSS_UNITS)
 
 
-def _pairs(curator: Curator, found: dict[str, Any]) -> list[tuple[str, str]]:
-    from lapwing.client.budget import budget_view
-
-    view = budget_view(curator.balance(), unit=curator.declaration.dataset.unit)
+def _pairs(found: dict[str, Any], view: BudgetView) -> list[tuple[str, str]]:
     where = "local" if found["database"] is None else f"PostgreSQL, {found['database']}; {found['entries']:,} entries"
     pairs = [
         ("data set", found["dataset"]),

@@ -58,9 +58,16 @@ class StateDirectory:
             raise PreparationError("ranking-key", "the ranking key is damaged", hint="restore it, or delete it and prepare a new version")
         return key
 
+    def require_usable(self, *, writing: bool = False) -> None:
+        """Refuse (``state-private``) where it is another user's. Whoever only approves or looks at the ledger needs none of it."""
+        if self.directory.exists() and not os.access(self.directory, os.R_OK | os.X_OK | (os.W_OK if writing else 0)):
+            hint = "ask and prepare as the user who prepared it"
+            raise PreparationError("state-private", "the state directory of this data set is another user's", hint=hint)
+
     @contextmanager
     def preparing(self) -> Iterator[None]:
         """Held by one preparation at a time; refuses another one (``preparation-in-progress``)."""
+        self.require_usable(writing=True)
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self.directory / "prepare.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
