@@ -45,19 +45,20 @@ class Settling:
 
     def store(self, ledger: Ledger, request: Request, permit: Permit, payload: bytes) -> StoredAnswer:
         """Store an answer; when this returns it may be shown. ``answer-pending`` if the ledger cannot: it is kept, and asked for again."""
-        key = request.analyst, request.digest
+        key, one = (request.analyst, request.digest), _Pending(request.request_id, permit, payload)
         with self._gate:
-            self._answers[key] = _Pending(request.request_id, permit, payload)
-        return self._store(ledger, key, patiently=True)
+            self._answers[key] = one
+        return self._store(ledger, key, one, patiently=True)
 
     def pending(self, ledger: Ledger, *, analyst: str, digest: str) -> StoredAnswer | None:
         """The answer this analyst has paid for and not been shown, stored by now; None if there is none, or its charge is over."""
         key = analyst, digest
         with self._gate:
-            if key not in self._answers:
-                return None
+            one = self._answers.get(key)
+        if one is None:
+            return None
         try:
-            return self._store(ledger, key, patiently=False)
+            return self._store(ledger, key, one, patiently=False)
         except LedgerError as error:
             if error.code in _NEVER_STORED:
                 return None
@@ -85,12 +86,11 @@ class Settling:
         """One more attempt at everything, before the use of the ledger ends."""
         with contextlib.suppress(LedgerError):
             self.require_settled(ledger)
-        for key in tuple(self._answers):
+        for key, one in tuple(self._answers.items()):
             with contextlib.suppress(LedgerError):
-                self._store(ledger, key, patiently=False)
+                self._store(ledger, key, one, patiently=False)
 
-    def _store(self, ledger: Ledger, key: tuple[str, str], *, patiently: bool) -> StoredAnswer:
-        one = self._answers[key]
+    def _store(self, ledger: Ledger, key: tuple[str, str], one: _Pending, *, patiently: bool) -> StoredAnswer:
         try:
             if patiently:
                 self._patiently(lambda: ledger.commit(one.permit, one.payload), is_final=lambda error: error.code in _NEVER_STORED)
