@@ -193,43 +193,42 @@ class Statement:
         return query
 
 
-def scans_of(relation: Relation) -> tuple[Scan, ...]:
-    """Every reading of a protected table that a relation is made of, in order; a table read twice is there twice."""
+def parts_of(relation: Relation) -> Iterator[Relation]:
+    """A relation and all it is made of, from left to right; what is used twice is there twice."""
+    yield relation
     match relation:
         case Scan():
-            return (relation,)
+            return
         case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source):
-            return scans_of(source)
+            yield from parts_of(source)
         case UnitJoin(left, right) | SemiJoin(left, right):
-            return (*scans_of(left), *scans_of(right))
+            yield from parts_of(left)
+            yield from parts_of(right)
         case Union(sources):
-            return tuple(scan for source in sources for scan in scans_of(source))
+            for source in sources:
+                yield from parts_of(source)
         case _:
             assert_never(relation)
+
+
+def scans_of(relation: Relation) -> tuple[Scan, ...]:
+    """Every reading of a protected table."""
+    return tuple(part for part in parts_of(relation) if isinstance(part, Scan))
 
 
 def expressions_of(relation: Relation) -> Iterator[Expression]:
     """Every expression that a relation computes on its way."""
-    match relation:
-        case Scan():
-            return
-        case Filter(source, predicate):
-            yield predicate
-            yield from expressions_of(source)
-        case Project(source, columns):
-            yield from (value for _, value in columns)
-            yield from expressions_of(source)
-        case PublicJoin(source, _, on):
-            yield on
-            yield from expressions_of(source)
-        case PerUnit(source, aggregates):
-            yield from (item.value for _, item in aggregates if item.value is not None)
-            yield from expressions_of(source)
-        case UnitJoin(left, right) | SemiJoin(left, right):
-            yield from expressions_of(left)
-            yield from expressions_of(right)
-        case Union(sources):
-            for source in sources:
-                yield from expressions_of(source)
-        case _:
-            assert_never(relation)
+    for part in parts_of(relation):
+        match part:
+            case Filter(_, predicate):
+                yield predicate
+            case Project(_, columns):
+                yield from (value for _, value in columns)
+            case PublicJoin(_, _, on):
+                yield on
+            case PerUnit(_, aggregates):
+                yield from (item.value for _, item in aggregates if item.value is not None)
+            case Scan() | UnitJoin() | SemiJoin() | Union():
+                pass
+            case _:
+                assert_never(part)

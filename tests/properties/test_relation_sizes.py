@@ -30,10 +30,10 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import JoinKind, Relation, Scan, Union, UnitJoin
 from lapwing.planning import plan
 from lapwing.sql import bind
+from lapwing.statements import parts_of
 from lapwing.testing.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps, Clinic, declare, strangers, unit_rows
 from lapwing.testing.runs import RANKING_KEY
 from lapwing.testing.sql_relations import RelationalQueries
-from tests.properties.test_relations_oracle import parts_of
 
 WORLDS = 6
 STATEMENTS = 40

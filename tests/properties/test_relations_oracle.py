@@ -6,10 +6,8 @@ Statements are bound and planned as an analyst's are, and run on families of nei
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
-from typing import assert_never
 
 import pytest
 
@@ -17,8 +15,9 @@ from lapwing.catalog import Settings
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import Filter, PerUnit, Plan, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin
+from lapwing.kernel.ir import Plan, PublicJoin, SemiJoin, UnitJoin
 from lapwing.sql.words import Question, read_words
+from lapwing.statements import parts_of
 from lapwing.testing.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps
 from lapwing.testing.conformance import listed_statements
 from lapwing.testing.family_runs import clinic_facts, family_of, fan_out_of, run_families
@@ -64,24 +63,6 @@ def conformance(relation: str, account: Account, caps: Caps = CAPS) -> dict[str,
 @lru_cache
 def generated(relation: str, account: Account, seed: int) -> dict[str, SqlShape]:
     return relational_shapes(facts(relation, account), UNIT_COLUMNS, REFERENCES, count=STATEMENTS, seed=seed)
-
-
-def parts_of(relation: Relation) -> Iterator[Relation]:
-    """A relation and all it is made of."""
-    yield relation
-    match relation:
-        case Scan():
-            return
-        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source):
-            yield from parts_of(source)
-        case UnitJoin(left, right) | SemiJoin(left, right):
-            yield from parts_of(left)
-            yield from parts_of(right)
-        case Union(sources):
-            for source in sources:
-                yield from parts_of(source)
-        case _:
-            assert_never(relation)
 
 
 def kinds_of(plan: Plan) -> set[str]:

@@ -77,8 +77,13 @@ class RenderedQuery:
 
 def render_plan(certified: Certified, dialect: Dialect) -> tuple[RenderedQuery, ...]:
     """SQL of every query of a certified plan. Refuses what becomes too much for an engine once it is written out."""
-    plain = replace(dialect, table=dialect.quoted)  # a virtual table is a long text, and the same in every statement
-    require_bounded_sql(certified, tuple(_render_query(query, certified.facts, plain) for query in certified.queries))
+    # With tables by name: a virtual one is a long text, and the same in every statement.
+    named = _rendered(certified, replace(dialect, table=dialect.quoted))
+    require_bounded_sql(certified, named)
+    return named if dialect.table is dialect.quoted else _rendered(certified, dialect)
+
+
+def _rendered(certified: Certified, dialect: Dialect) -> tuple[RenderedQuery, ...]:
     return tuple(_render_query(query, certified.facts, dialect) for query in certified.queries)
 
 
