@@ -23,9 +23,9 @@ from typing import Any
 import duckdb
 from benchmarks.visits import write_visits
 
-from lapwing.curator import Curator
+from lapwing.answers.post_processing import evaluate
+from lapwing.curator.life import Curator
 from lapwing.engines.base import Snapshot
-from lapwing.engines.scratch import evaluate
 from lapwing.kernel.accounting import LOSS_UNITS, statement_loss
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.domains import Kind

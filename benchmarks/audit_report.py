@@ -14,8 +14,8 @@ from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 
-from lapwing.testing.audit.auditor import CONFIDENCE
-from lapwing.testing.audit.report import (
+from lapwing.audit.auditor import CONFIDENCE
+from lapwing.audit.report import (
     TESTS,
     WHOLE_RELEASES,
     Line,

@@ -32,9 +32,9 @@ from benchmarks.visits import catalogue
 
 from lapwing.catalog import parse
 from lapwing.catalog.facts import facts as declared_facts
-from lapwing.engines.render.duckdb import DUCKDB
-from lapwing.engines.render.queries import render_plan
 from lapwing.kernel.certify import certify
+from lapwing.render.duckdb import DUCKDB
+from lapwing.render.queries import render_plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from lapwing.kernel.ir import (
     Vector,
 )
 from lapwing.kernel.laws import DiscreteGaussian
-from lapwing.kernel.mechanisms.quantile_tree import AtShare
+from lapwing.kernel.quantile_tree import AtShare
 
 _LAW = DiscreteGaussian(Fraction(64))
 _VISITS = Scan("visits", USER_ROWS_MAX)

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from benchmarks.visits import write_visits
 
-from lapwing.curator import Curator
-from lapwing.engines.scratch import evaluate
+from lapwing.answers.post_processing import evaluate
+from lapwing.curator.life import Curator
 from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.ir import Scan
 from lapwing.kernel.laws import variance

@@ -23,8 +23,8 @@ from benchmarks.spent import spent
 from lapwing.catalog import Declaration, load
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.prepare import SourceTable, private_table, ranking_text, row_bytes
-from lapwing.engines.render.dialect import Dialect
-from lapwing.engines.render.duckdb import DUCKDB, source_kind
+from lapwing.render.dialect import Dialect
+from lapwing.render.duckdb import DUCKDB, source_kind
 
 _FINAL_ORDER = " ORDER BY _rank, _unit"
 

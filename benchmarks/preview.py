@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 
 import lapwing as lw
+from lapwing.audit.conformance import listed_statements
 from lapwing.demo import write_demo
 from lapwing.errors import Refused
-from lapwing.testing.conformance import listed_statements
 
 
 def main() -> None:

@@ -27,10 +27,10 @@ import numpy.typing as npt
 from benchmarks.markdown import show, table
 
 from lapwing.kernel.accounting import Account, budget_for, statement_loss
-from lapwing.kernel.mechanisms.quantile_tree import AtShare, QuantileTree, reach, tree_scale
-from lapwing.kernel.mechanisms.rank_line import Part, RankLine, ValueCandidates
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.noise.quantile_tree import draw_nearest, draw_quantiles
+from lapwing.kernel.quantile_tree import AtShare, QuantileTree, reach, tree_scale
+from lapwing.kernel.rank_line import Part, RankLine, ValueCandidates
 
 ROWS, TOP, BRANCHES, LEVELS = 10**6, 10**6, 16, 5
 DELTA = Fraction(1, 2**40)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from lapwing.audit.runs import RANKING_KEY
 from lapwing.catalog import Settings
 from lapwing.engines.base import Snapshot
 from lapwing.engines.duckdb import DuckDBSnapshot
@@ -26,9 +27,8 @@ from lapwing.errors import Incident, Refused
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.workload import unit_work
-from lapwing.testing.runs import RANKING_KEY
-from lapwing.testing.sql_shapes import MANY_ROWS, SqlShape
 from tests.attacks.bombs import UNIT_COLUMNS, Bombs, declare
+from tests.support.sql_shapes import MANY_ROWS, SqlShape
 
 
 @dataclass(frozen=True, slots=True)

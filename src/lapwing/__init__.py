@@ -14,10 +14,10 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lapwing.client.answer import Answer as Answer
+    from lapwing.answers.answer import Answer as Answer
     from lapwing.client.dataset import DataSet as DataSet
     from lapwing.client.dataset import open as open
-    from lapwing.client.explanation import Explanation as Explanation
+    from lapwing.curator.explanation import Explanation as Explanation
     from lapwing.errors import BudgetRefused as BudgetRefused
     from lapwing.errors import LapwingError as LapwingError
     from lapwing.errors import Refused as Refused
@@ -26,10 +26,10 @@ __version__ = version("lapwing")
 __all__ = ["Answer", "BudgetRefused", "DataSet", "Explanation", "LapwingError", "Refused", "open"]
 
 _HOMES = {
-    "Answer": "lapwing.client.answer",
+    "Answer": "lapwing.answers.answer",
     "BudgetRefused": "lapwing.errors",
     "DataSet": "lapwing.client.dataset",
-    "Explanation": "lapwing.client.explanation",
+    "Explanation": "lapwing.curator.explanation",
     "LapwingError": "lapwing.errors",
     "Refused": "lapwing.errors",
     "open": "lapwing.client.dataset",

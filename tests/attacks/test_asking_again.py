@@ -10,7 +10,7 @@ import pytest
 import lapwing as lw
 from lapwing.client.dataset import DataSet
 from lapwing.errors import BudgetRefused
-from lapwing.ledger.store import Kind
+from lapwing.ledger.protocol import Kind
 from tests.attacks.pair import HOSTILE, open_world, write_world
 
 FAMILIES: dict[str, tuple[str, ...]] = {

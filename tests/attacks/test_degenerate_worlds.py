@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from lapwing.audit.runs import prepare_in_duckdb
+from lapwing.audit.worlds import Row, World, declare, random_world
 from lapwing.engines.base import Snapshot
 from lapwing.engines.duckdb import snapshot as engine
 from lapwing.errors import Incident
 from lapwing.kernel.certify import Certified, certify
-from lapwing.testing.runs import prepare_in_duckdb
-from lapwing.testing.sql_shapes import sql_shapes
-from lapwing.testing.worlds import Row, World, declare, random_world
+from tests.support.sql_shapes import sql_shapes
 
 UNIT_COLUMNS = {"people": "person_id", "visits": "person_id"}
 KEYS = ("person_id", "visit_id")

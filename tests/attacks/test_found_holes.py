@@ -11,6 +11,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.runs import RANKING_KEY, prepare_in_duckdb
+from lapwing.audit.worlds import declare, random_world
 from lapwing.catalog import Declaration, load
 from lapwing.engines.duckdb import DuckDBSnapshot
 from lapwing.errors import LapwingError, Refused
@@ -22,9 +25,6 @@ from lapwing.kernel.ir import Cap, Clipped, Grouped, KnownGroups, Plan, PublicJo
 from lapwing.kernel.laws import DiscreteLaplace
 from lapwing.kernel.permit import Permit
 from lapwing.kernel.release import release
-from lapwing.testing.plan_shapes import shapes
-from lapwing.testing.runs import RANKING_KEY, prepare_in_duckdb
-from lapwing.testing.worlds import declare, random_world
 
 LAW = DiscreteLaplace(Fraction(8))
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
+from lapwing.answers.post_processing import evaluate
 from lapwing.catalog import Settings, load
 from lapwing.engines.base import Snapshot
 from lapwing.engines.duckdb import DuckDBSnapshot
-from lapwing.engines.scratch import evaluate
 from lapwing.kernel import certify as certify_module
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact

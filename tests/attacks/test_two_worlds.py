@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 import lapwing as lw
+from lapwing.audit.oracle import compare, measure
 from lapwing.client.dataset import DataSet
-from lapwing.engines.render.duckdb import DUCKDB
-from lapwing.engines.render.queries import render_plan
 from lapwing.errors import LapwingError, Refused
-from lapwing.testing.oracle import compare, measure
+from lapwing.render.duckdb import DUCKDB
+from lapwing.render.queries import render_plan
 from tests.attacks.pair import HOSTILE, Pair, make_pair, open_world, write_world
 
 ANSWERED = (

@@ -12,13 +12,13 @@ import duckdb
 import pytest
 
 import lapwing as lw
+from lapwing.audit.runs import RANKING_KEY
 from lapwing.engines.duckdb import DuckDBSnapshot
 from lapwing.errors import Refused
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.workload import unit_work
-from lapwing.testing.runs import RANKING_KEY
-from lapwing.testing.sql_shapes import MANY_ROWS, SqlShape
 from tests.attacks.bombs import LONGEST, ROWS, UNIT_COLUMNS, Bombs, declare
+from tests.support.sql_shapes import MANY_ROWS, SqlShape
 
 STATEMENTS = 250
 RUN = 8

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
-from lapwing.engines.render.duckdb import DUCKDB
 from lapwing.kernel.expressions import Function
 from lapwing.kernel.functions import RULES
-from lapwing.sql import date_entries, handlers, numbers, texts
+from lapwing.render.duckdb import DUCKDB
+from lapwing.sql.scalars import date_functions as date_entries
+from lapwing.sql.scalars import handlers
+from lapwing.sql.scalars import number_functions as numbers
+from lapwing.sql.scalars import text_functions as texts
 from tests.docs.pages import ROOT
 
 PAGE = (ROOT / "docs" / "how-to" / "add-a-function.md").read_text(encoding="utf-8")

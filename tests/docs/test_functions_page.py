@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 
-from lapwing.sql.dates import COMPUTED_PARTS, PARTS, TRUNCATIONS
-from lapwing.sql.entries import Meaning
 from lapwing.sql.listing import GROUPS, LISTED, SIGNS
+from lapwing.sql.scalars.dates import COMPUTED_PARTS, PARTS, TRUNCATIONS
+from lapwing.sql.scalars.named_function import Meaning
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "reference" / "functions.md"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import lapwing
-from lapwing.client.answer import CostView
-from lapwing.client.budget import BudgetView
+from lapwing.answers.answer import CostView
+from lapwing.answers.budget import BudgetView
 from lapwing.demo import write_demo
 from lapwing.errors import LapwingError
 from tests.docs.pages import ROOT

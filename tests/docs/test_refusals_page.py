@@ -12,14 +12,14 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.answers.post_processing import evaluate
 from lapwing.catalog import Settings
-from lapwing.engines.scratch import evaluate
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.planning.plan import Limits, Price, plan_statement
 from lapwing.sql import render_refusal
-from lapwing.sql.refusals import span_in
-from lapwing.sql.words import Question, read_words
+from lapwing.sql.text.privacy_words import Question, read_words
+from lapwing.sql.text.refusals import span_in
 from lapwing.statements import PostProcess, Statement
 from tests.meta.codes import scan
 from tests.meta.tree import DOCS, ROOT, SOURCE, python_files

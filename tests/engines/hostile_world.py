@@ -15,8 +15,8 @@ from lapwing.kernel.exact import ExactTable
 from lapwing.kernel.expressions import Column, Expression
 from lapwing.kernel.ir import KnownGroups, Measure, Plan, Query, Ranked, Relation, Scan, Vector
 from lapwing.kernel.laws import DiscreteGaussian
-from lapwing.testing.hostile import CATALOGUE, CATALOGUE_SOURCES, PLACES_SOURCES, hostile_rows, write_rows
-from lapwing.testing.reference import Row, prepared_rows
+from tests.support.hostile import CATALOGUE, CATALOGUE_SOURCES, PLACES_SOURCES, hostile_rows, write_rows
+from tests.support.reference import Row, prepared_rows
 
 ROWS = 80
 LAW = DiscreteGaussian(Fraction(4))

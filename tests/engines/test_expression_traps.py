@@ -10,17 +10,17 @@ import duckdb
 import pytest
 
 from lapwing.engines.reading import sanitised
-from lapwing.engines.render.dialect import SourceKind
-from lapwing.engines.render.duckdb import DUCKDB
-from lapwing.engines.render.expressions import Scope, clamped, gridded, render_expression
 from lapwing.kernel.date_functions import TRUNCATIONS
 from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, Kind, RealDomain, TextDomain, TimestampDomain
 from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal, call
 from lapwing.kernel.ir import GridSum
 from lapwing.kernel.stability import domain_of
-from lapwing.testing.hostile import TEXTS
-from lapwing.testing.reference import evaluate, grid_sum
+from lapwing.render.dialect import SourceKind
+from lapwing.render.duckdb import DUCKDB
+from lapwing.render.expressions import Scope, clamped, gridded, render_expression
 from tests.engines.hostile_world import SCAN, HostileWorld
+from tests.support.hostile import TEXTS
+from tests.support.reference import evaluate, grid_sum
 
 COLUMNS: Mapping[str, Domain] = {
     "a": IntegerDomain(-(2**40), 2**40),

@@ -14,8 +14,6 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from lapwing.engines.render.duckdb import DUCKDB
-from lapwing.engines.render.queries import render_plan
 from lapwing.kernel.certify import certify
 from lapwing.kernel.domains import Domain, Kind, RealDomain
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal, Value, call
@@ -35,9 +33,11 @@ from lapwing.kernel.ir import (
     Vector,
 )
 from lapwing.kernel.stability import domain_of
-from lapwing.testing.expression_fuzz import KINDS, ExpressionFuzz, functions_of
-from lapwing.testing.reference import Row, Stored, bounded_integer, evaluator, in_domain
+from lapwing.render.duckdb import DUCKDB
+from lapwing.render.queries import render_plan
 from tests.engines.hostile_world import LAW, SCAN, HostileWorld
+from tests.support.expression_fuzz import KINDS, ExpressionFuzz, functions_of
+from tests.support.reference import Row, Stored, bounded_integer, evaluator, in_domain
 
 SEEDS, QUERIES, VECTORS, DEPTHS = 40, 5, 52, 6
 """40 * 5 * 52 = 10,400 expressions, half of them nested more than three deep."""

@@ -15,8 +15,8 @@ from lapwing.engines.duckdb import DuckDBSnapshot, prepare_snapshot
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import DateDomain, Domain, TimestampDomain
 from lapwing.kernel.facts import Facts
-from lapwing.testing.hostile import SOURCES, write_equal_rows, write_rows
-from lapwing.testing.reference import Raw, Stored, in_domain, sanitise
+from tests.support.hostile import SOURCES, write_equal_rows, write_rows
+from tests.support.reference import Raw, Stored, in_domain, sanitise
 
 KEY = b"r" * 32
 LISTED = ["f", "m", "it's", "\\", '"', "🦩", "a\u0301", "", "12", "true", "'; DROP TABLE t; --", "\u00a0"]

@@ -16,8 +16,8 @@ from lapwing.kernel.stability import shape_of
 from lapwing.planning.grids import grid_of
 from lapwing.sql import bind
 from lapwing.statements import AggregateKind
-from lapwing.testing.sql_queries import SqlQueries
 from tests.engines.hostile_world import LAW, SCAN, HostileWorld
+from tests.support.sql_queries import SqlQueries
 
 WORLDS = 4
 EXPRESSIONS_PER_WORLD = 2_600

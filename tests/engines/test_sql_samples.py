@@ -17,12 +17,12 @@ from lapwing.kernel.ir import GridSum, KnownGroups, Measure, Plan, Query, Ranked
 from lapwing.kernel.stability import domain_of, shape_of
 from lapwing.planning.grids import grid_of
 from lapwing.sql import bind
-from lapwing.sql.handlers import NAMED
-from lapwing.testing.expression_fuzz import functions_of
-from lapwing.testing.reference import evaluator, grid_sum, in_domain
-from lapwing.testing.sql_queries import SqlQueries
-from lapwing.testing.sql_samples import SqlSamples
+from lapwing.sql.scalars.handlers import NAMED
 from tests.engines.hostile_world import LAW, SCAN, HostileWorld
+from tests.support.expression_fuzz import functions_of
+from tests.support.reference import evaluator, grid_sum, in_domain
+from tests.support.sql_queries import SqlQueries
+from tests.support.sql_samples import SqlSamples
 
 WORLDS, CALLS_PER_WORLD, PER_STATEMENT = 2, 1_500, 30
 LIBRARY = frozenset([Function.LN, Function.LOG_2, Function.LOG_10, Function.EXP, Function.SIN, Function.COS])

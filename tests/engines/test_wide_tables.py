@@ -11,8 +11,8 @@ import pyarrow.parquet as parquet
 import lapwing as lw
 from lapwing.catalog import Settings
 from lapwing.engines.prepare import row_bytes
-from lapwing.engines.render.duckdb import DUCKDB
 from lapwing.kernel.domains import Domain, IntegerDomain, TextDomain
+from lapwing.render.duckdb import DUCKDB
 
 
 def test_the_bytes_of_a_row_do_not_depend_on_brackets() -> None:

@@ -20,7 +20,7 @@ from lapwing.kernel.permit import Permit
 from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.ledger import PostgresLedger
-from lapwing.ledger.store import Request
+from lapwing.ledger.protocol import Request
 from tests.faults import history
 from tests.faults.oracle import LedgerState, read_state, recovered, refunds, violations
 from tests.faults.worker import ANALYST

@@ -26,7 +26,7 @@ from lapwing.errors import BudgetRefused, LapwingError, Refused
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.postgres.ledger import PostgresLedger
-from lapwing.ledger.store import Request
+from lapwing.ledger.protocol import Request
 from tests.faults.history import Event, What, Write
 from tests.faults.oracle import answer_digest
 

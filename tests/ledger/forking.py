@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lapwing.errors import LapwingError
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.local import LocalLedger
+from lapwing.ledger.local.ledger import LocalLedger
 from tests.ledger.support import open_ledger, request
 
 

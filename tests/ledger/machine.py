@@ -19,11 +19,11 @@ from typing import Protocol
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-import lapwing.ledger.local
+import lapwing.ledger.local.ledger
 from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.store import Ledger
+from lapwing.ledger.protocol import Ledger
 from tests.ledger.support import approximate_budget, declare_dead, ledger_path, new_ledger, open_ledger, request
 
 IN_MEMORY = Path("/dev/shm")
@@ -160,7 +160,7 @@ class LocalStand:
 
     workers_end = False
 
-    def __init__(self, module: ModuleType = lapwing.ledger.local) -> None:
+    def __init__(self, module: ModuleType = lapwing.ledger.local.ledger) -> None:
         self.module = module
         self.directory = Path(tempfile.mkdtemp(dir=IN_MEMORY if IN_MEMORY.is_dir() else None))
 

@@ -18,7 +18,7 @@ from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.postgres.ledger import PostgresLedger
-from lapwing.ledger.store import Request
+from lapwing.ledger.protocol import Request
 
 
 def main() -> None:

@@ -8,10 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
 
-import lapwing.ledger.local
+import lapwing.ledger.local.ledger
 from lapwing.kernel.accounting import LOSS_UNITS, Budget, Cost, budget_for
-from lapwing.ledger.local import LocalLedger
-from lapwing.ledger.store import Request
+from lapwing.ledger.local.ledger import LocalLedger
+from lapwing.ledger.protocol import Request
 
 SOURCE = "clinic"
 FINGERPRINT = "files of the clinic"
@@ -42,7 +42,7 @@ def new_ledger(
     *,
     budget: Budget | None = None,
     ceiling: Budget | None = None,
-    module: ModuleType = lapwing.ledger.local,
+    module: ModuleType = lapwing.ledger.local.ledger,
 ) -> LocalLedger:
     """A ledger and a registry of its own, in one directory; from a changed copy of the package if ``module`` says so."""
     budget = pure_budget(10) if budget is None else budget
@@ -57,7 +57,9 @@ def new_ledger(
     return ledger
 
 
-def open_ledger(directory: Path, *, override: bool = False, reason: str = "", module: ModuleType = lapwing.ledger.local) -> LocalLedger:
+def open_ledger(
+    directory: Path, *, override: bool = False, reason: str = "", module: ModuleType = lapwing.ledger.local.ledger
+) -> LocalLedger:
     ledger: LocalLedger = module.LocalLedger.open(
         ledger_path(directory),
         source_id=SOURCE,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lapwing.kernel.accounting import LOSS_UNITS, budget_for
-from lapwing.ledger.opening import system_user
+from lapwing.ledger.connect import system_user
 from tests.ledger.cluster import APP_ROLE, CURATOR_ROLE, SECOND_ROLE, Cluster
 from tests.ledger.wired import BY_SEX, Wired, new_wired
 from tests.unit.cli.support import ROOT, Ran, run, run_process

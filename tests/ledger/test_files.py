@@ -16,9 +16,9 @@ from lapwing.errors import LapwingError, LedgerError
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.amounts import AMOUNT_DIGITS, amount_text, amount_value, budget_text, budget_value
-from lapwing.ledger.local import LocalLedger
-from lapwing.ledger.registry import REGISTRY_FILE
-from lapwing.ledger.schema import LEDGER_FORMAT
+from lapwing.ledger.local.ledger import LocalLedger
+from lapwing.ledger.local.registry import REGISTRY_FILE
+from lapwing.ledger.local.schema import LEDGER_FORMAT
 from tests.ledger.support import SOURCE, approximate_budget, execute, ledger_path, new_ledger, open_ledger, pure_budget, request
 
 

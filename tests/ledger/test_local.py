@@ -12,7 +12,7 @@ from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerEr
 from lapwing.kernel.accounting import DELTA_UNITS, Account, Cost, budget_for
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.limits import HISTORY_ENTRIES_MAX, NAME_CHARACTERS_MAX, PAYLOAD_BYTES_MAX
-from lapwing.ledger.store import RECORDABLE, Kind, Ledger, StoredAnswer
+from lapwing.ledger.protocol import RECORDABLE, Kind, Ledger, StoredAnswer
 from tests.ledger.support import approximate_budget, declare_dead, ledger_path, new_ledger, open_ledger, pure_budget, request
 
 

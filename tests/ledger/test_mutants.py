@@ -10,11 +10,11 @@ from types import ModuleType
 
 import pytest
 
-import lapwing.ledger.local
+import lapwing.ledger.local.ledger
 from lapwing.errors import LapwingError, LedgerError
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.local import LocalLedger
+from lapwing.ledger.local.ledger import LocalLedger
 from tests.ledger import mutants
 from tests.ledger.crashes import Report, race, stampede
 from tests.ledger.machine import LocalStand, random_walk
@@ -188,7 +188,7 @@ def test_the_registry_scenarios_tell_a_mutant_from_the_ledger(
     shipped, changed = tmp_path / "shipped", tmp_path / "changed"
     shipped.mkdir()
     changed.mkdir()
-    assert not is_fooled(shipped, lapwing.ledger.local)
+    assert not is_fooled(shipped, lapwing.ledger.local.ledger)
     with loaded(mutant, build(mutant, tmp_path)) as module:
         assert is_fooled(changed, module)
 

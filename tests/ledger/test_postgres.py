@@ -17,7 +17,7 @@ from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.policy import Limits
-from lapwing.ledger.store import Kind, StoredAnswer
+from lapwing.ledger.protocol import Kind, StoredAnswer
 from tests.ledger.cluster import OWNER_ROLE, Cluster
 from tests.ledger.pg import Place
 from tests.ledger.support import approximate_budget, pure_budget, request

@@ -15,7 +15,7 @@ from lapwing.ledger.postgres.batch import REQUESTS_MAX
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.policy import Limits
 from lapwing.ledger.postgres.verify import verify
-from lapwing.ledger.store import Request, StoredAnswer
+from lapwing.ledger.protocol import Request, StoredAnswer
 from tests.ledger.cluster import Cluster
 from tests.ledger.pg import Place, new_place
 from tests.ledger.support import approximate_budget, pure_budget, request

@@ -18,7 +18,7 @@ from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.postgres import policy, rows
 from lapwing.ledger.postgres.install import SCHEMA_VERSION, install
 from lapwing.ledger.postgres.verify import verify
-from lapwing.ledger.store import StoredAnswer
+from lapwing.ledger.protocol import StoredAnswer
 from tests.ledger.cluster import APP_ROLE, CURATOR_ROLE, OWNER_ROLE, ROLES, Cluster
 from tests.ledger.pg import Place
 from tests.ledger.support import pure_budget, request

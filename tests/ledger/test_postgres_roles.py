@@ -18,7 +18,7 @@ from lapwing.ledger.postgres.install import SCHEMA_VERSION, Roles, install
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.routines import ACTING, ASKING, COMMITTING, HELPING
 from lapwing.ledger.postgres.verify import verify
-from lapwing.ledger.store import Kind
+from lapwing.ledger.protocol import Kind
 from tests.ledger.cluster import APP_ROLE, CURATOR_ROLE, MONITOR_ROLE, OWNER_ROLE, SECOND_ROLE, Cluster
 from tests.ledger.pg import Place
 from tests.ledger.support import pure_budget, request

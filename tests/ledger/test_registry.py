@@ -13,9 +13,9 @@ import pytest
 from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.local import LocalLedger
-from lapwing.ledger.registry import HOME_VARIABLE, REGISTRY_FILE, registry_home
-from lapwing.ledger.store import Kind
+from lapwing.ledger.local.ledger import LocalLedger
+from lapwing.ledger.local.registry import HOME_VARIABLE, REGISTRY_FILE, registry_home
+from lapwing.ledger.protocol import Kind
 from tests.ledger.support import FINGERPRINT, SOURCE, ledger_path, new_ledger, open_ledger, pure_budget, request
 
 

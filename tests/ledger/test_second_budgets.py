@@ -11,14 +11,14 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from lapwing.curator import Curator
+from lapwing.curator.life import Curator
 from lapwing.demo import write_demo
 from lapwing.engines.postgres.session import connect
 from lapwing.engines.postgres.sources import relation_marks, source_name
 from lapwing.errors import CatalogueError, LapwingError, LedgerError, PreparationError
-from lapwing.ledger.opening import accept_ledger
+from lapwing.ledger.connect import accept_ledger
+from lapwing.ledger.protocol import Kind
 from lapwing.ledger.receipts import new_key
-from lapwing.ledger.store import Kind
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import BY_SEX, Wired, new_wired
 from tests.unit.cli.support import run_process
@@ -151,7 +151,7 @@ def test_without_its_state_directory_a_prepared_data_set_needs_a_reason(folder: 
 def test_one_preparation_at_a_time(folder: Path) -> None:
     with _data(folder, "first") as curator, curator.state.preparing():
         code = (
-            "import sys\nfrom lapwing.curator import Curator\nfrom pathlib import Path\n"
+            "import sys\nfrom lapwing.curator.life import Curator\nfrom pathlib import Path\n"
             "try:\n    Curator(sys.argv[1], home=Path(sys.argv[2])).prepare()\n"
             "except Exception as error:\n    print(error.code)\n"
         )

@@ -18,18 +18,19 @@ from pathlib import Path
 import pytest
 
 from lapwing.client.dataset import DataSet
-from lapwing.curator import Curator
+from lapwing.curator.life import Curator
 from lapwing.demo import write_demo
 from lapwing.engines.duckdb.snapshot import DuckDBSnapshot
 from lapwing.errors import Incident, LedgerError, Refused
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact
 from lapwing.kernel.permit import Permit
-from lapwing.ledger import database, settling
-from lapwing.ledger.deaths import DEATHS_MAX
+from lapwing.ledger import settling
+from lapwing.ledger.local import sqlite_file as database
+from lapwing.ledger.local.deaths import DEATHS_MAX
 from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.connection import Connection
-from lapwing.ledger.store import Kind
+from lapwing.ledger.protocol import Kind
 from tests.ledger.cluster import Cluster
 from tests.ledger.support import declare_dead, ledger_path, new_ledger, open_ledger, request
 from tests.ledger.wired import BY_SEX, Wired, new_wired, server_ledger

@@ -16,13 +16,13 @@ from lapwing.client.dataset import DataSet
 from lapwing.errors import BudgetRefused, CatalogueError, Incident, LapwingError, LedgerError, Refused
 from lapwing.kernel.accounting import Cost
 from lapwing.ledger.anchors import FileAnchors
-from lapwing.ledger.opening import LEASE_SECONDS_MIN, place_of, system_user
+from lapwing.ledger.connect import LEASE_SECONDS_MIN, place_of, system_user
 from lapwing.ledger.postgres import overview, policy
 from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.verify import verify
+from lapwing.ledger.protocol import Kind
 from lapwing.ledger.receipts import check, new_key, receipt_text, receipt_value
-from lapwing.ledger.store import Kind
 from tests.ledger.cluster import APP_ROLE, SECOND_ROLE, Cluster
 from tests.ledger.wired import BY_SEX, Wired, new_wired, server_ledger
 from tests.unit.cli.support import run_process

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lapwing.client.dataset import DataSet
-from lapwing.curator import Curator
+from lapwing.curator.life import Curator
 from lapwing.demo import write_demo
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.receipts import new_key

@@ -42,8 +42,8 @@ from lapwing.kernel.stability import domain_of
 from lapwing.planning.measures import Averaged, Summed
 from lapwing.planning.plan import Planned
 from lapwing.statements import LinearOutput, Statement
-from lapwing.testing.sql_pieces import Generated
 from tests.properties import limit_world
+from tests.support.sql_pieces import Generated
 
 BUDGET = 10**9
 EPSILONS = (10**6, 3 * 10**6, 10**7, 3 * 10**7, 10**8, 3 * 10**8)

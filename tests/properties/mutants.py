@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from lapwing.engines import prepare, reading
-from lapwing.engines.render import queries, relations
 from lapwing.kernel import certify, release, sensitivity, shapes, stability, thresholds
 from lapwing.kernel.accounting import Account, Cost
 from lapwing.kernel.domains import Domain
 from lapwing.kernel.ir import UnitJoin
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.sensitivity import RowRange, Sensitivity
+from lapwing.render import queries, relations
 
 Patch = tuple[object, str, Any]
 

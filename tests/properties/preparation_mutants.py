@@ -14,10 +14,10 @@ from lapwing.engines.duckdb import prepare as writing
 from lapwing.engines.duckdb import sources
 from lapwing.engines.links import LinkKey
 from lapwing.engines.prepare import SourceTable
-from lapwing.engines.render.dialect import SourceKind, quoted
-from lapwing.engines.render.duckdb import source_kind
 from lapwing.engines.sources import csv_headers, source_files
-from lapwing.testing.source_worlds import IDENTIFIERS, LATER, Style
+from lapwing.render.dialect import SourceKind, quoted
+from lapwing.render.duckdb import source_kind
+from tests.support.source_worlds import IDENTIFIERS, LATER, Style
 
 Patch = tuple[object, str, Any]
 PLAIN = Style(IDENTIFIERS["int"], IDENTIFIERS["int"], "key", in_folders=True, csv=False, straight=True)

@@ -11,13 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lapwing.engines.render import queries as rendered_queries
-from lapwing.engines.render import relations
 from lapwing.kernel import shapes, stability
 from lapwing.kernel.ir import JoinKind, PerUnit, Relation, SemiJoin, Union, UnitJoin
 from lapwing.planning import plan
-from lapwing.sql import environment, joins, per_unit, queries, subqueries, unions
-from lapwing.sql.scope import SemiPending
+from lapwing.render import queries as rendered_queries
+from lapwing.render import relations
+from lapwing.sql import queries, unions
+from lapwing.sql.rows import joins, per_unit, subqueries
+from lapwing.sql.rows import names as environment
+from lapwing.sql.scalars.scope import SemiPending
 
 Patch = tuple[object, str, Any]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from lapwing.audit import oracle
+from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.runs import run_oracle
 from lapwing.kernel.accounting import Account
-from lapwing.testing import oracle
-from lapwing.testing.plan_shapes import shapes
-from lapwing.testing.runs import run_oracle
 from tests.properties.mutants import BY_NAME, MUTANTS, Mutant
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from lapwing.audit.runs import prepare_in_duckdb
+from lapwing.audit.worlds import World, declare, random_world, without
 from lapwing.engines import prepare
 from lapwing.engines.duckdb import DuckDBSnapshot
-from lapwing.testing.runs import prepare_in_duckdb
-from lapwing.testing.worlds import World, declare, random_world, without
 
 TABLES = ("people", "visits", "drugs")
 

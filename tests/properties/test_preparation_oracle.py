@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from lapwing.testing.preparation_oracle import ByAppending, InDuckDB, run_preparation_oracle
-from lapwing.testing.source_worlds import Family, random_family, random_style
 from tests.properties.preparation_mutants import BY_NAME, MUTANTS
+from tests.support.preparation_oracle import ByAppending, InDuckDB, run_preparation_oracle
+from tests.support.source_worlds import Family, random_family, random_style
 
 PAIRS = 5_000
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from lapwing.engines.render import queries
+from lapwing.audit.quantile_shapes import quantile_shapes
+from lapwing.audit.runs import run_oracle
 from lapwing.kernel import certify, selections
 from lapwing.kernel.accounting import Account
-from lapwing.testing.quantile_shapes import quantile_shapes
-from lapwing.testing.runs import run_oracle
+from lapwing.render import queries
 
 CHUNKS = [("unbounded", account, 31, 3, 130) for account in Account] + [("bounded", account, 32, 2, 250) for account in Account]
 

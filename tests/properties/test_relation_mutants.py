@@ -10,15 +10,15 @@ import pytest
 
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.accounting import Account
-from lapwing.testing.clinic_worlds import REFERENCES, UNIT_COLUMNS
-from lapwing.testing.family_runs import family_of, run_families
-from lapwing.testing.sql_pieces import Generated, Piece
-from lapwing.testing.sql_shapes import MANY_ROWS, SqlShape
 from tests.properties.limit_runs import Limit, TooNoisy
 from tests.properties.relation_mutants import MUTANTS
 from tests.properties.test_relation_sizes import check_limits, check_sizes, worlds
 from tests.properties.test_relations_limit import relational
 from tests.properties.test_relations_oracle import CAPS, conformance
+from tests.support.clinic_worlds import REFERENCES, UNIT_COLUMNS
+from tests.support.family_runs import family_of, run_families
+from tests.support.sql_pieces import Generated, Piece
+from tests.support.sql_shapes import MANY_ROWS, SqlShape
 from tests.unit.sql.clinic import bound
 from tests.unit.sql.refused import REFUSED
 

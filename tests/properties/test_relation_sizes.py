@@ -19,21 +19,21 @@ from typing import Any
 
 import pytest
 
+from lapwing.audit.runs import RANKING_KEY
 from lapwing.catalog import Settings
 from lapwing.engines.duckdb import DuckDBSnapshot
-from lapwing.engines.render import relations
-from lapwing.engines.render.duckdb import DUCKDB
 from lapwing.errors import Refused
 from lapwing.kernel import stability
 from lapwing.kernel.domains import BooleanDomain, Domain, IntegerDomain, RealDomain, TextDomain
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import JoinKind, Relation, Scan, Union, UnitJoin
 from lapwing.planning import plan
+from lapwing.render import relations
+from lapwing.render.duckdb import DUCKDB
 from lapwing.sql import bind
 from lapwing.statements import parts_of
-from lapwing.testing.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps, Clinic, declare, strangers, unit_rows
-from lapwing.testing.runs import RANKING_KEY
-from lapwing.testing.sql_relations import RelationalQueries
+from tests.support.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps, Clinic, declare, strangers, unit_rows
+from tests.support.sql_relations import RelationalQueries
 
 WORLDS = 6
 STATEMENTS = 40

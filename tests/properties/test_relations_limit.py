@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from lapwing.errors import Refused
-from lapwing.testing.sql_relations import RelationalQueries
 from tests.properties import limit_world
 from tests.properties.limit_runs import Limit, TooNoisy
+from tests.support.sql_relations import RelationalQueries
 
 STATEMENTS = 40
 CHUNKS = [(neighbours, delta, seed) for neighbours in ("unbounded", "bounded") for delta in ("0", '"2^-40"') for seed in range(2)]

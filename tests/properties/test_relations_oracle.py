@@ -1,6 +1,6 @@
 """The sensitivity oracle on relations: the conformance list and generated joins, subqueries and nestings; no claim is ever broken.
 
-Statements are bound and planned as an analyst's are, and run on families of neighbouring clinics (lapwing.testing.clinic_worlds).
+Statements are bound and planned as an analyst's are, and run on families of neighbouring clinics (tests.support.clinic_worlds).
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from functools import lru_cache
 
 import pytest
 
+from lapwing.audit.conformance import listed_statements
+from lapwing.audit.runs import Outcome
 from lapwing.catalog import Settings
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan, PublicJoin, SemiJoin, UnitJoin
-from lapwing.sql.words import Question, read_words
+from lapwing.sql.text.privacy_words import Question, read_words
 from lapwing.statements import parts_of
-from lapwing.testing.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps
-from lapwing.testing.conformance import listed_statements
-from lapwing.testing.family_runs import clinic_facts, family_of, fan_out_of, run_families
-from lapwing.testing.runs import Outcome
-from lapwing.testing.sql_shapes import MANY_ROWS, SqlShape, relational_shapes
+from tests.support.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps
+from tests.support.family_runs import clinic_facts, family_of, fan_out_of, run_families
+from tests.support.sql_shapes import MANY_ROWS, SqlShape, relational_shapes
 
 STATEMENTS = 90
 """Generated statements of each chunk."""

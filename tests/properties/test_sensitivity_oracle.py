@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from lapwing.audit.runs import RANKING_KEY, run_oracle
 from lapwing.catalog import Declaration, Settings
 from lapwing.engines.base import Snapshot
 from lapwing.engines.duckdb import DuckDBSnapshot, prepare_snapshot
 from lapwing.kernel.accounting import Account
-from lapwing.testing.runs import RANKING_KEY, run_oracle
 
 # Pairs per chunk: about 5 neighbours per world (15 for bounded), times 42 shapes (48 for approximate accounts).
 CHUNKS = [

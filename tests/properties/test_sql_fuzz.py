@@ -17,19 +17,19 @@ from typing import assert_never
 import duckdb
 import pytest
 
-from lapwing.engines.render.duckdb import DUCKDB
-from lapwing.engines.render.queries import render_plan
 from lapwing.errors import Refused
 from lapwing.kernel.expressions import Expression, columns_of
 from lapwing.kernel.ir import Filter, PerUnit, Plan, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin
-from lapwing.sql.environment import Environment, Known
-from lapwing.sql.handlers import HANDLERS
-from lapwing.sql.parse import deep_recursion, parse
+from lapwing.render.duckdb import DUCKDB
+from lapwing.render.queries import render_plan
 from lapwing.sql.queries import Queries
-from lapwing.sql.reader import Session
+from lapwing.sql.rows.names import Environment, Known
+from lapwing.sql.scalars.handlers import HANDLERS
+from lapwing.sql.text.parse import deep_recursion, parse
+from lapwing.sql.text.reader import Session
 from lapwing.statements import AggregateKind, Statement
-from lapwing.testing.sql_relations import RelationalQueries
-from lapwing.testing.sql_shapes import SqlShape
+from tests.support.sql_relations import RelationalQueries
+from tests.support.sql_shapes import SqlShape
 from tests.unit.sql.accepted import ACCEPTED
 from tests.unit.sql.clinic import FACTS, REFERENCES, SETTINGS, UNIT_COLUMNS, bound
 from tests.unit.sql.grammar import Grammar

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from lapwing.errors import Refused
-from lapwing.testing.sql_queries import SqlQueries
 from tests.properties import limit_world
 from tests.properties.limit_runs import Limit
+from tests.support.sql_queries import SqlQueries
 
 STATEMENTS = 25
 CHUNKS = [(neighbours, delta, seed) for neighbours in ("unbounded", "bounded") for delta in ("0", '"2^-40"') for seed in range(4)]

@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from lapwing.audit.runs import prepare_in_duckdb, run_oracle
+from lapwing.audit.worlds import declare, random_world
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Clipped, DiscoveredGroups, Grouped, Plan, Ranked
-from lapwing.testing.runs import prepare_in_duckdb, run_oracle
-from lapwing.testing.sql_shapes import SqlShape, sql_shapes
-from lapwing.testing.worlds import declare, random_world
 from tests.properties.mutants import BY_NAME
+from tests.support.sql_shapes import SqlShape, sql_shapes
 
 UNIT_COLUMNS = {"people": "person_id", "visits": "person_id"}
 STATEMENTS = 60

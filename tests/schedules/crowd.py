@@ -17,7 +17,7 @@ from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.postgres.ledger import PostgresLedger
-from lapwing.ledger.store import Request
+from lapwing.ledger.protocol import Request
 from tests.faults.history import Event, What, Write, writer
 from tests.faults.oracle import answer_digest
 

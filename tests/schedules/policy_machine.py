@@ -17,7 +17,7 @@ from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.policy import Limits
-from lapwing.ledger.store import Request
+from lapwing.ledger.protocol import Request
 from tests.ledger.cluster import SECOND_ROLE
 from tests.ledger.machine import BUDGETS, DELTA_UNIT, LOSS_UNIT
 from tests.schedules.policy_model import SECOND_PEOPLE, PolicyModel

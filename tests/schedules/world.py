@@ -26,7 +26,7 @@ from lapwing.ledger.anchors import AnchorPoint, FileAnchors, Milestone
 from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.ledger import PostgresLedger
-from lapwing.ledger.store import Request
+from lapwing.ledger.protocol import Request
 from tests.faults.history import Event, What
 from tests.faults.oracle import LedgerState, answer_digest, state_over, violations
 from tests.ledger.cluster import APP_ROLE

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import lapwing as lw
-from lapwing.client.accuracy import PILOTS_MAX, Before, Buy, Pilot, Serve, Target, bars_of, next_step
 from lapwing.client.dataset import DataSet
-from lapwing.client.terms import pilot_epsilons
+from lapwing.curator.accuracy_targets import PILOTS_MAX, Before, Buy, Pilot, Serve, Target, bars_of, next_step
+from lapwing.curator.asked_price import pilot_epsilons
 from lapwing.demo import write_demo
 from lapwing.errors import Span
 from lapwing.kernel.accounting import LOSS_UNITS, statement_loss
@@ -24,7 +24,7 @@ from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.laws import DiscreteGaussian
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.planning.plan import Planned
-from lapwing.sql.words import ErrorAsked, ShareAsked
+from lapwing.sql.text.privacy_words import ErrorAsked, ShareAsked
 
 RUNS = 40
 MISSES_MAX = 7

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from lapwing.audit.auditor import Draw, audit, audit_draws
+from lapwing.audit.claims import Approximate, Concentrated, Gaussian, Pure
 from lapwing.errors import LapwingError
-from lapwing.testing.audit.auditor import Draw, audit, audit_draws
-from lapwing.testing.audit.claims import Approximate, Concentrated, Gaussian, Pure
 
 RNG = np.random.Generator
 

@@ -12,16 +12,16 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.engines.render.duckdb import DUCKDB
-from lapwing.engines.render.queries import render_plan
+from lapwing.audit.claims import Concentrated, Pure, parameter_of
+from lapwing.audit.mechanisms import Case, audit_case, cases, mistakes, sharper
+from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.plans import Pair, audit_pair, claim_of_plan, same_law, tiled_ratios, whole_releases, worst_pairs
 from lapwing.kernel import release as release_module
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.ir import KnownGroups
-from lapwing.kernel.mechanisms.key_set import KeySet
-from lapwing.testing.audit.claims import Concentrated, Pure, parameter_of
-from lapwing.testing.audit.mechanisms import Case, audit_case, cases, mistakes, sharper
-from lapwing.testing.audit.plans import Pair, audit_pair, claim_of_plan, same_law, tiled_ratios, whole_releases, worst_pairs
-from lapwing.testing.plan_shapes import shapes
+from lapwing.mechanisms.key_set import KeySet
+from lapwing.render.duckdb import DUCKDB
+from lapwing.render.queries import render_plan
 
 SURE = 1 - Fraction(1, 10**7)
 CASES = cases()

@@ -10,9 +10,9 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.answers.assembly import Assembled, assemble
+from lapwing.answers.post_processing import evaluate
 from lapwing.catalog import Settings
-from lapwing.client.assembly import Assembled, assemble
-from lapwing.engines.scratch import evaluate
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.domains import Domain, IntegerDomain, RealDomain
 from lapwing.kernel.exact import Exact, ExactTable
@@ -23,7 +23,7 @@ from lapwing.kernel.permit import Permit
 from lapwing.kernel.release import release
 from lapwing.planning.plan import Limits, Price, plan_statement
 from lapwing.sql import bind
-from lapwing.testing.reference.evaluation import Row, evaluator, grid_sum
+from tests.support.reference.evaluation import Row, evaluator, grid_sum
 
 GROUPS, RELEASES = 1_200, 2
 COLUMNS: dict[str, Domain] = {

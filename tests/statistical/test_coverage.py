@@ -10,13 +10,13 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.answers.intervals import ratio_interval, widened
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.domains import Domain, IntegerDomain, RealDomain, TextDomain
 from lapwing.kernel.exact import Exact, ExactTable
 from lapwing.kernel.expressions import Column, not_null
 from lapwing.kernel.facts import Facts, TableFacts
-from lapwing.kernel.intervals import ratio_interval, widened
 from lapwing.kernel.ir import DiscoveredGroups, GridSum, KnownGroups, Plan, Query, Ranked, RowCount, Scan, Vector
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law, half_width
 from lapwing.kernel.neighbours import Neighbours

@@ -9,18 +9,18 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.client.levels import levels_of, table_of
+from lapwing.answers.intervals import ratio_interval
+from lapwing.answers.noise_sums import half_width_of_sum
+from lapwing.answers.subtotals import levels_of, table_of
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
 from lapwing.kernel.domains import Domain, IntegerDomain, RealDomain
 from lapwing.kernel.exact import Exact, ExactTable
 from lapwing.kernel.expressions import Column, not_null
 from lapwing.kernel.facts import Facts, TableFacts
-from lapwing.kernel.intervals import ratio_interval
 from lapwing.kernel.ir import GridSum, KnownGroups, Plan, Query, Ranked, RowCount, Scan, Vector
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.kernel.noise_sums import half_width_of_sum
 from lapwing.kernel.permit import Permit
 from lapwing.kernel.release import NoisyTable, release
 

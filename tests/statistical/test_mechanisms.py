@@ -18,14 +18,14 @@ from scipy import stats
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.accounting import Account, Cost
 from lapwing.kernel.laws import SCALE_MAX, DiscreteGaussian, DiscreteLaplace
-from lapwing.kernel.mechanisms.above_threshold import AboveThreshold, SparseVector
-from lapwing.kernel.mechanisms.additive import GaussianMechanism, LaplaceMechanism
-from lapwing.kernel.mechanisms.draw import SparseSession, draw, draw_many
-from lapwing.kernel.mechanisms.geometric import mass
-from lapwing.kernel.mechanisms.key_set import KeySet
-from lapwing.kernel.mechanisms.response import RandomisedResponse, response_for, two_coin
-from lapwing.kernel.noise import response as response_noise
-from lapwing.kernel.noise.unbounded import drawn_on
+from lapwing.mechanisms.above_threshold import AboveThreshold, SparseVector
+from lapwing.mechanisms.additive import GaussianMechanism, LaplaceMechanism
+from lapwing.mechanisms.draw import SparseSession, draw, draw_many
+from lapwing.mechanisms.geometric import mass
+from lapwing.mechanisms.key_set import KeySet
+from lapwing.mechanisms.response import RandomisedResponse, response_for, two_coin
+from lapwing.mechanisms.sampling import response as response_noise
+from lapwing.mechanisms.sampling.unbounded import drawn_on
 
 FALSE_ALARM = 1e-6
 APPROXIMATE = Account.APPROXIMATE

@@ -14,14 +14,14 @@ from fractions import Fraction
 import pytest
 from scipy import stats
 
+from lapwing.kernel import rank_line
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.mechanisms import rank_line
-from lapwing.kernel.mechanisms.quantile_tree import AtShare, FromGreatest, FromLeast, QuantileTree, Target, tree_scale
-from lapwing.kernel.mechanisms.rank_line import Candidates, Cut, CutCandidates, Part, ValueCandidates
-from lapwing.kernel.mechanisms.selection import PermuteAndFlip
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.noise.bernoulli import coin_exp, coin_two_over_e, heads
 from lapwing.kernel.noise.quantile_tree import badness, draw_flipped, draw_nearest, draw_quantiles
+from lapwing.kernel.quantile_tree import AtShare, FromGreatest, FromLeast, QuantileTree, Target, tree_scale
+from lapwing.kernel.rank_line import Candidates, Cut, CutCandidates, Part, ValueCandidates
+from lapwing.mechanisms.selection import PermuteAndFlip
 from tests.unit.kernel.mechanisms.quantile_laws import choices, line_of, log_law
 
 FALSE_ALARM = 1e-6

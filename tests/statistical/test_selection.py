@@ -19,14 +19,14 @@ from scipy import stats
 
 from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account, Cost
-from lapwing.kernel.mechanisms.draw import Selection, draw, draw_many
-from lapwing.kernel.mechanisms.noisy_max import NoisyMax
-from lapwing.kernel.mechanisms.quantiles import QuantileSelection, SelectionRule
-from lapwing.kernel.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
-from lapwing.kernel.mechanisms.top_k import TopK
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.kernel.noise import selection as noise
 from lapwing.kernel.numbers import exp_upper
+from lapwing.mechanisms.draw import Selection, draw, draw_many
+from lapwing.mechanisms.noisy_max import NoisyMax
+from lapwing.mechanisms.quantiles import QuantileSelection, SelectionRule
+from lapwing.mechanisms.sampling import selection as noise
+from lapwing.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
+from lapwing.mechanisms.top_k import TopK
 
 FALSE_ALARM = 1e-6
 RUNS = 20_000

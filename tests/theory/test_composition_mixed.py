@@ -10,10 +10,10 @@ import dp_accounting
 from dp_accounting import rdp
 
 from lapwing.kernel.accounting import LOSS_UNITS, Account, Cost, epsilon_for
-from lapwing.kernel.mechanisms.additive import GaussianMechanism, LaplaceMechanism
-from lapwing.kernel.mechanisms.response import RandomisedResponse
-from lapwing.kernel.mechanisms.selection import ExponentialMechanism
-from lapwing.kernel.mechanisms.shape import Event
+from lapwing.kernel.event import Event
+from lapwing.mechanisms.additive import GaussianMechanism, LaplaceMechanism
+from lapwing.mechanisms.response import RandomisedResponse
+from lapwing.mechanisms.selection import ExponentialMechanism
 from tests.unit.kernel.test_accounting import float_order
 
 SEQUENCES = 10_000

@@ -13,7 +13,7 @@ import pytest
 
 from lapwing.errors import BudgetRefused, LapwingError
 from lapwing.kernel.accounting import LOSS_UNITS, rho_for
-from lapwing.kernel.mechanisms.shape import Event
+from lapwing.kernel.event import Event
 from lapwing.kernel.numbers import exp_lower, ln_upper
 from lapwing.theory import filters
 from lapwing.theory.composition import Rule, how_many, optimal_delta_of_different

@@ -8,17 +8,17 @@ from typing import TypeAlias
 
 import pytest
 
+from lapwing.kernel.event import Mechanism
 from lapwing.kernel.laws import DiscreteLaplace
-from lapwing.kernel.mechanisms.above_threshold import AboveThreshold, SparseVector
-from lapwing.kernel.mechanisms.additive import LaplaceMechanism
-from lapwing.kernel.mechanisms.key_set import KeySet
-from lapwing.kernel.mechanisms.noisy_max import NoisyMax
-from lapwing.kernel.mechanisms.quantiles import QuantileSelection, SelectionRule, quantile_sensitivity
-from lapwing.kernel.mechanisms.response import RandomisedResponse, two_coin
-from lapwing.kernel.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
-from lapwing.kernel.mechanisms.shape import Mechanism
-from lapwing.kernel.mechanisms.top_k import TopK
 from lapwing.kernel.neighbours import Neighbours
+from lapwing.mechanisms.above_threshold import AboveThreshold, SparseVector
+from lapwing.mechanisms.additive import LaplaceMechanism
+from lapwing.mechanisms.key_set import KeySet
+from lapwing.mechanisms.noisy_max import NoisyMax
+from lapwing.mechanisms.quantiles import QuantileSelection, SelectionRule, quantile_sensitivity
+from lapwing.mechanisms.response import RandomisedResponse, two_coin
+from lapwing.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
+from lapwing.mechanisms.top_k import TopK
 from lapwing.theory.broken.exact_sums import noisy_max, tail
 from lapwing.theory.broken.selection import exponential_law, permute_and_flip_law
 from lapwing.theory.broken.sparse_vector import THRESHOLD, answers_law, stream_pairs

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from lapwing.errors import LapwingError
-from lapwing.kernel.mechanisms.additive import LaplaceMechanism
+from lapwing.mechanisms.additive import LaplaceMechanism
 from lapwing.theory import composition, gaussian, meaning, plots
 from lapwing.theory.guarantees import Guarantee
 from lapwing.theory.loss import loss_law

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lapwing.errors import LapwingError
-from lapwing.kernel.mechanisms.additive import LaplaceMechanism
 from lapwing.kernel.neighbours import Neighbours
+from lapwing.mechanisms.additive import LaplaceMechanism
 from lapwing.theory.broken.exact_sums import clamped
 from lapwing.theory.databases import Histogram, Universe, group_pairs, neighbouring_pairs, size
 from lapwing.theory.finite import (

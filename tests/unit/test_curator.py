@@ -10,14 +10,14 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from lapwing.curator import Curator
-from lapwing.encoding import decode, encode
+from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.worlds import declare, random_world
+from lapwing.curator.encoding import decode, encode
+from lapwing.curator.life import Curator
 from lapwing.errors import BudgetRefused, CatalogueError, Incident, PreparationError, Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
 from lapwing.kernel.ir import Plan
-from lapwing.testing.plan_shapes import shapes
-from lapwing.testing.worlds import declare, random_world
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from statistics import mean
 import matplotlib
 
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.mechanisms.additive import LaplaceMechanism, laplace_for
-from lapwing.kernel.mechanisms.draw import draw
+from lapwing.mechanisms.additive import LaplaceMechanism, laplace_for
+from lapwing.mechanisms.draw import draw
 from lapwing.theory import plots
 from lapwing.theory.attacks.reconstruction import agreements, reconstruct, subset_questions
 from lapwing.theory.guarantees import Guarantee

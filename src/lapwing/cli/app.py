@@ -17,7 +17,7 @@ from lapwing.cli.views import EngineName, Format, Report, Spelling
 from lapwing.demo.write import CATALOGUE_FILE, PATIENTS_DEFAULT, PATIENTS_MAX
 
 if TYPE_CHECKING:
-    from lapwing.curator import Curator
+    from lapwing.curator.life import Curator
 
 # Plain help: the library's coloured help is unreadable on light backgrounds. Its tracebacks show local variables, which can be data: never.
 app = typer.Typer(
@@ -286,7 +286,7 @@ def budget(context: typer.Context, form: Annotated[Report, typer.Option("--forma
     from lapwing.cli.views import write_budget
 
     with reported(), _curator(context) as curator:
-        from lapwing.client.budget import budget_view
+        from lapwing.answers.budget import budget_view
 
         curator.latest()
         dataset = curator.declaration.dataset
@@ -455,14 +455,14 @@ def _catalogue_path(context: typer.Context) -> Path:
 
 
 def _curator(context: typer.Context) -> Curator:
-    from lapwing.curator import Curator
+    from lapwing.curator.life import Curator
 
     return Curator(_catalogue_path(context))
 
 
 def _signed(curator: Curator, reason: str) -> str:
     """An owner's reason, with the name of who gave it where several may."""
-    from lapwing.ledger.opening import system_user
+    from lapwing.ledger.connect import system_user
 
     return reason if curator.place.server is None else f"by {system_user()}: {reason}"
 

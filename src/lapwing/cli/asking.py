@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from lapwing.cli.exits import usage_error
 
 if TYPE_CHECKING:
-    from lapwing.client.answer import Answer
-    from lapwing.curator import Curator
+    from lapwing.answers.answer import Answer
+    from lapwing.curator.life import Curator
 
 
 def require_writable(curator: Curator, *, receipt: Path | None, stored: Path | None) -> None:

@@ -17,7 +17,7 @@ from lapwing.cli.exits import ExitStatus
 from lapwing.cli.views import Report, as_json
 
 if TYPE_CHECKING:
-    from lapwing.testing.audit.report import Item, Line
+    from lapwing.audit.report import Item, Line
 
 HEADERS = ("audited", "setting", "claimed", "at least", "runs", "the claim")
 RIGHT = (False, False, False, True, True, False)
@@ -38,13 +38,13 @@ def audited(
 
 
 def _items(*, mechanisms: bool, plans: bool) -> list[Item]:
-    from lapwing.testing.audit.report import mechanism_items, plan_items
+    from lapwing.audit.report import mechanism_items, plan_items
 
     return [*(mechanism_items() if mechanisms else []), *(plan_items() if plans else [])]
 
 
 def _measured(items: Sequence[Item], *, samples: int) -> list[Line]:
-    from lapwing.testing.audit.report import measured
+    from lapwing.audit.report import measured
 
     lines = []
     with _status() as show:
@@ -68,8 +68,8 @@ def _status() -> Iterator[Callable[[str], None]]:
 
 
 def _statements(catalogue: Path, statements: Sequence[str], *, epsilon: str, samples: int, asks: int, alone: bool) -> list[Line]:
-    from lapwing.testing.audit.project import invented_project
-    from lapwing.testing.audit.report import TESTS, exact_line, line_of
+    from lapwing.audit.project import invented_project
+    from lapwing.audit.report import TESTS, exact_line, line_of
 
     lines = []
     with _status() as show, invented_project(catalogue) as project:
@@ -89,7 +89,7 @@ def _statements(catalogue: Path, statements: Sequence[str], *, epsilon: str, sam
 
 def write_lines(lines: Sequence[Line], form: Report) -> None:
     """Print what was found."""
-    from lapwing.testing.audit.report import claim_text, headline, runs_text, verdict
+    from lapwing.audit.report import claim_text, headline, runs_text, verdict
 
     if form is Report.JSON:
         refuted = sum(line.caught for line in lines)

@@ -14,8 +14,8 @@ _IN_DATABASE = (
 
 def backed_up(catalogue: Path, to: Path) -> None:
     """Write the backup, and say what it holds and what not."""
-    from lapwing.backup import back_up
-    from lapwing.curator import CATALOGUE_FILE
+    from lapwing.curator.backup import back_up
+    from lapwing.curator.life import CATALOGUE_FILE
 
     made = back_up(catalogue / CATALOGUE_FILE if catalogue.is_dir() else catalogue, to)
     terminal.write(f"Wrote {to}: {', '.join(made.files)}. It holds secrets (the ranking key, signing keys): keep it as you keep the data.")
@@ -28,8 +28,8 @@ def backed_up(catalogue: Path, to: Path) -> None:
 
 def restored(backup: Path, directory: Path) -> None:
     """Put the files back, then look whether the ledger is the one that was anchored, in its newest state."""
-    from lapwing.backup import put_back
-    from lapwing.curator import Curator
+    from lapwing.curator.backup import put_back
+    from lapwing.curator.life import Curator
     from lapwing.errors import LapwingError
 
     made = put_back(backup, directory)

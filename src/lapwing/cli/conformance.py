@@ -16,7 +16,7 @@ from lapwing.cli.terminal import ALARM
 from lapwing.cli.views import Report, as_json
 
 if TYPE_CHECKING:
-    from lapwing.testing.conformance import Outcome, Score
+    from lapwing.audit.conformance import Outcome, Score
 
 HEADERS = ("", "statement", "outcome", "")
 RIGHT = (False, False, False, False)
@@ -24,7 +24,7 @@ RIGHT = (False, False, False, False)
 
 def conformed(form: Report) -> ExitStatus:
     """Run the list and print the score; the status says whether everything went as it should."""
-    from lapwing.testing.conformance import Score, listed_statements, run_list
+    from lapwing.audit.conformance import Score, listed_statements, run_list
 
     total = len(listed_statements())
     outcomes: list[Outcome] = []

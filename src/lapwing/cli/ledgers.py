@@ -94,9 +94,9 @@ def ledger_move(context: typer.Context, database: Database, anchors: AnchorDirec
 
     Says at the end what to write into the catalogue.
     """
-    from lapwing.curator import Curator
+    from lapwing.curator.life import Curator
     from lapwing.ledger.anchors import FileAnchors
-    from lapwing.ledger.opening import open_local, remember_on_server, system_user
+    from lapwing.ledger.connect import open_local, remember_on_server, system_user
     from lapwing.ledger.postgres.connection import without_password
     from lapwing.ledger.postgres.overview import analysts
     from lapwing.ledger.postgres.transfer import move
@@ -117,7 +117,7 @@ def ledger_move(context: typer.Context, database: Database, anchors: AnchorDirec
                 was_closed=local.balance().closed,
             )
         with moved:
-            from lapwing.client.budget import budget_view
+            from lapwing.answers.budget import budget_view
 
             remember_on_server(curator.place, moved.state(), declaration.fingerprint())
 
@@ -143,12 +143,12 @@ def ledger_accept(
     Example:
         lapwing -C clinic ledger accept "restored the backup of Monday; the disk had failed"
     """
-    from lapwing.curator import Curator
-    from lapwing.ledger.opening import accept_ledger
+    from lapwing.curator.life import Curator
+    from lapwing.ledger.connect import accept_ledger
 
     directory: Path = context.obj
     with reported(), Curator(directory) as curator:
-        from lapwing.client.budget import budget_view
+        from lapwing.answers.budget import budget_view
 
         balance = accept_ledger(curator.place, curator.declaration, reason=reason)
         typer.echo(f"Accepted: {budget_view(balance, unit=curator.declaration.dataset.unit)}.")
@@ -176,9 +176,9 @@ def ledger_anchor_lost(
     Example:
         lapwing -C clinic ledger anchor-lost 0f3a5c7d9e1b2a4c --reason "the disk of the anchors burnt"
     """
-    from lapwing.curator import Curator
+    from lapwing.curator.life import Curator
     from lapwing.errors import LedgerError
-    from lapwing.ledger.opening import system_user
+    from lapwing.ledger.connect import system_user
     from lapwing.ledger.postgres.anchoring import report_lost
 
     directory: Path = context.obj

@@ -19,7 +19,7 @@ from lapwing.cli.exits import reported, usage_error
 from lapwing.cli.views import Report
 
 if TYPE_CHECKING:
-    from lapwing.curator import Curator
+    from lapwing.curator.life import Curator
     from lapwing.ledger.postgres.ledger import PostgresLedger
 
 By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who does this; the user of the operating system when left out.")]
@@ -51,8 +51,8 @@ def add_policies(app: typer.Typer) -> None:
 def status(context: typer.Context, form: Annotated[Report, typer.Option("--format", help="How to print it.")] = Report.TABLE) -> None:
     """Show the ledger of the data set (-C): where it is, what is spent, who may ask and how much, and what waits for a second person."""
     from lapwing.cli.standing import write_standing
-    from lapwing.curator import Curator
-    from lapwing.ledger.opening import open_ledger
+    from lapwing.curator.life import Curator
+    from lapwing.ledger.connect import open_ledger
 
     directory: Path = context.obj
     with reported(), Curator(directory) as curator:
@@ -284,9 +284,9 @@ def deny(context: typer.Context, number: Number, by: By = None, reason: Reason =
 
 @contextmanager
 def _on_server(context: typer.Context) -> Iterator[tuple[Curator, PostgresLedger]]:
-    from lapwing.curator import Curator
+    from lapwing.curator.life import Curator
     from lapwing.errors import LedgerError
-    from lapwing.ledger.opening import open_ledger
+    from lapwing.ledger.connect import open_ledger
     from lapwing.ledger.postgres.ledger import PostgresLedger
 
     directory: Path = context.obj
@@ -303,7 +303,7 @@ def _on_server(context: typer.Context) -> Iterator[tuple[Curator, PostgresLedger
 
 
 def _who(named: str | None) -> str:
-    from lapwing.ledger.opening import system_user
+    from lapwing.ledger.connect import system_user
 
     return system_user() if named is None else named
 

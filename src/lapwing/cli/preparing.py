@@ -16,7 +16,7 @@ from lapwing.engines.losses import NULL_IN_SOURCE
 from lapwing.errors import PreparationError
 
 if TYPE_CHECKING:
-    from lapwing.curator import Curator
+    from lapwing.curator.life import Curator
     from lapwing.engines.base import Progress
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lapwing.engines.render.dialect import SourceKind
+    from lapwing.render.dialect import SourceKind
 
 HEADER_BYTES_MAX = 1 << 20
 """Longest header of a CSV file."""

@@ -8,17 +8,17 @@ from lapwing.cli import terminal
 from lapwing.cli.views import Report, as_json, write_pairs, write_table
 
 if TYPE_CHECKING:
-    from lapwing.client.budget import BudgetView
-    from lapwing.curator import Curator
+    from lapwing.answers.budget import BudgetView
+    from lapwing.curator.life import Curator
     from lapwing.kernel.accounting import Budget
     from lapwing.ledger.postgres.ledger import PostgresLedger
     from lapwing.ledger.postgres.policy import Proposal, Share
-    from lapwing.ledger.store import Balance, Ledger
+    from lapwing.ledger.protocol import Balance, Ledger
 
 
 def write_standing(curator: Curator, ledger: Ledger, form: Report) -> None:
     """Print it. Amounts are exact decimals in JSON."""
-    from lapwing.client.budget import budget_view
+    from lapwing.answers.budget import budget_view
     from lapwing.ledger.postgres.ledger import PostgresLedger
 
     balance = ledger.balance()
@@ -51,7 +51,7 @@ def _titled(title: str, headers: tuple[str, ...], rows: list[list[str]]) -> None
 
 
 def _common(curator: Curator, balance: Balance) -> dict[str, Any]:
-    from lapwing.client.budget import budget_view
+    from lapwing.answers.budget import budget_view
 
     place, dataset = curator.place, curator.declaration.dataset
     return {
@@ -112,7 +112,7 @@ def _terms(ledger: PostgresLedger, budget: Budget) -> dict[str, Any]:
 
 
 def _proposed(proposal: Proposal, budget: Budget) -> str:
-    from lapwing.client.budget import epsilon_of_loss
+    from lapwing.answers.budget import epsilon_of_loss
 
     if proposal.kind == "anchor":
         return "lost"
@@ -126,7 +126,7 @@ def _share(share: Share) -> dict[str, Any]:
 
 
 def _loss(units: int | None) -> str | None:
-    from lapwing.client.budget import decimal_text
+    from lapwing.answers.budget import decimal_text
     from lapwing.kernel.accounting import LOSS_UNITS
 
     return None if units is None else decimal_text(units, LOSS_UNITS)

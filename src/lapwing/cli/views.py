@@ -13,10 +13,10 @@ from lapwing.cli import terminal
 from lapwing.cli.terminal import ACCENT, CAUTION
 
 if TYPE_CHECKING:
-    from lapwing.client.answer import Answer
-    from lapwing.client.budget import BudgetView
-    from lapwing.client.explanation import Explanation
-    from lapwing.ledger.store import Entry
+    from lapwing.answers.answer import Answer
+    from lapwing.answers.budget import BudgetView
+    from lapwing.curator.explanation import Explanation
+    from lapwing.ledger.protocol import Entry
 
 ROWS_SHOWN_MAX = 200
 """Rows of an answer shown on a terminal; pipes, JSON and CSV get all of them."""
@@ -112,7 +112,7 @@ def _print_answer(answer: Answer) -> None:
 
 
 def _last_lines(answer: Answer) -> list[str]:
-    from lapwing.client.answer import receipt_line
+    from lapwing.answers.answer import receipt_line
 
     return [answer.summary()] if answer.receipt is None else [answer.summary(), receipt_line(answer.receipt)]
 
@@ -212,7 +212,7 @@ def write_pairs(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def _entry(entry: Entry, loss_unit: str) -> dict[str, Any]:
-    from lapwing.client.budget import decimal_text
+    from lapwing.answers.budget import decimal_text
     from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS
 
     return {

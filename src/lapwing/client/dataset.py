@@ -13,26 +13,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from lapwing.answers.answer import Answer, CostView
+from lapwing.answers.assembly import assemble, check_post
+from lapwing.answers.budget import BudgetView, budget_view
+from lapwing.answers.post_processing import evaluate
+from lapwing.answers.quantile_notes import quantile_notes
 from lapwing.catalog import Declaration, Settings, UnitPath
-from lapwing.client.aiming import Aim, Asking
-from lapwing.client.answer import Answer, CostView
-from lapwing.client.assembly import assemble, check_post
-from lapwing.client.budget import BudgetView, budget_view
-from lapwing.client.explanation import Explanation, explanation, notes_of
-from lapwing.client.quantile_notes import quantile_notes
-from lapwing.client.quick import quick_catalogue
-from lapwing.client.shown import budget_answer, explained_answer
-from lapwing.client.terms import Number, Terms, exact_number, pilot_epsilons, terms_of
-from lapwing.curator import Answered, Curator
+from lapwing.client.from_file import quick_catalogue
+from lapwing.curator.accuracy_search import Aim, Asking
+from lapwing.curator.asked_price import Number, Terms, exact_number, pilot_epsilons, terms_of
+from lapwing.curator.explanation import Explanation, explanation, notes_of
+from lapwing.curator.life import Answered, Curator
+from lapwing.curator.privacy_statements import budget_answer, explained_answer
 from lapwing.engines.base import Progress, silent
-from lapwing.engines.scratch import evaluate
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, Cost, statement_loss
-from lapwing.ledger.store import Entry
+from lapwing.ledger.protocol import Entry
 from lapwing.planning.plan import Limits, Planned, Price, plan_statement
 from lapwing.sql import bind
-from lapwing.sql.refusals import span_in, span_of
-from lapwing.sql.words import Question, ShowBudget, read_words
+from lapwing.sql.text.privacy_words import Question, ShowBudget, read_words
+from lapwing.sql.text.refusals import span_in, span_of
 from lapwing.statements import Statement
 
 DELTA_STATEMENTS = 1024

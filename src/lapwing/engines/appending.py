@@ -14,11 +14,11 @@ from typing import Any
 
 from lapwing.catalog import Declaration, TableDecl
 from lapwing.engines.prepare import SourceTable, ranked_rows
-from lapwing.engines.render.dialect import Dialect, SourceKind
-from lapwing.engines.render.relations import UNIT
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import Domain
 from lapwing.kernel.facts import Facts
+from lapwing.render.dialect import Dialect, SourceKind
+from lapwing.render.relations import UNIT
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from lapwing.engines.render.queries import RenderedQuery
 from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, KeyDomain, RealDomain, TextDomain, TimestampDomain
 from lapwing.kernel.exact import Counts, ExactTable
 from lapwing.kernel.expressions import Value
+from lapwing.render.queries import RenderedQuery
 
 
 def exact_table(run: Callable[[str], pa.Table], query: RenderedQuery) -> ExactTable:

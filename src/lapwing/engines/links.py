@@ -14,8 +14,8 @@ from typing import Any
 
 from lapwing.catalog import Declaration
 from lapwing.engines.prepare import SourceTable, link_key
-from lapwing.engines.render.dialect import Dialect
 from lapwing.errors import PreparationError
+from lapwing.render.dialect import Dialect
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 from lapwing.catalog import ColumnDecl, Declaration, TableDecl, UnitPath
 from lapwing.engines.prepare import SourceTable, clean_column, link_key, raw_column, unit_links
 from lapwing.engines.reading import outside, undeclared
-from lapwing.engines.render.dialect import Dialect
-from lapwing.engines.render.relations import UNIT
 from lapwing.kernel.domains import DateDomain, TimestampDomain
 from lapwing.kernel.facts import Facts
+from lapwing.render.dialect import Dialect
+from lapwing.render.relations import UNIT
 
 COLUMNS_AT_ONCE = 100
 """Columns that one statement counts: servers limit how much a SELECT lists."""

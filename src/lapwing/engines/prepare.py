@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from lapwing.catalog import ColumnDecl, Declaration, PublicDecl, TableDecl, UnitPath
 from lapwing.engines.reading import sanitised, unit_value
-from lapwing.engines.render.dialect import RANKING_KEY, Dialect, SourceKind
-from lapwing.engines.render.encoding import encoded
-from lapwing.engines.render.relations import RANK, ROWS, UNIT
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import Domain
 from lapwing.kernel.facts import Facts
+from lapwing.render.dialect import RANKING_KEY, Dialect, SourceKind
+from lapwing.render.encoding import encoded
+from lapwing.render.relations import RANK, ROWS, UNIT
 
 SNAPSHOT_FORMAT = 3
 """Raised whenever the meaning of a prepared table changes; a snapshot of another format is prepared again."""

@@ -11,8 +11,6 @@ import math
 from typing import assert_never
 
 from lapwing.catalog.spellings import COMMON_SPELLING, DAY_PARTS, TIME_PARTS, Spelling
-from lapwing.engines.render.dialect import Dialect, SourceKind, double_literal
-from lapwing.engines.render.expressions import clamped, gridded
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import (
     OPEN_TEXT_BYTES,
@@ -27,6 +25,8 @@ from lapwing.kernel.domains import (
     grid_integer,
     kind_of,
 )
+from lapwing.render.dialect import Dialect, SourceKind, double_literal
+from lapwing.render.expressions import clamped, gridded
 
 NUMBER = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
 """A number as text; it is read as the nearest double, and one too large for a double is NULL."""

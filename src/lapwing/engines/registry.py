@@ -8,7 +8,7 @@ from typing import assert_never
 
 from lapwing.catalog import Declaration, Engine, Settings
 from lapwing.engines import base
-from lapwing.engines.render.dialect import SourceKind
+from lapwing.render.dialect import SourceKind
 
 
 def source_kinds(engine: Engine, connection: str, sources: Sequence[str], settings: Settings) -> list[Mapping[str, SourceKind]]:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from lapwing.kernel.expressions import Expression, Value
 from lapwing.kernel.laws import Law
-from lapwing.kernel.mechanisms.quantile_tree import Target
+from lapwing.kernel.quantile_tree import Target
 
 
 class JoinKind(Enum):
@@ -209,7 +209,7 @@ class Vector:
 class QuantileSet:
     """Quantiles of one value over rows where it is not NULL, on its grid: clamp(floor(value * steps + 1/2)); days and moments as they are.
 
-    ``scale`` is in rows: see :class:`lapwing.kernel.mechanisms.quantile_tree.QuantileTree`.
+    ``scale`` is in rows: see :class:`lapwing.kernel.quantile_tree.QuantileTree`.
     """
 
     name: str

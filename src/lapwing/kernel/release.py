@@ -18,10 +18,10 @@ from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, KnownGroups
 from lapwing.kernel.laws import Law
-from lapwing.kernel.mechanisms.rank_line import RankLine
 from lapwing.kernel.noise.additive import add_noise
 from lapwing.kernel.noise.quantile_tree import draw_quantiles
 from lapwing.kernel.permit import Permit
+from lapwing.kernel.rank_line import RankLine
 from lapwing.kernel.selections import CertifiedQuantiles
 from lapwing.kernel.sensitivity import Sensitivity
 

@@ -13,7 +13,7 @@ from lapwing.kernel.domains import DOUBLE_EXACT_LIMIT, INTEGER_LIMIT, DateDomain
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.functions import STEPS_MAX
 from lapwing.kernel.ir import KnownGroups, QuantileSet, Query, Ranked
-from lapwing.kernel.mechanisms.quantile_tree import QuantileTree
+from lapwing.kernel.quantile_tree import QuantileTree
 from lapwing.kernel.stability import Shape, domain_of
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from lapwing.errors import CatalogueError, LedgerError, Refused
 from lapwing.kernel.accounting import Budget
-from lapwing.ledger.store import Request
+from lapwing.ledger.protocol import Request
 
 NAME_CHARACTERS_MAX = 500
 """Longest analyst, request id, digest, source id or fingerprint."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.store import Ledger, Request, StoredAnswer
+from lapwing.ledger.protocol import Ledger, Request, StoredAnswer
 
 PATIENCE_SECONDS = 60.0
 """How long storing an answer is tried again before the analyst is told to ask again."""

@@ -16,7 +16,7 @@ from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, Kind, Real
 from lapwing.kernel.expressions import Expression
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import QuantileSet
-from lapwing.kernel.mechanisms.quantile_tree import TARGETS_MAX, AtShare, FromGreatest, FromLeast, QuantileTree, Target, tree_scale
+from lapwing.kernel.quantile_tree import TARGETS_MAX, AtShare, FromGreatest, FromLeast, QuantileTree, Target, tree_scale
 from lapwing.kernel.selections import CertifiedQuantiles
 from lapwing.kernel.stability import Shape, domain_of
 from lapwing.planning.grids import STEPS_MAX, filtered

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused
 from lapwing.kernel.facts import Facts
-from lapwing.sql.refusals import render_refusal
+from lapwing.sql.text.refusals import render_refusal
 from lapwing.statements import Statement
 
 __all__ = ["DIALECTS", "bind", "render_refusal"]

@@ -9,13 +9,13 @@ from sqlglot import exp
 from lapwing.errors import Refused
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Expression, columns_of
-from lapwing.sql import algebra
-from lapwing.sql.aggregates import Aggregates
-from lapwing.sql.items import SelectItem, nth
-from lapwing.sql.post import Outputs, Value
-from lapwing.sql.reader import Reader
+from lapwing.sql.over_answers.expressions import Outputs, Value
 from lapwing.sql.rollup import grouping_bits
-from lapwing.sql.scalars import Scalars, Typed, column, column_name, unsupported
+from lapwing.sql.rows import algebra
+from lapwing.sql.rows.aggregates import Aggregates
+from lapwing.sql.scalars.binding import Scalars, Typed, column, column_name, unsupported
+from lapwing.sql.select_list import SelectItem, nth
+from lapwing.sql.text.reader import Reader
 from lapwing.statements import QUANTILES, KeyOutput, LinearOutput, Noisy
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lapwing.sql.entries import NULL_IF_ANY, Meaning
-from lapwing.sql.handlers import NAMED
+from lapwing.sql.scalars.handlers import NAMED
+from lapwing.sql.scalars.named_function import NULL_IF_ANY, Meaning
 
 NUMBERS, CHOICE, DATES, TEXT, CONDITIONS, CASTS = "numbers", "choice", "dates", "text", "conditions", "casts"
 GROUPS = (NUMBERS, CHOICE, DATES, TEXT, CONDITIONS, CASTS)

@@ -15,27 +15,27 @@ from sqlglot import exp
 from lapwing.errors import Span
 from lapwing.kernel.expressions import Column, Expression
 from lapwing.kernel.ir import Filter, Relation
-from lapwing.sql import algebra
-from lapwing.sql.aggregates import Aggregates
-from lapwing.sql.answers import Answered, named_rows
-from lapwing.sql.environment import Environment, Known, Named, NoisyItem, PublicItem
 from lapwing.sql.grouped import GroupedLeaves, keys_of, meant
-from lapwing.sql.items import SelectItem, distinct_names, order_by, row_count, select_item
-from lapwing.sql.joins import Joins, conjuncts
-from lapwing.sql.noisy import NoisyLeaves, NoisyScope
-from lapwing.sql.noisy import join as noisy_join
-from lapwing.sql.per_unit import UnitAggregates, unit_scalars
-from lapwing.sql.possible import require_possible
-from lapwing.sql.post import Outputs, Value
-from lapwing.sql.reader import Reader, Session
+from lapwing.sql.over_answers.answers import Answered, named_rows
+from lapwing.sql.over_answers.expressions import Outputs, Value
+from lapwing.sql.over_answers.select import NoisyLeaves, NoisyScope
+from lapwing.sql.over_answers.select import join as noisy_join
+from lapwing.sql.over_answers.windows import window
 from lapwing.sql.rollup import Grouping, grouping, require_additive
+from lapwing.sql.rows import algebra
+from lapwing.sql.rows.aggregates import Aggregates
+from lapwing.sql.rows.joins import Joins, conjuncts
+from lapwing.sql.rows.names import Environment, Known, Named, NoisyItem, PublicItem
+from lapwing.sql.rows.per_unit import UnitAggregates, unit_scalars
+from lapwing.sql.rows.possible import require_possible
+from lapwing.sql.rows.subqueries import Subqueries, filtered
+from lapwing.sql.rows.tables import Called, Tables
 from lapwing.sql.rows_asked import rows_asked
-from lapwing.sql.scalars import Handler, Scalars, Typed, column_name, identifier, unsupported
-from lapwing.sql.scope import Rows, Scope
-from lapwing.sql.subqueries import Subqueries, filtered
-from lapwing.sql.tables import Called, Tables
+from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column_name, identifier, unsupported
+from lapwing.sql.scalars.scope import Rows, Scope
+from lapwing.sql.select_list import SelectItem, distinct_names, order_by, row_count, select_item
+from lapwing.sql.text.reader import Reader, Session
 from lapwing.sql.unions import union_of_answers, union_of_rows
-from lapwing.sql.windows import window
 from lapwing.statements import Output, PostProcess, PrivateQuery
 
 

@@ -11,9 +11,9 @@ from sqlglot.tokenizer_core import TokenType
 from lapwing.errors import Refused, Span
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Expression
-from lapwing.sql import algebra
-from lapwing.sql.post import Value
-from lapwing.sql.reader import Reader, Session
+from lapwing.sql.over_answers.expressions import Value
+from lapwing.sql.rows import algebra
+from lapwing.sql.text.reader import Reader, Session
 from lapwing.statements import QUANTILES, Aggregate, AggregateKind
 
 _LEVELS = (exp.Rollup, exp.Cube, exp.GroupingSets)

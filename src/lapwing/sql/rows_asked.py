@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lapwing.errors import Refused
-from lapwing.sql.reader import Session
+from lapwing.sql.text.reader import Session
 
 
 def rows_asked(session: Session, tree: exp.Expr) -> Refused:

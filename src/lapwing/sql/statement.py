@@ -9,17 +9,17 @@ from sqlglot import exp
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused
 from lapwing.kernel.facts import Facts
-from lapwing.sql.answers import Answered
-from lapwing.sql.census import take_census
-from lapwing.sql.environment import Environment, Known
-from lapwing.sql.handlers import HANDLERS
-from lapwing.sql.parse import deep_recursion, parse
+from lapwing.sql.over_answers.answers import Answered
 from lapwing.sql.queries import Queries
-from lapwing.sql.reader import Session
-from lapwing.sql.refusals import span_of
+from lapwing.sql.rows.names import Environment, Known
 from lapwing.sql.rows_asked import rows_asked
-from lapwing.sql.scope import Origin
-from lapwing.sql.source import Source
+from lapwing.sql.scalars.handlers import HANDLERS
+from lapwing.sql.scalars.scope import Origin
+from lapwing.sql.text.parse import deep_recursion, parse
+from lapwing.sql.text.reader import Session
+from lapwing.sql.text.refusals import span_of
+from lapwing.sql.text.source import Source
+from lapwing.sql.text.unread_words import take_census
 from lapwing.statements import Statement
 
 

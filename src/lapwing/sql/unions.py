@@ -9,11 +9,11 @@ from lapwing.kernel.expressions import Column
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Project, Union
 from lapwing.kernel.stability import shape_of
-from lapwing.sql import algebra, disjoint
-from lapwing.sql.answers import Answered
-from lapwing.sql.post import Value
-from lapwing.sql.reader import Session
-from lapwing.sql.scope import Rows
+from lapwing.sql.over_answers.answers import Answered
+from lapwing.sql.over_answers.expressions import Value
+from lapwing.sql.rows import algebra, disjoint
+from lapwing.sql.scalars.scope import Rows
+from lapwing.sql.text.reader import Session
 from lapwing.statements import Output, PostProcess, PrivateQuery
 
 

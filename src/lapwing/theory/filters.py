@@ -18,7 +18,7 @@ from types import MappingProxyType
 
 from lapwing.errors import BudgetRefused, LapwingError
 from lapwing.kernel.accounting import LOSS_UNITS, Account, Budget, Cost, admits, budget_for
-from lapwing.kernel.mechanisms.shape import Event
+from lapwing.kernel.event import Event
 from lapwing.kernel.numbers import ln_upper, require_exact, sqrt_upper
 from lapwing.theory.composition import optimal_delta_of_different
 from lapwing.theory.guarantees import Guarantee

@@ -15,7 +15,7 @@ from itertools import product as cartesian
 from typing import Generic, TypeAlias, TypeVar
 
 from lapwing.errors import LapwingError
-from lapwing.kernel.mechanisms.shape import Mechanism
+from lapwing.kernel.event import Mechanism
 from lapwing.kernel.numbers import require_exact
 from lapwing.theory.databases import Histogram, size
 

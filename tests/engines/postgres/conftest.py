@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from lapwing.testing.postgres_worlds import PostgresWorlds
 from tests.engines.postgres.place import Place, new_place
 from tests.ledger.cluster import Cluster, server_programs
+from tests.support.postgres_worlds import PostgresWorlds
 
 
 @pytest.fixture(scope="session")

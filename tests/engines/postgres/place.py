@@ -6,6 +6,7 @@ import itertools
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from lapwing.audit.plan_shapes import grid_sum
 from lapwing.catalog import Declaration, Settings, parse
 from lapwing.engines.base import Snapshot, silent
 from lapwing.engines.postgres import PostgresEngine
@@ -15,7 +16,6 @@ from lapwing.kernel.exact import ExactTable
 from lapwing.kernel.expressions import Column
 from lapwing.kernel.ir import KnownGroups, Plan, Query, Ranked, RowCount, Scan, UnitCount, Vector
 from lapwing.kernel.laws import DiscreteGaussian
-from lapwing.testing.plan_shapes import grid_sum
 from tests.ledger.cluster import Cluster
 
 KEY = b"p" * 32

@@ -16,10 +16,10 @@ from lapwing.engines.base import Snapshot
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Column, Function, Literal, call
 from lapwing.kernel.ir import GridSum, Measure, RowCount
-from lapwing.testing.expression_fuzz import ExpressionFuzz
-from lapwing.testing.postgres_worlds import PostgresWorlds
 from tests.engines.hostile_world import SCAN, HostileWorld
 from tests.engines.test_expressions import QUERIES, SEEDS, VECTORS, _measures, _number, _wrong
+from tests.support.expression_fuzz import ExpressionFuzz
+from tests.support.postgres_worlds import PostgresWorlds
 
 BATCH = 5
 assert SEEDS * QUERIES * VECTORS >= 10_000

@@ -7,7 +7,7 @@ import pytest
 from lapwing.engines.postgres.session import ask
 from lapwing.engines.postgres.sources import source_kinds
 from lapwing.errors import PreparationError
-from lapwing.testing.postgres_worlds import PostgresWorlds
+from tests.support.postgres_worlds import PostgresWorlds
 
 
 def test_a_foreign_partition_is_refused(worlds: PostgresWorlds) -> None:

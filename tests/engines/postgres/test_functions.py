@@ -8,24 +8,24 @@ from pathlib import Path
 
 import pytest
 
+from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.quantile_shapes import quantile_shapes
+from lapwing.audit.runs import RANKING_KEY
+from lapwing.audit.worlds import declare, distinct_keys, random_world
 from lapwing.engines.postgres.session import ask
 from lapwing.engines.prepare import SourceTable, private_table
-from lapwing.engines.render.dialect import SourceKind
-from lapwing.engines.render.expressions import Scope, render_expression
-from lapwing.engines.render.postgres import POSTGRES
-from lapwing.engines.render.queries import render_plan
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
 from lapwing.kernel.expressions import Function
+from lapwing.render.dialect import SourceKind
+from lapwing.render.expressions import Scope, render_expression
+from lapwing.render.postgres import POSTGRES
+from lapwing.render.queries import render_plan
 from lapwing.sql import DIALECTS, bind
 from lapwing.sql.listing import LISTED, SIGNS
-from lapwing.testing.expression_fuzz import KINDS, ExpressionFuzz
-from lapwing.testing.plan_shapes import shapes
-from lapwing.testing.postgres_worlds import PostgresWorlds
-from lapwing.testing.quantile_shapes import quantile_shapes
-from lapwing.testing.runs import RANKING_KEY
-from lapwing.testing.worlds import declare, distinct_keys, random_world
+from tests.support.expression_fuzz import KINDS, ExpressionFuzz
+from tests.support.postgres_worlds import PostgresWorlds
 from tests.unit.sql.clinic import FACTS, REFERENCES, SETTINGS, UNIT_COLUMNS
 
 ARGUMENTS = ("minutes", "cost", "code", "day", "", "minutes, 2", "'month', day", "code, 'a'")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from lapwing.audit.runs import RANKING_KEY
 from lapwing.catalog import parse
 from lapwing.engines.postgres import PostgresSnapshot
 from lapwing.engines.postgres.prepare import prepare_version
 from lapwing.engines.postgres.session import ask
 from lapwing.errors import PreparationError
-from lapwing.testing.postgres_worlds import PostgresWorlds
-from lapwing.testing.runs import RANKING_KEY
+from tests.support.postgres_worlds import PostgresWorlds
 
 CATALOGUE = """
 format = 1

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.quantile_shapes import quantile_shapes
+from lapwing.audit.runs import RANKING_KEY, run_oracle
+from lapwing.audit.worlds import declare, distinct_keys, random_world
 from lapwing.catalog import Declaration
 from lapwing.engines.duckdb import DuckDBSnapshot
 from lapwing.engines.postgres import PostgresSnapshot
@@ -14,11 +18,7 @@ from lapwing.engines.postgres.session import ask
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
 from lapwing.kernel.exact import ExactTable
-from lapwing.testing.plan_shapes import shapes
-from lapwing.testing.postgres_worlds import PostgresWorlds
-from lapwing.testing.quantile_shapes import quantile_shapes
-from lapwing.testing.runs import RANKING_KEY, run_oracle
-from lapwing.testing.worlds import declare, distinct_keys, random_world
+from tests.support.postgres_worlds import PostgresWorlds
 
 SHAPES = {**shapes(Account.APPROXIMATE), **quantile_shapes(Account.APPROXIMATE)}
 

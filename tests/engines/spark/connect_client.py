@@ -9,14 +9,14 @@ import json
 import sys
 from pathlib import Path
 
+from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.runs import RANKING_KEY
 from lapwing.catalog import Settings, load
 from lapwing.engines.base import silent
 from lapwing.engines.spark import SparkEngine, use_session
 from lapwing.engines.spark.sessions import LOCAL
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
-from lapwing.testing.plan_shapes import shapes
-from lapwing.testing.runs import RANKING_KEY
 from tests.engines.comparison import comparable
 
 

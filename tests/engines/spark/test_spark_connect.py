@@ -9,11 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.runs import prepare_in_duckdb
+from lapwing.audit.worlds import declare, random_world
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
-from lapwing.testing.plan_shapes import shapes
-from lapwing.testing.runs import prepare_in_duckdb
-from lapwing.testing.worlds import declare, random_world
 from tests.engines.comparison import comparable
 from tests.meta.tree import ROOT
 

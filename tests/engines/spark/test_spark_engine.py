@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.quantile_shapes import quantile_shapes
+from lapwing.audit.runs import prepare_in_duckdb
+from lapwing.audit.worlds import declare, random_world
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
-from lapwing.testing.plan_shapes import shapes
-from lapwing.testing.quantile_shapes import quantile_shapes
-from lapwing.testing.runs import prepare_in_duckdb
-from lapwing.testing.spark_worlds import prepare_in_spark
-from lapwing.testing.worlds import declare, random_world
 from tests.engines.comparison import comparable
+from tests.support.spark_worlds import prepare_in_spark
 
 SHAPES = {**shapes(Account.APPROXIMATE), **quantile_shapes(Account.APPROXIMATE)}
 

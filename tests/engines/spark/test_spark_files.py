@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from lapwing.audit.runs import RANKING_KEY
 from lapwing.catalog import Declaration
 from lapwing.engines.base import silent
 from lapwing.engines.marks import file_marks
 from lapwing.errors import PreparationError
-from lapwing.testing.runs import RANKING_KEY
-from lapwing.testing.spark_worlds import prepare_in_spark, spark_engine
 from tests.engines.suite.engines import OnSpark
 from tests.engines.suite.test_source_files import declared, write
+from tests.support.spark_worlds import prepare_in_spark, spark_engine
 
 INTEGER = 'x = { type = "integer", min = 0, max = 100 }'
 

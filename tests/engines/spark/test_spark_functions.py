@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lapwing.engines.render.queries import render_plan
-from lapwing.engines.render.spark import SPARK, quoted, text_literal
+from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.runs import prepare_in_duckdb
+from lapwing.audit.worlds import declare, random_world
 from lapwing.engines.spark.sessions import own_session
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
 from lapwing.kernel.expressions import Function
+from lapwing.render.queries import render_plan
+from lapwing.render.spark import SPARK, quoted, text_literal
 from lapwing.sql.listing import LISTED, SIGNS
-from lapwing.testing.hostile import TEXTS
-from lapwing.testing.plan_shapes import shapes
-from lapwing.testing.runs import prepare_in_duckdb
-from lapwing.testing.spark_worlds import spark_session
-from lapwing.testing.worlds import declare, random_world
+from tests.support.hostile import TEXTS
+from tests.support.spark_worlds import spark_session
 from tests.unit.sql.clinic import bound
 
 ARGUMENTS = (

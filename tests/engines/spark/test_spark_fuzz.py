@@ -11,10 +11,10 @@ from lapwing.engines.spark import SparkSnapshot
 from lapwing.kernel.domains import IntegerDomain, Kind
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal, call
 from lapwing.kernel.ir import GridSum, Measure, RowCount
-from lapwing.testing.expression_fuzz import ExpressionFuzz, functions_of
-from lapwing.testing.reference import Row, bounded_integer, evaluator
-from lapwing.testing.spark_worlds import prepare_in_spark
 from tests.engines.hostile_world import SCAN, HostileWorld
+from tests.support.expression_fuzz import ExpressionFuzz, functions_of
+from tests.support.reference import Row, bounded_integer, evaluator
+from tests.support.spark_worlds import prepare_in_spark
 
 EXPRESSIONS, STATEMENTS, DEPTHS = 120, 17, 5
 """17 * 120 = 2,040 expressions: a statement costs Spark much more than an expression does."""

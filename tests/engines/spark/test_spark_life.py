@@ -14,8 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.runs import RANKING_KEY
+from lapwing.audit.worlds import declare, random_world
 from lapwing.catalog import Settings, load
-from lapwing.curator import Curator
+from lapwing.curator.life import Curator
 from lapwing.engines.base import silent
 from lapwing.engines.spark import SparkSnapshot, use_session
 from lapwing.errors import Incident, PreparationError
@@ -23,12 +26,9 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.ir import KnownGroups, Plan, Query, Ranked, RowCount, Scan, Vector
 from lapwing.kernel.laws import DiscreteLaplace
-from lapwing.ledger.store import Kind
-from lapwing.testing.plan_shapes import shapes
-from lapwing.testing.runs import RANKING_KEY
-from lapwing.testing.spark_worlds import prepare_in_spark, spark_engine, spark_session
-from lapwing.testing.worlds import declare, random_world
+from lapwing.ledger.protocol import Kind
 from tests.engines.comparison import comparable
+from tests.support.spark_worlds import prepare_in_spark, spark_engine, spark_session
 
 SHAPES = shapes(Account.APPROXIMATE)
 CATALOGUE = """

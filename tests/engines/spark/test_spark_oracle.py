@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.quantile_shapes import quantile_shapes
+from lapwing.audit.runs import run_oracle
 from lapwing.kernel.accounting import Account
-from lapwing.testing.plan_shapes import shapes
-from lapwing.testing.quantile_shapes import quantile_shapes
-from lapwing.testing.runs import run_oracle
-from lapwing.testing.spark_worlds import prepare_in_spark
+from tests.support.spark_worlds import prepare_in_spark
 
 RUNS = [
     ("unbounded", Account.PURE, 2, 11),

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.runs import RANKING_KEY
+from lapwing.audit.worlds import declare, random_world
 from lapwing.engines.spark import SparkSnapshot
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
-from lapwing.testing.plan_shapes import shapes
-from lapwing.testing.runs import RANKING_KEY
-from lapwing.testing.spark_worlds import prepare_in_spark
-from lapwing.testing.worlds import declare, random_world
+from tests.support.spark_worlds import prepare_in_spark
 
 SHAPES = {**shapes(Account.APPROXIMATE)}
 BOUNDING = (

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lapwing.engines.spark import use_session
-from lapwing.testing.spark_worlds import spark_session
+from tests.support.spark_worlds import spark_session
 from tests.unit.cli.support import run
 
 CATALOGUE = """

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lapwing.testing.postgres_worlds import PostgresWorlds
 from tests.engines.suite.engines import OnDuckDB, OnPostgres, OnSpark, SuiteEngine
 from tests.ledger.cluster import Cluster, server_programs
+from tests.support.postgres_worlds import PostgresWorlds
 
 
 @pytest.fixture(scope="session")

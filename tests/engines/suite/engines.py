@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from lapwing.audit.runs import RANKING_KEY
 from lapwing.catalog import Declaration
 from lapwing.engines.base import Snapshot
 from lapwing.engines.duckdb import DuckDBSnapshot
 from lapwing.engines.postgres import PostgresSnapshot
 from lapwing.engines.postgres.session import ask, transaction
-from lapwing.engines.render.dialect import Dialect
-from lapwing.engines.render.duckdb import DUCKDB
-from lapwing.engines.render.relations import RANK, ROWS, UNIT
 from lapwing.kernel.domains import DateDomain, Domain, TimestampDomain
-from lapwing.testing.postgres_worlds import PostgresWorlds
-from lapwing.testing.runs import RANKING_KEY
-from lapwing.testing.spark_worlds import prepare_in_spark
+from lapwing.render.dialect import Dialect
+from lapwing.render.duckdb import DUCKDB
+from lapwing.render.relations import RANK, ROWS, UNIT
+from tests.support.postgres_worlds import PostgresWorlds
+from tests.support.spark_worlds import prepare_in_spark
 
 NAMES = ("duckdb", "postgres", "spark")
 OTHERS = NAMES[1:]

@@ -9,20 +9,21 @@ from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 
+from lapwing.audit import worlds
+from lapwing.audit.conformance import listed_statements
+from lapwing.audit.plan_shapes import Shape, shapes
+from lapwing.audit.quantile_shapes import quantile_shapes
 from lapwing.catalog import Declaration, Settings, load
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.expressions import Call, Function
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
-from lapwing.sql.words import Question, read_words
-from lapwing.testing import clinic_worlds, worlds
-from lapwing.testing.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps
-from lapwing.testing.conformance import listed_statements
-from lapwing.testing.hostile import CATALOGUE, CATALOGUE_SOURCES, PLACES_SOURCES, hostile_rows, write_rows
-from lapwing.testing.plan_shapes import Shape, shapes
-from lapwing.testing.quantile_shapes import quantile_shapes
-from lapwing.testing.reference import Raw
-from lapwing.testing.sql_shapes import MANY_ROWS, SqlShape, relational_shapes, sql_shapes
+from lapwing.sql.text.privacy_words import Question, read_words
+from tests.support import clinic_worlds
+from tests.support.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps
+from tests.support.hostile import CATALOGUE, CATALOGUE_SOURCES, PLACES_SOURCES, hostile_rows, write_rows
+from tests.support.reference import Raw
+from tests.support.sql_shapes import MANY_ROWS, SqlShape, relational_shapes, sql_shapes
 
 KINDS = [("unbounded", Account.PURE), ("unbounded", Account.APPROXIMATE), ("bounded", Account.PURE), ("bounded", Account.APPROXIMATE)]
 PEOPLE_UNITS = {"people": "person_id", "visits": "person_id"}

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from lapwing.audit.plan_shapes import Shape
 from lapwing.catalog import Declaration
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
 from lapwing.kernel.ir import Plan
-from lapwing.testing.plan_shapes import Shape
 from tests.engines.comparison import Comparable, comparable
 from tests.engines.suite import statements
 from tests.engines.suite.engines import OTHERS, OnDuckDB, SuiteEngine

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lapwing.audit.runs import RANKING_KEY
 from lapwing.catalog import Declaration, Preparation, load, parse
 from lapwing.engines.links import LinkKey, link_keys
 from lapwing.engines.postgres.append import append_version
@@ -20,11 +21,10 @@ from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import KnownGroups, Plan, Query, Ranked, RowCount, Scan, Vector
 from lapwing.kernel.laws import DiscreteGaussian
-from lapwing.testing.postgres_worlds import PostgresWorlds
-from lapwing.testing.runs import RANKING_KEY
-from lapwing.testing.spark_worlds import prepare_in_spark
 from tests.engines.suite.engines import NAMES, SuiteEngine, prepared
 from tests.engines.suite.test_virtual import opened
+from tests.support.postgres_worlds import PostgresWorlds
+from tests.support.spark_worlds import prepare_in_spark
 
 EngineNamed = Callable[[str], SuiteEngine]
 CATALOGUE = """

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lapwing.audit.runs import RANKING_KEY
 from lapwing.catalog import Declaration, Settings, load
 from lapwing.engines.base import Snapshot, silent
 from lapwing.engines.duckdb import DuckDBSnapshot, prepare_snapshot
@@ -16,10 +17,9 @@ from lapwing.engines.losses import CLAMPED, NULL_IN_SOURCE, OUT_OF_BOUNDS, UNDEC
 from lapwing.engines.postgres import PostgresSnapshot
 from lapwing.engines.postgres.prepare import prepare_version
 from lapwing.kernel.accounting import Account
-from lapwing.testing.runs import RANKING_KEY
-from lapwing.testing.spark_worlds import spark_engine
 from tests.engines.suite import statements
 from tests.engines.suite.engines import NAMES, OTHERS, OnDuckDB, OnPostgres, SuiteEngine, prepared
+from tests.support.spark_worlds import spark_engine
 
 EngineNamed = Callable[[str], SuiteEngine]
 CATALOGUE = """

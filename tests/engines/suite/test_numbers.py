@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from lapwing.engines.base import Snapshot
-from lapwing.engines.render.dialect import Dialect, double_literal
 from lapwing.kernel.accounting import Account
+from lapwing.render.dialect import Dialect, double_literal
 from tests.engines.suite import statements
 from tests.engines.suite.engines import NAMES, SuiteEngine
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from lapwing.audit.runs import RANKING_KEY, run_oracle
 from lapwing.kernel.accounting import Account
-from lapwing.testing.postgres_worlds import PostgresWorlds
-from lapwing.testing.runs import RANKING_KEY, run_oracle
 from tests.engines.suite import statements
+from tests.support.postgres_worlds import PostgresWorlds
 
 CHUNKS = [
     ("unbounded", Account.PURE, 4),

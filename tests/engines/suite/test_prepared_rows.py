@@ -11,11 +11,11 @@ import pytest
 from lapwing.catalog import Declaration, load
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.domains import Domain, TextDomain
-from lapwing.testing.hostile import SOURCES, TEXTS, write_rows
-from lapwing.testing.reference import Raw, sanitise
 from tests.engines.suite import statements
 from tests.engines.suite.engines import NAMES, OTHERS, OnDuckDB, SuiteEngine, prepared
 from tests.engines.test_hostile_rows import COLUMNS, HOLDS, catalogue
+from tests.support.hostile import SOURCES, TEXTS, write_rows
+from tests.support.reference import Raw, sanitise
 
 EngineNamed = Callable[[str], SuiteEngine]
 UNREAD = {

@@ -9,12 +9,12 @@ import duckdb
 import pytest
 
 import lapwing as lw
+from lapwing.audit.runs import RANKING_KEY, prepare_in_duckdb
 from lapwing.catalog import Declaration, Settings, load
 from lapwing.client.dataset import DataSet
 from lapwing.engines.duckdb import DuckDBSnapshot
 from lapwing.engines.duckdb.prepare import prepare_snapshot
 from lapwing.errors import PreparationError
-from lapwing.testing.runs import RANKING_KEY, prepare_in_duckdb
 
 CATALOGUE = """
 format = 1

@@ -7,10 +7,10 @@ import random
 import pytest
 
 from lapwing.catalog import Declaration
-from lapwing.testing.postgres_worlds import PostgresWorlds
-from lapwing.testing.preparation_oracle import Outcome, Tables, by_unit, check_family, run_preparation_oracle
-from lapwing.testing.source_worlds import IDENTIFIERS, TABLES, Family, Style, random_family, random_style
 from tests.engines.suite.engines import OnPostgres, OnSpark, SuiteEngine, prepared
+from tests.support.postgres_worlds import PostgresWorlds
+from tests.support.preparation_oracle import Outcome, Tables, by_unit, check_family, run_preparation_oracle
+from tests.support.source_worlds import IDENTIFIERS, TABLES, Family, Style, random_family, random_style
 
 CLAIMS = ("claims a visit", "claims a visit as nobody", "claims a code")
 

@@ -11,15 +11,15 @@ import pytest
 
 from lapwing.catalog import Settings
 from lapwing.engines.postgres.session import ask, transaction
-from lapwing.engines.render.queries import render_plan
 from lapwing.errors import Refused
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.workload import unit_work
-from lapwing.testing.sql_shapes import MANY_ROWS, SqlShape
+from lapwing.render.queries import render_plan
 from tests.attacks.bombs import UNIT_COLUMNS, Bombs, declare
 from tests.engines.comparison import comparable
 from tests.engines.suite.engines import OTHERS, OnDuckDB, SuiteEngine
+from tests.support.sql_shapes import MANY_ROWS, SqlShape
 
 GENERATED = 60
 RUN = {"postgres": 6, "spark": 3}

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lapwing.audit.plan_shapes import Shape
+from lapwing.audit.runs import RANKING_KEY, run_oracle
 from lapwing.catalog import Declaration, Preparation, Settings, load
 from lapwing.engines.base import Snapshot, silent
 from lapwing.engines.duckdb import DuckDBEngine
@@ -18,8 +20,6 @@ from lapwing.engines.duckdb.virtual import VirtualDuckDBSnapshot
 from lapwing.errors import Incident, PreparationError
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
-from lapwing.testing.plan_shapes import Shape
-from lapwing.testing.runs import RANKING_KEY, run_oracle
 from tests.engines.comparison import comparable
 from tests.engines.suite import statements
 from tests.engines.suite.engines import OnDuckDB

@@ -15,21 +15,21 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
+from lapwing.audit import worlds
+from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.quantile_shapes import quantile_shapes
 from lapwing.catalog import Declaration, Engine, PublicDecl, TableDecl
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.prepare import SourceTable, private_table, public_table
-from lapwing.engines.render.dialect import SourceKind
-from lapwing.engines.render.expressions import Scope, render_expression
-from lapwing.engines.render.queries import render_plan
-from lapwing.engines.render.trino import TRINO, source_kind
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
 from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, KeyDomain, RealDomain, TextDomain, TimestampDomain
 from lapwing.kernel.expressions import Call
 from lapwing.kernel.facts import Facts
-from lapwing.testing import worlds
-from lapwing.testing.plan_shapes import shapes
-from lapwing.testing.quantile_shapes import quantile_shapes
+from lapwing.render.dialect import SourceKind
+from lapwing.render.expressions import Scope, render_expression
+from lapwing.render.queries import render_plan
+from lapwing.render.trino import TRINO, source_kind
 from tests.unit.engines.test_render_expressions import COLUMNS, RENDERED
 
 GOLDEN = Path(__file__).parent / "trino.txt"

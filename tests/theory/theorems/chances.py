@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
-from lapwing.kernel.mechanisms.additive import LaplaceMechanism
-from lapwing.kernel.mechanisms.response import two_coin
-from lapwing.kernel.mechanisms.selection import ExponentialMechanism
 from lapwing.kernel.numbers import exp_upper, ln_lower
+from lapwing.mechanisms.additive import LaplaceMechanism
+from lapwing.mechanisms.response import two_coin
+from lapwing.mechanisms.selection import ExponentialMechanism
 from lapwing.theory import meaning, tail_bounds
 from lapwing.theory.attacks.averaging import answers_needed
 from lapwing.theory.attacks.differencing import guess_by_difference

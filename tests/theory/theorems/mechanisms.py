@@ -7,16 +7,16 @@ from itertools import product
 from typing import Any
 
 from lapwing.kernel.accounting import Account
+from lapwing.kernel.event import Mechanism
 from lapwing.kernel.laws import DiscreteLaplace, tail_upper
-from lapwing.kernel.mechanisms.above_threshold import AboveThreshold
-from lapwing.kernel.mechanisms.additive import LaplaceMechanism, laplace_for
-from lapwing.kernel.mechanisms.calibration import gaussian_delta, gaussian_sigma, gaussian_sigma_classic
-from lapwing.kernel.mechanisms.noisy_max import NoisyMax
-from lapwing.kernel.mechanisms.response import RandomisedResponse, two_coin
-from lapwing.kernel.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, exponential_for
-from lapwing.kernel.mechanisms.shape import Mechanism
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.numbers import exp_upper, ln_upper, sqrt_upper
+from lapwing.mechanisms.above_threshold import AboveThreshold
+from lapwing.mechanisms.additive import LaplaceMechanism, laplace_for
+from lapwing.mechanisms.calibration import gaussian_delta, gaussian_sigma, gaussian_sigma_classic
+from lapwing.mechanisms.noisy_max import NoisyMax
+from lapwing.mechanisms.response import RandomisedResponse, two_coin
+from lapwing.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, exponential_for
 from lapwing.theory import gaussian
 from lapwing.theory.broken.counts import suppressed_small_counts
 from lapwing.theory.broken.selection import exact_maximum_published

@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from lapwing.kernel.mechanisms.shape import Event
+from lapwing.kernel.event import Event
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.numbers import exp_lower, exp_upper
 from lapwing.theory import composition, guarantees

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from lapwing.audit.claims import Concentrated, Pure
+from lapwing.audit.report import exact_line
 from lapwing.cli import auditing
 from lapwing.cli.exits import ExitStatus
 from lapwing.cli.views import Report
-from lapwing.testing.audit.claims import Concentrated, Pure
-from lapwing.testing.audit.report import exact_line
 from tests.unit.cli.conftest import Clinic
 from tests.unit.cli.support import run
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.backup import back_up, put_back
+from lapwing.curator.backup import back_up, put_back
 from lapwing.demo import write_demo
 from lapwing.errors import PreparationError
 from tests.unit.cli.support import Ran, run

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lapwing.cli.exits import ExitStatus, error_text, status_of
-from lapwing.curator import Curator
+from lapwing.curator.life import Curator
 from lapwing.errors import BudgetRefused, CatalogueError, Incident, LapwingError, LedgerError, PreparationError, Refused
 from tests.unit.cli.conftest import Clinic, make_clinic
 from tests.unit.cli.support import run

@@ -9,7 +9,7 @@ import pytest
 from lapwing.catalog import load
 from lapwing.cli.terminal import printable
 from lapwing.demo import write_demo
-from lapwing.ledger.opening import place_of
+from lapwing.ledger.connect import place_of
 from tests.unit.cli.support import run, run_process
 
 CLEARS = "\x1b[2J\x1b]0;title\x07\x9b31m\u202e"

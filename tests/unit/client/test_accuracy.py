@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 import lapwing as lw
-from lapwing.client.accuracy import (
+from lapwing.client.dataset import DataSet
+from lapwing.curator.accuracy_search import PILOT_MARK, Asking
+from lapwing.curator.accuracy_targets import (
     Before,
     Buy,
     Pilot,
@@ -25,9 +27,7 @@ from lapwing.client.accuracy import (
     least_loss,
     next_step,
 )
-from lapwing.client.aiming import PILOT_MARK, Asking
-from lapwing.client.dataset import DataSet
-from lapwing.client.terms import pilot_epsilons
+from lapwing.curator.asked_price import pilot_epsilons
 from lapwing.demo import write_demo
 from lapwing.errors import BudgetRefused, Refused, Span
 from lapwing.kernel.accounting import LOSS_UNITS, statement_loss
@@ -35,7 +35,7 @@ from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.laws import half_width
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.planning.plan import Planned
-from lapwing.sql.words import ErrorAsked, ShareAsked
+from lapwing.sql.text.privacy_words import ErrorAsked, ShareAsked
 
 NOWHERE = Span(0, 1, 1, 1)
 SURE = Fraction(95, 100)

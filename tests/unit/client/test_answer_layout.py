@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lapwing.client.answer import Answer, CostView
-from lapwing.client.budget import BudgetView
-from lapwing.client.notebook import ROWS_MAX
+from lapwing.answers.answer import Answer, CostView
+from lapwing.answers.budget import BudgetView
+from lapwing.answers.intervals import Interval
+from lapwing.answers.notebook import ROWS_MAX
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Cost, budget_for
-from lapwing.kernel.intervals import Interval
-from lapwing.ledger.store import Balance
+from lapwing.ledger.protocol import Balance
 
 _BUDGET = budget_for(epsilon=Fraction(1), delta=Fraction(1, 2**40))
 

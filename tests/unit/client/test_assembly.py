@@ -8,9 +8,11 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.answers.assembly import assemble
+from lapwing.answers.post_processing import evaluate
+from lapwing.audit.runs import prepare_in_duckdb
+from lapwing.audit.worlds import declare, random_world
 from lapwing.catalog import Settings
-from lapwing.client.assembly import assemble
-from lapwing.engines.scratch import evaluate
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.ir import Clipped
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
@@ -18,8 +20,6 @@ from lapwing.planning.contributions import Contributions
 from lapwing.planning.plan import Limits, Planned, Price, plan_query
 from lapwing.sql import bind
 from lapwing.statements import Statement
-from lapwing.testing.runs import prepare_in_duckdb
-from lapwing.testing.worlds import declare, random_world
 
 CONFIDENCE = Fraction(95, 100)
 

@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.answers.assembly import Assembled, assemble
+from lapwing.answers.intervals import all_widened, widened
+from lapwing.answers.post_processing import evaluate
 from lapwing.catalog import Settings
-from lapwing.client.assembly import Assembled, assemble
-from lapwing.engines.scratch import evaluate
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.domains import Domain, RealDomain
 from lapwing.kernel.facts import Facts, TableFacts
-from lapwing.kernel.intervals import all_widened, widened
 from lapwing.kernel.laws import half_width
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released

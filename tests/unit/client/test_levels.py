@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import lapwing as lw
-from lapwing.client.levels import levels_of
+from lapwing.answers.subtotals import levels_of
 from lapwing.demo import write_demo
 
 

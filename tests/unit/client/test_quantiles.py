@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 import lapwing as lw
-from lapwing.client.quantile_notes import answered_as
-from lapwing.encoding import decode, encode
+from lapwing.answers.quantile_notes import answered_as
+from lapwing.curator.encoding import decode, encode
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.certify import certify
 from lapwing.kernel.exact import Exact, ExactTable
 from lapwing.kernel.ir import Grouped, Plan, QuantileSet
-from lapwing.kernel.mechanisms.quantile_tree import AtShare, FromGreatest, FromLeast, Target
+from lapwing.kernel.quantile_tree import AtShare, FromGreatest, FromLeast, Target
 from lapwing.kernel.release import ChosenQuantiles, NoisyTable, Released, rank_line
 from tests.properties import limit_world
 

@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.engines.render.magnitudes import LEAST_EXPONENT, least_exponent, may_underflow
 from lapwing.kernel.domains import Domain, IntegerDomain, KeyDomain, Kind, RealDomain
 from lapwing.kernel.expressions import Call, Column, Function, Literal, call
-from lapwing.testing.expression_fuzz import ExpressionFuzz
-from lapwing.testing.reference import Stored, evaluator
+from lapwing.render.magnitudes import LEAST_EXPONENT, least_exponent, may_underflow
+from tests.support.expression_fuzz import ExpressionFuzz
+from tests.support.reference import Stored, evaluator
 
 COLUMNS: Mapping[str, Domain] = {
     "k": KeyDomain(),

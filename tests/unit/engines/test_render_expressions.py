@@ -7,12 +7,12 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.engines.render.dialect import quoted, standard_text_literal
-from lapwing.engines.render.duckdb import DUCKDB
-from lapwing.engines.render.expressions import SQL_BYTES_MAX, Scope, as_double, clamped, gridded, render_expression
 from lapwing.errors import Refused
 from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, Kind, RealDomain, TextDomain, TimestampDomain
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal, call
+from lapwing.render.dialect import quoted, standard_text_literal
+from lapwing.render.duckdb import DUCKDB
+from lapwing.render.expressions import SQL_BYTES_MAX, Scope, as_double, clamped, gridded, render_expression
 
 COLUMNS: Mapping[str, Domain] = {
     "i": IntegerDomain(-9, 9),

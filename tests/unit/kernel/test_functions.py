@@ -27,7 +27,7 @@ from lapwing.kernel.domains import (
 from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal, call
 from lapwing.kernel.functions import EXP_LIMIT, RULES, STEPS_MAX, result_domain, smallest_divisor
 from lapwing.kernel.stability import domain_of
-from lapwing.testing.reference import Row, Stored, evaluator, in_domain
+from tests.support.reference import Row, Stored, evaluator, in_domain
 
 X, Y = Column("x"), Column("y")
 NUMBER_PAIRS = (Function.ADD, Function.SUBTRACT, Function.MULTIPLY, Function.DIVIDE, Function.LEAST, Function.GREATEST)

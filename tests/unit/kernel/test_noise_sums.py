@@ -7,15 +7,15 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.errors import LapwingError
-from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law, half_width, pmf
-from lapwing.kernel.noise_sums import (
+from lapwing.answers.noise_sums import (
     EXACT_TERMS_MAX,
     gaussian_of_sum,
     gaussian_sum_factor,
     half_width_of_sum,
     laplace_chernoff_width,
 )
+from lapwing.errors import LapwingError
+from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law, half_width, pmf
 
 CONFIDENCE = Fraction(95, 100)
 

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.first_count import measure
 from benchmarks.visits import write_visits
 
-from lapwing.engines.scratch import evaluate
+from lapwing.answers.post_processing import evaluate
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, charge_loss
 from lapwing.kernel.certify import certify

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lapwing.audit.runs import RANKING_KEY
 from lapwing.engines.duckdb import DuckDBSnapshot
 from lapwing.errors import Refused
 from lapwing.kernel.certify import Certified
@@ -15,10 +16,9 @@ from lapwing.kernel.expressions import Value
 from lapwing.kernel.ir import UnitJoin
 from lapwing.planning import plan
 from lapwing.statements import PrivateQuery, parts_of
-from lapwing.testing.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps, Clinic, declare, strangers, unit_rows
-from lapwing.testing.runs import RANKING_KEY
-from lapwing.testing.sql_relations import RelationalQueries
-from lapwing.testing.sql_shapes import SqlShape
+from tests.support.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps, Clinic, declare, strangers, unit_rows
+from tests.support.sql_relations import RelationalQueries
+from tests.support.sql_shapes import SqlShape
 
 OF_VISITS = "patients p JOIN visits v ON v.patient_id = p.patient_id"
 OF_PRESCRIPTIONS = "visits v JOIN prescriptions r ON r.visit_id = v.visit_id"

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.engines.scratch import evaluate
+from lapwing.answers.post_processing import evaluate
 from lapwing.kernel import calendar
 from lapwing.kernel.domains import (
     BooleanDomain,

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.answers.post_processing import evaluate
 from lapwing.catalog import Settings
-from lapwing.engines.scratch import evaluate
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.domains import Domain, IntegerDomain, RealDomain

@@ -10,8 +10,10 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from lapwing.answers.post_processing import evaluate
+from lapwing.audit.runs import prepare_in_duckdb
+from lapwing.audit.worlds import declare, random_world
 from lapwing.catalog import Settings
-from lapwing.engines.scratch import evaluate
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, charge_delta, charge_loss
 from lapwing.kernel.facts import Facts
@@ -22,9 +24,7 @@ from lapwing.planning.measures import Averaged, Counted, Summed, measured
 from lapwing.planning.plan import Limits, Planned, Price, plan_query
 from lapwing.sql import bind
 from lapwing.statements import Statement
-from lapwing.testing.runs import prepare_in_duckdb
-from lapwing.testing.sql_queries import SqlQueries
-from lapwing.testing.worlds import declare, random_world
+from tests.support.sql_queries import SqlQueries
 
 UNIT_COLUMNS = {"people": "person_id", "visits": "person_id"}
 LIMITS = Limits(1_000_000, 1_000)

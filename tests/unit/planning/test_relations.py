@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.engines.scratch import evaluate
+from lapwing.answers.post_processing import evaluate
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.ir import Clipped, GridSum, Query, Ranked
 from lapwing.planning.contributions import Contributions

@@ -13,7 +13,8 @@ from typing import Any, assert_never
 import duckdb
 import pyarrow as pa
 
-from lapwing.engines.scratch import post_process, typed_array
+from lapwing.answers.post_processing import post_process, typed_array
+from lapwing.audit.bare import define
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Expression
 from lapwing.kernel.ir import (
@@ -32,9 +33,8 @@ from lapwing.kernel.ir import (
 )
 from lapwing.kernel.stability import shape_of
 from lapwing.statements import QUANTILES, Aggregate, AggregateKind, PrivateQuery, Statement, quantile_kind
-from lapwing.testing.bare import define
-from lapwing.testing.reference import evaluator
-from lapwing.testing.reference.evaluation import Evaluator
+from tests.support.reference import evaluator
+from tests.support.reference.evaluation import Evaluator
 from tests.unit.sql.clinic import CITIES, DIAGNOSES, FACTS
 
 Row = dict[str, Any]

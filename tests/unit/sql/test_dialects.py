@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.engines.scratch import evaluate
+from lapwing.answers.post_processing import evaluate
 from lapwing.errors import Refused
 from lapwing.planning.plan import Limits, Price, plan_statement
 from lapwing.sql import DIALECTS, bind

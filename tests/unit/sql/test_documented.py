@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lapwing.errors import Refused
-from lapwing.sql.dates import COMPUTED_PARTS, PARTS, TRUNCATIONS
-from lapwing.sql.handlers import BY_NAME, HANDLERS
+from lapwing.sql.scalars.dates import COMPUTED_PARTS, PARTS, TRUNCATIONS
+from lapwing.sql.scalars.handlers import BY_NAME, HANDLERS
 from tests.unit.sql.clinic import bound
 
 REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"

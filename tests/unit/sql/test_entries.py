@@ -13,9 +13,9 @@ from lapwing.errors import Refused
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.stability import domain_of, shape_of
 from lapwing.sql import bind
-from lapwing.sql.handlers import BY_NAME, HANDLERS, NAMED
 from lapwing.sql.listing import LISTED, SIGNS
-from lapwing.testing.reference import evaluator, in_domain
+from lapwing.sql.scalars.handlers import BY_NAME, HANDLERS, NAMED
+from tests.support.reference import evaluator, in_domain
 from tests.unit.sql.clinic import FACTS, REFERENCES, SETTINGS, UNIT_COLUMNS, bound
 from tests.unit.sql.meaning import comparable, engine, rows, stored
 

@@ -8,13 +8,13 @@ import pytest
 from sqlglot import exp
 
 from lapwing.errors import Refused
-from lapwing.sql.aggregates import KNOWN
-from lapwing.sql.environment import Known
-from lapwing.sql.handlers import HANDLERS
-from lapwing.sql.parse import deep_recursion, parse
-from lapwing.sql.reader import is_set
-from lapwing.sql.source import Source
+from lapwing.sql.rows.aggregates import KNOWN
+from lapwing.sql.rows.names import Known
+from lapwing.sql.scalars.handlers import HANDLERS
 from lapwing.sql.statement import bind_tree
+from lapwing.sql.text.parse import deep_recursion, parse
+from lapwing.sql.text.reader import is_set
+from lapwing.sql.text.source import Source
 from lapwing.statements import Statement
 from tests.unit.sql.accepted import ACCEPTED
 from tests.unit.sql.clinic import FACTS, REFERENCES, SETTINGS, UNIT_COLUMNS

@@ -8,7 +8,7 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from lapwing.sql import text_values as found
+from lapwing.sql.scalars import text_values as found
 
 TEXTS = [
     "",

@@ -11,8 +11,8 @@ import pytest
 from lapwing.catalog import Settings
 from lapwing.errors import Refused
 from lapwing.sql import bind, render_refusal
-from lapwing.sql.clause import statement_tokens
-from lapwing.sql.words import (
+from lapwing.sql.text.privacy_clause import statement_tokens
+from lapwing.sql.text.privacy_words import (
     Clause,
     EpsilonAsked,
     ErrorAsked,

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from lapwing.audit.bounds import RUNS_MAX, lower_bound, tail_upper, upper_bound
+from lapwing.audit.claims import Approximate, Claim, Concentrated, Gaussian, Pure, claim_of, evidence, measure_of, parameter_of
 from lapwing.errors import LapwingError
-from lapwing.kernel.mechanisms.shape import Event
-from lapwing.testing.audit.bounds import RUNS_MAX, lower_bound, tail_upper, upper_bound
-from lapwing.testing.audit.claims import Approximate, Claim, Concentrated, Gaussian, Pure, claim_of, evidence, measure_of, parameter_of
+from lapwing.kernel.event import Event
 
 
 def test_bounds_are_clopper_and_pearsons_rounded_outwards() -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from lapwing.audit.invented import Style, invent, throwaway_catalogue, toml_text
+from lapwing.audit.project import invented_project
 from lapwing.catalog import load, parse
 from lapwing.demo import write_demo
 from lapwing.kernel import release as release_module
 from lapwing.kernel import sensitivity
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.sensitivity import RowRange, Sensitivity
-from lapwing.testing.audit.invented import Style, invent, throwaway_catalogue, toml_text
-from lapwing.testing.audit.project import invented_project
 
 VISITS = "SELECT COUNT(*) AS n FROM visits"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from benchmarks.audit_report import page
 
-from lapwing.kernel.accounting import Account
-from lapwing.testing.audit.auditor import Audit
-from lapwing.testing.audit.claims import Claim, Concentrated, Pure
-from lapwing.testing.audit.mechanisms import cases
-from lapwing.testing.audit.report import (
+from lapwing.audit.auditor import Audit
+from lapwing.audit.claims import Claim, Concentrated, Pure
+from lapwing.audit.mechanisms import cases
+from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.report import (
     TESTS,
     Item,
     Line,
@@ -25,7 +25,7 @@ from lapwing.testing.audit.report import (
     plan_items,
     read_state,
 )
-from lapwing.testing.plan_shapes import shapes
+from lapwing.kernel.accounting import Account
 
 
 def found(claim: Claim, bound: float, samples: int) -> Audit:

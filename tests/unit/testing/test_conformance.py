@@ -15,16 +15,9 @@ from typing import Any
 
 import pytest
 
-from lapwing.catalog import Settings
-from lapwing.client.answer import Answer
-from lapwing.client.assembly import assemble
-from lapwing.kernel.ir import DiscoveredGroups
-from lapwing.kernel.laws import half_width, tail_upper
-from lapwing.kernel.release import Released
-from lapwing.planning.plan import Planned
-from lapwing.sql.words import Question, read_words
-from lapwing.statements import PostProcess
-from lapwing.testing.conformance import (
+from lapwing.answers.answer import Answer
+from lapwing.answers.assembly import assemble
+from lapwing.audit.conformance import (
     LIMIT_EPSILON,
     LIMIT_EPSILON_GAUSSIAN,
     LIMIT_EPSILON_SUMS,
@@ -40,6 +33,13 @@ from lapwing.testing.conformance import (
     run_list,
     surely,
 )
+from lapwing.catalog import Settings
+from lapwing.kernel.ir import DiscoveredGroups
+from lapwing.kernel.laws import half_width, tail_upper
+from lapwing.kernel.release import Released
+from lapwing.planning.plan import Planned
+from lapwing.sql.text.privacy_words import Question, read_words
+from lapwing.statements import PostProcess
 from tests.meta.tree import DOCS
 from tests.unit.cli.support import run
 
@@ -184,7 +184,7 @@ def test_values_are_brought_to_one_form() -> None:
 def test_an_accuracy_that_was_not_reached_is_noticed() -> None:
     import pyarrow as pa
 
-    from lapwing.kernel.intervals import Interval
+    from lapwing.answers.intervals import Interval
 
     def judged(sql: str, half: float) -> bool:
         words = read_words(sql, settings=Settings())

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.audit.recorder import Noise, check, record, replay
 from lapwing.errors import Refused
-from lapwing.testing.audit.recorder import Noise, check, record, replay
 
 People = tuple[int, ...]
 """Ages."""

@@ -37,11 +37,11 @@ from lapwing.engines.duckdb.prepare import (
 )
 from lapwing.engines.duckdb.sources import source
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, owned_rows
-from lapwing.engines.render.dialect import RANKING_KEY, quoted
-from lapwing.engines.render.duckdb import DUCKDB
-from lapwing.engines.render.relations import RANK, UNIT
 from lapwing.engines.salts import key_check
 from lapwing.kernel.facts import Facts
+from lapwing.render.dialect import RANKING_KEY, quoted
+from lapwing.render.duckdb import DUCKDB
+from lapwing.render.relations import RANK, UNIT
 
 _NEW, _RANKED = "_lapwing_new", "_lapwing_ranked"
 

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 from lapwing.catalog import Declaration
 from lapwing.engines.prepare import SourceTable
-from lapwing.engines.render.dialect import SourceKind
 from lapwing.engines.sources import source_files
+from lapwing.render.dialect import SourceKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,14 @@ from lapwing.engines.duckdb.sources import source
 from lapwing.engines.links import link_parents, require_one_owner_each
 from lapwing.engines.losses import Witness, witnessed
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table, require_rows_max
-from lapwing.engines.render.dialect import RANKING_KEY, quoted
-from lapwing.engines.render.duckdb import DUCKDB
-from lapwing.engines.render.relations import RANK, UNIT
 from lapwing.engines.salts import key_check
 from lapwing.engines.sources import is_csv
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import TextDomain
 from lapwing.kernel.facts import Facts
+from lapwing.render.dialect import RANKING_KEY, quoted
+from lapwing.render.duckdb import DUCKDB
+from lapwing.render.relations import RANK, UNIT
 
 META = "_lapwing"
 """Name of the table in a snapshot that says what it is."""

@@ -18,14 +18,14 @@ from lapwing.engines.duckdb.files import Listing, listing_value
 from lapwing.engines.duckdb.prepare import META, public_values, write_tables
 from lapwing.engines.duckdb.session import begin_session
 from lapwing.engines.prepare import SNAPSHOT_FORMAT
-from lapwing.engines.render.dialect import GROUP_SALT
-from lapwing.engines.render.duckdb import DUCKDB
-from lapwing.engines.render.queries import RenderedQuery, render_plan
 from lapwing.engines.salts import group_salt
 from lapwing.errors import Incident, PreparationError
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact, ExactTable
 from lapwing.kernel.facts import Facts
+from lapwing.render.dialect import GROUP_SALT
+from lapwing.render.duckdb import DUCKDB
+from lapwing.render.queries import RenderedQuery, render_plan
 
 DISABLED_OPTIMIZERS = "statistics_propagation,top_n_window_elimination"
 """What DuckDB 2.0.0 must not do to a statement over protected rows: whether it runs would depend on them.

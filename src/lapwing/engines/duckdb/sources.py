@@ -9,10 +9,10 @@ import duckdb
 
 from lapwing.catalog import Declaration, PublicDecl, TableDecl
 from lapwing.engines.prepare import SourceTable
-from lapwing.engines.render.dialect import SourceKind, quoted, standard_text_literal
-from lapwing.engines.render.duckdb import source_kind
 from lapwing.engines.sources import NULL_FOLDER, agreed_columns, csv_headers, is_csv, require_partitions, source_files
 from lapwing.errors import PreparationError
+from lapwing.render.dialect import SourceKind, quoted, standard_text_literal
+from lapwing.render.duckdb import source_kind
 
 _FILE = "_lapwing_file"
 """Column that holds the file a row is in."""

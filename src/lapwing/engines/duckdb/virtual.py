@@ -26,14 +26,14 @@ from lapwing.engines.duckdb.session import begin_session
 from lapwing.engines.duckdb.snapshot import DISABLED_OPTIMIZERS
 from lapwing.engines.duckdb.sources import reader
 from lapwing.engines.prepare import SourceTable, private_table
-from lapwing.engines.render.dialect import GROUP_SALT, RANKING_KEY, Dialect, quoted, standard_text_literal
-from lapwing.engines.render.duckdb import DUCKDB
-from lapwing.engines.render.queries import RenderedQuery, render_plan
 from lapwing.engines.salts import group_salt
 from lapwing.errors import Incident, PreparationError
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact, ExactTable
 from lapwing.kernel.facts import Facts
+from lapwing.render.dialect import GROUP_SALT, RANKING_KEY, Dialect, quoted, standard_text_literal
+from lapwing.render.duckdb import DUCKDB
+from lapwing.render.queries import RenderedQuery, render_plan
 
 _VERSION = "_lapwing_version"
 

@@ -40,11 +40,11 @@ from lapwing.engines.postgres.prepare import (
 )
 from lapwing.engines.postgres.session import Connection, ask, transaction
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, owned_rows
-from lapwing.engines.render.dialect import quoted
-from lapwing.engines.render.postgres import POSTGRES
-from lapwing.engines.render.relations import RANK, UNIT
 from lapwing.engines.salts import key_check
 from lapwing.kernel.facts import Facts
+from lapwing.render.dialect import quoted
+from lapwing.render.postgres import POSTGRES
+from lapwing.render.relations import RANK, UNIT
 
 _NEW, _OLD = "pg_temp._lapwing_new", "pg_temp._lapwing_old"
 

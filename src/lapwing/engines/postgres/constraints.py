@@ -13,8 +13,8 @@ from lapwing.engines.links import link_keys
 from lapwing.engines.postgres.session import Connection, ask
 from lapwing.engines.postgres.sources import source_name
 from lapwing.engines.prepare import SourceTable
-from lapwing.engines.render.dialect import SourceKind
 from lapwing.errors import PreparationError
+from lapwing.render.dialect import SourceKind
 
 _EXACT = frozenset({SourceKind.INTEGER, SourceKind.TEXT, SourceKind.UUID})
 """Kinds whose values are links as they are: two values that the index holds apart can become one link in no other way than being equal."""

@@ -14,8 +14,8 @@ from lapwing.engines.postgres.prepare import prepare_version, schema_name, schem
 from lapwing.engines.postgres.session import OWNER_VARIABLE, Connection, ask, connect, merged, transaction
 from lapwing.engines.postgres.snapshot import PostgresSnapshot, prepared_declaration, stored_meta
 from lapwing.engines.postgres.sources import relation_marks, source_name
-from lapwing.engines.render.dialect import quoted
 from lapwing.errors import PreparationError
+from lapwing.render.dialect import quoted
 
 READER_VARIABLE = "LAPWING_POSTGRES_READER"
 """Environment variable: ``any`` lets a role answer that could read or change more than a version."""

@@ -19,13 +19,13 @@ from lapwing.engines.postgres.constraints import require_unique_keys
 from lapwing.engines.postgres.session import OWNER_VARIABLE, Connection, ask, transaction
 from lapwing.engines.postgres.sources import source_table
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table, require_rows_max
-from lapwing.engines.render.dialect import Dialect, quoted
-from lapwing.engines.render.postgres import POSTGRES
-from lapwing.engines.render.relations import RANK, ROWS, UNIT
 from lapwing.engines.salts import key_check
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import Domain, KeyDomain, Kind, TextDomain, kind_of
 from lapwing.kernel.facts import Facts
+from lapwing.render.dialect import Dialect, quoted
+from lapwing.render.postgres import POSTGRES
+from lapwing.render.relations import RANK, ROWS, UNIT
 
 META = "_lapwing"
 """Name of the table in a version that says what it is."""

@@ -7,8 +7,8 @@ from itertools import islice
 import pyarrow as pa
 
 from lapwing.engines.postgres.session import Connection
-from lapwing.engines.render.dialect import GROUP_SALT, RANKING_KEY
-from lapwing.engines.render.postgres import PARAMETERS
+from lapwing.render.dialect import GROUP_SALT, RANKING_KEY
+from lapwing.render.postgres import PARAMETERS
 
 BATCH_ROWS = 10_000
 

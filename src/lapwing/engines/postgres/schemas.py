@@ -8,7 +8,7 @@ from lapwing.catalog import Settings
 from lapwing.engines.postgres.prepare import owners_words
 from lapwing.engines.postgres.session import connect, transaction
 from lapwing.engines.postgres.sources import source_kinds
-from lapwing.engines.render.dialect import SourceKind
+from lapwing.render.dialect import SourceKind
 
 
 def schemas(connection: str, sources: Sequence[str], settings: Settings) -> list[Mapping[str, SourceKind]]:

@@ -20,13 +20,13 @@ from lapwing.engines.postgres.results import arrow_table
 from lapwing.engines.postgres.session import Connection, ask, connect, transaction
 from lapwing.engines.postgres.sources import source_table
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table
-from lapwing.engines.render.dialect import Dialect, quoted
-from lapwing.engines.render.queries import RenderedQuery, render_plan
 from lapwing.engines.salts import group_salt
 from lapwing.errors import Incident, PreparationError
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact, ExactTable
 from lapwing.kernel.facts import Facts
+from lapwing.render.dialect import Dialect, quoted
+from lapwing.render.queries import RenderedQuery, render_plan
 
 
 class PostgresSnapshot:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from lapwing.catalog import Declaration, Preparation, PublicDecl, TableDecl
 from lapwing.engines.postgres.session import Connection, ask
 from lapwing.engines.prepare import SourceTable
-from lapwing.engines.render.dialect import SourceKind, quoted
-from lapwing.engines.render.postgres import numeric_as_double
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import KeyDomain
+from lapwing.render.dialect import SourceKind, quoted
+from lapwing.render.postgres import numeric_as_double
 
 _NAME = re.compile(r'([a-z_][a-z0-9_]*|"[^"]+")\.([a-z_][a-z0-9_]*|"[^"]+")')
 _KINDS = {

@@ -23,13 +23,13 @@ from lapwing.engines.base import Progress
 from lapwing.engines.links import require_one_owner_each
 from lapwing.engines.losses import Witness, witnessed
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table, require_rows_max
-from lapwing.engines.render.dialect import RANKING_KEY
-from lapwing.engines.render.relations import RANK, UNIT
-from lapwing.engines.render.spark import SPARK, quoted
 from lapwing.engines.spark.sources import SourceFiles, are_unchanged, is_path, require_files, source_files, source_table
 from lapwing.errors import LapwingError, PreparationError
 from lapwing.kernel.domains import TextDomain
 from lapwing.kernel.facts import Facts
+from lapwing.render.dialect import RANKING_KEY
+from lapwing.render.relations import RANK, UNIT
+from lapwing.render.spark import SPARK, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

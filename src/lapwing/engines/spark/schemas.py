@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lapwing.engines.render.dialect import SourceKind
-from lapwing.engines.render.spark import source_kind
 from lapwing.engines.spark.sessions import base_session, own_session
 from lapwing.errors import PreparationError
+from lapwing.render.dialect import SourceKind
+from lapwing.render.spark import source_kind
 
 
 def schemas(sources: Sequence[str]) -> list[Mapping[str, SourceKind]]:

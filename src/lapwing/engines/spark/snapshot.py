@@ -12,9 +12,6 @@ import pyarrow as pa
 from lapwing.catalog import Declaration, Preparation, Settings, parse
 from lapwing.engines.arrow import exact_table
 from lapwing.engines.prepare import private_table
-from lapwing.engines.render.dialect import GROUP_SALT, RANKING_KEY, Dialect
-from lapwing.engines.render.queries import RenderedQuery, render_plan
-from lapwing.engines.render.spark import SPARK, WIDE, quoted
 from lapwing.engines.salts import group_salt
 from lapwing.engines.spark.prepare import Stored, register_tables
 from lapwing.engines.spark.sessions import awaited, limited, unlogged
@@ -23,6 +20,9 @@ from lapwing.errors import Incident, PreparationError
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact, ExactTable
 from lapwing.kernel.facts import Facts
+from lapwing.render.dialect import GROUP_SALT, RANKING_KEY, Dialect
+from lapwing.render.queries import RenderedQuery, render_plan
+from lapwing.render.spark import SPARK, WIDE, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from lapwing.catalog import Declaration, PublicDecl, TableDecl
 from lapwing.engines.marks import file_marks, text_mark
 from lapwing.engines.prepare import SourceTable
-from lapwing.engines.render.dialect import SourceKind
-from lapwing.engines.render.spark import quoted, source_kind, text_literal
 from lapwing.engines.sources import NULL_FOLDER, agreed_columns, is_csv, require_partitions
 from lapwing.errors import PreparationError
+from lapwing.render.dialect import SourceKind
+from lapwing.render.spark import quoted, source_kind, text_literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession

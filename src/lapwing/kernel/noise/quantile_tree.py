@@ -16,7 +16,8 @@ from typing import TypeAlias, assert_never
 
 from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.mechanisms.quantile_tree import (
+from lapwing.kernel.noise.bernoulli import coin_exp, coin_two_over_e, heads, uniform
+from lapwing.kernel.quantile_tree import (
     AtShare,
     Branch,
     FromGreatest,
@@ -28,8 +29,7 @@ from lapwing.kernel.mechanisms.quantile_tree import (
     reach,
     tree_of,
 )
-from lapwing.kernel.mechanisms.rank_line import Candidates, CutCandidates, Part, RankLine, ValueCandidates
-from lapwing.kernel.noise.bernoulli import coin_exp, coin_two_over_e, heads, uniform
+from lapwing.kernel.rank_line import Candidates, CutCandidates, Part, RankLine, ValueCandidates
 
 FLIPPED_MAX = 2**20
 """Up to so many values are selected by permute-and-flip on a pure account; it goes through a coin of each. With more there is no gain."""

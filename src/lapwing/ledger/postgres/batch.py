@@ -12,7 +12,7 @@ from lapwing.kernel.permit import Permit
 from lapwing.ledger import limits
 from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.outcomes import refusal
-from lapwing.ledger.store import Request, StoredAnswer
+from lapwing.ledger.protocol import Request, StoredAnswer
 
 REQUESTS_MAX = 256
 """In one statement: others wait for the data set meanwhile."""

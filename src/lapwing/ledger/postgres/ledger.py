@@ -32,8 +32,8 @@ from lapwing.ledger.postgres.batch import Batch, Result
 from lapwing.ledger.postgres.connection import RETRY_SECONDS, Connection, require_extra
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.outcomes import missing, not_open, refusal, registered, second_person
+from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, Kind, Request, StoredAnswer
 from lapwing.ledger.receipts import Receipt, sign
-from lapwing.ledger.store import RECORDABLE, Balance, Bought, Entry, Kind, Request, StoredAnswer
 from lapwing.ledger.workers import Worker, current_worker, host_name
 
 LEASE_SECONDS = 900
@@ -231,7 +231,7 @@ class PostgresLedger:
         return rows.state_of(self._ask(f"SELECT {rows.STATE} FROM lapwing.current_state(%s)", [])[0])
 
     def reserve(self, request: Request) -> Permit | StoredAnswer:
-        """Charge durably, or replay, or refuse, as :meth:`lapwing.ledger.store.Ledger.reserve` says.
+        """Charge durably, or replay, or refuse, as :meth:`lapwing.ledger.protocol.Ledger.reserve` says.
 
         Besides: an analyst who is not admitted is refused (``analyst-unknown``), and so is what passes a limit or a sub-budget
         (``statement-limit``, ``day-limit``, ``analyst-budget``, ``group-budget``). The permit exists only after the charge is committed and

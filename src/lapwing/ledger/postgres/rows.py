@@ -12,7 +12,7 @@ from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import budget_value
 from lapwing.ledger.anchors import AnchorPoint
-from lapwing.ledger.store import Entry, Kind, StoredAnswer
+from lapwing.ledger.protocol import Entry, Kind, StoredAnswer
 
 _TEXT = "::pg_catalog.text"
 _COLUMNS = ("ledger_id", "source_id", "entries", "head", "budget", "ceiling", f"loss_spent{_TEXT}", f"delta_spent{_TEXT}", "closed")

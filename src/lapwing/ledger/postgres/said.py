@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lapwing.kernel.accounting import Cost
 from lapwing.ledger.postgres.connection import Connection
+from lapwing.ledger.protocol import Bought
 from lapwing.ledger.receipts import Statement, statement_of_row
-from lapwing.ledger.store import Bought
 
 
 def statement_of(connection: Connection, *, source_id: str, ledger_id: str, charge_id: int) -> Statement:

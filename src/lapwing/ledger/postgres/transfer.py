@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Cost
-from lapwing.ledger import book
 from lapwing.ledger.amounts import budget_text
 from lapwing.ledger.anchors import AnchorPoint, Anchors
-from lapwing.ledger.book import LedgerState, PaidRequest
-from lapwing.ledger.local import LocalLedger
+from lapwing.ledger.local import rows as book
+from lapwing.ledger.local.ledger import LocalLedger
+from lapwing.ledger.local.rows import LedgerState, PaidRequest
 from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.connection import require_extra, without_password
 from lapwing.ledger.postgres.ledger import OWNER, PostgresLedger
 from lapwing.ledger.postgres.outcomes import registered
 from lapwing.ledger.postgres.routines import SEARCH_PATH
-from lapwing.ledger.store import State
+from lapwing.ledger.protocol import State
 
 if TYPE_CHECKING:
     import psycopg

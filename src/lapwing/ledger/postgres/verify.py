@@ -16,7 +16,7 @@ from lapwing.kernel.accounting import Cost
 from lapwing.ledger.anchors import AnchorPoint, Anchors
 from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.connection import Connection
-from lapwing.ledger.store import Kind
+from lapwing.ledger.protocol import Kind
 
 if TYPE_CHECKING:
     import psycopg

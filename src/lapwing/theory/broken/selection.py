@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from lapwing.kernel.mechanisms.shape import require_decay
+from lapwing.kernel.event import require_decay
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.theory.broken.exact_sums import clamped, noisy_max
 from lapwing.theory.broken.specimen import Specimen

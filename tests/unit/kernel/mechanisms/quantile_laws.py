@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from lapwing.kernel.mechanisms.quantile_tree import AtShare, Branch, Leaf, Node, QuantileTree, reach, tree_of
-from lapwing.kernel.mechanisms.rank_line import Candidates, Cut, CutCandidates, Part, RankLine, ValueCandidates
 from lapwing.kernel.noise.quantile_tree import asked_level, badness
+from lapwing.kernel.quantile_tree import AtShare, Branch, Leaf, Node, QuantileTree, reach, tree_of
+from lapwing.kernel.rank_line import Candidates, Cut, CutCandidates, Part, RankLine, ValueCandidates
 
 Outcome = tuple[tuple[int, int | Cut], ...]
 """What each selection chose, in the order they are made: more than is published, so a bound on it is a bound on that."""

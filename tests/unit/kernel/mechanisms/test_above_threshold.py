@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lapwing.errors import LapwingError
-from lapwing.kernel.mechanisms.above_threshold import AboveThreshold, SparseVector, above_threshold_for
+from lapwing.mechanisms.above_threshold import AboveThreshold, SparseVector, above_threshold_for
 from tests.unit.kernel.mechanisms.ratios import worst_ratio
 
 HALF = Fraction(1, 2)

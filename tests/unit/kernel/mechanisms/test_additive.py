@@ -11,8 +11,8 @@ import pytest
 
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.mechanisms.additive import GaussianMechanism, LaplaceMechanism, clamped, gaussian_for, geometric, laplace_for
-from lapwing.kernel.mechanisms.geometric import OUTPUTS_MAX, mass, tail
+from lapwing.mechanisms.additive import GaussianMechanism, LaplaceMechanism, clamped, gaussian_for, geometric, laplace_for
+from lapwing.mechanisms.geometric import OUTPUTS_MAX, mass, tail
 from tests.unit.kernel.mechanisms.ratios import ratio, worst_ratio
 
 DECAYS = [Fraction(1, 2), Fraction(2, 3), Fraction(9, 10)]

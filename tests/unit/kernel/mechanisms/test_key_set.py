@@ -13,9 +13,9 @@ import pytest
 from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace
-from lapwing.kernel.mechanisms.key_set import KeySet, key_set_for
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.thresholds import threshold_delta
+from lapwing.mechanisms.key_set import KeySet, key_set_for
 from tests.unit.kernel.mechanisms.ratios import excess
 
 HALF = Fraction(1, 2)

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from lapwing.kernel.accounting import Account
+from lapwing.kernel.event import Mechanism
 from lapwing.kernel.laws import DiscreteLaplace
-from lapwing.kernel.mechanisms.above_threshold import AboveThreshold, SparseVector
-from lapwing.kernel.mechanisms.additive import LaplaceMechanism
-from lapwing.kernel.mechanisms.key_set import KeySet
-from lapwing.kernel.mechanisms.noisy_max import NoisyMax
-from lapwing.kernel.mechanisms.quantiles import QuantileSelection
-from lapwing.kernel.mechanisms.response import RandomisedResponse
-from lapwing.kernel.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
-from lapwing.kernel.mechanisms.shape import Mechanism
-from lapwing.kernel.mechanisms.top_k import TopK
 from lapwing.kernel.neighbours import Neighbours
+from lapwing.mechanisms.above_threshold import AboveThreshold, SparseVector
+from lapwing.mechanisms.additive import LaplaceMechanism
+from lapwing.mechanisms.key_set import KeySet
+from lapwing.mechanisms.noisy_max import NoisyMax
+from lapwing.mechanisms.quantiles import QuantileSelection
+from lapwing.mechanisms.response import RandomisedResponse
+from lapwing.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
+from lapwing.mechanisms.top_k import TopK
 
 TWO = Fraction(2)
 SCORES = (3, 1, 2)

@@ -11,9 +11,11 @@ from itertools import combinations_with_replacement
 import pytest
 
 from lapwing.errors import LapwingError, Refused
+from lapwing.kernel import rank_line
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.mechanisms import rank_line
-from lapwing.kernel.mechanisms.quantile_tree import (
+from lapwing.kernel.neighbours import Neighbours
+from lapwing.kernel.noise.quantile_tree import draw_quantiles
+from lapwing.kernel.quantile_tree import (
     AtShare,
     FromGreatest,
     FromLeast,
@@ -23,9 +25,7 @@ from lapwing.kernel.mechanisms.quantile_tree import (
     tree_of,
     tree_scale,
 )
-from lapwing.kernel.mechanisms.rank_line import Candidates, Cut, CutCandidates, Part, ValueCandidates
-from lapwing.kernel.neighbours import Neighbours
-from lapwing.kernel.noise.quantile_tree import draw_quantiles
+from lapwing.kernel.rank_line import Candidates, Cut, CutCandidates, Part, ValueCandidates
 from tests.unit.kernel.mechanisms.quantile_laws import Outcome, line_of, log_law
 
 ROUNDING = 1e-9

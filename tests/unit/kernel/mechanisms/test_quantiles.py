@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.mechanisms.quantiles import QuantileSelection, SelectionRule, quantile_selection_for, quantile_sensitivity
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.numbers import exp_upper
+from lapwing.mechanisms.quantiles import QuantileSelection, SelectionRule, quantile_selection_for, quantile_sensitivity
 
 QUANTILES = (Fraction(1, 2), Fraction(1, 4), Fraction(9, 10), Fraction(2, 3))
 CANDIDATES = (1, 3, 4, 8)

@@ -11,7 +11,7 @@ import mpmath
 import pytest
 
 from lapwing.errors import LapwingError
-from lapwing.kernel.mechanisms.response import CATEGORIES_MAX, RandomisedResponse, response_for, two_coin
+from lapwing.mechanisms.response import CATEGORIES_MAX, RandomisedResponse, response_for, two_coin
 from tests.unit.kernel.mechanisms.ratios import worst_ratio
 
 UNUSED = Fraction(1, 2)

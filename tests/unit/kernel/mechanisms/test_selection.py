@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.laws import SCALE_MAX
-from lapwing.kernel.mechanisms.noisy_max import NoisyMax, difference_tail_upper, noisy_max_for
-from lapwing.kernel.mechanisms.selection import (
+from lapwing.kernel.numbers import exp_lower, exp_upper, ln_lower, ln_upper
+from lapwing.mechanisms.noisy_max import NoisyMax, difference_tail_upper, noisy_max_for
+from lapwing.mechanisms.selection import (
     SPREAD_MAX,
     ExponentialMechanism,
     PermuteAndFlip,
     exponential_for,
     permute_and_flip_for,
 )
-from lapwing.kernel.numbers import exp_lower, exp_upper, ln_lower, ln_upper
 
 Selection: TypeAlias = ExponentialMechanism | PermuteAndFlip | NoisyMax
 CLASSES: tuple[type[Selection], ...] = (ExponentialMechanism, PermuteAndFlip, NoisyMax)

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.mechanisms.selection import ExponentialMechanism
-from lapwing.kernel.mechanisms.top_k import TopK, top_k_for
 from lapwing.kernel.numbers import exp_upper, ln_upper
+from lapwing.mechanisms.selection import ExponentialMechanism
+from lapwing.mechanisms.top_k import TopK, top_k_for
 
 ONE = Fraction(1)
 HALF = Fraction(1, 2)

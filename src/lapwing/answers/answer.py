@@ -1,0 +1,212 @@
+"""An answer: the table, its error bars, what it cost and what is worth knowing about it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lapwing.answers.budget import BudgetView, decimal_text, epsilon_of_loss
+from lapwing.answers.intervals import Interval
+from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account, Budget, Cost
+from lapwing.ledger.receipts import Receipt, receipt_fields
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from matplotlib.axes import Axes
+
+DECIMALS_MAX = 9
+LOPSIDED = 1.1
+"""An error bar whose longer side is more than this many half-widths is shown with both sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostView:
+    """What a statement cost, in the data set's own unit and as an epsilon on its own."""
+
+    epsilon: float
+    rho: str | None
+    """None for a pure data set, which is charged in epsilon."""
+    delta: str
+    free: bool
+
+    @classmethod
+    def of(cls, cost: Cost, budget: Budget, *, free: bool) -> CostView:
+        """The cost of a certified plan; nothing when it was answered before."""
+        paid = Cost.zero() if free else cost
+        rho = decimal_text(paid.loss, LOSS_UNITS) if budget.account is Account.APPROXIMATE else None
+        return cls(epsilon_of_loss(budget, paid.loss), rho, decimal_text(paid.delta, DELTA_UNITS), free)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"epsilon": self.epsilon, "rho": None if self.rho is None else float(self.rho), "delta": float(self.delta)}
+
+
+class Answer:
+    """Noisy values with error bars. ``table`` is Arrow; ``intervals`` has one (lo, hi) per row for each column that can have one.
+
+    ``stored`` is the release that the table was computed from, byte for byte as the ledger keeps it; ``receipt`` is signed for these bytes,
+    and says who paid what for them. Both are None where nothing was measured, and ``receipt`` also where no signing key is declared.
+    """
+
+    def __init__(
+        self,
+        table: pa.Table,
+        intervals: dict[str, list[Interval | None]],
+        confidence: float,
+        cost: CostView,
+        remaining: BudgetView,
+        notes: tuple[str, ...],
+        *,
+        receipt: Receipt | None = None,
+        stored: bytes | None = None,
+    ) -> None:
+        self.table = table
+        self.intervals = intervals
+        self.confidence = confidence
+        self.cost = cost
+        self.remaining = remaining
+        self.notes = notes
+        self.receipt = receipt
+        self.stored = stored
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A data frame with ``<column>_lo`` and ``<column>_hi`` beside each column that has error bars (needs pandas)."""
+        frame = self.table.to_pandas()
+        for name, found in self.intervals.items():
+            at = frame.columns.get_loc(name)
+            frame.insert(at + 1, f"{name}_lo", [math.nan if i is None else i.lo for i in found])
+            frame.insert(at + 2, f"{name}_hi", [math.nan if i is None else i.hi for i in found])
+        return frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        rows = [[_plain(value) for value in row.values()] for row in self.table.to_pylist()]
+        return {
+            "columns": [{"name": field.name, "type": str(field.type)} for field in self.table.schema],
+            "rows": rows,
+            "intervals": {name: [None if i is None else [i.lo, i.hi] for i in found] for name, found in self.intervals.items()},
+            "confidence": self.confidence,
+            "cost": self.cost.to_dict(),
+            "remaining": self.remaining.to_dict(),
+            "notes": list(self.notes),
+            "receipt": None if self.receipt is None else receipt_fields(self.receipt),
+        }
+
+    def cells(self) -> tuple[list[str], list[list[str]]]:
+        """Headers and text cells, with a ± column after each column that has error bars; for terminals and notebooks.
+
+        A number with an error bar is shown to the third digit of the bar. Where the bar is lopsided, because values have a public end, both
+        sides are given: ``-0 +155``.
+        """
+        headers: list[str] = []
+        columns: list[list[str]] = []
+        for name in self.table.column_names:
+            values, intervals = self.table.column(name).to_pylist(), self.intervals.get(name)
+            headers.append(name)
+            if intervals is None:
+                columns.append([show(value) for value in values])
+                continue
+            decimals = _decimals(values, intervals)
+            columns.append([_number(value, decimals) for value in values])
+            headers.append(f"± {percent(self.confidence)}")
+            columns.append([_margin(value, interval, decimals) for value, interval in zip(values, intervals, strict=True)])
+        return headers, [list(row) for row in zip(*columns, strict=True)] if columns else []
+
+    def __str__(self) -> str:
+        headers, rows = self.cells()
+        widths = [max(len(text) for text in column) for column in zip(headers, *rows, strict=True)]
+        numeric = self.right_aligned()
+        lines = [_line(headers, widths, numeric), "  ".join("-" * width for width in widths)]
+        lines += [_line(row, widths, numeric) for row in rows]
+        signed = [] if self.receipt is None else [receipt_line(self.receipt)]
+        return "\n".join([*lines, "", self.summary(), *signed, *(f"note: {note}" for note in self.notes)])
+
+    def right_aligned(self) -> list[bool]:
+        """Which of the printed columns hold numbers."""
+        from pyarrow import types
+
+        found: list[bool] = []
+        for field in self.table.schema:
+            found.append(types.is_integer(field.type) or types.is_floating(field.type) or types.is_decimal(field.type))
+            found += [True] if field.name in self.intervals else []
+        return found
+
+    def summary(self) -> str:
+        """One line on cost and what is left."""
+        if self.cost.free:
+            return f"free; {1 - self.remaining.share_spent:.1%} of the budget is left"
+        amount = "" if self.cost.rho is None else f" (rho {float(self.cost.rho):.3g})"
+        return f"cost epsilon {self.cost.epsilon:.3g}{amount}; {1 - self.remaining.share_spent:.1%} of the budget is left"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        from lapwing.answers.notebook import answer_html
+
+        return answer_html(self)
+
+    def plot(self, *, value: str | None = None, ax: Axes | None = None) -> Axes:
+        """Bars with error bars (needs matplotlib). ``value`` picks the column; the first with error bars by default."""
+        from lapwing.answers.notebook import plot_answer
+
+        return plot_answer(self, value=value, ax=ax)
+
+
+def receipt_line(receipt: Receipt) -> str:
+    """A receipt in a line: who paid, by which entry, signed with which key."""
+    said = receipt.statement
+    return f"receipt: charge {said.charge_id}, paid by {said.analyst}, entry {said.entry_id}, signed with {receipt.key_id[:8]}"
+
+
+def show(value: object) -> str:
+    """A value without error bar as a cell. Whole numbers are keys, such as years: no separators."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).lower()
+        case float() if value == 0 or 1e-3 <= abs(value) < 1e9:
+            return f"{value:,.2f}" if abs(value) >= 1 or value == 0 else f"{value:.4f}"
+        case float():
+            return f"{value:.4g}"
+        case _:
+            return str(value)
+
+
+def percent(share: float) -> str:
+    """0.95 as 95%, 0.999 as 99.9%."""
+    return f"{share * 100:.10g}%"
+
+
+def _decimals(values: list[Any], intervals: list[Interval | None]) -> int:
+    """Decimals of a column: three digits of its narrowest error bar; none for whole numbers."""
+    halves = [(interval.hi - interval.lo) / 2 for interval in intervals if interval is not None and interval.hi > interval.lo]
+    if not halves or all(isinstance(value, int) for value in values):
+        return 0
+    return min(max(2 - math.floor(math.log10(min(halves))), 0), DECIMALS_MAX)
+
+
+def _number(value: float | int | None, decimals: int) -> str:
+    # Adding 0 keeps a value that rounds to nothing from showing as -0.
+    return "NULL" if value is None else f"{round(value, decimals) + 0:,.{decimals}f}"
+
+
+def _margin(value: float | int | None, interval: Interval | None, decimals: int) -> str:
+    if value is None or interval is None:
+        return ""
+    half, below, above = (interval.hi - interval.lo) / 2, value - interval.lo, interval.hi - value
+    if max(below, above) <= LOPSIDED * half:
+        return f"{half:,.{decimals}f}"
+    return f"-{max(below, 0.0):,.{decimals}f} +{max(above, 0.0):,.{decimals}f}"
+
+
+def _line(cells: list[str], widths: list[int], numeric: list[bool]) -> str:
+    padded = (text.rjust(width) if right else text.ljust(width) for text, width, right in zip(cells, widths, numeric, strict=True))
+    return "  ".join(padded).rstrip()
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

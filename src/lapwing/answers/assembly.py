@@ -1,0 +1,175 @@
+"""From a release to an answer: values, error bars, notes. Everything here is post-processing of noisy values and public facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import assert_never
+
+import pyarrow as pa
+
+from lapwing.answers.estimates import Estimate, estimates_of
+from lapwing.answers.intervals import Interval, ratio_interval
+from lapwing.answers.post_processing import post_process, typed_array
+from lapwing.answers.simulated_intervals import Redrawn, computed_intervals
+from lapwing.answers.subtotals import Level, levels_of, table_of
+from lapwing.kernel.domains import Kind, kind_of
+from lapwing.kernel.expressions import Value
+from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
+from lapwing.kernel.stability import domain_of
+from lapwing.planning.measures import Counted, Recipe, Summed, is_whole
+from lapwing.planning.plan import Part, Planned
+from lapwing.planning.quantiles import Chosen
+from lapwing.statements import ComputedOutput, Derivation, KeyOutput, LinearOutput, Noisy, PostProcess, RatioOutput
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """The answer's table, and one interval per row for every column that has them."""
+
+    table: pa.Table
+    intervals: dict[str, list[Interval | None]]
+
+
+def assemble(planned: Planned, released: Released | None, post: PostProcess, *, confidence: Fraction) -> Assembled:
+    """Estimates for every group, then HAVING, ORDER BY, LIMIT and expressions on the noisy tables alone."""
+    parts = [_part(part, planned, released, confidence) for part in planned.parts]
+    table, rows = post_process([part.table for part in parts], post)
+    intervals: dict[str, list[Interval | None]] = {}
+    places = [None] * table.num_rows if rows is None else rows
+    for output in post.outputs:
+        if not isinstance(output.derivation, KeyOutput | ComputedOutput):
+            intervals[output.name] = [_derived(output.derivation, parts, post.rows_of, row, confidence) for row in places]
+    if released is not None and all(part.number is not None for part in planned.parts):
+        drawn = [Redrawn(part, released.tables[part.number or 0], seen.table) for part, seen in zip(planned.parts, parts, strict=True)]
+        intervals |= computed_intervals(drawn, post, table, rows, confidence=confidence)
+    return Assembled(table, intervals)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyPart:
+    """One private query's release with its estimates, and the table post-processing sees."""
+
+    recipes: tuple[Recipe, ...]
+    rows: Sequence[tuple[NoisyTable, int, int]]
+    """For each row of the table: the noisy table it stands in, its place there, and how many released groups it adds up."""
+    estimates: Sequence[Sequence[Estimate]]
+    table: pa.Table
+
+
+def _part(part: Part, planned: Planned, released: Released | None, confidence: Fraction) -> NoisyPart:
+    noisy = None if part.number is None or released is None else released.tables[part.number]
+    if noisy is None:
+        return NoisyPart(part.recipes, (), (), empty_or_declared(part, planned, part.groups or ()))
+    levels = levels_of(noisy.groups, part.query.levels, keys=len(part.query.keys))
+    tables = [(table_of(level, noisy), level.terms) for level in levels]
+    query = planned.certified.queries[part.number or 0]
+    estimates = [
+        [one for table, terms in tables for one in estimates_of(recipe, table, query, confidence=confidence, terms=terms)]
+        for recipe in part.recipes
+    ]
+    values = [[estimate.value for estimate in column] for column in estimates]
+    rows = [(table, place, terms) for table, terms in tables for place in range(len(table.groups))]
+    return NoisyPart(part.recipes, rows, estimates, _noisy_table(part, planned, levels, values))
+
+
+def empty_or_declared(part: Part, planned: Planned, groups: Sequence[tuple[Value, ...]]) -> pa.Table:
+    """A table of the right types with these groups and no measured value."""
+    levels = levels_of(groups, part.query.levels, keys=len(part.query.keys))
+    rows = sum(len(level.groups) for level in levels)
+    return _noisy_table(part, planned, levels, [[None] * rows for _ in part.recipes])
+
+
+def check_post(planned: Planned, post: PostProcess) -> None:
+    """Refuse post-processing that cannot be computed, before anything is charged: it is tried on tables without rows."""
+    post_process([empty_or_declared(part, planned, ()) for part in planned.parts], post)
+
+
+def _noisy_table(part: Part, planned: Planned, levels: Sequence[Level], values: Sequence[Sequence[float | int | None]]) -> pa.Table:
+    columns = planned.columns(part)
+    groups = [group for level in levels for group in level.groups]
+    names, arrays = [], []
+    for i, (_, key) in enumerate(part.query.keys):
+        arrays.append(typed_array([group[i] for group in groups], kind_of(domain_of(key, columns))))
+        names.append(f"k{i}")
+    for i in range(len(part.query.keys) if part.query.levels is not None else 0):
+        arrays.append(pa.array([int(i not in level.kept) for level in levels for _ in level.groups], pa.int64()))
+        names.append(f"g{i}")
+    for i, (recipe, column) in enumerate(zip(part.recipes, values, strict=True)):
+        kind = recipe.kind if isinstance(recipe, Chosen) else Kind.INTEGER if is_whole(recipe) else Kind.REAL
+        arrays.append(typed_array(column, kind))
+        names.append(f"a{i}")
+    return pa.table(arrays, names=names) if names else pa.table({"_": pa.array([0] * len(groups), pa.int64())})
+
+
+def _derived(
+    derivation: Derivation, parts: Sequence[NoisyPart], rows_of: int | None, row: int | None, confidence: Fraction
+) -> Interval | None:
+    """The interval of an output. A query other than the one whose rows these are stands for one value: its only row."""
+
+    def place(aggregate: Noisy) -> int | None:
+        if aggregate.query == rows_of:
+            return row
+        return 0 if len(parts[aggregate.query].rows) == 1 else None
+
+    match derivation:
+        case KeyOutput() | ComputedOutput():
+            return None
+        case LinearOutput(aggregate, scale, shift):
+            at = place(aggregate)
+            interval = None if at is None else parts[aggregate.query].estimates[aggregate.index][at].interval
+            if interval is None:
+                return None
+            ends = sorted((float(scale) * interval.lo + float(shift), float(scale) * interval.hi + float(shift)))
+            return Interval(ends[0], ends[1])
+        case RatioOutput(numerator, denominator, scale):
+            above, below = place(numerator), place(denominator)
+            if above is None or below is None:
+                return None
+            top, bottom = _plain_cell(parts[numerator.query], numerator, above), _plain_cell(parts[denominator.query], denominator, below)
+            same = numerator.query == denominator.query
+            if top is None or bottom is None or (same and top.column.name == bottom.column.name) or top.terms != bottom.terms:
+                return None
+            return _ratio(top, bottom, float(scale), confidence)
+        case _:
+            assert_never(derivation)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A noisy integer, its column, and of how many released cells it is the sum."""
+
+    column: NoisyColumn
+    value: int
+    terms: int
+
+
+def _plain_cell(part: NoisyPart, aggregate: Noisy, row: int) -> _Cell | None:
+    """The noisy integer behind an aggregate that is one."""
+    recipe = part.recipes[aggregate.index]
+    if not part.rows or not isinstance(recipe, Counted | Summed):
+        return None
+    table, place, terms = part.rows[row]
+    column = table.column(recipe.vector)
+    return _Cell(column, column.values[place], terms)
+
+
+def _ratio(top: _Cell, bottom: _Cell, scale: float, confidence: Fraction) -> Interval | None:
+    """Fieller interval of a ratio of two plain aggregates whose noises are independent."""
+    if bottom.value <= 0:
+        return None
+    per = float(top.column.step / bottom.column.step)
+    reach = 1e12 * (1 + abs(top.value))
+    _, interval = ratio_interval(
+        total=float(top.value),
+        count=float(bottom.value),
+        sum_law=top.column.law,
+        count_law=bottom.column.law,
+        confidence=float(confidence),
+        lo=-reach,
+        hi=reach,
+        terms=top.terms,
+    )
+    ends = sorted((interval.lo * per * scale, interval.hi * per * scale))
+    return None if max(abs(end) for end in ends) >= reach * abs(per * scale) else Interval(ends[0], ends[1])

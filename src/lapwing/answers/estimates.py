@@ -1,0 +1,107 @@
+"""From noisy columns to aggregates: a value and an interval for every group. Everything here is post-processing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import assert_never
+
+from lapwing.answers.intervals import Interval, all_widened, ratio_interval
+from lapwing.answers.moments import moment_estimates
+from lapwing.answers.noise_sums import half_width_of_sum
+from lapwing.kernel.certify import CertifiedQuery
+from lapwing.kernel.expressions import not_null
+from lapwing.kernel.ir import GridSum, Ranked, RowCount
+from lapwing.kernel.release import NoisyColumn, NoisyTable
+from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
+from lapwing.planning.moments import Moments
+from lapwing.planning.quantiles import Chosen
+
+ROUNDING_SHARE = 1_000
+"""The chance that a released count is below the rows it counts, as a part of the chance that an interval fails anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One aggregate of one group: a value (None where there is none) and its interval."""
+
+    value: float | int | None
+    interval: Interval | None
+
+
+def estimates_of(recipe: Recipe, noisy: NoisyTable, query: CertifiedQuery, *, confidence: Fraction, terms: int) -> list[Estimate]:
+    """One estimate per group of the table, each of whose cells is the sum of ``terms`` released ones."""
+    match recipe:
+        case Counted(vector):
+            return _plain(noisy.column(vector), noisy, query, confidence, terms, whole=True)
+        case Summed(vector, whole):
+            return _plain(noisy.column(vector), noisy, query, confidence, terms, whole=whole)
+        case Averaged():
+            return _averages(recipe, noisy, confidence, terms)
+        case Chosen(name, target):
+            chosen = noisy.chosen(name)
+            return [Estimate(recipe.value(value, chosen.step), None) for value in chosen.values[target]]
+        case Moments():
+            return [Estimate(*found) for found in moment_estimates(recipe, noisy, confidence=float(confidence), terms=terms)]
+        case _:
+            assert_never(recipe)
+
+
+def _plain(
+    column: NoisyColumn, noisy: NoisyTable, query: CertifiedQuery, confidence: Fraction, terms: int, *, whole: bool
+) -> list[Estimate]:
+    width = half_width_of_sum(column.law, terms=terms, confidence=confidence)
+    rows = _rows_upper(column, noisy, query, confidence, terms) if column.rounding else [0] * len(column.values)
+    intervals = all_widened(column.values, width, step=column.step, rounding=column.rounding, rows_upper=rows)
+    return [Estimate(_shown(value, column.step, whole=whole), interval) for value, interval in zip(column.values, intervals, strict=True)]
+
+
+def _shown(value: int, step: Fraction, *, whole: bool) -> float | int:
+    """A noisy integer in its own unit."""
+    if step == 1:
+        return value if whole else float(value)
+    return round(value * step) if whole else value * step.numerator / step.denominator
+
+
+def _rows_upper(column: NoisyColumn, noisy: NoisyTable, query: CertifiedQuery, confidence: Fraction, terms: int) -> Sequence[int]:
+    """At least the rows that each cell of a sum adds up: the upper end of a count of them in the same release, else what is declared.
+
+    Only where rows are limited as they are: other bounds scale or cut a unit's share of a count and of a sum each in its own way.
+    """
+    measure = next(item.vector.measure for item in query.vectors if item.vector.name == column.name)
+    if isinstance(query.query.bounding, Ranked) and isinstance(measure, GridSum):
+        for item in query.vectors:
+            if isinstance(item.vector.measure, RowCount) and item.vector.measure.where in (None, not_null(measure.value)):
+                count = noisy.column(item.vector.name)
+                width = half_width_of_sum(count.law, terms=terms, confidence=1 - (1 - confidence) / ROUNDING_SHARE)
+                return [min(max(value + width, 0), noisy.rows_max) for value in count.values]
+    return [noisy.rows_max] * len(column.values)
+
+
+def _averages(recipe: Averaged, noisy: NoisyTable, confidence: Fraction, terms: int) -> list[Estimate]:
+    total, count = noisy.column(recipe.total), noisy.column(recipe.count)
+    lo = float(recipe.lower * recipe.steps - recipe.offset)
+    hi = float(recipe.upper * recipe.steps - recipe.offset)
+    # Clipping puts both vectors on the same finer grid, so sum / count is the mean in steps whatever that grid is.
+    assert total.step * recipe.steps == count.step
+    found = []
+    for s, n in zip(total.values, count.values, strict=True):
+        if round(n * count.step) < 1:  # as a count it would be shown as 0: there is nothing to average
+            found.append(Estimate(None, None))
+            continue
+        value, interval = ratio_interval(
+            total=float(s),
+            count=float(n),
+            sum_law=total.law,
+            count_law=count.law,
+            confidence=float(confidence),
+            lo=lo,
+            hi=hi,
+            terms=terms,
+        )
+        half_step = 0.5 if total.rounding else 0.0
+        ends = max(interval.lo - half_step, lo), min(interval.hi + half_step, hi)
+        shifted = [(end + recipe.offset) / recipe.steps for end in (value, *ends)]
+        found.append(Estimate(shifted[0], Interval(shifted[1], shifted[2])))
+    return found

@@ -1,0 +1,93 @@
+"""How an answer looks in a notebook: a table with error bars in small type, and a bar chart."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import TYPE_CHECKING
+
+from lapwing.answers.answer import Answer, percent, receipt_line, show
+from lapwing.errors import Refused
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BAR_COLOUR = "#8fbbd6"
+"""Light enough that the lower half of an error bar can be seen on it."""
+ERROR_COLOUR = "#222222"
+BARS_MAX = 60
+ROWS_MAX = 200
+"""Rows of an answer shown in a notebook; ``table`` and ``to_pandas`` have all of them."""
+LEVEL_LABELS_MAX = 6
+"""Bars up to which their labels are set level."""
+
+
+def answer_html(answer: Answer) -> str:
+    """An HTML table; colours come from the page, so it reads on light and dark. Text is escaped: a key may be anybody's words."""
+    headers, rows = answer.cells()
+    sides = ["right" if right else "left" for right in answer.right_aligned()]
+    is_bar = [header.startswith("± ") for header in headers]
+    head = "".join(_cell("th", text, side, bar) for text, side, bar in zip(headers, sides, is_bar, strict=True))
+    body = "".join(
+        "<tr>" + "".join(_cell("td", text, side, bar) for text, side, bar in zip(row, sides, is_bar, strict=True)) + "</tr>"
+        for row in rows[:ROWS_MAX]
+    )
+    more = [f"and {len(rows) - ROWS_MAX:,} rows more"] if len(rows) > ROWS_MAX else []
+    signed = [] if answer.receipt is None else [receipt_line(answer.receipt)]
+    below = "".join(
+        f"<div style='opacity:.75;max-width:44em'>{escape(line)}</div>"
+        for line in (*more, *signed, *(f"note: {note}" for note in answer.notes))
+    )
+    return (
+        "<div><table style='border-collapse:collapse;margin:.3em 0'>"
+        f"<thead style='border-bottom:1px solid currentColor'><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        f"<div>{escape(answer.summary())}</div>{below}</div>"
+    )
+
+
+def _cell(tag: str, text: str, side: str, is_bar: bool) -> str:
+    # The error bar stands close to its value and steps back a little.
+    style = f"text-align:{side};padding:.15em .8em .15em {'.1em' if is_bar else '.8em'};white-space:nowrap"
+    if is_bar:
+        style += ";opacity:.7;font-size:90%;font-weight:normal"
+        text = f"± {text}" if tag == "td" and text and not text.startswith("-") else text
+    return f"<{tag} style='{style}'>{escape(text)}</{tag}>"
+
+
+def plot_answer(answer: Answer, *, value: str | None, ax: Axes | None) -> Axes:
+    """Bars with error bars of one column, labelled by the columns that have none."""
+    import matplotlib.pyplot as plt
+
+    name = value if value is not None else next(iter(answer.intervals), None)
+    if name is None or name not in answer.intervals:
+        raise Refused("plot-column", "there is no column with error bars to plot", hint="name one with value=")
+    keys, labels = _labels(answer, otherwise=name)
+    heights = [math.nan if height is None else float(height) for height in answer.table.column(name).to_pylist()[:BARS_MAX]]
+    found = answer.intervals[name][:BARS_MAX]
+    below = [0.0 if i is None else max(h - i.lo, 0.0) for h, i in zip(heights, found, strict=True)]
+    above = [0.0 if i is None else max(i.hi - h, 0.0) for h, i in zip(heights, found, strict=True)]
+    if ax is None:
+        _, ax = plt.subplots(figsize=(max(4.5, 0.32 * len(labels) + 2), 4), layout="constrained")
+    positions = range(len(labels))
+    ax.bar(positions, heights, color=BAR_COLOUR, width=0.75)
+    ax.axhline(0, color=ERROR_COLOUR, linewidth=0.8)
+    ax.errorbar(positions, heights, yerr=[below, above], fmt="none", ecolor=ERROR_COLOUR, capsize=3, elinewidth=1.2)
+    slanted = len(labels) > LEVEL_LABELS_MAX
+    ax.set_xticks(list(positions), labels, rotation=45 if slanted else 0, ha="right" if slanted else "center", rotation_mode="anchor")
+    ax.yaxis.set_major_formatter(lambda height, _: f"{height:,.10g}")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_ylabel(name)
+    ax.set_xlabel(", ".join(keys))
+    shown = f"first {BARS_MAX} of {len(answer.table):,} groups; " if len(answer.table) > BARS_MAX else ""
+    ax.set_title(f"{shown}error bars {percent(answer.confidence)}; {answer.summary()}", fontsize="small", loc="left")
+    return ax
+
+
+def _labels(answer: Answer, *, otherwise: str) -> tuple[list[str], list[str]]:
+    """The columns that tell the bars apart, and what to write under each bar."""
+    from pyarrow import types
+
+    keys = [field.name for field in answer.table.schema if field.name not in answer.intervals and not types.is_floating(field.type)]
+    rows = answer.table.select(keys).to_pylist() if keys else []
+    labels = [", ".join(show(part) for part in row.values()) for row in rows] or [otherwise] * len(answer.table)
+    return keys, labels[:BARS_MAX]

@@ -1,0 +1,160 @@
+"""What can be claimed of a mechanism, and how much of it an event refutes.
+
+An event is a set of outputs. If it happens with probability at least ``p`` on one data set and at most ``q`` on its neighbour, a claim
+allows only so much. :func:`evidence` gives the largest parameter that ``p`` and ``q`` refute, in the claim's own measure; the claim is
+refuted when that exceeds the parameter claimed. Every measure grows in ``p`` and falls in ``q`` while ``p > q``, so confidence bounds may
+stand in for the probabilities. Proof: ``docs/proofs/audit.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+from typing import TypeAlias, assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from lapwing.errors import LapwingError
+from lapwing.kernel.event import Event
+from lapwing.kernel.numbers import require_exact
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+_EXCESSES = np.geomspace(1e-3, 1e3, 160)
+"""Orders tried for zCDP, minus 1. Each order gives a sound bound, so the grid costs power only."""
+
+_ROUNDING = 1.0 - 1e-9
+"""Factor on every bound, for the rounding of logarithms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pure:
+    """epsilon-differential privacy."""
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        _require(self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class Approximate:
+    """(epsilon, delta)-differential privacy."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        _require(self.epsilon, delta=self.delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Concentrated:
+    """delta-approximate rho-zCDP; with ``delta`` 0, rho-zCDP."""
+
+    rho: Fraction
+    delta: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        _require(self.rho, delta=self.delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """No easier to tell apart than N(0, 1) from N(mu, 1): the whole curve of (epsilon, delta) of the Gaussian mechanism.
+
+    ``mu`` is the sensitivity over the standard deviation, one over the *noise multiplier*. The discrete Gaussian is proven to keep to it
+    at a slightly larger mu (:func:`lapwing.theory.gaussian.discrete_mu_squared`).
+    """
+
+    mu: Fraction
+
+    def __post_init__(self) -> None:
+        _require(self.mu)
+
+
+Claim: TypeAlias = Pure | Approximate | Concentrated | Gaussian
+
+
+def _require(parameter: Fraction, *, delta: Fraction = Fraction(0)) -> None:
+    require_exact(parameter, delta)
+    if parameter < 0 or not 0 <= delta < 1:
+        raise LapwingError("audit-invalid", "a claim's parameter is not negative, and its delta at least 0 and below 1")
+
+
+def claim_of(event: Event, *, concentrated: bool = False) -> Claim:
+    """What a mechanism's event claims: in epsilon where it has one, in rho where it has none or where asked for."""
+    if event.rho is not None and (concentrated or event.epsilon is None):
+        return Concentrated(event.rho, event.delta)
+    if event.epsilon is None:
+        raise LapwingError("audit-invalid", "the event claims nothing that could be refuted")
+    return Approximate(event.epsilon, event.delta) if event.delta else Pure(event.epsilon)
+
+
+def parameter_of(claim: Claim) -> Fraction:
+    """The number that is claimed: epsilon, rho or mu."""
+    match claim:
+        case Pure(epsilon) | Approximate(epsilon, _):
+            return epsilon
+        case Concentrated(rho, _):
+            return rho
+        case Gaussian(mu):
+            return mu
+        case never:
+            assert_never(never)
+
+
+def measure_of(claim: Claim) -> str:
+    """The name of that number."""
+    match claim:
+        case Pure() | Approximate():
+            return "epsilon"
+        case Concentrated():
+            return "rho"
+        case Gaussian():
+            return "mu"
+        case never:
+            assert_never(never)
+
+
+def evidence(claim: Claim, *, p: Floats, q: Floats) -> Floats:
+    """For each event, the largest parameter refuted, 0 where nothing is.
+
+    Pre: the event has probability at least ``p`` on one data set and at most ``q > 0`` on the other.
+    """
+    found = np.zeros_like(p)
+    match claim:
+        case Pure():
+            _log_ratio(found, p, q)
+        case Approximate(_, delta):
+            _log_ratio(found, p - float(delta), q)
+        case Concentrated(_, delta):
+            # given the event of probability 1 - delta that the definition speaks of
+            _renyi(found, p - float(delta), q / (1.0 - float(delta)))
+        case Gaussian():
+            normal = NormalDist()
+            for place in np.flatnonzero((p > q) & (p > 0.0) & (q < 1.0) & (p < 1.0)):
+                found[place] = normal.inv_cdf(float(p[place])) - normal.inv_cdf(float(q[place]))
+        case never:
+            assert_never(never)
+    return np.maximum(found, 0.0) * _ROUNDING
+
+
+def _log_ratio(found: Floats, p: Floats, q: Floats) -> None:
+    more = p > q
+    found[more] = np.log(p[more] / q[more])
+
+
+def _renyi(found: Floats, p: Floats, q: Floats) -> None:
+    """Largest binary Renyi divergence over its order, ``D_a(Bern(p) || Bern(q)) / a``."""
+    more = np.flatnonzero((p > q) & (q < 1.0))
+    if not len(more):
+        return
+    order = 1.0 + _EXCESSES[:, None]
+    top, below = np.minimum(p[more], 1.0), q[more]
+    with np.errstate(divide="ignore"):
+        hit = order * np.log(top) + (1.0 - order) * np.log(below)
+        miss = order * np.log1p(-top) + (1.0 - order) * np.log1p(-below)
+    found[more] = (np.logaddexp(hit, miss) / (order * _EXCESSES[:, None])).max(axis=0)

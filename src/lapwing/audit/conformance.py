@@ -1,0 +1,326 @@
+"""The project's own list of statements, run on a demonstration data set: which are answered, and which are refused as they should be.
+
+*Answered* means accepted, as accurate as its words ask for and, at a budget so large that noise vanishes, equal to what bare DuckDB says of
+the same files: every row that bare SQL gives is there, with the same values. Rows that only Lapwing gives stand for declared groups
+without rows, and hold nothing.
+*Refused* means refused with the place in the text, and nothing charged. Anything else has failed, and is reported as that.
+
+A false alarm has a probability below 1e-9 in a run of the whole list. The made-up rows are always the same, so chance is in the noise
+alone: where all noise is 0 but with probability ``CHANCE_OF_NOISE``, a statement is compared at ``LIMIT_EPSILON``, and elsewhere at
+``LIMIT_EPSILON_SUMS``. There, but with a probability below 1e-12, no draw moves a value by half of what ``TOLERANCE`` allows, nor an empty
+group by 0.5 (tests compute both from the plans). Accuracy is asked for, and judged, at the confidence ``SURE``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from lapwing.answers.answer import Answer
+from lapwing.audit.bare import define
+from lapwing.client.dataset import DataSet
+from lapwing.client.dataset import open as open_data_set
+from lapwing.demo.write import CATALOGUE_FILE, write_demo
+from lapwing.errors import LapwingError, Refused
+from lapwing.kernel.certify import Certified
+from lapwing.kernel.ir import KnownGroups
+from lapwing.kernel.laws import tail_upper
+from lapwing.sql.text.privacy_words import ErrorAsked, Question, ShareAsked, ShowBudget, read_words
+from lapwing.statements import KeyOutput
+
+PATIENTS = 5_000
+"""Enough that no condition of the list is met by nobody, few enough that no bound of the demonstration's catalogue is reached."""
+LIMIT_EPSILON = 10**7
+"""Of one statement in the limit, on a data set without delta, where that leaves no noise."""
+LIMIT_EPSILON_SUMS = 10**8
+"""The same where some noise is left: sums of finely graded values."""
+CHANCE_OF_NOISE = Fraction(1, 10**12)
+"""Of a statement that is taken to have no noise in the limit."""
+SURE = 1 - Fraction(1, 10**12)
+LIMIT_EPSILON_GAUSSIAN = 10**8
+"""Of one statement in the limit, on a data set with delta."""
+BUDGET_EPSILON = 10**9
+DEFAULT_EPSILON = 100
+"""Of a statement that names none: so few people are made up that the demonstration's own would reach no accuracy."""
+TOLERANCE = 1e-4
+"""Two numbers are equal when they differ by less than this share of the larger: some noise is left at any epsilon."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A statement of the list. ``answered`` says what should become of it."""
+
+    name: str
+    title: str
+    sql: str
+
+    @property
+    def answered(self) -> bool:
+        """Whether it is to be answered; otherwise it is to be refused."""
+        return self.name.startswith("c")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a statement; ``detail`` is the code of a refusal, or why it failed."""
+
+    listed: Listed
+    passed: bool
+    detail: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """All outcomes."""
+
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def failed(self) -> list[str]:
+        """Names of what failed."""
+        return [outcome.listed.name for outcome in self.outcomes if not outcome.passed]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        passed = [outcome.listed.answered for outcome in self.outcomes if outcome.passed]
+        return {"answered": sum(passed), "refused": len(passed) - sum(passed), "failed": self.failed}
+
+
+def listed_statements() -> tuple[Listed, ...]:
+    """The list, in its order."""
+    text = resources.files("lapwing.demo").joinpath("conformance.sql").read_text(encoding="utf-8")
+    found = re.findall(r"^-- ([cr]\d\d): (.+)\n((?:(?!--).+\n)+)", text, re.MULTILINE)
+    return tuple(Listed(name, title, sql.strip().removesuffix(";")) for name, title, sql in found)
+
+
+def run_list(directory: Path, *, names: Sequence[str] = ()) -> Iterator[Outcome]:
+    """Outcomes of all statements, or of those named, on new demonstrations in an empty directory that is the caller's to delete."""
+    worlds = Worlds(directory)
+    try:
+        for listed in listed_statements():
+            if not names or listed.name in names:
+                start = time.perf_counter()
+                why = _answered(worlds, listed) if listed.answered else _refused(worlds.ordinary, listed)
+                yield Outcome(listed, why.passed, why.text, time.perf_counter() - start)
+    finally:
+        worlds.close()
+
+
+class Worlds:
+    """The same rows three times: as they are demonstrated but with a budget for the whole list, without delta, and unprotected.
+
+    Without delta, noise shrinks as 1 / epsilon and not as its root: that is where the limit is taken, but for groups that are not declared.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory, self.copies = directory, 0
+        self.ordinary = _demonstration(directory / "ordinary")
+        self.pure = self._another()
+        self.bare = bare_engine(directory / "ordinary")
+
+    def close(self) -> None:
+        """Give up files and connections."""
+        self.ordinary.close()
+        self.pure.close()
+        self.bare.close()
+
+    def limit(self, sql: str) -> pa.Table:
+        """The answer without noise to speak of."""
+        try:
+            epsilon = self.limit_epsilon(sql)
+        except Refused as error:
+            if error.code != "keys-need-delta":
+                raise
+            return self.ordinary.ask(sql, epsilon=LIMIT_EPSILON_GAUSSIAN).table
+        if (1 - self.pure.budget.share_spent) * BUDGET_EPSILON < 1.01 * epsilon:
+            self.pure.close()
+            self.pure = self._another()
+        return self.pure.ask(sql, epsilon=epsilon).table
+
+    def limit_epsilon(self, sql: str) -> int:
+        """At what epsilon a statement is compared, on the data set without delta."""
+        _, planned = self.pure._plan(sql, LIMIT_EPSILON)
+        noisy = planned.measured is not None and chance_of_noise(planned.measured) > CHANCE_OF_NOISE
+        return LIMIT_EPSILON_SUMS if noisy else LIMIT_EPSILON
+
+    def _another(self) -> DataSet:
+        """The same rows without delta, under a budget of their own."""
+        self.copies += 1
+        return _demonstration(self.directory / f"pure{self.copies}", delta="0")
+
+
+def chance_of_noise(certified: Certified) -> Fraction:
+    """At least the chance that some noise of a plan with declared groups is not 0. Selected values are left out.
+
+    A quantile is drawn with weights exp(epsilon * score / 2 per rank that one unit can move): in the limit, that of the best score alone.
+    """
+    chance = Fraction(0)
+    for query in certified.queries:
+        assert isinstance(query.query.groups, KnownGroups), "groups that are not declared need a delta"
+        cells = len(query.query.groups.groups)
+        chance += sum((2 * cells * tail_upper(vector.vector.law, 1) for vector in query.vectors), Fraction(0))
+    return chance
+
+
+@dataclass(frozen=True, slots=True)
+class _Why:
+    passed: bool
+    text: str
+
+
+def _demonstration(directory: Path, *, delta: str = "") -> DataSet:
+    """A demonstration, prepared, with another budget."""
+    write_demo(directory, patients=PATIENTS)
+    catalogue = directory / CATALOGUE_FILE
+    text = catalogue.read_text(encoding="utf-8")
+    changes = [
+        ("\nepsilon = 3 ", f"\nepsilon = {BUDGET_EPSILON} "),
+        ("\nepsilon = 0.1 ", f"\nepsilon = {DEFAULT_EPSILON} "),
+        ("ceiling = { epsilon = 6 }", f"ceiling = {{ epsilon = {BUDGET_EPSILON} }}"),
+    ]
+    changes += [('delta = "2^-40"', f"delta = {delta}")] if delta else []
+    for line, instead in changes:
+        assert text.count(line) == 1, "the demonstration's catalogue was changed"
+        text = text.replace(line, instead)
+    catalogue.write_text(text, encoding="utf-8")
+    data_set = open_data_set(directory, home=directory / "registry")
+    data_set.prepare()
+    return data_set
+
+
+def bare_engine(directory: Path) -> duckdb.DuckDBPyConnection:
+    """DuckDB over the files of a demonstration, without any protection."""
+    bare = duckdb.connect(config={"threads": "1"})
+    for path in sorted(directory.glob("*.parquet")):
+        quoted = str(path).replace("'", "''")
+        bare.execute(f"CREATE VIEW {path.stem} AS SELECT * FROM read_parquet('{quoted}')")
+    define(bare)
+    return bare
+
+
+def _refused(data_set: DataSet, listed: Listed) -> _Why:
+    before = data_set.curator.balance().spent
+    try:
+        data_set.ask(listed.sql)
+    except Refused as error:
+        charged = data_set.curator.balance().spent != before
+        pointed = error.span is not None and 0 <= error.span.start < error.span.end <= len(listed.sql)
+        return _Why(pointed and not charged, error.code if pointed else f"{error.code}, without a place in the text")
+    except Exception as error:
+        return _Why(False, f"ended in {type(error).__name__}")
+    return _Why(False, "was answered")
+
+
+def _answered(worlds: Worlds, listed: Listed) -> _Why:
+    ordinary = worlds.ordinary
+    before = ordinary.curator.balance().spent
+    words = read_words(listed.sql, settings=ordinary.curator.settings)
+    try:
+        answer = ordinary.ask(listed.sql)
+        if isinstance(words, ShowBudget) or words.explain:
+            free = ordinary.curator.balance().spent == before
+            return _Why(free and answer.table.num_rows > 0, "" if free else "was charged")
+        target = surely(words)
+        if target is not None and missed(ordinary.ask(f"{words.statement} {target}"), words):
+            return _Why(False, "an error bar is longer than asked for")
+        # Words ask for an ordinary accuracy; the comparison is of the statement they stand around.
+        limit = worlds.limit(words.statement)
+    except LapwingError as error:
+        return _Why(False, f"[{error.code}] {error.message}")
+    except Exception as error:
+        return _Why(False, f"ended in {type(error).__name__}")
+    ours = [tuple(map(comparable, row.values())) for row in _rows(limit)]
+    theirs = [tuple(map(comparable, row)) for row in worlds.bare.sql(words.statement).fetchall()]
+    why = difference(ours, theirs, keys=_keys(ordinary, words))
+    return _Why(not why, why)
+
+
+def surely(words: Question) -> str | None:
+    """The words that ask for the same accuracy, to be reached all but surely; None where a statement asks for none."""
+    match None if words.clause is None else words.clause.asked:
+        case ErrorAsked(half_width):
+            error = f"{float(half_width)!r}"
+        case ShareAsked(share):
+            error = f"'{float(100 * share)!r}%'"
+        case _:
+            return None
+    return f"WITH PRIVACY (error = {error}, confidence = {float(SURE)!r})"
+
+
+def missed(answer: Answer, words: Question) -> bool:
+    """Whether an answer misses the accuracy that words ask for."""
+    asked = None if words.clause is None else words.clause.asked
+    if not isinstance(asked, ErrorAsked | ShareAsked):
+        return False
+    for name, intervals in answer.intervals.items():
+        for value, bar in zip(answer.table.column(name).to_pylist(), intervals, strict=True):
+            allowed = float(asked.half_width) if isinstance(asked, ErrorAsked) else float(asked.share) * abs(value or 0.0)
+            if value is None or bar is None or max(value - bar.lo, bar.hi - value) > allowed:
+                return True
+    return not answer.intervals
+
+
+def _rows(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows of a table, whatever its columns are called."""
+    rows: list[dict[str, Any]] = table.rename_columns([f"c{i}" for i in range(table.num_columns)]).to_pylist()
+    return rows
+
+
+def _keys(data_set: DataSet, words: Question) -> set[int]:
+    """Which columns are keys of groups."""
+    outputs = data_set._asking(words.statement).statement.post.outputs
+    return {i for i, output in enumerate(outputs) if isinstance(output.derivation, KeyOutput)}
+
+
+def comparable(value: Any) -> Any:
+    """A value in the form both engines' clients share: numbers as floats, dates as the midnight they start at."""
+    match value:
+        case bool() | None | str():
+            return value
+        case int() | float() | Decimal():
+            return float(value)
+        case datetime.datetime():
+            return value.replace(tzinfo=None)
+        case datetime.date():
+            return datetime.datetime(value.year, value.month, value.day)
+        case _:
+            return str(value)
+
+
+def difference(ours: Sequence[tuple[Any, ...]], theirs: Sequence[tuple[Any, ...]], *, keys: set[int]) -> str:
+    """What is wrong with our rows, or nothing: each of theirs must be there once, and others must hold nothing but their keys."""
+    left = list(ours)
+    for row in theirs:
+        found = next((i for i, other in enumerate(left) if _same_row(other, row)), None)
+        if found is None:
+            return f"{len(theirs) - len(ours) + len(left)} of {len(theirs)} rows of bare SQL are not there or differ"
+        left.pop(found)
+    values = [value for row in left for i, value in enumerate(row) if i not in keys]
+    if not keys and left:
+        return f"{len(left)} rows too many"
+    if any(value is not None and not (isinstance(value, float) and abs(value) < 0.5) for value in values):
+        return "groups without rows hold something"
+    return ""
+
+
+def _same_row(ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> bool:
+    return len(ours) == len(theirs) and all(_same(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+def _same(ours: Any, theirs: Any) -> bool:
+    if isinstance(ours, float) and isinstance(theirs, float):
+        return math.isclose(ours, theirs, rel_tol=TOLERANCE, abs_tol=1e-6)
+    return type(ours) is type(theirs) and bool(ours == theirs)

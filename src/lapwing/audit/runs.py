@@ -1,0 +1,93 @@
+"""Oracle runs: many worlds, every neighbour, every plan shape, on one engine.
+
+Each neighbour is prepared once from its own source and all shapes run on it, so a pair (shape, neighbour) costs a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from lapwing.audit.oracle import Breach, Measured, compare, measure
+from lapwing.audit.plan_shapes import Shape, shapes
+from lapwing.audit.quantile_shapes import quantile_shapes
+from lapwing.audit.worlds import World, declare, neighbours_of, random_world
+from lapwing.catalog import Declaration
+from lapwing.engines.base import Snapshot
+from lapwing.engines.duckdb import DuckDBSnapshot
+from lapwing.errors import LapwingError
+from lapwing.kernel.accounting import Account
+
+RANKING_KEY = b"oracle" * 5 + b"!!"
+"""Neighbours share the ranking key: it is chosen without looking at the data."""
+
+Prepare = Callable[[Declaration], Snapshot]
+
+
+def prepare_in_duckdb(declaration: Declaration) -> Snapshot:
+    """Prepare on DuckDB, in memory."""
+    return DuckDBSnapshot.in_memory(declaration, version=1, ranking_key=RANKING_KEY)
+
+
+@dataclass
+class Outcome:
+    """What an oracle run saw."""
+
+    pairs: int = 0
+    breaches: list[tuple[str, Breach]] = field(default_factory=list)
+    faults: list[tuple[str, str]] = field(default_factory=list)
+
+
+def run_oracle(
+    *,
+    relation: str,
+    account: Account,
+    worlds: int,
+    seed: int,
+    only: Mapping[str, Shape] | None = None,
+    prepare: Prepare = prepare_in_duckdb,
+    stop_at_first: bool = False,
+    neighbours_max: int | None = None,
+) -> Outcome:
+    """Compare every shape on every neighbour of ``worlds`` random worlds; on slow engines on the first ``neighbours_max`` of each."""
+    outcome = Outcome()
+    rng = random.Random(seed)
+    chosen = only if only is not None else {**shapes(account), **quantile_shapes(account)}
+    delta = "0" if account is Account.PURE else '"2^-30"'
+    with tempfile.TemporaryDirectory() as scratch:
+        for number in range(worlds):
+            world = random_world(rng)
+            left = _prepared(world, Path(scratch) / f"{number}", relation, delta, prepare, seed=0)
+            measured = _measured(chosen, left, outcome)
+            left.close()
+            for index, neighbour in enumerate(islice(neighbours_of(world, relation, rng), neighbours_max)):
+                right = _prepared(neighbour, Path(scratch) / f"{number}-{index}", relation, delta, prepare, seed=index + 1)
+                _compare_all(measured, _measured(chosen, right, outcome), outcome)
+                right.close()
+                if stop_at_first and (outcome.breaches or outcome.faults):
+                    return outcome
+    return outcome
+
+
+def _prepared(world: World, directory: Path, relation: str, delta: str, prepare: Prepare, *, seed: int) -> Snapshot:
+    return prepare(declare(world, directory, neighbours=relation, delta=delta, seed=seed))
+
+
+def _measured(chosen: Mapping[str, Shape], snapshot: Snapshot, outcome: Outcome) -> dict[str, Measured]:
+    found: dict[str, Measured] = {}
+    for name, shape in chosen.items():
+        try:
+            found[name] = measure(shape(snapshot.facts), snapshot)
+        except LapwingError as error:
+            outcome.faults.append((name, str(error)))
+    return found
+
+
+def _compare_all(left: Mapping[str, Measured], right: Mapping[str, Measured], outcome: Outcome) -> None:
+    for name in left.keys() & right.keys():
+        outcome.pairs += 1
+        outcome.breaches += [(name, breach) for breach in compare(left[name], right[name])]

@@ -1,0 +1,1 @@
+"""The only room that knows all the parts: the life of a data set, and asking it, one way for every face."""

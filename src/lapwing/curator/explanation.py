@@ -1,0 +1,267 @@
+"""EXPLAIN PRIVACY in words, and the notes on an answer: what was bounded, what may be hidden, what is uncertain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, assert_never
+
+from lapwing.answers.answer import CostView, percent
+from lapwing.answers.assembly import Assembled
+from lapwing.answers.number_format import figure, share_text, shortened
+from lapwing.answers.quantile_notes import quantile_errors
+from lapwing.curator.life import Curator
+from lapwing.kernel.accounting import LOSS_UNITS, Cost
+from lapwing.kernel.certify import CertifiedQuery
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import DiscoveredGroups, DistinctCount, KnownGroups, UnitCount
+from lapwing.kernel.laws import half_width
+from lapwing.kernel.release import Released
+from lapwing.kernel.stability import shape_of
+from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
+from lapwing.planning.moments import Moments
+from lapwing.planning.plan import Part, Planned
+from lapwing.planning.quantiles import Chosen
+from lapwing.statements import LinearOutput, Noisy, Statement
+
+TRUNCATION_NOTED = 0.01
+"""A predicted loss of more than this share of the rows is worth a note."""
+NAME_LENGTH_MAX = 60
+"""Longest name of an aggregate in a line of its own."""
+PART_LENGTH_MAX = 96
+"""Longest text of a subquery in a line of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What asking would do. ``str`` gives the text."""
+
+    lines: tuple[tuple[str, str], ...]
+    cost: CostView
+    values: dict[str, Any]
+
+    def __str__(self) -> str:
+        width = max(len(name) for name, _ in self.lines)
+        return "\n".join(f"{name.ljust(width)}  {text}" for name, text in self.lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return self.values
+
+
+def explanation(
+    statement: Statement, planned: Planned, curator: Curator, *, confidence: Fraction, analyst: str | None = None
+) -> Explanation:
+    """The explanation of a planned statement, to this analyst; nothing was charged and no data was read."""
+    balance, unit = curator.balance(), curator.declaration.dataset.unit
+    facts = planned.facts
+    protects = ("protects", f"one {unit}; {facts.neighbours.value} neighbours; version {facts.version}")
+    certified = planned.measured
+    if certified is None:
+        nothing = CostView.of(Cost.zero(), balance.budget, free=True)
+        values: dict[str, Any] = {"cost": {**nothing.to_dict(), "loss": 0.0}, "share_of_budget": 0.0, "affordable": True, "parts": []}
+        return Explanation((protects, ("price", "free: answered from declarations alone")), nothing, values)
+    cost = CostView.of(certified.cost, balance.budget, free=False)
+    stored = curator.ledger.find(certified.digest, analyst=curator.analyst_default if analyst is None else analyst) is not None
+    share = certified.cost.loss / balance.budget.loss_total
+    affordable = certified.cost.loss <= balance.remaining.loss and certified.cost.delta <= balance.remaining.delta
+    amount = f"epsilon {cost.epsilon:.4g}" + ("" if cost.rho is None else f" (rho {float(cost.rho):.4g})")
+    price = "free: the same statement was answered on this version" if stored else f"{amount}, {share_text(share)} of the whole budget"
+    lines = [protects, ("price", price + ("" if stored or affordable else "; MORE THAN IS LEFT"))]
+    details = []
+    several = len(planned.parts) > 1
+    for number, part in enumerate(planned.parts):
+        if several:
+            lines.append((f"part {number + 1}", _text_of(statement, f"q{number}", PART_LENGTH_MAX) or f"of {len(planned.parts)}"))
+        found, detail = _explained(statement, number, part, planned, unit, confidence)
+        lines += found
+        details.append(detail)
+    first = next(detail for detail in details if detail)
+    values = {
+        "cost": {**cost.to_dict(), "loss": certified.cost.loss / LOSS_UNITS},
+        "share_of_budget": share,
+        "affordable": affordable,
+        "stored": stored,
+        **first,
+        "parts": details,
+        "digest": certified.digest,
+    }
+    return Explanation(tuple(lines), cost, values)
+
+
+def _explained(
+    statement: Statement, number: int, part: Part, planned: Planned, unit: str, confidence: Fraction
+) -> tuple[list[tuple[str, str]], dict[str, Any]]:
+    """Lines and values of one private query."""
+    if part.number is None or planned.measured is None:
+        return [("groups", f"{len(part.groups or ()):,} from declarations; nothing is measured")], {}
+    query = planned.certified.queries[part.number]
+    lines = [("groups", _groups(part, query)), ("bounding", _bounding(part, query, unit, planned.facts))]
+    if part.query.levels is not None:
+        lines.insert(1, ("totals", "added up from these groups, at no cost" + ("" if part.known else "; hidden groups are not in them")))
+    names = _names(statement, number, part)
+    for vector in query.vectors:
+        width = float(half_width(vector.vector.law, confidence=confidence) * vector.step)
+        kind = type(vector.vector.law).__name__.removeprefix("Discrete").lower()
+        label = names.get(vector.vector.name, vector.vector.name)
+        lines.append(("noise", f"{label}: {kind}, ±{figure(width)} at {percent(float(confidence))}"))
+    for index, recipe in enumerate(part.recipes):
+        if isinstance(recipe, Averaged) and (error := _average_error(part, query, recipe, confidence)):
+            lines.append(("average", f"{_called(statement, number, index)}: {error}"))
+    for name, how, ranks in quantile_errors(statement, number, part, query, confidence=confidence):
+        shown = shortened(name, NAME_LENGTH_MAX)
+        lines.append(("selection", f"{shown}: {how}, within ±{figure(ranks)} ranks at {percent(float(confidence))}"))
+    for index, end in part.ends.items():
+        lines.insert(2, ("clamping", f"{_called(statement, number, index)}: each {unit} adds at most {figure(float(end))}"))
+    lost = _lost(part, query)
+    if lost:
+        lines.append(("predicted", lost))
+    return lines, {
+        "groups": len(query.query.groups.groups) if isinstance(query.query.groups, KnownGroups) else None,
+        "threshold": None if query.keys is None else query.keys.threshold,
+        "bounding": part.choice.kind,
+        "limit": part.choice.limit,
+        "predicted_truncation": part.choice.truncation,
+        "predicted_noise": part.choice.noise,
+    }
+
+
+def _lost(part: Part, query: CertifiedQuery) -> str:
+    """What is predicted of rows that the bound leaves out; empty where there is nothing to say."""
+    if part.choice.truncation < 0.5 or _only_units(query):
+        return ""
+    if all(isinstance(item.vector.measure, DistinctCount) for item in query.vectors) and not query.quantiles:
+        return "values that few units have may be missed: not all rows are looked at"
+    share = f" ({part.lost:.1%})" if 0.0005 <= part.lost < 1 else ""
+    per_group = " per group" if query.query.keys else ""
+    return f"about {figure(part.choice.truncation, digits=2)} rows{per_group}{share} lost to the bound, beside the noise"
+
+
+def _average_error(part: Part, query: CertifiedQuery, recipe: Averaged, confidence: Fraction) -> str:
+    """What the noise makes of an average where groups are as large as is publicly predicted; empty where nothing is known of that."""
+    if part.rows is None or part.groups is None or not part.groups:
+        return ""
+    rows = (1 - part.lost) * part.rows / len(part.groups)
+    total = next(item for item in query.vectors if item.vector.name == recipe.total)
+    width = float(half_width(total.vector.law, confidence=confidence) * total.step)
+    if rows < 1 or width / rows > float(recipe.upper - recipe.lower) / 2:
+        return "lost in the noise at this price"
+    of_group = "a group of " if query.query.keys else ""
+    return f"about ±{figure(width / rows, digits=2)} for {of_group}{figure(rows, digits=2)} rows"
+
+
+def _text_of(statement: Statement, name: str, length: int) -> str:
+    """The text that a named part of the statement stands for, on one line; empty where there is none."""
+    span = dict(statement.spans).get(name)
+    return "" if span is None else shortened(statement.text[span.start : span.end], length)
+
+
+def _called(statement: Statement, number: int, index: int) -> str:
+    """What an aggregate is called in the answer where it is an output as it is, else its own text."""
+    for output in statement.post.outputs:
+        if output.derivation == LinearOutput(Noisy(number, index)):
+            return shortened(output.name, NAME_LENGTH_MAX)
+    return _text_of(statement, f"q{number}.a{index}", NAME_LENGTH_MAX) or f"aggregate {index + 1}"
+
+
+def _names(statement: Statement, number: int, part: Part) -> dict[str, str]:
+    """Readable names of vectors, after the first aggregate they serve."""
+    names: dict[str, str] = {}
+    for index, recipe in enumerate(part.recipes):
+        name = _called(statement, number, index)
+        for vector, what in _vectors(recipe):
+            names.setdefault(vector, f"{what} for {name}" if what else name)
+    return names
+
+
+def _vectors(recipe: Recipe) -> tuple[tuple[str, str], ...]:
+    """The vectors a recipe is made of, and what each is for it."""
+    match recipe:
+        case Counted(vector=vector) | Summed(vector=vector):
+            return ((vector, ""),)
+        case Averaged(total, count):
+            return ((total, "sum"), (count, "count"))
+        case Moments():
+            return tuple(recipe.vectors.items())
+        case Chosen():
+            return ()
+        case _:
+            assert_never(recipe)
+
+
+def _groups(part: Part, query: CertifiedQuery) -> str:
+    if not query.query.keys:
+        return "one, the whole table"
+    if isinstance(query.query.groups, DiscoveredGroups) and query.keys is not None:
+        return f"discovered: one is shown when about {query.keys.threshold:,} units or more have it; others stay hidden"
+    assert isinstance(query.query.groups, KnownGroups)
+    many = len(query.query.groups.groups)
+    if part.query.groups is not None:
+        return f"{many:,}, the parts of UNION ALL: no row is in two of them, so they are charged once"
+    return f"{many:,} known from declarations; each is shown, empty ones with noise around 0"
+
+
+def _only_units(query: CertifiedQuery) -> bool:
+    return not query.quantiles and all(isinstance(item.vector.measure, UnitCount) for item in query.vectors)
+
+
+def _bounding(part: Part, query: CertifiedQuery, unit: str, facts: Facts) -> str:
+    choice = part.choice
+    one_cell = isinstance(query.query.groups, KnownGroups) and len(query.query.groups.groups) == 1
+    match choice.kind:
+        case "ranked" if shape_of(part.query.source, facts).rows_per_unit == 1:
+            return f"none needed: every {unit} has at most one row"
+        case "ranked" if _only_units(query) and one_cell:
+            return f"none needed: every {unit} counts once, however many rows it has"
+        case "ranked" if _only_units(query) and isinstance(query.query.groups, KnownGroups):
+            groups = min(len(query.query.groups.groups), query.shape.rows_per_unit)
+            return f"every {unit} counts once in a group, in at most {groups:,} groups"
+        case "ranked":
+            return f"ranked: at most {_rows(choice.limit)} of each {unit} count, chosen at random once, at preparation"
+        case "clipped" if one_cell:
+            return f"clipped: each {unit} counts like at most {_rows(choice.limit)}; one with more is scaled down"
+        case "clipped":
+            return f"clipped: what each {unit} adds to the groups is scaled down to length {figure(choice.limit)}"
+        case _ if one_cell:
+            return f"grouped: each {unit} counts like at most {_rows(choice.limit)}"
+        case _:
+            return f"grouped: each {unit} keeps a few groups, and counts like at most {_rows(choice.limit)}"
+
+
+def _rows(number: float) -> str:
+    return f"{figure(number, digits=3)} row{'' if number == 1 else 's'}"
+
+
+def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit: str) -> tuple[str, ...]:
+    """What an analyst should know about this answer; from released values and public facts only."""
+    notes = []
+    thresholds = sorted({table.threshold for table in released.tables if table.threshold is not None})
+    if thresholds:
+        notes.append(f"groups with fewer than about {thresholds[-1]:,} units may be hidden")
+    if any(part.query.levels is not None and not part.known for part in planned.parts):
+        notes.append("totals add up the groups that are shown, not those that stay hidden")
+    lost = max((part.lost for part in planned.parts if part.number is not None and not _counts_values(part)), default=0.0)
+    if lost > TRUNCATION_NOTED:
+        notes.append(f"rows beyond the bound on one {unit} are left out: about {min(lost, 1.0):.0%} of the rows are expected missing")
+    ends = sorted({end for part in planned.parts for end in part.ends.values()})
+    if ends:
+        notes.append(f"values of one {unit} above {' or '.join(figure(float(end)) for end in ends)} count as that much")
+    wide = [name for name, found in assembled.intervals.items() if _mostly_wide(assembled, name, found)]
+    if wide:
+        summed = any(isinstance(recipe, Summed | Averaged) for part in planned.parts for recipe in part.recipes)
+        clamped = ", or clamp what is summed, as in SUM(LEAST(x, 100))" if summed else ""
+        notes.append(
+            f"the error bars of {', '.join(wide)} are wider than most of the values: ask with a larger epsilon or fewer groups{clamped}"
+        )
+    return tuple(notes)
+
+
+def _counts_values(part: Part) -> bool:
+    """Whether nothing but distinct values is counted: rows that are not looked at are then no loss by themselves."""
+    return all(isinstance(recipe, Counted) and recipe.most is not None for recipe in part.recipes)
+
+
+def _mostly_wide(assembled: Assembled, name: str, found: list[Any]) -> bool:
+    values = assembled.table.column(name).to_pylist()
+    wide = [i is not None and v is not None and (i.hi - i.lo) / 2 > abs(float(v)) for v, i in zip(values, found, strict=True)]
+    return bool(wide) and sum(wide) * 2 > len(wide)

@@ -1,0 +1,340 @@
+"""The use-cases, and the only module that knows all the parts: open, prepare, preview, answer.
+
+The order of an answer is fixed: certify (public facts only) -> reserve (durable) -> run -> noise -> commit (durable) -> return. A fault
+of the engine after the reservation is an incident: it forfeits the charge and closes the data set. Trouble of the ledger is none: an answer
+that cannot be stored is kept, unseen, until it can be (``lapwing.ledger.settling``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from lapwing.catalog import Declaration, Settings, load, parse
+from lapwing.catalog.changes import Change, Verdict, classify
+from lapwing.curator.encoding import decode, encode
+from lapwing.engines.base import Progress, Snapshot, silent
+from lapwing.engines.losses import TableLosses, report_of
+from lapwing.engines.registry import engine_of
+from lapwing.engines.state import StateDirectory
+from lapwing.errors import BudgetRefused, LedgerError, PreparationError
+from lapwing.kernel.accounting import LOSS_UNITS
+from lapwing.kernel.certify import Certified, certify
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import Plan
+from lapwing.kernel.laws import variance
+from lapwing.kernel.release import Released, release
+from lapwing.ledger.connect import OWNER_ANALYST, admit_owner, apply_budget, default_analyst, open_ledger, place_of, system_user
+from lapwing.ledger.limits import HISTORY_ENTRIES_MAX, require_name
+from lapwing.ledger.local.sources import claim, require_unclaimed
+from lapwing.ledger.protocol import Balance, Bought, Entry, Kind, Ledger, Request, StoredAnswer
+from lapwing.ledger.receipts import Receipt
+from lapwing.ledger.settling import Settling
+from lapwing.planning.contributions import Contributions, fitted, histogram_plan
+
+CATALOGUE_FILE = "lapwing.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A release, as it is stored in the ledger and signed for."""
+
+    released: Released
+    free: bool
+    """The very same plan was answered before."""
+    stored: StoredAnswer
+
+
+class Curator:
+    """An opened data set: its declaration, its newest prepared version and its ledger."""
+
+    def __init__(self, catalogue: str | Path, *, settings: Settings | None = None, home: Path | None = None) -> None:
+        path = Path(catalogue)
+        self.path = path / CATALOGUE_FILE if path.is_dir() else path
+        self.settings = settings or Settings()
+        self.declaration: Declaration = load(self.path, settings=self.settings)
+        self.state = StateDirectory(self.path.resolve().parent)
+        self.engine = engine_of(self.declaration, self.state.directory, self.settings)
+        self.place = place_of(
+            self.declaration, local=self.state.ledger_path, home=home, query_timeout_seconds=self.settings.query_timeout_seconds
+        )
+        self._ledger: Ledger | None = None
+        self._snapshot: Snapshot | None = None
+        self._settling = Settling()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give up files and connections."""
+        snapshot, ledger = self._snapshot, self._ledger
+        self._snapshot, self._ledger = None, None
+        try:
+            if snapshot is not None:
+                snapshot.close()
+            self.engine.close()
+        finally:  # whatever the engine says, the ledger hears that this worker is done
+            if ledger is not None:
+                self._settling.finish(ledger)
+                ledger.disconnect()
+
+    # -- the owner's acts ---------------------------------------------------------------------------------------------------------
+
+    def prepare(self, *, progress: Progress = silent, override: str = "", append: bool = False, accept_losses: bool = True) -> int:
+        """Write a new version from the sources and open it. The first time this also registers the source and makes its ledger.
+
+        A changed declaration keeps the ledger, always. What needs the owner's override (another unit, other sources, ...) is refused unless
+        ``override`` gives the reason, which becomes an entry. With ``append``, tables that declare ``appended_by`` are made from the newest
+        version and the rows of the source that came since; without an older version, or for other tables, nothing changes.
+
+        What is left out and changed is written to a report for the owner alone, before anything else is. Losing more than a tenth of a
+        table is refused (``rows-lost``) unless ``accept_losses``; Python's ``DataSet`` and the command line do not accept them unasked.
+        """
+        with self.state.preparing():
+            return self._prepare(progress=progress, override=override, append=append, accept_losses=accept_losses)
+
+    def _prepare(self, *, progress: Progress, override: str, append: bool, accept_losses: bool) -> int:
+        overridden = self._changes_to_override(override)
+        source_id, home = self.declaration.dataset.id, self.place.home
+        marks = self.engine.source_marks(self.declaration, self.declaration.tables)
+        published = self.engine.source_marks(self.declaration, self.declaration.public_tables)
+        require_unclaimed(home, source_id, marks | published, override=override)
+        ledger = self._open_ledger(override=override, create=True)
+        claim(home, ledger, source_id, marks, override=override)
+        if self._last_declaration() is None:
+            self._require_never_prepared(ledger, override)
+        for change in overridden:
+            ledger.record(Kind.OVERRIDE, f"{change.where}: {override}")
+        apply_budget(ledger, self.declaration.budget(), by=system_user())
+        existing = self.engine.versions()
+        version, key, newest = self.state.next_version(existing), self.state.ranking_key(), max(existing, default=None)
+        text = self.path.read_text(encoding="utf-8")
+        append_to = newest if append else None
+        self.engine.prepare(
+            self.declaration,
+            text,
+            version=version,
+            ranking_key=key,
+            progress=progress,
+            append_to=append_to,
+            witness=lambda losses: self._witness(version, losses, accept_losses),
+        )
+        # Only now: a preparation that failed, which may be because of a row, takes no number that analysts could see missing.
+        self.state.remember(version)
+        self.state.remember_declared(text)
+        ledger.record(Kind.VERSION, f"version {version} prepared")
+        if self._snapshot is not None:
+            self._snapshot.close()
+        self._snapshot = None
+        self._buy_statistics()
+        return version
+
+    def _witness(self, version: int, losses: Sequence[TableLosses], accepted: bool) -> None:
+        """Write the owner's report, and stop where too much is lost. Neither the ledger nor an analyst hears of it."""
+        path = self.state.save_report(version, report_of(losses))
+        heavy = [item.table for item in losses if item.is_heavy]
+        if heavy and not accepted:
+            message = f"more than a tenth of {', '.join(heavy)} would be left out; .lapwing/{path.name} says why, for the owner alone"
+            raise PreparationError("rows-lost", message, hint="mend the catalogue or the source, or accept the losses")
+
+    def _buy_statistics(self) -> None:
+        """Buy the histogram of rows per unit of every table that has none yet. What was bought is public and serves all later versions."""
+        known = self.state.statistics()
+        wanted = [table for table in self.facts.tables if self.facts.table(table).rows_per_unit_max > 1 and table not in known]
+        budget, share = self.declaration.budget(), self.declaration.declared_budget.statistics_share
+        if not wanted or not share:
+            return
+        admit_owner(self.ledger)
+        loss = Fraction(int(budget.loss_total * share / len(wanted)), LOSS_UNITS)
+        for table in wanted:
+            plan = histogram_plan(table, self.facts, loss=loss)
+            try:
+                released = self.answer(plan, summary=f"statistics: rows per unit of {table}", analyst=OWNER_ANALYST).released
+            except BudgetRefused:
+                continue
+            column = released.tables[0].columns[0]
+            edges = [group[0] for group in released.tables[0].groups]
+            known[table] = {"edges": edges, "noisy": list(column.values), "deviation": math.sqrt(variance(column.law))}
+            self.state.save_statistics(known)
+
+    def contributions(self) -> dict[str, Contributions]:
+        """What was bought about rows per unit, by table."""
+        known = self.state.statistics()
+        return {table: fitted(item["edges"], item["noisy"], item["deviation"]) for table, item in known.items()}
+
+    def retire(self, version: int) -> None:
+        """Delete a version's rows; its charges stay."""
+        if self._snapshot is not None and self._snapshot.facts.version == version:
+            self._snapshot.close()
+            self._snapshot = None
+        self.state.remember(version)
+        if self.state.declared() is None and version == self.latest():
+            self.state.remember_declared(self.engine.stored_text(version))
+        self.engine.retire(version)
+        self.ledger.record(Kind.RETIRE, f"version {version} retired")
+
+    def reopen(self, reason: str) -> None:
+        """Open the data set to analysts again after an incident."""
+        self.ledger.reopen(reason)
+
+    def _changes_to_override(self, override: str) -> list[Change]:
+        """Changes since the last version that only the owner's reason lets through."""
+        before = self._last_declaration()
+        if before is None:
+            return []
+        blocking = [change for change in classify(before, self.declaration) if change.verdict is Verdict.NEEDS_OVERRIDE]
+        if blocking and not override:
+            listed = "; ".join(f"{change.where}: {change.why}" for change in blocking)
+            raise PreparationError(
+                "override-needed", f"the declaration changed in what it protects: {listed}", hint="give a reason to override"
+            )
+        return blocking
+
+    def _require_never_prepared(self, ledger: Ledger, override: str) -> None:
+        """Where it is not known what was last declared, nothing shows that the same is protected now."""
+        if not any(entry.kind is Kind.VERSION for entry in ledger.history(limit=HISTORY_ENTRIES_MAX)):
+            return
+        if not override:
+            message = "the data set was prepared before, and the state directory no longer says from which declaration"
+            raise PreparationError("override-needed", message, hint="restore the state directory, or give a reason to override")
+        ledger.record(Kind.OVERRIDE, f"the last declaration is not known: {override}")
+
+    def _last_declaration(self) -> Declaration | None:
+        """The declaration that was last prepared, also when its version is retired by now."""
+        text = self.state.declared()
+        if text is not None:
+            return self._parsed(text)
+        return self._prepared_declaration() if self.engine.versions() else None
+
+    def _prepared_declaration(self) -> Declaration:
+        return self._parsed(self.engine.stored_text(self.latest()))
+
+    def _parsed(self, text: str) -> Declaration:
+        return replace(parse(text, self.path.name, settings=self.settings), directory=self.path.resolve().parent)
+
+    # -- reading ------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of the source."""
+        return self._open_ledger()
+
+    def _open_ledger(self, *, override: str = "", create: bool = False) -> Ledger:
+        if self._ledger is None:
+            self._ledger = open_ledger(self.place, self.declaration, override=override, create=create)
+        return self._ledger
+
+    def latest(self) -> int:
+        """The newest version, or an error that says to prepare one."""
+        self.state.require_usable()
+        found = self.engine.versions()
+        if not found:
+            raise PreparationError("not-prepared", "the data set has no prepared version", hint="run prepare first")
+        return found[-1]
+
+    @property
+    def analyst_default(self) -> str:
+        """Who asks when nobody says."""
+        return default_analyst(self.place)
+
+    def receipt(self, stored: StoredAnswer) -> Receipt | None:
+        """The receipt of the charge that paid for a stored answer; None where no keys are named."""
+        return None if self.place.keys is None else self.ledger.receipt(stored.charge_id, keys=self.place.keys)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest prepared version."""
+        if self._snapshot is None:
+            version = self.latest()
+            self._require_current()
+            self._snapshot = self.engine.open(version, ranking_key=self.state.ranking_key())
+        return self._snapshot
+
+    def _require_current(self) -> None:
+        outdated = [c for c in classify(self._prepared_declaration(), self.declaration) if c.verdict is not Verdict.KEEPS]
+        if outdated:
+            listed = ", ".join(change.where for change in outdated)
+            raise PreparationError("snapshot-outdated", f"the catalogue changed since the last version: {listed}", hint="run prepare")
+
+    @property
+    def facts(self) -> Facts:
+        """Public facts of the newest version."""
+        return self.snapshot.facts
+
+    def balance(self) -> Balance:
+        """Budget and what is spent of it."""
+        return self.ledger.balance()
+
+    def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
+        """Newest entries of the ledger first."""
+        return self.ledger.history(limit=limit)
+
+    # -- asking -------------------------------------------------------------------------------------------------------------------
+
+    def preview(self, plan: Plan) -> Certified:
+        """Certify without touching data or budget."""
+        return certify(plan, self.facts)
+
+    def released_before(
+        self, is_wanted: Callable[[str], bool], *, limit: int, analyst: str | None = None
+    ) -> tuple[tuple[Bought, Answered], ...]:
+        """What was released about this version for statements that are wanted, newest first; of the newest ``limit`` answers. Free.
+
+        Only what this analyst may see.
+        """
+        ledger, who = self.ledger, self.analyst_default if analyst is None else analyst
+        if ledger.balance().closed:
+            return ()
+        bought = ledger.bought(version=self.facts.version, limit=limit, analyst=who)
+        found = [(item, ledger.find(item.digest, analyst=who)) for item in bought if is_wanted(item.summary)]
+        return tuple((item, _replayed(stored)) for item, stored in found if stored is not None)
+
+    def answer(self, plan: Plan, *, summary: str, analyst: str | None = None, request_id: str | None = None) -> Answered:
+        """The release of a plan; free if the very same plan was answered before and this analyst may see that answer."""
+        certified = self.preview(plan)
+        self.snapshot.check(certified)
+        ledger, who = self.ledger, self.analyst_default if analyst is None else analyst
+        require_name(who)
+        self._settling.require_settled(ledger)
+        stored = self._settling.pending(ledger, analyst=who, digest=certified.digest)
+        if stored is None and not ledger.balance().closed:
+            stored = ledger.find(certified.digest, analyst=who)
+        if stored is not None:
+            return _replayed(stored)
+        request = Request(
+            analyst=who,
+            request_id=secrets.token_hex(16) if request_id is None else request_id,
+            digest=certified.digest,
+            cost=certified.cost,
+            version=certified.facts.version,
+            summary=summary,
+        )
+        permit = ledger.reserve(request)
+        if isinstance(permit, StoredAnswer):
+            return _replayed(permit)
+        try:
+            released = release(certified, permit, self.snapshot.run(certified))
+            payload = encode(released)
+        except Exception:
+            # Whatever fails here fails after rows were read, so it may depend on them: an incident, not an ordinary error.
+            self._settling.incident(ledger, permit)
+            raise
+        except BaseException:  # the process is being stopped from outside
+            with contextlib.suppress(LedgerError):
+                ledger.forfeit(permit, incident=False)
+            raise
+        return Answered(released, False, self._settling.store(ledger, request, permit, payload))
+
+
+def _replayed(stored: StoredAnswer) -> Answered:
+    return Answered(decode(stored.payload), True, stored)

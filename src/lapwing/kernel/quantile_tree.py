@@ -1,0 +1,263 @@
+"""Any number of quantiles of one column for one charge: select the middle one, part the rows there, go on in both parts.
+
+Each row lies in one part per level, so m quantiles cost ``1 + log2(m)`` selections, not m. A selection is the exponential mechanism; what
+is bad about a candidate is how far the mass up to it (:mod:`lapwing.kernel.rank_line`) is from what the quantile asks for.
+Groups are parts like others: a unit's rows, however they are spread over groups and parts, cost no more than if they were all in one.
+
+Proof: ``docs/proofs/quantiles.md``. Sources: Smith 2011 for one quantile; Kaplan, Schnapp and Stemmer 2022 for the recursion.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias, assert_never
+
+from lapwing.errors import LapwingError, Refused
+from lapwing.kernel.accounting import Account
+from lapwing.kernel.event import Event, require_confidence
+from lapwing.kernel.laws import require_scale, scale_at_least, scale_root_at_least
+from lapwing.kernel.neighbours import Neighbours
+from lapwing.kernel.numbers import ln_upper
+from lapwing.kernel.rank_line import SHARES
+from lapwing.mechanisms.quantiles import DENOMINATOR_MAX
+from lapwing.mechanisms.selection import RANGE_DIVISOR
+
+TARGETS_MAX = 64
+"""Most quantiles of one tree."""
+
+RANK_MAX = 2**62
+"""Largest rank of an extreme."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtShare:
+    """The quantile at this share of the rows, interpolated as SQL does: at ``share * (N - 1)`` rows from the least."""
+
+    share: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class FromLeast:
+    """The row with this rank from below, 1 being the least row; but no further up than the median."""
+
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class FromGreatest:
+    """The row with this rank from above, 1 being the greatest row; but no further down than the median."""
+
+    rank: int
+
+
+Target: TypeAlias = AtShare | FromLeast | FromGreatest
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """Targets that each get a selection of their own on the same rows: one, or the two extremes."""
+
+    targets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A share of the rows at hand that is selected first, then parts them. ``target`` is its number."""
+
+    target: int
+    share: Fraction
+    left: Node | None
+    right: Node | None
+
+
+Node: TypeAlias = Leaf | Branch
+
+
+def tree_of(targets: tuple[Target, ...]) -> Node:
+    """The order in which targets are selected. Pre: increasing. Shares inside are of the rows of the part, not of all."""
+    node = _node(tuple(range(len(targets))), targets, Fraction(0), Fraction(1))
+    if node is None:
+        raise Refused("quantile-invalid", "a set of quantiles needs at least one")
+    return node
+
+
+def _node(numbers: tuple[int, ...], targets: tuple[Target, ...], start: Fraction, end: Fraction) -> Node | None:
+    """The tree of these targets among the rows from share ``start`` to share ``end``. Extremes never part rows."""
+    if not numbers:
+        return None
+    middle = (len(numbers) - 1) / 2
+    shares = [(place, target.share) for place, number in enumerate(numbers) if isinstance(target := targets[number], AtShare)]
+    if not shares:
+        return Leaf(numbers)
+    place, share = min(shares, key=lambda item: abs(item[0] - middle))
+    left = _node(numbers[:place], targets, start, share)
+    right = _node(numbers[place + 1 :], targets, share, end)
+    return Branch(numbers[place], (share - start) / (end - start), left, right)
+
+
+def levels_of(node: Node | None) -> int:
+    """The most selections that one row takes part in."""
+    match node:
+        case None:
+            return 0
+        case Leaf(targets):
+            return len(targets)
+        case Branch(_, _, left, right):
+            return 1 + max(levels_of(left), levels_of(right))
+        case never:
+            assert_never(never)
+
+
+def reach(target: Target, share: Fraction | None = None) -> Fraction:
+    """By how much, at most, a mass of 1 more moves what is bad about a candidate; ``share`` is the target's in its part."""
+    match target:
+        case AtShare(whole):
+            own = whole if share is None else share
+            return max(own, 1 - own)
+        case FromLeast() | FromGreatest():
+            return Fraction(1)
+        case never:
+            assert_never(never)
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileTree:
+    """All these quantiles of the integers from ``lower`` to ``upper``, in each of any number of groups.
+
+    A candidate whose badness is b has probability proportional to ``exp(-b / (scale * reach))``: so the scale is in rows, and the same for
+    all selections. (Values on a pure account are selected by permute-and-flip at that scale.)
+
+    Pre: a unit has at most ``rows_per_unit`` rows in all groups together. Post: all choices together are epsilon-private and rho-zCDP, with
+    the epsilon and rho of :meth:`event`, for these neighbours.
+    """
+
+    lower: int
+    upper: int
+    targets: tuple[Target, ...]
+    rows_per_unit: int
+    neighbours: Neighbours
+    scale: Fraction
+    alone: bool = False
+    """There is one group and one target: then replacing a unit costs less."""
+
+    def __post_init__(self) -> None:
+        require_scale(self.scale)
+        require_targets(self.targets)
+        if self.lower > self.upper:
+            raise Refused("quantile-invalid", "the lower bound of a quantile is above its upper bound")
+        if self.alone and len(self.targets) != 1:
+            raise LapwingError("sensitivity-invalid", "one target alone is one target")
+
+    @property
+    def levels(self) -> int:
+        """The most selections that one row takes part in."""
+        return levels_of(tree_of(self.targets))
+
+    def event(self) -> Event:
+        """What one run costs."""
+        epsilon = self._movement() / self.scale
+        return Event(epsilon=self.levels * epsilon, rho=self.levels * epsilon**2 / RANGE_DIVISOR)
+
+    def _movement(self) -> Fraction:
+        return movement(self.targets, rows_per_unit=self.rows_per_unit, neighbours=self.neighbours, alone=self.alone)
+
+    def extreme_rank(self, *, confidence: Fraction) -> int:
+        """The least rank of an extreme for which, with this confidence, the selection does not pass beyond the last row."""
+        require_confidence(confidence)
+        candidates = self.upper - self.lower + 1
+        return min(RANK_MAX, 1 + math.floor(self.scale * ln_upper(Fraction(candidates) / (1 - confidence))))
+
+    def rank_error(self, number: int, *, confidence: Fraction, rows_max: int) -> int:
+        """With this confidence the value chosen for target ``number`` is at most this many ranks from it, in a group of ``rows_max`` rows
+        at most. For extremes: from the rank they name, in a group of twice as many rows at least."""
+        require_confidence(confidence)
+        failure = (1 - confidence) / self.levels
+        candidates = self.upper - self.lower + 1
+        # Of the cuts, at least one in ``rows_max`` of those of some value is within 1 rank of the best; of values, at least one.
+        to_cut = ln_upper(Fraction(candidates * min(SHARES, rows_max + 1)) / failure)
+        to_choose = ln_upper(Fraction(candidates) / failure)
+        slack = 2 + Fraction(rows_max, SHARES)
+        found = _errors(tree_of(self.targets), self.targets, self.scale, Fraction(0), Fraction(0), to_cut, to_choose, slack)
+        return math.ceil(found[number])
+
+
+def movement(targets: tuple[Target, ...], *, rows_per_unit: int, neighbours: Neighbours, alone: bool) -> Fraction:
+    """Epsilon of one level times the scale: how far badnesses of two candidates can move apart, over their reach, all parts together."""
+    if type(rows_per_unit) is not int or rows_per_unit < 1:
+        raise LapwingError("sensitivity-invalid", "the number of rows per unit is a positive integer")
+    match neighbours:
+        case Neighbours.UNBOUNDED:
+            return Fraction(2 * rows_per_unit)
+        case Neighbours.BOUNDED if alone:
+            return 2 * rows_per_unit / reach(targets[0])
+        case Neighbours.BOUNDED:
+            return Fraction(4 * rows_per_unit)
+        case never:
+            assert_never(never)
+
+
+def tree_scale(
+    account: Account, *, loss: Fraction, targets: tuple[Target, ...], rows_per_unit: int, neighbours: Neighbours, alone: bool
+) -> Fraction:
+    """The least scale whose event costs at most this loss (epsilon on a pure account, rho on an approximate one)."""
+    if loss <= 0:
+        raise Refused("loss-invalid", "a selection needs a positive loss")
+    levels = levels_of(tree_of(targets))
+    moved = movement(targets, rows_per_unit=rows_per_unit, neighbours=neighbours, alone=alone)
+    match account:
+        case Account.PURE:
+            return scale_at_least(levels * moved / loss)
+        case Account.APPROXIMATE:
+            return scale_root_at_least(levels * moved**2 / (RANGE_DIVISOR * loss))
+        case never:
+            assert_never(never)
+
+
+def require_targets(targets: tuple[Target, ...]) -> None:
+    """Stop (code ``quantile-invalid``) what is not an increasing list of targets: the low extreme, shares, the high extreme."""
+    places = [_place(target) for target in targets]
+    if not 1 <= len(targets) <= TARGETS_MAX or places != sorted(set(places)):
+        raise Refused("quantile-invalid", f"quantiles come in increasing order, each once, from 1 to {TARGETS_MAX} of them")
+
+
+def _place(target: Target) -> Fraction:
+    match target:
+        case AtShare(share):
+            if type(share) is not Fraction or not 0 < share < 1 or share.denominator > DENOMINATOR_MAX:
+                raise Refused("quantile-invalid", "a quantile is a fraction above 0 and below 1 with a denominator up to 2^20")
+            return share
+        case FromLeast(rank) | FromGreatest(rank):
+            if type(rank) is not int or not 1 <= rank <= RANK_MAX:
+                raise Refused("quantile-invalid", "the rank of an extreme is an integer from 1 to 2^62")
+            return Fraction(0) if isinstance(target, FromLeast) else Fraction(1)
+        case never:
+            assert_never(never)
+
+
+def _errors(
+    node: Node | None,
+    targets: tuple[Target, ...],
+    scale: Fraction,
+    at_start: Fraction,
+    at_end: Fraction,
+    to_cut: Fraction,
+    to_choose: Fraction,
+    slack: Fraction,
+) -> dict[int, Fraction]:
+    """Rank errors below a node, given those of the cuts at both ends of its part."""
+    match node:
+        case None:
+            return {}
+        case Leaf(numbers):
+            return {number: scale * reach(targets[number]) * to_choose + slack for number in numbers}
+        case Branch(number, share, left, right):
+            final = left is None and right is None
+            moved = (1 - share) * at_start + share * at_end
+            own = moved + scale * max(share, 1 - share) * (to_choose if final else to_cut) + slack
+            below = _errors(left, targets, scale, at_start, own, to_cut, to_choose, slack)
+            above = _errors(right, targets, scale, own, at_end, to_cut, to_choose, slack)
+            return {number: own, **below, **above}
+        case never:
+            assert_never(never)

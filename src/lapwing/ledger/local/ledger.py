@@ -1,0 +1,501 @@
+"""A ledger in one SQLite file, for one machine.
+
+What it keeps, whatever happens to the processes that use it (proof: ``docs/proofs/ledger.md``):
+
+- *not overspent*: the charges ever made never exceed the budget in force, in loss or in delta;
+- *no uncharged answer*: a permit is handed out only after its charge is durable, and an answer is durable before :meth:`LocalLedger.commit`
+  returns;
+- *one key, one charge, one answer*: a key is charged at most once, and every answer given for it is the same bytes.
+
+``docs/explanation/local-ledger.md`` says what the registry around it does and does not stop.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeAlias, assert_never
+
+from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
+from lapwing.kernel.accounting import Budget, Cost, admits
+from lapwing.kernel.permit import Permit
+from lapwing.ledger import limits
+from lapwing.ledger.local import deaths, registry
+from lapwing.ledger.local import rows as book
+from lapwing.ledger.local.registry import Anchor
+from lapwing.ledger.local.rows import LedgerState
+from lapwing.ledger.local.schema import LEDGER_FORMAT
+from lapwing.ledger.local.sqlite_file import PROCESS_GATE, Database, create_database, open_database
+from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, Kind, Request, State, StoredAnswer
+from lapwing.ledger.receipts import Receipt, sign
+from lapwing.ledger.workers import Worker, current_worker, is_dead
+
+_Forfeit: TypeAlias = Callable[[sqlite3.Connection, LedgerState, int, Worker], LedgerState]
+
+
+class LocalLedger:
+    """The ledger of one source, as used by one process. Made by :meth:`create` or :meth:`open`; safe to share between threads.
+
+    After a fork the child gets its own connection and its own identity at its first use; it cannot settle what its parent reserved.
+    """
+
+    __slots__ = ("_database", "_fingerprint", "_home", "_path", "_registry", "_source_id", "_worker")
+
+    def __init__(self, path: Path, *, home: Path, source_id: str, fingerprint: str | None) -> None:
+        self._path = path
+        self._home = home
+        self._source_id = source_id
+        self._fingerprint = fingerprint
+        self._database: Database
+        self._registry: Database
+        self._worker: Worker
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        *,
+        source_id: str,
+        source_fingerprint: str,
+        budget: Budget,
+        ceiling: Budget,
+        home: Path | None = None,
+        override: bool = False,
+        reason: str = "",
+    ) -> Self:
+        """Register a source and make its ledger, with nothing spent.
+
+        ``source_fingerprint`` says which data this is, whatever it is called. A source id or a fingerprint that already has a ledger is
+        refused (``source-registered``): a second ledger would be a second budget for the same people. ``override`` with a ``reason`` is the
+        owner's explicit decision to grant it all the same, and is written into the new ledger and the registry.
+        """
+        limits.require_name(source_id)
+        limits.require_name(source_fingerprint)
+        limits.require_reason(override, reason)
+        limits.require_within(budget, ceiling)
+        path, home = path.resolve(), registry.registry_home(home)
+        ledger_id = secrets.token_hex(16)
+        state = LedgerState(
+            ledger_id=ledger_id,
+            source_id=source_id,
+            budget=budget,
+            ceiling=ceiling,
+            spent=Cost.zero(),
+            closed=False,
+            entries=0,
+            head=book.first_head(ledger_id, source_id),
+        )
+        books = registry.open_registry(home)
+        try:
+            # The file first, its registration second: a crash between the two leaves a ledger that nothing can be charged to, because it is
+            # not registered, instead of a registration whose ledger could be made again with a fresh budget.
+            with books.write() as registered:
+                known = _other_registrations(registered, source_id, source_fingerprint)
+                if known and not override:
+                    hint = "open that ledger instead; a second budget needs the owner's override"
+                    raise CatalogueError("source-registered", f"this source already has a ledger, as {', '.join(known)}", hint=hint)
+
+                def fill(connection: sqlite3.Connection) -> None:
+                    nonlocal state
+                    state = book.start(connection, state)
+                    if known:
+                        state = book.append(connection, state, kind=Kind.OVERRIDE, detail=f"source-registered: {reason}")
+
+                create_database(path, LEDGER_FORMAT, fill).close()
+                anchor = registry.anchor_of(state, path)
+                registry.put_anchor(registered, anchor)
+                registry.add_fingerprint(registered, source_id, source_fingerprint)
+                registry.add_act(registered, anchor, Kind.REGISTER, "")
+                if known:
+                    registry.add_act(registered, anchor, Kind.OVERRIDE, f"source-registered: {reason}")
+        finally:
+            books.close()
+        return cls.open(path, source_id=source_id, source_fingerprint=source_fingerprint, home=home)
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        source_id: str,
+        source_fingerprint: str | None = None,
+        home: Path | None = None,
+        override: bool = False,
+        reason: str = "",
+    ) -> Self:
+        """Open a ledger, check all of it, and forfeit what dead processes left reserved, before anything is served.
+
+        Refuses a file that is damaged, of another format or another source, and one that the registry does not know as *the* ledger of this
+        source in its newest state: ``ledger-unregistered``, ``ledger-superseded``, ``ledger-moved``, ``ledger-rolled-back``,
+        ``source-changed`` and ``source-registered``. ``override`` with a ``reason`` accepts those six as the owner's act, written into
+        both; charges that a restored file has lost are charged again from the registry's memory.
+        """
+        limits.require_reason(override, reason)
+        ledger = cls(path.resolve(), home=registry.registry_home(home), source_id=source_id, fingerprint=source_fingerprint)
+        ledger._connect(override_reason=reason if override else None)
+        return ledger
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """End this use of the ledger. What it still had reserved is forfeited; in a forked child, nothing of the parent's is touched."""
+        try:
+            if self._database.is_usable:
+                self._sweep(lambda worker: worker.epoch == self._worker.epoch, _forfeit_at_the_end)
+        finally:
+            self._database.close()
+            self._registry.close()
+
+    def balance(self) -> Balance:
+        """The budget in force and everything spent or reserved against it."""
+        self._require_own_process()
+        with self._database.read() as connection:
+            state = book.read_state(connection)
+        return Balance(budget=state.budget, ceiling=state.ceiling, spent=state.spent, closed=state.closed)
+
+    def reserve(self, request: Request) -> Permit | StoredAnswer:
+        """Charge durably, or replay, or refuse, as :meth:`lapwing.ledger.protocol.Ledger.reserve` says.
+
+        The decision and the charge are one transaction that holds the write lock from before the first read. The permit exists only after
+        that transaction is on disk and the registry knows of it; where the registry cannot be told, nothing is charged.
+        """
+        limits.require_request(request)
+        self._require_own_process()
+        outcome: Permit | StoredAnswer | LapwingError | None = None
+        try:
+            # The registry is held first: a charge that could not be anchored would be paid for nothing.
+            with self._registry.write() as registered:
+                self._advance(registered)
+                outcome = self._decided(request)
+                self._advance(registered)
+        except LedgerError:
+            if isinstance(outcome, Permit):  # the registry failed in this very moment; nothing was read under the charge, nor will be
+                with contextlib.suppress(LedgerError):
+                    self.forfeit(outcome, incident=False)
+            raise
+        if isinstance(outcome, LapwingError):
+            raise outcome
+        return outcome
+
+    def _decided(self, request: Request) -> Permit | StoredAnswer | LapwingError:
+        """The decision and the charge, as one transaction; durable when this returns."""
+        with self._database.write() as connection:
+            state = book.read_state(connection)
+            if state.closed:
+                raise Refused("data-set-closed", "the data set is closed", hint="the data owner can re-open it")
+            charge = book.charge_by_key(connection, request.analyst, request.request_id)
+            if charge is not None:
+                return _seen_before(connection, state, charge, request.digest)
+            if not admits(state.budget, spent=state.spent, cost=request.cost):
+                raise BudgetRefused("budget-exceeded", "the budget cannot pay for this", hint="ask for less, or ask the data owner")
+            worker_id = book.add_worker(connection, self._worker)
+            charge_id, _ = book.add_charge(connection, state, request, worker_id)
+            return Permit(charge_id=charge_id, digest=request.digest, cost=request.cost)
+
+    def commit(self, permit: Permit, payload: bytes) -> None:
+        """Store the answer and close the charge, durably, in one step; else ``charge-not-open``, and the answer must not be sent.
+
+        Done again with the same bytes it changes nothing: that is how a caller finds out whether the first attempt was carried out.
+        """
+        if len(payload) > limits.PAYLOAD_BYTES_MAX:
+            raise LedgerError("answer-too-large", "the answer is too large to be stored", hint="ask for fewer groups")
+        self._require_own_process()
+        with self._database.write() as connection:
+            if self._is_open(connection, permit):
+                book.settle(connection, book.read_state(connection), permit.charge_id, payload=payload, detail="")
+            elif not book.is_committed(connection, charge_id=permit.charge_id, payload=payload, epoch=self._worker.epoch):
+                raise _not_open()
+
+    def forfeit(self, permit: Permit, *, incident: bool) -> None:
+        """Close a charge without an answer; it stays spent. ``incident`` closes the data set too, even if the charge was closed already."""
+        self._require_own_process()
+        with self._database.write() as connection:
+            state = book.read_state(connection)
+            was_open = self._is_open(connection, permit)
+            if was_open:
+                state = book.settle(connection, state, permit.charge_id, payload=None, detail="incident" if incident else "no answer")
+            if incident and not state.closed:
+                book.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail="incident")
+        if incident:
+            self._anchor()
+        if not was_open:
+            raise _not_open()
+
+    def receipt(self, charge_id: int, *, keys: Path) -> Receipt:
+        """The signed receipt of a committed answer; made again with the same key it is the same."""
+        self._require_own_process()
+        with self._database.read() as connection:
+            statement = book.receipt_statement(connection, charge_id)
+        return sign(statement, keys)
+
+    def find(self, digest: str, *, analyst: str | None = None) -> StoredAnswer | None:
+        """The newest committed answer with this digest, whoever paid for it: replay is free. Whoever has the file may see all of it."""
+        self._require_own_process()
+        with self._database.read() as connection:
+            return book.newest_answer(connection, digest)
+
+    def bought(self, *, version: int, limit: int, analyst: str | None = None) -> tuple[Bought, ...]:
+        """The newest committed answers about one version, newest first, whoever paid for them."""
+        self._require_own_process()
+        with self._database.read() as connection:
+            return book.newest_bought(connection, version=version, limit=limit)
+
+    def moved_to(self) -> str | None:
+        """Where the ledger goes on since it was moved; None if it is here."""
+        self._require_own_process()
+        with self._database.read() as connection:
+            return book.moved_to(connection)
+
+    def moved_out(self, to: str) -> tuple[LedgerState, tuple[book.PaidRequest, ...]]:
+        """Close the ledger for good, because it goes on as ``to``, and give all that was ever charged to it.
+
+        Closed first, read second: no charge comes between. Refused (``ledger-in-use``) while a process has something reserved, which
+        could still be answered here. Done again after a failure it gives the same.
+        """
+        self._require_own_process()
+        with self._database.write() as connection:
+            state = book.read_state(connection)
+            detail = book.MOVED + to
+            if not state.closed or book.newest_entries(connection, 1)[0].detail != detail:
+                state = book.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail=detail)
+            if book.open_charges(connection):
+                raise LedgerError("ledger-in-use", "requests are still being answered from this ledger", hint="wait until they have ended")
+            paid = book.paid_requests(connection)
+        self._anchor()
+        return state, paid
+
+    def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
+        """Newest entries first."""
+        if not 1 <= limit <= limits.HISTORY_ENTRIES_MAX:
+            raise LedgerError("history-limit", f"a history is asked for with a limit between 1 and {limits.HISTORY_ENTRIES_MAX}")
+        self._require_own_process()
+        with self._database.read() as connection:
+            return book.newest_entries(connection, limit)
+
+    def set_budget(self, to: Budget, *, reason: str) -> None:
+        """Change the budget: never above the ceiling, never below what is spent, and with the same account and deltas."""
+        limits.require_detail(reason)
+        self._require_own_process()
+        with self._database.write() as connection:
+            state = book.read_state(connection)
+            limits.require_within(to, state.ceiling)
+            if not admits(to, spent=state.spent, cost=Cost.zero()):
+                raise CatalogueError("budget-below-spent", "the budget cannot be lowered below what is already spent")
+            state = replace(state, budget=to)
+            book.append(connection, state, kind=Kind.BUDGET, detail=reason, evidence=book.budgets_digest(state))
+        self._anchor()
+
+    def raise_ceiling(self, to: Budget, *, reason: str) -> None:
+        """Change the promise itself: from now on it is that of the new ceiling. The budget stays as it is until it is set."""
+        limits.require_reason(True, reason)
+        self._require_own_process()
+        with self._database.write() as connection:
+            state = book.read_state(connection)
+            limits.require_within(state.ceiling, to)
+            state = replace(state, ceiling=to)
+            book.append(connection, state, kind=Kind.CEILING, detail=reason, evidence=book.budgets_digest(state))
+        self._anchor()
+
+    def close(self, reason: str) -> None:
+        """Refuse every analyst from now on. What is reserved already may still be committed."""
+        self._set_closed(True, reason)
+
+    def reopen(self, reason: str) -> None:
+        """Let analysts in again."""
+        self._set_closed(False, reason)
+
+    def record(self, kind: Kind, detail: str) -> None:
+        """Write an owner's act into the history."""
+        limits.require_detail(detail)
+        if kind not in RECORDABLE:
+            raise LedgerError("entry-kind", "entries of this kind are written by the ledger itself")
+        self._require_own_process()
+        with self._database.write() as connection:
+            book.append(connection, book.read_state(connection), kind=kind, detail=detail)
+        self._anchor()
+
+    def _set_closed(self, closed: bool, reason: str) -> None:
+        limits.require_detail(reason)
+        self._require_own_process()
+        with self._database.write() as connection:
+            if not closed and book.moved_to(connection) is not None:
+                raise LedgerError("ledger-superseded", "the ledger was moved and goes on elsewhere", hint="open it there")
+            state = replace(book.read_state(connection), closed=closed)
+            book.append(connection, state, kind=Kind.CLOSE if closed else Kind.REOPEN, detail=reason)
+        self._anchor()
+
+    def _is_open(self, connection: sqlite3.Connection, permit: Permit) -> bool:
+        return book.is_open(connection, charge_id=permit.charge_id, digest=permit.digest, cost=permit.cost, epoch=self._worker.epoch)
+
+    def _require_own_process(self) -> None:
+        """In a forked child: leave the parent's connections alone and open our own, as a worker of our own."""
+        if os.getpid() == self._worker.pid:
+            return
+        with PROCESS_GATE:  # two threads of the child must not both do it
+            if os.getpid() != self._worker.pid:
+                self._database.close()
+                self._registry.close()
+                self._connect(override_reason=None)
+
+    def _connect(self, *, override_reason: str | None) -> None:
+        self._database = open_database(self._path, LEDGER_FORMAT)
+        try:
+            self._registry = registry.open_registry(self._home)
+            try:
+                self._check(override_reason)
+                self._sweep(is_dead, deaths.forfeit_of)
+            except BaseException:
+                self._registry.close()
+                raise
+        except BaseException:
+            self._database.close()
+            raise
+        self._worker = current_worker()  # last: until then, whoever uses this object in a new process connects again
+
+    def _check(self, override_reason: str | None) -> None:
+        """The ledger agrees with itself and with the registry, or the owner takes what does not agree upon himself."""
+        with self._database.read() as connection:
+            state = book.verified_state(connection)
+        if state.source_id != self._source_id:
+            raise LedgerError("ledger-source-mismatch", "the ledger belongs to another source", hint="open the ledger of this source")
+        # The registry is read first: the ledger may go on meanwhile, and being ahead of its anchor is no disagreement.
+        with self._registry.read() as registered, self._database.read() as connection:
+            problems = self._disagreements(registered, connection)
+        if problems and override_reason is None:
+            raise problems[0]
+        if problems:
+            self._override(f"{', '.join(problem.code for problem in problems)}: {override_reason}")
+
+    def _override(self, detail: str) -> None:
+        """The owner's act, written into the ledger and then into the registry; after a crash between the two it is to be repeated."""
+        with self._registry.write() as registered:
+            anchor = registry.find_anchor(registered, self._source_id)
+            with self._database.write() as connection:
+                state = book.append(connection, book.read_state(connection), kind=Kind.OVERRIDE, detail=detail)
+                if anchor is not None and anchor.ledger_id == state.ledger_id and book.head_at(connection, anchor.entries) != anchor.head:
+                    state = _restored(connection, state, anchor)
+            anchor = registry.anchor_of(state, self._path)
+            registry.put_anchor(registered, anchor)
+            if self._fingerprint is not None:
+                registry.add_fingerprint(registered, self._source_id, self._fingerprint)
+            registry.add_act(registered, anchor, Kind.OVERRIDE, detail)
+
+    def _disagreements(self, registered: sqlite3.Connection, connection: sqlite3.Connection) -> list[LapwingError]:
+        """Everything in which this ledger is not the one the registry knows, in its newest state, for this data."""
+        hint = "if this is meant, the data owner can open it with an override and a reason"
+        anchor = registry.find_anchor(registered, self._source_id)
+        if anchor is None:
+            return [LedgerError("ledger-unregistered", "the registry of this user does not know the ledger of this source", hint=hint)]
+        problems: list[LapwingError] = []
+        if book.read_state(connection).ledger_id != anchor.ledger_id:
+            problems.append(LedgerError("ledger-superseded", "the source has another ledger by now", hint=hint))
+        else:
+            if anchor.ledger_path == book.ON_SERVER:
+                if book.moved_to(connection) is None:  # no override: there are charges that this file has never heard of
+                    raise elsewhere(book.ON_SERVER)
+            elif anchor.ledger_path != str(self._path):
+                problems.append(LedgerError("ledger-moved", "the ledger is a copy, or was moved", hint=hint))
+            if book.head_at(connection, anchor.entries) != anchor.head:
+                problems.append(LedgerError("ledger-rolled-back", "the ledger lacks entries that were made in it", hint=hint))
+        if self._fingerprint is not None:
+            known = registry.sources_with(registered, self._fingerprint)
+            if self._source_id not in known:
+                problems.append(CatalogueError("source-changed", "the source was registered for other data", hint=hint))
+                if known:
+                    problems.append(CatalogueError("source-registered", "another source is registered for the same data", hint=hint))
+        return problems
+
+    def _anchor(self) -> None:
+        """Tell the registry how far the ledger has come; refuse to go on if it is no longer the one the registry knows."""
+        with self._registry.write() as registered:
+            self._advance(registered)
+
+    def _advance(self, registered: sqlite3.Connection) -> None:
+        with self._database.read() as connection:
+            state = book.read_state(connection)
+            anchor = registry.find_anchor(registered, self._source_id)
+            here = {str(self._path), book.ON_SERVER if book.moved_to(connection) is not None else ""}
+            if anchor is None or anchor.ledger_id != state.ledger_id or anchor.ledger_path not in here:
+                raise LedgerError("ledger-superseded", "the source has another ledger by now", hint="open that one")
+            if book.head_at(connection, anchor.entries) != anchor.head:
+                raise LedgerError(
+                    "ledger-rolled-back", "the ledger lacks entries that were made in it", hint="find out why, then open it again"
+                )
+            if state.entries > anchor.entries:
+                registry.put_anchor(registered, replace(registry.anchor_of(state, self._path), ledger_path=anchor.ledger_path))
+
+    def _sweep(self, is_over: Callable[[Worker], bool], forfeit: _Forfeit) -> None:
+        """Forfeit what workers that are over left reserved."""
+        with self._database.read() as connection:
+            if not any(is_over(charge.worker) for charge in book.open_charges(connection)):
+                return
+        with self._database.write() as connection:
+            state = book.read_state(connection)
+            for charge in book.open_charges(connection):
+                if is_over(charge.worker):
+                    state = forfeit(connection, state, charge.charge_id, charge.worker)
+
+
+def _forfeit_at_the_end(connection: sqlite3.Connection, state: LedgerState, charge_id: int, _worker: Worker) -> LedgerState:
+    return book.settle(connection, state, charge_id, payload=None, detail="the process ended its use of the ledger")
+
+
+def _seen_before(connection: sqlite3.Connection, state: LedgerState, charge: book.Charge, digest: str) -> StoredAnswer | LapwingError:
+    """What a key that was used before gets. A refusal is returned, not raised, so that the forfeit of a dead process is kept."""
+    if charge.digest != digest:
+        return Refused("request-mismatch", "this request id was used for another request", hint="use a new request id")
+    forfeited = Refused("request-forfeited", "this request was charged and ended without an answer", hint="use a new request id")
+    match charge.state:
+        case State.COMMITTED:
+            return book.stored_answer(connection, charge.charge_id)
+        case State.FORFEITED:
+            return forfeited
+        case State.RESERVED:
+            if is_dead(charge.worker):
+                deaths.forfeit_of(connection, state, charge.charge_id, charge.worker)
+                return forfeited
+            return Refused("request-in-progress", "this request is being answered", hint="ask again later")
+        case never:
+            assert_never(never)
+
+
+def _restored(connection: sqlite3.Connection, state: LedgerState, anchor: Anchor) -> LedgerState:
+    """Charge again what the file has lost, as one amount: the anchor remembers what was spent, under which budget, and whether closed.
+
+    The state the file is in was reached before the anchor, so nothing it spent is missing from the anchor's amount.
+    """
+    lost = Cost(loss=max(0, anchor.spent.loss - state.spent.loss), delta=max(0, anchor.spent.delta - state.spent.delta))
+    state = replace(state, budget=anchor.budget, ceiling=anchor.ceiling)
+    detail = "charges made after the restored state"
+    state = book.append(connection, state, kind=Kind.RESTORE, detail=detail, cost=lost, evidence=book.budgets_digest(state))
+    if anchor.closed and not state.closed:
+        state = book.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail="closed before the ledger was restored")
+    return state
+
+
+def _other_registrations(registered: sqlite3.Connection, source_id: str, fingerprint: str) -> list[str]:
+    """The ids under which this source has a ledger already."""
+    known = set(registry.sources_with(registered, fingerprint))
+    if registry.find_anchor(registered, source_id) is not None:
+        known.add(source_id)
+    return sorted(known)
+
+
+def elsewhere(where: str) -> LedgerError:
+    """The error for a local ledger that goes on in a database."""
+    hint = f"write into the catalogue, under [ledger], where it is: database, anchors and keys; it was last in {where}"
+    return LedgerError("ledger-elsewhere", "the ledger of this data set is in a database", hint=hint)
+
+
+def _not_open() -> LedgerError:
+    return LedgerError("charge-not-open", "the charge is not open to this process; its answer must not be sent")

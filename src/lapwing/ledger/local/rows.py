@@ -1,0 +1,414 @@
+"""The rows of a ledger: the state, the charges and the chained entries.
+
+Every function here runs inside a transaction of ``lapwing.ledger.local.sqlite_file`` and decides nothing; that is up to
+``lapwing.ledger.local.ledger``.
+
+The state row (spent, budget, ceiling, closed) is a summary of the entries: :func:`verified_state` derives it again from them, and each
+entry carries a SHA-256 over itself and the entry before, so the last one, the *head*, stands for the whole history.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import NoReturn, assert_never
+
+from lapwing.errors import LedgerError
+from lapwing.kernel.accounting import Budget, Cost
+from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budget_value
+from lapwing.ledger.protocol import Bought, Entry, Kind, Request, State, StoredAnswer
+from lapwing.ledger.receipts import Statement, statement_of_row
+from lapwing.ledger.workers import Worker
+
+_CANONICAL = json.JSONEncoder(separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerState:
+    """Everything a decision depends on."""
+
+    ledger_id: str
+    source_id: str
+    budget: Budget
+    ceiling: Budget
+    spent: Cost
+    closed: bool
+    entries: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class PaidRequest:
+    """A charge with all that belongs to it, to be carried into another ledger."""
+
+    request: Request
+    state: State
+    payload: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A charge without its answer."""
+
+    charge_id: int
+    analyst: str
+    digest: str
+    state: State
+    worker: Worker
+
+
+def now_text() -> str:
+    """UTC, ISO 8601. Written for people to read; no decision looks at it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def start(connection: sqlite3.Connection, state: LedgerState) -> LedgerState:
+    """Write the first state (no entries) and the entry that registers it."""
+    connection.execute(
+        "INSERT INTO ledger VALUES (1, :ledger_id, :source_id, :budget, :ceiling, :loss_spent, :loss_total, :loss_ceiling,"
+        " :delta_spent, :delta_total, :delta_ceiling, :closed, :entries, :head)",
+        _state_columns(state),
+    )
+    return append(connection, state, kind=Kind.REGISTER, detail=f"registered {state.source_id}", evidence=budgets_digest(state))
+
+
+def first_head(ledger_id: str, source_id: str) -> str:
+    """What the first entry is chained to."""
+    return _digest(["lapwing ledger", ledger_id, source_id])
+
+
+def read_state(connection: sqlite3.Connection) -> LedgerState:
+    """The state row."""
+    row = connection.execute(
+        "SELECT ledger_id, source_id, budget, ceiling, loss_spent, delta_spent, closed, entries, head FROM ledger"
+    ).fetchone()
+    if row is None:
+        _damaged()
+    ledger_id, source_id, budget, ceiling, loss_spent, delta_spent, closed, entries, head = row
+    return LedgerState(
+        ledger_id=ledger_id,
+        source_id=source_id,
+        budget=budget_value(budget),
+        ceiling=budget_value(ceiling),
+        spent=Cost(loss=amount_value(loss_spent), delta=amount_value(delta_spent)),
+        closed=bool(closed),
+        entries=entries,
+        head=head,
+    )
+
+
+def append(
+    connection: sqlite3.Connection,
+    state: LedgerState,
+    *,
+    kind: Kind,
+    detail: str,
+    analyst: str = "",
+    charge_id: int | None = None,
+    cost: Cost | None = None,
+    evidence: str = "",
+) -> LedgerState:
+    """Write one entry together with the state it leads to: ``state`` (which may differ from the stored one) plus ``cost``."""
+    cost = Cost.zero() if cost is None else cost
+    entry_id = state.entries + 1
+    loss, delta = amount_text(cost.loss), amount_text(cost.delta)
+    fields: list[str | int | None] = [entry_id, now_text(), kind.value, analyst, charge_id, loss, delta, detail, evidence]
+    head = _chained(state.head, fields)
+    connection.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [*fields, head])
+    after = replace(state, spent=state.spent + cost, entries=entry_id, head=head)
+    connection.execute(
+        "UPDATE ledger SET budget = :budget, ceiling = :ceiling, loss_spent = :loss_spent, loss_total = :loss_total,"
+        " loss_ceiling = :loss_ceiling, delta_spent = :delta_spent, delta_total = :delta_total, delta_ceiling = :delta_ceiling,"
+        " closed = :closed, entries = :entries, head = :head",
+        _state_columns(after),
+    )
+    return after
+
+
+def add_charge(connection: sqlite3.Connection, state: LedgerState, request: Request, worker_id: int) -> tuple[int, LedgerState]:
+    """A new reservation: the charge, its entry and the amount spent, together."""
+    charge_id = connection.execute("SELECT coalesce(max(charge_id), 0) + 1 FROM charge").fetchone()[0]
+    loss, delta = amount_text(request.cost.loss), amount_text(request.cost.delta)
+    fields = [charge_id, request.analyst, request.request_id, request.digest, request.version, request.summary, loss, delta]
+    connection.execute(
+        "INSERT INTO charge (charge_id, analyst, request_id, digest, version, summary, loss, delta, worker_id, state)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'reserved')",
+        [*fields, worker_id],
+    )
+    after = append(
+        connection,
+        state,
+        kind=Kind.RESERVE,
+        detail=request.summary,
+        analyst=request.analyst,
+        charge_id=charge_id,
+        cost=request.cost,
+        evidence=_digest(fields),
+    )
+    return charge_id, after
+
+
+def settle(connection: sqlite3.Connection, state: LedgerState, charge_id: int, *, payload: bytes | None, detail: str) -> LedgerState:
+    """End an open charge: committed with its answer, or forfeited without one. The caller has checked that it is open and whose it is."""
+    if payload is None:
+        end, kind, evidence = State.FORFEITED, Kind.FORFEIT, None
+    else:
+        end, kind, evidence = State.COMMITTED, Kind.COMMIT, hashlib.sha256(payload).hexdigest()
+    analyst = connection.execute("SELECT analyst FROM charge WHERE charge_id = ?", [charge_id]).fetchone()[0]
+    connection.execute(
+        "UPDATE charge SET state = ?, payload = ?, payload_digest = ? WHERE charge_id = ?", [end.value, payload, evidence, charge_id]
+    )
+    return append(connection, state, kind=kind, detail=detail, analyst=analyst, charge_id=charge_id, evidence=evidence or "")
+
+
+def charge_by_key(connection: sqlite3.Connection, analyst: str, request_id: str) -> Charge | None:
+    """The charge of this key."""
+    charges = _charges(connection, "charge.analyst = ? AND charge.request_id = ?", [analyst, request_id])
+    return charges[0] if charges else None
+
+
+def open_charges(connection: sqlite3.Connection) -> list[Charge]:
+    """Every charge that is still reserved."""
+    return _charges(connection, "charge.state = 'reserved'", [])
+
+
+def is_open(connection: sqlite3.Connection, *, charge_id: int, digest: str, cost: Cost, epoch: str) -> bool:
+    """Whether this charge, with exactly this digest and cost, is reserved and belongs to the worker of this epoch."""
+    row = connection.execute(
+        "SELECT 1 FROM charge JOIN worker USING (worker_id)"
+        " WHERE charge_id = ? AND digest = ? AND loss = ? AND delta = ? AND state = 'reserved' AND epoch = ?",
+        [charge_id, digest, amount_text(cost.loss), amount_text(cost.delta), epoch],
+    ).fetchone()
+    return row is not None
+
+
+def is_committed(connection: sqlite3.Connection, *, charge_id: int, payload: bytes, epoch: str) -> bool:
+    """Whether the worker of this epoch has stored exactly this answer for the charge."""
+    row = connection.execute(
+        "SELECT 1 FROM charge JOIN worker USING (worker_id)"
+        " WHERE charge_id = ? AND state = 'committed' AND payload_digest = ? AND epoch = ?",
+        [charge_id, hashlib.sha256(payload).hexdigest(), epoch],
+    ).fetchone()
+    return row is not None
+
+
+def stored_answer(connection: sqlite3.Connection, charge_id: int) -> StoredAnswer:
+    """The answer of a committed charge, checked against the digest that was stored with it."""
+    row = connection.execute("SELECT payload, payload_digest FROM charge WHERE charge_id = ?", [charge_id]).fetchone()
+    if row is None or row[0] is None or hashlib.sha256(row[0]).hexdigest() != row[1]:
+        _damaged()
+    return StoredAnswer(charge_id=charge_id, payload=row[0])
+
+
+def newest_answer(connection: sqlite3.Connection, digest: str) -> StoredAnswer | None:
+    """The newest committed answer with this digest."""
+    row = connection.execute("SELECT max(charge_id) FROM charge WHERE digest = ? AND state = 'committed'", [digest]).fetchone()
+    return None if row[0] is None else stored_answer(connection, row[0])
+
+
+def newest_bought(connection: sqlite3.Connection, *, version: int, limit: int) -> tuple[Bought, ...]:
+    """The newest committed charges of a version, newest first."""
+    rows = connection.execute(
+        "SELECT summary, loss, delta, digest FROM charge WHERE version = ? AND state = 'committed' ORDER BY charge_id DESC LIMIT ?",
+        [version, limit],
+    )
+    return tuple(Bought(summary, Cost(loss=amount_value(loss), delta=amount_value(delta)), digest) for summary, loss, delta, digest in rows)
+
+
+def paid_requests(connection: sqlite3.Connection) -> tuple[PaidRequest, ...]:
+    """Every charge ever made, in their order."""
+    return tuple(
+        PaidRequest(
+            request=Request(
+                analyst=analyst,
+                request_id=request_id,
+                digest=digest,
+                cost=Cost(loss=amount_value(loss), delta=amount_value(delta)),
+                version=version,
+                summary=summary,
+            ),
+            state=State(state),
+            payload=None if payload is None else stored_answer(connection, charge_id).payload,
+        )
+        for charge_id, analyst, request_id, digest, version, summary, loss, delta, state, payload in connection.execute(
+            "SELECT charge_id, analyst, request_id, digest, version, summary, loss, delta, state, payload FROM charge ORDER BY charge_id"
+        ).fetchall()
+    )
+
+
+def add_worker(connection: sqlite3.Connection, worker: Worker) -> int:
+    """The row of a worker, made when it first reserves something."""
+    row = connection.execute("SELECT worker_id FROM worker WHERE epoch = ?", [worker.epoch]).fetchone()
+    if row is not None:
+        return int(row[0])
+    cursor = connection.execute(
+        "INSERT INTO worker (epoch, boot, namespace, pid, started) VALUES (?, ?, ?, ?, ?) RETURNING worker_id",
+        [worker.epoch, worker.boot, worker.namespace, worker.pid, worker.started],
+    )
+    return int(cursor.fetchone()[0])
+
+
+def newest_entries(connection: sqlite3.Connection, limit: int) -> tuple[Entry, ...]:
+    """The history, newest first."""
+    rows = connection.execute(
+        "SELECT entry_id, at, kind, analyst, charge_id, loss, delta, detail FROM entry ORDER BY entry_id DESC LIMIT ?", [limit]
+    )
+    return tuple(
+        Entry(
+            entry_id=entry_id,
+            at=at,
+            kind=_kind(kind),
+            analyst=analyst,
+            charge_id=charge_id,
+            cost=Cost(loss=amount_value(loss), delta=amount_value(delta)),
+            detail=detail,
+        )
+        for entry_id, at, kind, analyst, charge_id, loss, delta, detail in rows
+    )
+
+
+MOVED = "moved to "
+"""How the entry begins that closes a ledger for good, because it goes on elsewhere."""
+
+
+ON_SERVER = "PostgreSQL"
+"""Where a ledger goes on that left its file."""
+
+
+def moved_to(connection: sqlite3.Connection) -> str | None:
+    """Where this ledger goes on, as it was last said; None if it is here."""
+    row = connection.execute(
+        "SELECT detail FROM entry WHERE kind = ? AND substr(detail, 1, ?) = ? ORDER BY entry_id DESC LIMIT 1",
+        [Kind.CLOSE.value, len(MOVED), MOVED],
+    ).fetchone()
+    return None if row is None else str(row[0]).removeprefix(MOVED)
+
+
+def receipt_statement(connection: sqlite3.Connection, charge_id: int) -> Statement:
+    """What a receipt says about a committed charge; refuses any other (``receipt-missing``)."""
+    row = connection.execute(
+        "SELECT c.analyst, c.request_id, c.digest, c.payload_digest, c.loss, c.delta, e.entry_id, e.chained, e.at"
+        " FROM charge c JOIN entry e ON e.charge_id = c.charge_id AND e.kind = ? WHERE c.charge_id = ?",
+        [Kind.COMMIT.value, charge_id],
+    ).fetchone()
+    state = read_state(connection)
+    return statement_of_row(row, source_id=state.source_id, ledger_id=state.ledger_id, charge_id=charge_id, amount=amount_value)
+
+
+def head_at(connection: sqlite3.Connection, entry_id: int) -> str | None:
+    """The head after this entry, if there is one."""
+    row = connection.execute("SELECT chained FROM entry WHERE entry_id = ?", [entry_id]).fetchone()
+    return None if row is None else str(row[0])
+
+
+def budgets_digest(state: LedgerState) -> str:
+    """Stands in an entry for the budget and ceiling in force after it."""
+    return _digest([budget_text(state.budget), budget_text(state.ceiling)])
+
+
+def verified_state(connection: sqlite3.Connection) -> LedgerState:
+    """The state row, after deriving all of it again from the entries; any difference is a damaged ledger. Linear in the entries."""
+    state = read_state(connection)
+    head, count, spent, closed, budgets = first_head(state.ledger_id, state.source_id), 0, Cost.zero(), False, ""
+    ends: dict[int, tuple[State, str]] = {}
+    reserved: dict[int, str] = {}
+    for *fields, chained in connection.execute("SELECT * FROM entry ORDER BY entry_id"):
+        entry_id, _, kind, _, charge_id, loss, delta, _, evidence = fields
+        count += 1
+        head = _chained(head, fields)
+        if entry_id != count or chained != head:
+            _damaged()
+        spent += Cost(loss=amount_value(loss), delta=amount_value(delta))
+        match kind := _kind(kind):
+            case Kind.RESERVE:
+                reserved[charge_id], ends[charge_id] = evidence, (State.RESERVED, "")
+            case Kind.COMMIT | Kind.FORFEIT:
+                if ends.get(charge_id) != (State.RESERVED, ""):
+                    _damaged()
+                ends[charge_id] = (State.COMMITTED if kind == Kind.COMMIT else State.FORFEITED, evidence)
+            case Kind.CLOSE | Kind.REOPEN:
+                closed = kind == Kind.CLOSE
+            case Kind.REGISTER | Kind.BUDGET | Kind.CEILING | Kind.RESTORE:
+                budgets = evidence
+            case Kind.OVERRIDE | Kind.VERSION | Kind.RETIRE | Kind.POLICY | Kind.PROPOSE | Kind.DENY:
+                pass
+            case never:
+                assert_never(never)
+    derived = replace(state, spent=spent, closed=closed, entries=count, head=head)
+    if derived != state or budgets != budgets_digest(state) or not _totals_agree(connection, state):
+        _damaged()
+    for *fields, charge_state, payload_digest in connection.execute(
+        "SELECT charge_id, analyst, request_id, digest, version, summary, loss, delta, state, payload_digest FROM charge"
+    ):
+        charge_id = fields[0]
+        if reserved.pop(charge_id, None) != _digest(fields) or ends[charge_id] != (State(charge_state), payload_digest or ""):
+            _damaged()
+    if reserved:
+        _damaged()
+    return state
+
+
+def _kind(text: str) -> Kind:
+    try:
+        return Kind(text)
+    except ValueError:
+        _damaged()
+
+
+def _totals_agree(connection: sqlite3.Connection, state: LedgerState) -> bool:
+    """The totals the constraints compare are those of the budget the code decides by."""
+    expected = _state_columns(state)
+    names = ("loss_total", "loss_ceiling", "delta_total", "delta_ceiling")
+    row = connection.execute(f"SELECT {', '.join(names)} FROM ledger").fetchone()
+    return bool(tuple(expected[name] for name in names) == row)
+
+
+def _charges(connection: sqlite3.Connection, condition: str, parameters: list[str]) -> list[Charge]:
+    rows = connection.execute(
+        "SELECT charge_id, analyst, digest, state, epoch, boot, namespace, pid, started"
+        f" FROM charge JOIN worker USING (worker_id) WHERE {condition} ORDER BY charge_id",
+        parameters,
+    )
+    return [
+        Charge(
+            charge_id=charge_id,
+            analyst=analyst,
+            digest=digest,
+            state=State(state),
+            worker=Worker(epoch=epoch, boot=boot, namespace=namespace, pid=pid, started=started),
+        )
+        for charge_id, analyst, digest, state, epoch, boot, namespace, pid, started in rows
+    ]
+
+
+def _state_columns(state: LedgerState) -> dict[str, str | int]:
+    return {
+        "ledger_id": state.ledger_id,
+        "source_id": state.source_id,
+        "budget": budget_text(state.budget),
+        "ceiling": budget_text(state.ceiling),
+        "loss_spent": amount_text(state.spent.loss),
+        "loss_total": amount_text(state.budget.loss_total),
+        "loss_ceiling": amount_text(state.ceiling.loss_total),
+        "delta_spent": amount_text(state.spent.delta),
+        "delta_total": amount_text(state.budget.delta_total),
+        "delta_ceiling": amount_text(state.ceiling.delta_total),
+        "closed": int(state.closed),
+        "entries": state.entries,
+        "head": state.head,
+    }
+
+
+def _chained(previous: str, fields: list[str | int | None]) -> str:
+    return _digest([previous, *fields])
+
+
+def _digest(fields: list[str | int | None] | list[str]) -> str:
+    return hashlib.sha256(_CANONICAL.encode(fields).encode("ascii")).hexdigest()
+
+
+def _damaged() -> NoReturn:
+    raise LedgerError("ledger-damaged", "the ledger contradicts itself", hint="restore it, then open it with an override")

@@ -1,0 +1,163 @@
+"""The tables of the local ledger and of the registry, with the rules the database itself enforces.
+
+The rules repeat what the code decides, so that a bug in the code ends in a refused change and not in a wrong ledger: what is spent never
+passes the total and never goes down, a key has one charge, a charge moves once, and entries are only ever appended.
+Amounts are texts of forty digits (``lapwing.ledger.amounts``), which the database compares byte by byte.
+"""
+
+from __future__ import annotations
+
+from lapwing.ledger.amounts import AMOUNT_DIGITS
+from lapwing.ledger.local.sqlite_file import Format
+
+
+def _digits(column: str) -> str:
+    """The rule for an amount column: forty digits and nothing else."""
+    return f"length({column}) = {AMOUNT_DIGITS} AND {column} NOT GLOB '*[^0-9]*'"
+
+
+_LEDGER_TABLES = f"""
+CREATE TABLE ledger (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    ledger_id TEXT NOT NULL,
+    source_id TEXT NOT NULL,
+    budget TEXT NOT NULL,
+    ceiling TEXT NOT NULL,
+    loss_spent TEXT NOT NULL CHECK ({_digits("loss_spent")}),
+    loss_total TEXT NOT NULL CHECK ({_digits("loss_total")}),
+    loss_ceiling TEXT NOT NULL CHECK ({_digits("loss_ceiling")}),
+    delta_spent TEXT NOT NULL CHECK ({_digits("delta_spent")}),
+    delta_total TEXT NOT NULL CHECK ({_digits("delta_total")}),
+    delta_ceiling TEXT NOT NULL CHECK ({_digits("delta_ceiling")}),
+    closed INTEGER NOT NULL CHECK (closed IN (0, 1)),
+    entries INTEGER NOT NULL CHECK (entries >= 0),
+    head TEXT NOT NULL,
+    CHECK (loss_spent <= loss_total AND loss_total <= loss_ceiling),
+    CHECK (delta_spent <= delta_total AND delta_total <= delta_ceiling)
+) STRICT;
+
+CREATE TABLE worker (
+    worker_id INTEGER PRIMARY KEY,
+    epoch TEXT NOT NULL UNIQUE,
+    boot TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    started TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE charge (
+    charge_id INTEGER PRIMARY KEY,
+    analyst TEXT NOT NULL,
+    request_id TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    summary TEXT NOT NULL,
+    loss TEXT NOT NULL CHECK ({_digits("loss")}),
+    delta TEXT NOT NULL CHECK ({_digits("delta")}),
+    worker_id INTEGER NOT NULL REFERENCES worker (worker_id),
+    state TEXT NOT NULL CHECK (state IN ('reserved', 'committed', 'forfeited')),
+    payload BLOB,
+    payload_digest TEXT,
+    UNIQUE (analyst, request_id),
+    CHECK ((state = 'committed') = (payload IS NOT NULL)),
+    CHECK ((state = 'committed') = (payload_digest IS NOT NULL))
+) STRICT;
+
+CREATE INDEX charge_by_digest ON charge (digest, charge_id) WHERE state = 'committed';
+
+CREATE INDEX charge_open ON charge (worker_id) WHERE state = 'reserved';
+
+CREATE TABLE entry (
+    entry_id INTEGER PRIMARY KEY,
+    at TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    analyst TEXT NOT NULL,
+    charge_id INTEGER REFERENCES charge (charge_id),
+    loss TEXT NOT NULL CHECK ({_digits("loss")}),
+    delta TEXT NOT NULL CHECK ({_digits("delta")}),
+    detail TEXT NOT NULL,
+    evidence TEXT NOT NULL,
+    chained TEXT NOT NULL
+) STRICT;
+"""
+
+_LEDGER_RULES = """
+CREATE TRIGGER ledger_kept BEFORE DELETE ON ledger
+BEGIN SELECT RAISE(ABORT, 'the ledger row is never deleted'); END;
+
+CREATE TRIGGER ledger_only_grows BEFORE UPDATE ON ledger
+WHEN NEW.ledger_id <> OLD.ledger_id OR NEW.source_id <> OLD.source_id
+    OR NEW.loss_spent < OLD.loss_spent OR NEW.delta_spent < OLD.delta_spent
+    OR NEW.loss_ceiling < OLD.loss_ceiling OR NEW.delta_ceiling < OLD.delta_ceiling
+    OR NEW.entries < OLD.entries
+BEGIN SELECT RAISE(ABORT, 'what is spent never goes down'); END;
+
+CREATE TRIGGER charge_kept BEFORE DELETE ON charge
+BEGIN SELECT RAISE(ABORT, 'a charge is never deleted'); END;
+
+CREATE TRIGGER charge_starts_reserved BEFORE INSERT ON charge
+WHEN NEW.state <> 'reserved'
+BEGIN SELECT RAISE(ABORT, 'a charge starts reserved'); END;
+
+CREATE TRIGGER charge_moves_once BEFORE UPDATE ON charge
+WHEN OLD.state <> 'reserved' OR NEW.state = 'reserved'
+    OR NEW.charge_id <> OLD.charge_id OR NEW.analyst <> OLD.analyst OR NEW.request_id <> OLD.request_id OR NEW.digest <> OLD.digest
+    OR NEW.version <> OLD.version OR NEW.summary <> OLD.summary OR NEW.loss <> OLD.loss OR NEW.delta <> OLD.delta
+    OR NEW.worker_id <> OLD.worker_id
+BEGIN SELECT RAISE(ABORT, 'a charge moves once, from reserved to its end'); END;
+
+CREATE TRIGGER entry_kept BEFORE DELETE ON entry
+BEGIN SELECT RAISE(ABORT, 'an entry is never deleted'); END;
+
+CREATE TRIGGER entry_fixed BEFORE UPDATE ON entry
+BEGIN SELECT RAISE(ABORT, 'an entry is never changed'); END;
+"""
+
+_REGISTRY_TABLES = """
+CREATE TABLE source (
+    source_id TEXT PRIMARY KEY,
+    ledger_id TEXT NOT NULL,
+    ledger_path TEXT NOT NULL,
+    entries INTEGER NOT NULL CHECK (entries >= 1),
+    head TEXT NOT NULL,
+    state TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE fingerprint (
+    fingerprint TEXT NOT NULL,
+    source_id TEXT NOT NULL REFERENCES source (source_id),
+    PRIMARY KEY (fingerprint, source_id)
+) STRICT;
+
+CREATE TABLE act (
+    act_id INTEGER PRIMARY KEY,
+    at TEXT NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('register', 'override')),
+    source_id TEXT NOT NULL REFERENCES source (source_id),
+    ledger_id TEXT NOT NULL,
+    ledger_path TEXT NOT NULL,
+    detail TEXT NOT NULL
+) STRICT;
+
+CREATE TRIGGER source_kept BEFORE DELETE ON source
+BEGIN SELECT RAISE(ABORT, 'a source is never forgotten'); END;
+
+CREATE TRIGGER source_named_once BEFORE UPDATE ON source
+WHEN NEW.source_id <> OLD.source_id
+BEGIN SELECT RAISE(ABORT, 'a source keeps its name'); END;
+
+CREATE TRIGGER fingerprint_kept BEFORE DELETE ON fingerprint
+BEGIN SELECT RAISE(ABORT, 'a fingerprint is never forgotten'); END;
+
+CREATE TRIGGER fingerprint_fixed BEFORE UPDATE ON fingerprint
+BEGIN SELECT RAISE(ABORT, 'a fingerprint is never changed'); END;
+
+CREATE TRIGGER act_kept BEFORE DELETE ON act
+BEGIN SELECT RAISE(ABORT, 'an act is never deleted'); END;
+
+CREATE TRIGGER act_fixed BEFORE UPDATE ON act
+BEGIN SELECT RAISE(ABORT, 'an act is never changed'); END;
+"""
+
+LEDGER_FORMAT = Format(name="ledger", application_id=0x4C415031, version=1, schema=_LEDGER_TABLES + _LEDGER_RULES)
+REGISTRY_FORMAT = Format(name="registry", application_id=0x4C415052, version=1, schema=_REGISTRY_TABLES)

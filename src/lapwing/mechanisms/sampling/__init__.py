@@ -1,0 +1,1 @@
+"""Exact samplers of the textbook mechanisms, for lessons and audits."""

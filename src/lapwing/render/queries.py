@@ -1,0 +1,404 @@
+"""Certified queries to SQL: the bounding plans.
+
+Every statement gives one row per group: the keys, one exact integer per vector and, for discovered groups, the number of units. The order
+is always: input (keys and values per row) -> cells (per unit and group, where the plan needs them) -> bound -> sum over units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from lapwing.errors import Refused
+from lapwing.kernel.certify import Certified, CertifiedQuery, grid_bounds
+from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, RealDomain, TimestampDomain, grid_integer
+from lapwing.kernel.expressions import Column
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import (
+    Cap,
+    Clipped,
+    DiscoveredGroups,
+    DistinctCount,
+    Filter,
+    Follow,
+    GridSum,
+    Grouped,
+    KnownGroups,
+    PerUnit,
+    Project,
+    PublicJoin,
+    QuantileSet,
+    Ranked,
+    Relation,
+    RowCount,
+    Scan,
+    SemiJoin,
+    Union,
+    UnitCount,
+    UnitJoin,
+    Vector,
+    Weighted,
+)
+from lapwing.kernel.selections import quantile_bounds
+from lapwing.kernel.stability import domain_of
+from lapwing.render.dialect import GROUP_SALT, Dialect, double_literal
+from lapwing.render.encoding import encoded
+from lapwing.render.expressions import SQL_BYTES_MAX, Scope, as_double, clamped, gridded, render_expression
+from lapwing.render.relations import ROWS, UNIT, render_relation
+
+BYTES_PER_PART = 8
+"""Bytes of SQL that count as one part of an expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedQuantiles:
+    """SQL of one set of quantiles, and the domain its integers are read with."""
+
+    sql: str
+    domain: Domain
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedQuery:
+    """SQL of one query. Columns: k0.., v0.., and ``units`` when groups are discovered. ``salted``: it has the
+    group salt as a parameter.
+
+    ``quantiles`` has one statement per set of quantiles: k0.., the grid integer, the number of rows. Where there is nothing else to measure
+    ``sql`` is empty.
+    """
+
+    sql: str
+    key_domains: tuple[Domain, ...]
+    vectors: int
+    discovered: bool
+    salted: bool
+    quantiles: tuple[RenderedQuantiles, ...] = ()
+
+
+def render_plan(certified: Certified, dialect: Dialect) -> tuple[RenderedQuery, ...]:
+    """SQL of every query of a certified plan. Refuses what becomes too much for an engine once it is written out."""
+    # With tables by name: a virtual one is a long text, and the same in every statement.
+    named = _rendered(certified, replace(dialect, table=dialect.quoted))
+    require_bounded_sql(certified, named)
+    return named if dialect.table is dialect.quoted else _rendered(certified, dialect)
+
+
+def _rendered(certified: Certified, dialect: Dialect) -> tuple[RenderedQuery, ...]:
+    return tuple(_render_query(query, certified.facts, dialect) for query in certified.queries)
+
+
+def require_bounded_sql(certified: Certified, rendered: tuple[RenderedQuery, ...]) -> None:
+    """Guards of functions repeat their arguments, which the kernel does not see: what counts in the end is how long the SQL is.
+
+    Each byte of it is computed at most once for each of a unit's rows. Depends on the plan and public facts only, before any charge.
+    """
+    lengths = [len(query.sql) + sum(len(item.sql) for item in query.quantiles) for query in rendered]
+    if sum(lengths) > SQL_BYTES_MAX:
+        raise Refused("statement-too-large", "the statement becomes too large for an engine")
+    work = sum(length * query.shape.widest for length, query in zip(lengths, certified.queries, strict=True))
+    limit = BYTES_PER_PART * certified.facts.limits.work
+    if work > limit:
+        message = "what is computed for the rows of one unit is too much, written out for the engine"
+        raise Refused("unit-work", message, hint="ask for less in one statement, or join fewer rows of one unit")
+
+
+def _render_query(certified: CertifiedQuery, facts: Facts, dialect: Dialect) -> RenderedQuery:
+    query = certified.query
+    rows = _Input(certified, facts, dialect)
+    match query.bounding:
+        case Ranked() | Weighted():
+            sql, salted = rows.flat(), False
+        case Clipped(bits):
+            sql, salted = _clipped(rows, bits), False
+        case Grouped():
+            salted = needs_choice(certified)
+            sql = _grouped(rows, certified.groups_per_unit if salted else None)
+        case _:
+            assert_never(query.bounding)
+    domains = tuple(domain_of(key, certified.shape.columns) for _, key in query.keys)
+    discovered = isinstance(query.groups, DiscoveredGroups)
+    if not query.vectors and not discovered:
+        sql = ""
+    quantiles = tuple(_quantiles(item.quantiles, certified, facts, dialect) for item in certified.quantiles)
+    return RenderedQuery(sql, domains, len(query.vectors), discovered, salted, quantiles)
+
+
+def _quantiles(item: QuantileSet, certified: CertifiedQuery, facts: Facts, dialect: Dialect) -> RenderedQuantiles:
+    """Rows by group and grid integer. A unit's rows are bounded by the relation, and no value can make a row count twice."""
+    query, scope = certified.query, Scope(certified.shape.columns, "t", dialect)
+    domain = domain_of(item.value, certified.shape.columns)
+    listed = [f"{render_expression(key, scope)} AS k{i}" for i, (_, key) in enumerate(query.keys)]
+    if isinstance(domain, DateDomain | TimestampDomain):
+        value = render_expression(item.value, scope)
+    else:
+        lower, upper = quantile_bounds(item, domain)
+        value, domain = (
+            gridded(as_double(item.value, scope), steps=item.steps, lo=lower, hi=upper, dialect=dialect),
+            IntegerDomain(lower, upper),
+        )
+    rows = f"SELECT {', '.join([*listed, f'{value} AS x'])} FROM ({render_relation(query.source, facts, dialect)}) t"
+    columns = ", ".join([*(f"i.k{i}" for i in range(len(query.keys))), "i.x"])
+    return RenderedQuantiles(f"SELECT {columns}, COUNT(*) AS n FROM ({rows}) i WHERE i.x IS NOT NULL GROUP BY {columns}", domain)
+
+
+def needs_choice(certified: CertifiedQuery) -> bool:
+    """Whether a unit can have more groups than it may keep."""
+    groups = certified.query.groups
+    most = certified.shape.rows_per_unit
+    if isinstance(groups, KnownGroups) and not certified.query.keys:
+        most = 1
+    return most > certified.groups_per_unit
+
+
+class _Input:
+    """The per-row input of a query: unit, keys k0.., values x0.. of sums and distinct counts, conditions as 0/1 integers."""
+
+    def __init__(self, certified: CertifiedQuery, facts: Facts, dialect: Dialect) -> None:
+        self.certified = certified
+        self.dialect = dialect
+        self.query = certified.query
+        weighted = isinstance(self.query.bounding, Weighted)
+        scope = Scope(certified.shape.columns, "t", dialect)
+        listed = [f"t.{UNIT}"]
+        listed += [f"{render_expression(key, scope)} AS k{i}" for i, (_, key) in enumerate(self.query.keys)]
+        listed += [f"{sql} AS x{i}" for i, v in enumerate(self.query.vectors) if (sql := _row_value(v, scope)) is not None]
+        if weighted:
+            listed.append(f"t.{ROWS}")
+        self.sql = f"SELECT {', '.join(listed)} FROM ({render_relation(self.query.source, facts, dialect, rows=weighted)}) t"
+        self.keys = [f"k{i}" for i in range(len(self.query.keys))]
+
+    def integers(self, i: int, vector: Vector) -> str:
+        """SQL of the bounded integer that one row adds to a sum; NULL for a row that adds nothing."""
+        measure = vector.measure
+        assert isinstance(measure, GridSum)
+        lo, hi = grid_bounds(measure)
+        domain = domain_of(measure.value, self.certified.shape.columns)
+        if _is_physical(domain, measure):
+            # Only a stored column, which preparation clamped, is added as it is; a computed one is clamped whatever its interval says.
+            inside = isinstance(domain, IntegerDomain) and lo <= domain.lo and domain.hi <= hi
+            if isinstance(domain, RealDomain) and domain.steps is not None:
+                inside = lo <= grid_integer(domain.lo, domain.steps) and grid_integer(domain.hi, domain.steps) <= hi
+            stored = isinstance(measure.value, Column) and is_stored(measure.value.name, self.query.source)
+            value = f"i.x{i}" if inside and stored else f"(CASE WHEN i.x{i} IS NULL THEN NULL ELSE {clamped(f'i.x{i}', lo=lo, hi=hi)} END)"
+        else:
+            value = gridded(f"i.x{i}", steps=measure.steps, lo=lo, hi=hi, dialect=self.dialect)
+        return f"({value} - {measure.offset})" if measure.offset else value
+
+    def flat(self) -> str:
+        """Ranked and weighted plans: one GROUP BY, no shuffle on the unit."""
+        weight = _weight(self.query.bounding, self.dialect) if isinstance(self.query.bounding, Weighted) else None
+        columns = [f"{self._flat_vector(i, v, weight)} AS v{i}" for i, v in enumerate(self.query.vectors)]
+        if isinstance(self.query.groups, DiscoveredGroups):
+            columns.append(f"COUNT(DISTINCT i.{UNIT}) AS units")
+        return self.grouped_select(columns, f"({self.sql}) i", "i")
+
+    def _flat_vector(self, i: int, vector: Vector, weight: str | None) -> str:
+        measure = vector.measure
+        match measure:
+            case RowCount(where):
+                if weight is not None:
+                    return _total(weight if where is None else f"CASE WHEN i.x{i} = 1 THEN {weight} END", self.dialect)
+                return "COUNT(*)" if where is None else f"COUNT(CASE WHEN i.x{i} = 1 THEN 1 END)"
+            case UnitCount(where):
+                return f"COUNT(DISTINCT i.{UNIT})" if where is None else f"COUNT(DISTINCT CASE WHEN i.x{i} = 1 THEN i.{UNIT} END)"
+            case DistinctCount():
+                return f"COUNT(DISTINCT i.x{i})"
+            case GridSum():
+                value = self.integers(i, vector)
+                return _total(value if weight is None else f"{weight} * {value}", self.dialect)
+            case _:
+                assert_never(measure)
+
+    def cells(self, shift: int) -> str:
+        """One row per unit and group, with its exact cell of every vector in c0.., multiplied by 2^shift (not for counted units)."""
+        columns = [f"{self._cell(i, v, shift)} AS c{i}" for i, v in enumerate(self.query.vectors)]
+        grouping = ", ".join([f"i.{UNIT}", *(f"i.{key}" for key in self.keys)])
+        return f"SELECT {', '.join([grouping, *columns])} FROM ({self.sql}) i GROUP BY {grouping}"
+
+    def _cell(self, i: int, vector: Vector, shift: int) -> str:
+        measure, scale = vector.measure, f" * {2**shift}" if shift else ""
+        match measure:
+            case RowCount(where):
+                return ("COUNT(*)" if where is None else f"COUNT(CASE WHEN i.x{i} = 1 THEN 1 END)") + scale
+            case UnitCount(where):
+                return "1" if where is None else f"MAX(CASE WHEN i.x{i} = 1 THEN 1 ELSE 0 END)"
+            case GridSum():
+                return f"COALESCE(CAST(SUM({self.integers(i, vector)}) AS {self.dialect.integer}), 0)" + scale
+            case DistinctCount():
+                raise AssertionError("certification allows distinct counts with ranked bounding only")
+            case _:
+                assert_never(measure)
+
+    def grouped_select(self, columns: list[str], source: str, alias: str) -> str:
+        """SELECT keys and columns FROM source GROUP BY keys."""
+        keys = ", ".join(f"{alias}.{key}" for key in self.keys)
+        listed = ", ".join([*([keys] if keys else []), *columns])
+        return f"SELECT {listed} FROM {source}" + (f" GROUP BY {keys}" if keys else "")
+
+
+def is_stored(column: str, relation: Relation) -> bool:
+    """Whether a column comes from a prepared table as it stands there."""
+    match relation:
+        case Scan():
+            return True
+        case Filter(source) | SemiJoin(source):
+            return is_stored(column, source)
+        case PublicJoin(source, columns=added):
+            return column in {name for name, _ in added} or is_stored(column, source)
+        case Project(source, columns):
+            return any(name == column and isinstance(value, Column) and is_stored(value.name, source) for name, value in columns)
+        case UnitJoin(left, right, columns=added):
+            taken = dict(added)
+            return is_stored(taken[column], right) if column in taken else is_stored(column, left)
+        case Union(sources):
+            return all(is_stored(column, source) for source in sources)
+        case PerUnit():
+            return False
+        case _:
+            assert_never(relation)
+
+
+def _row_value(vector: Vector, scope: Scope) -> str | None:
+    """SQL of what the input carries for a vector: the value of a sum, the distinct value, or a condition as 1 / 0."""
+    measure = vector.measure
+    match measure:
+        case RowCount(None) | UnitCount(None):
+            return None
+        case RowCount(where) | UnitCount(where) if where is not None:
+            return f"CASE WHEN {render_expression(where, scope)} THEN 1 ELSE 0 END"
+        case DistinctCount(value):
+            return render_expression(value, scope)
+        case GridSum():
+            if _is_physical(domain_of(measure.value, scope.columns), measure):
+                return render_expression(measure.value, scope)
+            return as_double(measure.value, scope)
+        case _:
+            raise AssertionError("unreachable")
+
+
+def _is_physical(domain: Domain, measure: GridSum) -> bool:
+    """Whether the value already is an integer on the grid of the sum."""
+    if isinstance(domain, IntegerDomain):
+        return measure.steps == 1
+    return isinstance(domain, RealDomain) and domain.steps == measure.steps
+
+
+def _total(value: str, dialect: Dialect) -> str:
+    return f"COALESCE({dialect.total(value)}, 0)"
+
+
+def _weight(bounding: Weighted, dialect: Dialect) -> str:
+    """floor(2^bits * min(1, rows / rows of the unit)) in integers; rounded down, so a unit never weighs more than rows * 2^bits."""
+    one = 2**bounding.bits
+    share = dialect.quotient(f"CAST({bounding.rows * one} AS {dialect.integer})", f"i.{ROWS}")
+    return f"(CASE WHEN i.{ROWS} <= {bounding.rows} THEN {one} ELSE {share} END)"
+
+
+def _clipped(rows: _Input, bits: int) -> str:
+    """Scale each unit's vector by C / r with an integer r that is checked, in integers, to be at least the vector's norm.
+
+    Then |scaled cell| <= |cell| * C / r, so the norm is at most C: privacy rests on ``r * r >= sum of squares`` alone
+    (docs/proofs/clipping.md).
+    """
+    vectors, dialect = rows.query.vectors, rows.dialect
+    capped = [(i, v.bound.limit) for i, v in enumerate(vectors) if isinstance(v.bound, Cap)]
+    squares = ", ".join(f"{dialect.total(_square(f'c{i}', dialect))} AS q{i}" for i, _ in capped)
+    if not capped:
+        columns = [f"{_total(f'c.c{i}', dialect)} AS v{i}" for i in range(len(vectors))]
+        return rows.grouped_select(columns, f"({rows.cells(bits)}) c", "c")
+    norms = ", ".join(f"{norm_at_least(f'q{i}', dialect)} AS r{i}" for i, _ in capped)
+    kept = ", ".join(f"q{i}" for i, _ in capped)
+    units = f"SELECT {UNIT}, {kept}, {norms} FROM (SELECT {UNIT}, {squares} FROM cells GROUP BY {UNIT}) s"
+    columns = [f"{_total(_scaled(i, v, rows, dialect), dialect)} AS v{i}" for i, v in enumerate(vectors)]
+    body = rows.grouped_select(columns, f"cells c JOIN ({units}) u ON c.{UNIT} = u.{UNIT}", "c")
+    return f"WITH cells AS {dialect.materialised}({rows.cells(bits)}) {body}"
+
+
+def _square(cell: str, dialect: Dialect) -> str:
+    return f"{_wide(cell, dialect)} * {cell}"
+
+
+def _wide(sql: str, dialect: Dialect) -> str:
+    return f"CAST({sql} AS {dialect.wide_integer})"
+
+
+def _scaled(i: int, vector: Vector, rows: _Input, dialect: Dialect) -> str:
+    match vector.bound:
+        case Cap(limit):
+            return scaled_cell(f"c.c{i}", square=f"u.q{i}", norm=f"u.r{i}", limit=limit, dialect=dialect)
+        case Follow(name):
+            leader = next(j for j, v in enumerate(rows.query.vectors) if v.name == name)
+            bound = rows.query.vectors[leader].bound
+            assert isinstance(bound, Cap)
+            return scaled_cell(f"c.c{i}", square=f"u.q{leader}", norm=f"u.r{leader}", limit=bound.limit, dialect=dialect)
+        case _:
+            return f"c.c{i}"
+
+
+def scaled_cell(cell: str, *, square: str, norm: str, limit: int, dialect: Dialect) -> str:
+    """cell, or trunc(cell * limit / norm) where the unit's norm exceeds the limit; 0 where the integer check fails."""
+    scaled = dialect.quotient(f"({_wide(cell, dialect)} * {limit})", norm)
+    small = f"{square} <= {_wide(str(limit), dialect)} * {limit}"
+    return f"CASE WHEN {small} THEN {_wide(cell, dialect)} WHEN {norm_check(norm, square)} THEN {scaled} ELSE 0 END"
+
+
+def norm_at_least(square: str, dialect: Dialect) -> str:
+    """An integer a little above the square root, proposed by a double; only ``norm_check`` is trusted."""
+    larger = double_literal(1.000000000001, dialect.double)
+    return f"{dialect.whole_as_wide(f'ceil(sqrt({dialect.wide_as_double(square)}) * {larger})', dialect.wide_integer)} + 1"
+
+
+def norm_check(norm: str, square: str) -> str:
+    """The integer check that clipping rests on."""
+    return f"{norm} * {norm} >= {square}"
+
+
+def _grouped(rows: _Input, groups_kept: int | None) -> str:
+    """Clamp each cell; where a unit can have too many groups keep ``groups_kept`` of them by keyed hash of (unit, group)."""
+    named, source = "", f"({rows.cells(0)}) c"
+    if groups_kept is not None:
+        named, source = _chosen(rows, groups_kept)
+    columns = []
+    for i, vector in enumerate(rows.query.vectors):
+        value = clamped(f"c.c{i}", lo=-vector.bound.limit, hi=vector.bound.limit) if isinstance(vector.bound, Cap) else f"c.c{i}"
+        columns.append(f"{_total(value, rows.dialect)} AS v{i}")
+    if isinstance(rows.query.groups, DiscoveredGroups):
+        # one row per unit and group here: rows are units
+        columns.append("COUNT(*) AS units")
+    return named + rows.grouped_select(columns, source, "c")
+
+
+def _chosen(rows: _Input, groups_kept: int) -> tuple[str, str]:
+    """The WITH clause, and the cells that remain when each unit keeps ``groups_kept`` groups.
+
+    Only crowded units, those that have more groups, are hashed and numbered: that costs more than all the rest, and after a filter few
+    units are crowded. A unit is either crowded or not with all of its cells, so it keeps all of at most ``groups_kept`` or the first
+    ``groups_kept``: the same cells as if all units were numbered.
+    """
+    columns = [UNIT, *rows.keys, *(f"c{i}" for i in range(len(rows.query.vectors)))]
+    listed, picked = (", ".join(f"{alias}.{column}" for column in columns) for alias in ("c", "p"))
+    order = rows.dialect.keyed_hash(rows.dialect.parameter(GROUP_SALT), _choice_text(rows))
+    crowded = f"SELECT c.{UNIT} FROM cells c GROUP BY c.{UNIT} HAVING {crowded_predicate(groups_kept)}"
+    is_crowded = f"EXISTS (SELECT 1 FROM crowded w WHERE w.{UNIT} = c.{UNIT})"
+    numbered = f"SELECT {listed}, ROW_NUMBER() OVER (PARTITION BY c.{UNIT} ORDER BY {order}) AS pick FROM cells c WHERE {is_crowded}"
+    some = f"SELECT {picked} FROM ({numbered}) p WHERE {choice_predicate(groups_kept)}"
+    every = f"SELECT {listed} FROM cells c WHERE NOT {is_crowded}"
+    once = rows.dialect.materialised
+    return f"WITH cells AS {once}({rows.cells(0)}), crowded AS {once}({crowded}) ", f"({every} UNION ALL {some}) c"
+
+
+def crowded_predicate(groups_kept: int) -> str:
+    """Whether a unit has more groups than it may keep."""
+    return f"COUNT(*) > {groups_kept}"
+
+
+def choice_predicate(groups_kept: int) -> str:
+    """The group limit of a unit."""
+    return f"p.pick <= {groups_kept}"
+
+
+def _choice_text(rows: _Input) -> str:
+    """What is hashed with the group salt: the unit, and the keys by their domains."""
+    dialect, columns = rows.dialect, rows.certified.shape.columns
+    keys = (encoded(f"c.{name}", domain_of(key, columns), dialect) for name, (_, key) in zip(rows.keys, rows.query.keys, strict=True))
+    return " || ',' || ".join([f"CAST(c.{UNIT} AS {dialect.text})", *keys])

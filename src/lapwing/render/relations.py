@@ -1,0 +1,139 @@
+"""Relations to SQL: each becomes one SELECT with the unit, its columns and, when asked, the number of rows of its unit.
+
+Every join, IN and EXISTS between private relations carries equality of units; that and ``rank <= k`` are the clauses the bounds rest on.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from lapwing.kernel.expressions import Column
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import (
+    Filter,
+    JoinKind,
+    PerUnit,
+    Project,
+    PublicJoin,
+    Relation,
+    Scan,
+    SemiJoin,
+    Union,
+    UnitAggregate,
+    UnitAggregateKind,
+    UnitJoin,
+)
+from lapwing.kernel.stability import shape_of
+from lapwing.render.dialect import Dialect
+from lapwing.render.expressions import Scope, render_expression
+
+UNIT = "_unit"
+RANK = "_rank"
+ROWS = "_rows"
+
+
+def render_relation(relation: Relation, facts: Facts, dialect: Dialect, *, rows: bool = False) -> str:
+    """A SELECT giving ``_unit``, the columns of the relation in order and, with ``rows``, ``_rows``."""
+    columns = shape_of(relation, facts).columns
+    kept = [UNIT, *columns, *([ROWS] if rows else [])]
+    match relation:
+        case Scan(table, rows_per_unit):
+            return f"SELECT {_list('t', kept, dialect)} FROM {dialect.table(table)} t WHERE {rank_predicate('t', rows_per_unit)}"
+        case Filter(source, predicate):
+            condition = render_expression(predicate, _scope(source, facts, dialect))
+            return f"SELECT {_list('t', kept, dialect)} FROM ({render_relation(source, facts, dialect, rows=rows)}) t WHERE {condition}"
+        case Project(source, projected):
+            scope = _scope(source, facts, dialect)
+            listed = [f"t.{UNIT}", *(f"{render_expression(value, scope)} AS {dialect.quoted(name)}" for name, value in projected)]
+            listed += [f"t.{ROWS}"] if rows else []
+            computed = any(not isinstance(value, Column) for _, value in projected)
+            inner = render_relation(source, facts, dialect, rows=rows)
+            return f"SELECT {', '.join(listed)} FROM ({inner}) t{dialect.fence if computed else ''}"
+        case PublicJoin():
+            return _public_join(relation, facts, dialect, rows=rows)
+        case UnitJoin():
+            return _unit_join(relation, facts, dialect)
+        case SemiJoin(source, other, on, negated):
+            condition = " AND ".join([unit_equality("o", "t"), *_equalities(on, "t", "o", dialect)])
+            found = f"EXISTS (SELECT 1 FROM ({render_relation(other, facts, dialect)}) o WHERE {condition})"
+            outer = render_relation(source, facts, dialect, rows=rows)
+            return f"SELECT {_list('t', kept, dialect)} FROM ({outer}) t WHERE {'NOT ' if negated else ''}{found}"
+        case Union(sources):
+            return " UNION ALL ".join(f"SELECT {_list('t', kept, dialect)} FROM ({render_relation(s, facts, dialect)}) t" for s in sources)
+        case PerUnit(source, aggregates):
+            scope = _scope(source, facts, dialect)
+            listed = [f"t.{UNIT}", *(f"{_unit_aggregate(item, scope)} AS {dialect.quoted(name)}" for name, item in aggregates)]
+            return f"SELECT {', '.join(listed)} FROM ({render_relation(source, facts, dialect)}) t GROUP BY t.{UNIT}"
+        case _:
+            assert_never(relation)
+
+
+def rank_predicate(alias: str, rows_per_unit: int) -> str:
+    """The row limit of a scan."""
+    return f"{alias}.{RANK} <= {rows_per_unit}"
+
+
+def unit_equality(left: str, right: str) -> str:
+    """The clause that keeps every join inside one unit."""
+    return f"{left}.{UNIT} = {right}.{UNIT}"
+
+
+def _scope(relation: Relation, facts: Facts, dialect: Dialect) -> Scope:
+    return Scope(shape_of(relation, facts).columns, "t", dialect)
+
+
+def _list(alias: str, names: list[str], dialect: Dialect) -> str:
+    return ", ".join(f"{alias}.{name if name in (UNIT, ROWS) else dialect.quoted(name)}" for name in names)
+
+
+def _renamed(alias: str, columns: tuple[tuple[str, str], ...], dialect: Dialect) -> list[str]:
+    return [f"{alias}.{dialect.quoted(column)} AS {dialect.quoted(name)}" for name, column in columns]
+
+
+def _equalities(on: tuple[tuple[str, str], ...], left: str, right: str, dialect: Dialect) -> list[str]:
+    return [f"{left}.{dialect.quoted(a)} = {right}.{dialect.quoted(b)}" for a, b in on]
+
+
+def _public_join(join: PublicJoin, facts: Facts, dialect: Dialect, *, rows: bool) -> str:
+    source = shape_of(join.source, facts).columns
+    listed = [
+        _list("t", [UNIT, *source], dialect),
+        *(f"p.{dialect.quoted(column)} AS {dialect.quoted(name)}" for name, column in join.columns),
+    ]
+    listed += [f"t.{ROWS}"] if rows else []
+    on = render_expression(join.on, Scope(source, "t", dialect))
+    key = dialect.quoted(facts.public_table(join.table).key)
+    inner = render_relation(join.source, facts, dialect, rows=rows)
+    return f"SELECT {', '.join(listed)} FROM ({inner}) t {_join_word(join.kind)} {dialect.table(join.table)} p ON {on} = p.{key}"
+
+
+def _unit_join(join: UnitJoin, facts: Facts, dialect: Dialect) -> str:
+    left = shape_of(join.left, facts).columns
+    listed = [
+        _list("t", [UNIT, *left], dialect),
+        *(f"r.{dialect.quoted(column)} AS {dialect.quoted(name)}" for name, column in join.columns),
+    ]
+    condition = " AND ".join([unit_equality("t", "r"), *_equalities(join.on, "t", "r", dialect)])
+    inner, other = render_relation(join.left, facts, dialect), render_relation(join.right, facts, dialect)
+    return f"SELECT {', '.join(listed)} FROM ({inner}) t {_join_word(join.kind)} ({other}) r ON {condition}"
+
+
+def _join_word(kind: JoinKind) -> str:
+    return "LEFT JOIN" if kind is JoinKind.LEFT else "JOIN"
+
+
+def _unit_aggregate(aggregate: UnitAggregate, scope: Scope) -> str:
+    if aggregate.value is None:
+        return "COUNT(*)"
+    value = render_expression(aggregate.value, scope)
+    match aggregate.kind:
+        case UnitAggregateKind.COUNT:
+            return f"COUNT({value})"
+        case UnitAggregateKind.SUM:
+            return f"CAST(SUM({value}) AS {scope.dialect.integer})"
+        case UnitAggregateKind.MIN | UnitAggregateKind.MAX:
+            return f"{aggregate.kind.name}({value})"
+        case UnitAggregateKind.ANY:
+            return f"bool_or({value})"
+        case _:
+            assert_never(aggregate.kind)

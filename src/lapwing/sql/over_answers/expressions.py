@@ -1,0 +1,401 @@
+"""Post-processing: expressions over noisy keys and aggregates, as DuckDB SQL made from a short list of nodes.
+
+The SQL is written here, word by word, from types that were checked; no text of the analyst is copied into it but quoted constants. It is
+total: a division by 0 and an integer overflow give NULL, because nothing may fail once the statement is charged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Protocol
+
+from sqlglot import exp
+
+from lapwing.errors import Refused
+from lapwing.kernel import calendar
+from lapwing.kernel.domains import Kind
+from lapwing.kernel.expressions import Literal
+from lapwing.kernel.functions import EXP_LIMIT
+from lapwing.sql.rows import algebra
+from lapwing.sql.scalars.binding import Scalars
+from lapwing.sql.scalars.functions import type_name
+from lapwing.sql.scalars.operators import COMPARISONS, CONSTANTS, chain, compared
+from lapwing.sql.text import constants
+from lapwing.sql.text.reader import Reader, Session
+from lapwing.statements import LinearOutput
+
+_NUMBERS = (Kind.INTEGER, Kind.REAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An expression over noisy columns: its SQL, its type (None for NULL), and what is known of its error."""
+
+    sql: str
+    kind: Kind | None
+    form: algebra.Form
+    node: exp.Expr
+    constant: Literal | None = None
+
+
+class Leaves(Protocol):
+    """What an expression over noisy tables is made of, beside constants: keys and aggregates, or columns of subqueries."""
+
+    def leaf(self, outputs: Outputs, node: exp.Expr) -> Value | None:
+        """The value of a node that is such a part as a whole, or None."""
+        ...
+
+    def column(self, outputs: Outputs, reader: Reader) -> Value:
+        """A column that is no leaf: refuse."""
+        ...
+
+    def refusal(self, outputs: Outputs, node: exp.Expr) -> Refused:
+        """Why a node of a class without handler cannot stand here."""
+        ...
+
+
+@dataclass(slots=True)
+class Outputs:
+    """Binds what stands in SELECT, HAVING and ORDER BY. ``aliases`` are the outputs by name, once SELECT has been read.
+
+    ``scalars`` reads constants and checks names; ``scalar_subquery`` binds a subquery that stands for one value, ``window`` a window.
+    """
+
+    scalars: Scalars
+    leaves: Leaves
+    scalar_subquery: Callable[[exp.Expr], Value]
+    window: Callable[[Outputs, exp.Expr], Value]
+    aliases: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def session(self) -> Session:
+        """The statement being bound."""
+        return self.scalars.session
+
+    def bind(self, node: exp.Expr) -> Value:
+        """The value of a node, or refuse."""
+        found = self.leaves.leaf(self, node)
+        if found is not None:
+            return found
+        if type(node) is exp.Subquery:
+            return self.scalar_subquery(node)
+        if type(node) is exp.Window:
+            return self.window(self, node)
+        handler = _HANDLERS.get(type(node))
+        if handler is None:
+            raise self.leaves.refusal(self, node)
+        self.scalars.check_name(node, self.scalars.handlers[type(node)].names)
+        with self.session.reading(node) as reader:
+            return handler(self, reader)
+
+    def condition(self, node: exp.Expr, what: str) -> Value:
+        """A value that is true, false or NULL."""
+        found = self.bind(node)
+        if found.kind is not Kind.BOOLEAN:
+            raise self.session.refuse("type-mismatch", f"{what} must be true or false", node=node, hint="compare it with something")
+        return found
+
+    def alike(self, values: list[Value]) -> tuple[list[Value], Kind | None]:
+        """Values of one type, constants turned into it where that is possible, and the type; or refuse."""
+        leader = next((value for value in values if value.constant is None), None)
+        leader = leader or next((value for value in values if value.kind is not None), values[0])
+        if leader.kind is not None:
+            values = [self._beside(value, leader.kind) for value in values]
+        kinds = {value.kind for value in values if value.kind is not None}
+        if len(kinds) > 1 and not kinds <= set(_NUMBERS):
+            odd = next(value for value in values if value.kind not in (leader.kind, None))
+            spoken = " and ".join(sorted(kind.value for kind in kinds))
+            raise self.session.refuse("type-mismatch", f"{spoken} do not go together", node=odd.node)
+        return values, Kind.REAL if len(kinds) > 1 else next(iter(kinds), None)
+
+    def _beside(self, value: Value, kind: Kind) -> Value:
+        if value.constant is None:
+            return value
+        literal = constants.beside(value.constant, kind, self.session, value.node)
+        return replace(value, constant=literal, kind=value.kind and literal.kind, sql=literal_sql(literal))
+
+    def number(self, node: exp.Expr) -> Value:
+        """A value that is a number."""
+        found = self.bind(node)
+        if found.kind not in _NUMBERS:
+            what = "NULL" if found.kind is None else f"a {found.kind.value}"
+            raise self.session.refuse("type-mismatch", f"a number is needed here, not {what}", node=node)
+        return found
+
+
+def literal_sql(literal: Literal) -> str:
+    """A constant as DuckDB reads it: reals as doubles, dates and text in quotes."""
+    match literal.kind, literal.value:
+        case _, None:
+            return "NULL"
+        case Kind.BOOLEAN, bool(truth):
+            return "TRUE" if truth else "FALSE"
+        case Kind.DATE, int(days):
+            return f"DATE '{calendar.to_date(days).isoformat()}'"
+        case Kind.TIMESTAMP, int(moment):
+            return f"make_timestamp({moment})"
+        case Kind.TEXT, str(text):
+            return "'" + text.replace("'", "''") + "'"
+        case Kind.INTEGER, int(number):
+            return str(number) if number >= 0 else f"({number})"
+        case _, (int() | Fraction()) as number:
+            written = repr(float(number))
+            written = written if "e" in written else f"{written}e0"
+            return written if number >= 0 else f"({written})"
+        case _:
+            raise Refused("type-mismatch", f"a constant does not fit the type {literal.kind.value}")
+
+
+Handler = Callable[[Outputs, Reader], Value]
+
+
+def _column(outputs: Outputs, reader: Reader) -> Value:
+    return outputs.leaves.column(outputs, reader)
+
+
+def _constant(outputs: Outputs, reader: Reader) -> Value:
+    typed = CONSTANTS[type(reader.node)](outputs.scalars, reader)
+    literal = typed.expression
+    assert isinstance(literal, Literal)
+    form: algebra.Form = algebra.COMPUTED
+    if literal.kind in _NUMBERS and isinstance(literal.value, int | Fraction):
+        form = algebra.Constant(Fraction(literal.value))
+    kind = None if literal.value is None else literal.kind
+    return Value(literal_sql(literal), kind, form, reader.node, constant=literal)
+
+
+def _paren(outputs: Outputs, reader: Reader) -> Value:
+    return outputs.bind(reader.node_of("this"))
+
+
+def _wide(value: Value) -> str:
+    """A 64-bit integer as one of 128 bits, which holds whatever is done to two of them here."""
+    return value.sql if value.constant is not None else f"CAST({value.sql} AS HUGEINT)"
+
+
+def _whole(sql: str) -> str:
+    """Back to 64 bits; NULL where it does not fit."""
+    return f"TRY_CAST(({sql}) AS BIGINT)"
+
+
+def _arithmetic(sign: str) -> Handler:
+    def bind(outputs: Outputs, reader: Reader) -> Value:
+        left, right = outputs.number(reader.node_of("this")), outputs.number(reader.node_of("expression"))
+        if sign == "/":
+            never_zero = isinstance(right.form, algebra.Constant | algebra.Divisor) and right.form != algebra.Constant(Fraction(0))
+            sql = f"({left.sql} / {right.sql})" if never_zero else f"({left.sql} / NULLIF({right.sql}, 0))"
+            return Value(sql, Kind.REAL, algebra.divide(left.form, right.form), reader.node)
+        if sign == "*":
+            form = algebra.multiply(left.form, right.form)
+        else:
+            form = algebra.add(left.form, right.form if sign == "+" else algebra.multiply(right.form, algebra.Constant(Fraction(-1))))
+        if left.kind is right.kind is Kind.INTEGER:
+            return Value(_whole(f"{_wide(left)} {sign} {_wide(right)}"), Kind.INTEGER, form, reader.node)
+        return Value(f"({left.sql} {sign} {right.sql})", Kind.REAL, form, reader.node)
+
+    return bind
+
+
+def _negate(outputs: Outputs, reader: Reader) -> Value:
+    value = outputs.number(reader.node_of("this"))
+    form = algebra.multiply(value.form, algebra.Constant(Fraction(-1)))
+    literal = value.constant
+    if literal is not None and isinstance(literal.value, int | Fraction):
+        literal = Literal(-literal.value, literal.kind)
+        return Value(literal_sql(literal), value.kind, form, reader.node, constant=literal)
+    sql = _whole(f"- {_wide(value)}") if value.kind is Kind.INTEGER else f"(- {value.sql})"
+    return Value(sql, value.kind, form, reader.node)
+
+
+def _comparison(sign: str) -> Handler:
+    def bind(outputs: Outputs, reader: Reader) -> Value:
+        sides = [outputs.bind(node) for node in compared(reader, outputs.session)]
+        return _compared(outputs, reader.node, sign, sides)
+
+    return bind
+
+
+def _compared(outputs: Outputs, node: exp.Expr, sign: str, sides: list[Value]) -> Value:
+    for side in sides:
+        if side.kind is None:
+            raise outputs.session.refuse("null-constant", "NULL cannot stand here", node=side.node, hint="test for it with IS NULL")
+    (left, right), _ = outputs.alike(sides)
+    return Value(f"({left.sql} {sign} {right.sql})", Kind.BOOLEAN, algebra.COMPUTED, node)
+
+
+def _between(outputs: Outputs, reader: Reader) -> Value:
+    value, low, high = (outputs.bind(reader.node_of(name)) for name in ("this", "low", "high"))
+    above, below = _compared(outputs, reader.node, ">=", [value, low]), _compared(outputs, reader.node, "<=", [value, high])
+    return Value(f"({above.sql} AND {below.sql})", Kind.BOOLEAN, algebra.COMPUTED, reader.node)
+
+
+def _in(outputs: Outputs, reader: Reader) -> Value:
+    reader.require_absent("query", "field", "unnest")
+    value, listed = outputs.bind(reader.node_of("this")), reader.many("expressions")
+    limit = outputs.session.settings.list_items_max
+    if len(listed) > limit:
+        raise outputs.session.refuse("list-too-long", f"an IN list may have at most {limit} items", node=reader.node)
+    options = [outputs.bind(item) for item in listed]
+    for option in options:
+        if option.constant is None or option.kind is None:
+            message = "an IN list holds constants, and not NULL"
+            raise outputs.session.refuse("list-not-constant", message, node=option.node, hint="use = and OR, or IS NULL")
+    (value, *options), _ = outputs.alike([value, *options])
+    sql = f"({value.sql} IN ({', '.join(option.sql for option in options)}))"
+    return Value(sql, Kind.BOOLEAN, algebra.COMPUTED, reader.node)
+
+
+def _connective(word: str) -> Handler:
+    def bind(outputs: Outputs, reader: Reader) -> Value:
+        parts = [outputs.condition(operand, f"what {word} joins") for operand in chain(reader, outputs.session)]
+        sql = f" {word} ".join(part.sql for part in parts)
+        return Value(f"({sql})", Kind.BOOLEAN, algebra.COMPUTED, reader.node)
+
+    return bind
+
+
+def _not(outputs: Outputs, reader: Reader) -> Value:
+    value = outputs.condition(reader.node_of("this"), "what NOT is put before")
+    return Value(f"(NOT {value.sql})", Kind.BOOLEAN, algebra.COMPUTED, reader.node)
+
+
+def _is(outputs: Outputs, reader: Reader) -> Value:
+    value, tested = outputs.bind(reader.node_of("this")), outputs.bind(reader.node_of("expression"))
+    if tested.kind is not None:
+        raise outputs.session.refuse("sql-unsupported", "IS takes NULL here", node=reader.node, hint="compare with =")
+    return Value(f"({value.sql} IS NULL)", Kind.BOOLEAN, algebra.COMPUTED, reader.node)
+
+
+def _listed(name: str) -> Handler:
+    """COALESCE, LEAST and GREATEST."""
+
+    def bind(outputs: Outputs, reader: Reader) -> Value:
+        if name != "COALESCE":
+            reader.flag("ignore_nulls")
+        values = [outputs.bind(node) for node in (reader.node_of("this"), *reader.many("expressions"))]
+        values, kind = outputs.alike(values)
+        if name != "COALESCE" and kind not in _NUMBERS:
+            raise outputs.session.refuse("type-mismatch", f"{name} takes numbers", node=reader.node)
+        sql = f"{name}({', '.join(value.sql for value in values)})"
+        return Value(sql, kind, algebra.COMPUTED, reader.node)
+
+    return bind
+
+
+def _null_if(outputs: Outputs, reader: Reader) -> Value:
+    values = [outputs.bind(reader.node_of("this")), outputs.bind(reader.node_of("expression"))]
+    (left, right), _ = outputs.alike(values)
+    is_divisor = isinstance(left.form, LinearOutput) and left.form.shift == 0 and right.form == algebra.Constant(Fraction(0))
+    form: algebra.Form = algebra.COMPUTED
+    if is_divisor and isinstance(left.form, LinearOutput):
+        form = algebra.Divisor(left.form)
+    return Value(f"NULLIF({left.sql}, {right.sql})", left.kind, form, reader.node)
+
+
+def _one(name: str) -> Handler:
+    """ABS, FLOOR and CEIL."""
+
+    def bind(outputs: Outputs, reader: Reader) -> Value:
+        value = outputs.number(reader.node_of("this"))
+        if value.kind is Kind.INTEGER:
+            return Value(_whole(f"{name}({_wide(value)})"), value.kind, algebra.COMPUTED, reader.node)
+        return Value(f"{name}({value.sql})", value.kind, algebra.COMPUTED, reader.node)
+
+    return bind
+
+
+def _where(name: str, condition: str) -> Handler:
+    """A function of reals that is NULL where ``condition`` does not hold of its argument."""
+
+    def bind(outputs: Outputs, reader: Reader) -> Value:
+        value = f"CAST({outputs.number(reader.node_of('this')).sql} AS DOUBLE)"
+        sql = f"{name}(CASE WHEN {value} {condition} THEN {value} END)"
+        return Value(sql, Kind.REAL, algebra.COMPUTED, reader.node)
+
+    return bind
+
+
+def _round(outputs: Outputs, reader: Reader) -> Value:
+    value, places = outputs.number(reader.node_of("this")), reader.optional("decimals")
+    digits = 0
+    if places is not None:
+        constant = outputs.bind(places).constant
+        if constant is None or not isinstance(constant.value, int) or not 0 <= constant.value <= 9:
+            raise outputs.session.refuse("wrong-arguments", "ROUND takes a number of digits from 0 to 9", node=places)
+        digits = constant.value
+    return Value(f"ROUND({value.sql}, {digits})", value.kind, algebra.COMPUTED, reader.node)
+
+
+def _case(outputs: Outputs, reader: Reader) -> Value:
+    subject, default = reader.optional("this"), reader.optional("default")
+    compared = None if subject is None else outputs.bind(subject)
+    conditions, values = [], []
+    for node in reader.many("ifs"):
+        with outputs.session.reading(node) as branch:
+            when, then = branch.node_of("this"), branch.node_of("true")
+            if compared is None:
+                conditions.append(outputs.condition(when, "a condition of CASE"))
+            else:
+                conditions.append(_compared(outputs, when, "=", [compared, outputs.bind(when)]))
+            values.append(outputs.bind(then))
+    if default is not None:
+        values.append(outputs.bind(default))
+    values, kind = outputs.alike(values)
+    branches = " ".join(f"WHEN {when.sql} THEN {then.sql}" for when, then in zip(conditions, values, strict=False))
+    otherwise = f" ELSE {values[-1].sql}" if default is not None else ""
+    return Value(f"(CASE {branches}{otherwise} END)", kind, algebra.COMPUTED, reader.node)
+
+
+def _cast(outputs: Outputs, reader: Reader) -> Value:
+    wanted, inner = type_name(outputs.scalars, reader.node_of("to")), reader.node_of("this")
+    if wanted in (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ):
+        return _date_constant(outputs, reader.node, wanted, outputs.bind(inner))
+    value = outputs.number(inner)
+    if wanted is exp.DType.DOUBLE:
+        return Value(f"CAST({value.sql} AS DOUBLE)", Kind.REAL, value.form, reader.node)
+    if wanted in (exp.DType.BIGINT, exp.DType.INT):
+        return Value(f"TRY_CAST({value.sql} AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, reader.node)
+    hint = "CAST to DOUBLE or BIGINT"
+    raise outputs.session.refuse("cast-unsupported", "an answer cannot be cast to this type", node=reader.node, hint=hint)
+
+
+def _date_constant(outputs: Outputs, node: exp.Expr, wanted: exp.DType, value: Value) -> Value:
+    if value.constant is None or not isinstance(value.constant.value, str):
+        raise outputs.session.refuse("cast-unsupported", "an answer cannot be cast to a date", node=node)
+    read = constants.date if wanted is exp.DType.DATE else constants.timestamp
+    literal = read(value.constant.value, outputs.session, value.node)
+    return Value(literal_sql(literal), literal.kind, algebra.COMPUTED, node, constant=literal)
+
+
+_HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Column: _column,
+    **dict.fromkeys(CONSTANTS, _constant),
+    exp.Paren: _paren,
+    exp.Add: _arithmetic("+"),
+    exp.Sub: _arithmetic("-"),
+    exp.Mul: _arithmetic("*"),
+    exp.Div: _arithmetic("/"),
+    exp.Neg: _negate,
+    **{node: _comparison(called.value) for node, called in COMPARISONS.items()},
+    exp.Between: _between,
+    exp.In: _in,
+    exp.And: _connective("AND"),
+    exp.Or: _connective("OR"),
+    exp.Not: _not,
+    exp.Is: _is,
+    exp.Coalesce: _listed("COALESCE"),
+    exp.Least: _listed("LEAST"),
+    exp.Greatest: _listed("GREATEST"),
+    exp.Nullif: _null_if,
+    exp.Abs: _one("ABS"),
+    exp.Floor: _one("FLOOR"),
+    exp.Ceil: _one("CEIL"),
+    exp.Round: _round,
+    exp.Sqrt: _where("SQRT", ">= 0"),
+    exp.Ln: _where("LN", "> 0"),
+    exp.Exp: _where("EXP", f"<= {EXP_LIMIT}"),
+    exp.Case: _case,
+    exp.Cast: _cast,
+}

@@ -1,0 +1,1 @@
+"""Rows of units: tables, joins, subqueries, and the aggregates over them."""

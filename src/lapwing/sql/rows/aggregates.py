@@ -1,0 +1,187 @@
+"""Aggregates of the private query: each once, in the order they first appear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from lapwing.errors import Span
+from lapwing.kernel.domains import BooleanDomain, Kind, is_numeric
+from lapwing.kernel.expressions import Column, Expression, Function, Literal
+from lapwing.sql.rows import moments, quantiles
+from lapwing.sql.rows.arguments import Arguments
+from lapwing.sql.scalars.binding import Scalars, Typed, column_name
+from lapwing.sql.text.reader import Reader, Session
+from lapwing.statements import Aggregate, AggregateKind
+
+_NAMES: dict[type[exp.Expr], frozenset[str]] = {
+    exp.Count: frozenset({"COUNT"}),
+    exp.CountIf: frozenset({"COUNT_IF", "COUNTIF"}),
+    exp.Sum: frozenset({"SUM"}),
+    exp.Avg: frozenset({"AVG"}),
+    **moments.NAMES,
+    **quantiles.NAMES,
+}
+KNOWN: tuple[type[exp.Expr], ...] = tuple(_NAMES)
+
+
+_LISTS = frozenset({"STRING_AGG", "GROUP_CONCAT", "LISTAGG", "ARRAY_AGG", "LIST", "HISTOGRAM", "ANY_VALUE", "FIRST", "LAST", "ARBITRARY"})
+"""Aggregates whose result holds values of rows."""
+
+
+@dataclass(slots=True)
+class Aggregates:
+    """Collects the aggregates of one statement."""
+
+    scalars: Scalars
+    found: list[Aggregate] = field(default_factory=list)
+    kinds: list[Kind] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
+
+    @property
+    def session(self) -> Session:
+        """The statement being bound."""
+        return self.scalars.session
+
+    @property
+    def arguments(self) -> Arguments:
+        """Reads what aggregates are taken of."""
+        return Arguments(self.scalars)
+
+    def bind(self, node: exp.Expr) -> int:
+        """The number of the aggregate that a node stands for."""
+        if type(node) is exp.Filter:
+            with self.session.reading(node) as reader:
+                inner, where = reader.node_of("this"), reader.node_of("expression")
+                if type(where) is not exp.Where:
+                    raise self.session.refuse("sql-unsupported", "FILTER takes a WHERE", node=where)
+                with self.session.reading(where) as condition:
+                    kept = self.scalars.condition(condition.node_of("this"), "a FILTER")
+                return self._bind(inner, kept, node)
+        return self._bind(node, None, node)
+
+    def _bind(self, node: exp.Expr, where: Typed | None, whole: exp.Expr) -> int:
+        if type(node) is exp.WithinGroup:
+            with self.session.reading(node) as reader:
+                aggregate, kind = quantiles.within_group(self.arguments, reader, where)
+            return self._add(aggregate, kind, whole)
+        token = self.session.source.name_token(node)
+        if type(node) not in KNOWN or (token is not None and token.text.upper() not in _NAMES[type(node)]):
+            name = self.session.source.called_name(node).upper()
+            message = f"the aggregate {name} is not among those that can be answered" if name else "this aggregate is not supported"
+            hint = "the reference of SQL lists those that are"
+            if name in _LISTS:
+                message, hint = (
+                    f"{name} would show the values of single rows",
+                    "GROUP BY the column with COUNT(*): values that many have are shown",
+                )
+            raise self.session.refuse("aggregate-unsupported", message, node=node, hint=hint)
+        with self.session.reading(node) as reader:
+            aggregate, kind = self._aggregate(reader, where)
+        return self._add(aggregate, kind, whole)
+
+    def _add(self, aggregate: Aggregate, kind: Kind, node: exp.Expr) -> int:
+        if aggregate not in self.found:
+            limit = self.session.settings.aggregates_max
+            if len(self.found) == limit:
+                raise self.session.refuse("too-many-aggregates", f"a statement may have at most {limit} aggregates", node=node)
+            self.found.append(aggregate)
+            self.kinds.append(kind)
+            self.spans.append(self.session.source.span(node))
+        return self.found.index(aggregate)
+
+    def _aggregate(self, reader: Reader, where: Typed | None) -> tuple[Aggregate, Kind]:
+        node = reader.node
+        if type(node) in moments.NAMES:
+            return moments.moment(self.arguments, reader, where)
+        if type(node) in quantiles.NAMES:
+            return quantiles.quantile(self.arguments, reader, where)
+        argument = reader.node_of("this")
+        match node:
+            case exp.Count():
+                reader.flag("big_int")  # counts are 64-bit integers
+                return self._count(argument, where), Kind.INTEGER
+            case exp.CountIf():
+                condition = self.scalars.condition(argument, "what COUNT_IF counts")
+                return Aggregate(AggregateKind.COUNT, None, self.arguments.both(node, where, condition).expression), Kind.INTEGER
+            case _:
+                kind = AggregateKind.SUM if isinstance(node, exp.Sum) else AggregateKind.AVG
+                value, where = self.arguments.value(argument, where)
+                self._require_number(value, kind)
+                whole = kind is AggregateKind.SUM and value.kind is Kind.INTEGER
+                return Aggregate(kind, value.expression, _of(where)), Kind.INTEGER if whole else Kind.REAL
+
+    def _count(self, argument: exp.Expr, where: Typed | None) -> Aggregate:
+        if type(argument) is exp.Star:
+            with self.session.reading(argument):
+                return Aggregate(AggregateKind.COUNT, None, _of(where))
+        if type(argument) is exp.Distinct:
+            with self.session.reading(argument) as distinct:
+                return self._count_distinct(argument, distinct.many("expressions"), where)
+        unit = self._unit(argument)
+        if unit is not None and unit in self.scalars.scope.units:
+            return Aggregate(AggregateKind.COUNT, None, _of(where))  # the unit is never NULL
+        if unit is not None:
+            return Aggregate(AggregateKind.COUNT, None, self.arguments.both(argument, where, self._present(argument, unit)).expression)
+        value, where = self.arguments.value(argument, where)
+        if value.is_null:
+            raise self.session.refuse("null-constant", "NULL is never counted", node=argument)
+        constant = isinstance(value.expression, Literal)
+        return Aggregate(AggregateKind.COUNT, None if constant else value.expression, _of(where))
+
+    def _count_distinct(self, node: exp.Expr, values: tuple[exp.Expr, ...], where: Typed | None) -> Aggregate:
+        if len(values) != 1:
+            raise self.session.refuse("distinct-unsupported", "distinct values of one thing are counted", node=node)
+        unit = self._unit(values[0])
+        if unit is not None:
+            scope = self.scalars.scope
+            if unit in scope.units:
+                return Aggregate(AggregateKind.COUNT_UNITS, None, _of(where))
+            present = self._present(values[0], unit)
+            return Aggregate(AggregateKind.COUNT_UNITS, None, self.arguments.both(node, where, present).expression)
+        value, where = self.arguments.value(values[0], where)
+        if isinstance(value.expression, Column) and value.expression.name in self.scalars.scope.units:
+            return Aggregate(AggregateKind.COUNT_UNITS, None, _of(where))
+        if value.kind is Kind.REAL:
+            hint = "round it to an integer first, or count its bins"
+            raise self.session.refuse("distinct-unsupported", "distinct real numbers are not counted", node=node, hint=hint)
+        if isinstance(value.expression, Literal):
+            raise self.session.refuse("distinct-unsupported", "a constant has one value", node=node)
+        return Aggregate(AggregateKind.COUNT_DISTINCT, value.expression, _of(where))
+
+    def _unit(self, node: exp.Expr) -> str | None:
+        """The column of the unit that a node is, if it is one."""
+        if type(node) is not exp.Column:
+            return None
+        found = self.scalars.scope.lookup(node.name, node.table or None)
+        if len(found) != 1 or found[0] not in self.scalars.scope.units | self.scalars.scope.optional_units:
+            return None
+        with self.session.reading(node) as reader:
+            column_name(self.session, reader)
+        return found[0]
+
+    def _present(self, node: exp.Expr, unit: str) -> Typed:
+        """That a LEFT JOIN found a row of the unit."""
+        scope = self.scalars.scope
+        if unit in scope.virtual:
+            hint = "use JOIN, or test another column of the subquery for NULL"
+            raise self.session.refuse(
+                "join-unsupported", "the unit of the joined side is not known where there is none", node=node, hint=hint
+            )
+        scope.used.add(unit)
+        typed = Typed(Column(unit), scope.columns[unit], node)
+        return self.scalars.call(node, Function.NOT, self.scalars.call(node, Function.IS_NULL, typed))
+
+    def _require_number(self, value: Typed, kind: AggregateKind) -> None:
+        if is_numeric(value.domain):
+            return
+        hint = ""
+        if isinstance(value.domain, BooleanDomain):
+            hint = "use COUNT_IF(...), or CASE WHEN ... THEN 1.0 ELSE 0 END"
+        message = f"{kind.name} needs a number, not a {value.kind.value}"
+        raise self.session.refuse("type-mismatch", message, node=value.node, hint=hint)
+
+
+def _of(typed: Typed | None) -> Expression | None:
+    return None if typed is None else typed.expression

@@ -1,0 +1,294 @@
+"""Joins of rows: to public tables on their key, and to other rows of the same unit; else one unit would touch another's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from lapwing.errors import Refused
+from lapwing.kernel.domains import Domain, KeyDomain, RealDomain, kind_of, with_null
+from lapwing.kernel.expressions import Column, columns_of
+from lapwing.kernel.ir import Filter, JoinKind, Relation
+from lapwing.sql.rows.names import Known, PublicItem
+from lapwing.sql.rows.tables import Called
+from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column_name, identifier
+from lapwing.sql.scalars.operators import chain
+from lapwing.sql.scalars.scope import Item, PublicPending, Rows, Scope, UnitPending
+from lapwing.sql.text.reader import Reader, Session
+
+NOT_ALONG_UNIT = "rows of two protected tables can only be joined within one unit: one unit could otherwise change what counts for others"
+
+
+@dataclass(frozen=True, slots=True)
+class Joins:
+    """Adds joins to the scope of a SELECT over rows."""
+
+    session: Session
+    known: Known
+    handlers: Mapping[type[exp.Expr], Handler]
+
+    def add(self, scalars: Scalars, called: Called, reader: Reader) -> list[Typed]:
+        """Join one more item; the conditions of ON that are no keys are returned, to be applied afterwards."""
+        reader.require_absent("method")
+        kind = join_kind(self.session, reader)
+        on, using = reader.optional("on"), reader.many("using")
+        if any(item.name == called.name for item in scalars.scope.items):
+            hint = "give one an alias"
+            raise self.session.refuse("ambiguous-table", f"two tables are called {called.name!r}", node=called.node, hint=hint)
+        if on is None and not using:
+            hint = "JOIN ... ON, or USING, with the key of a public table or the unit"
+            raise self.session.refuse("join-unconditional", "every row would be joined to every row", node=reader.node, hint=hint)
+        if isinstance(called.item, PublicItem):
+            return self._public(scalars, called, called.item.table, kind, on, using)
+        assert isinstance(called.item, Rows)
+        return self._private(scalars, called, called.item, kind, on, using)
+
+    # -- public tables --------------------------------------------------------------------------------------------------------------
+
+    def _public(
+        self, scalars: Scalars, called: Called, table: str, kind: JoinKind, on: exp.Expr | None, using: tuple[exp.Expr, ...]
+    ) -> list[Typed]:
+        scope, known = scalars.scope, self.known.facts.public_table(table)
+        left = self._using_key(scalars, called, table, using, known.key) if using else None
+        names: dict[str, str] = {}
+        for column, domain in known.columns.items():
+            names[column] = scope.free_name(table, column)
+            scope.columns[names[column]] = with_null(domain, True) if kind is JoinKind.LEFT else domain
+        scope.items.append(Item(called.name, {column.lower(): name for column, name in names.items()}))
+        conditions: list[Typed] = []
+        if on is not None:
+            left, conditions = self._on_key(scalars, on, names, known.key)
+        if left is None:
+            hint = f"join on the key, {called.name}.{known.key}"
+            raise self.session.refuse("join-not-on-key", f"{table!r} can be joined on its key only", node=on or called.node, hint=hint)
+        if conditions and kind is JoinKind.LEFT:
+            hint = "move the condition to WHERE, or into FILTER and CASE"
+            raise self.session.refuse("join-unsupported", "a LEFT JOIN takes the key alone", node=conditions[0].node, hint=hint)
+        check_key(self.session, left, known.columns[known.key], table)
+        scope.joins.append(PublicPending(table, left.expression, kind, tuple((name, column) for column, name in names.items())))
+        return conditions
+
+    def _using_key(self, scalars: Scalars, called: Called, table: str, using: tuple[exp.Expr, ...], key: str) -> Typed:
+        if len(using) != 1:
+            raise self.session.refuse("join-not-on-key", f"{table!r} can be joined on its key only", node=using[1])
+        name = identifier(self.session, using[0])
+        found = scalars.scope.lookup(name, None)
+        if name.lower() != key.lower() or len(found) != 1:
+            hint = f"the key of {table!r} is {key!r}"
+            raise self.session.refuse("join-not-on-key", f"{table!r} can be joined on its key only", node=using[0], hint=hint)
+        scalars.scope.used.add(found[0])
+        scalars.scope.merged[name.lower()] = found[0]
+        return Typed(Column(found[0]), scalars.scope.columns[found[0]], using[0])
+
+    def _on_key(self, scalars: Scalars, on: exp.Expr, names: Mapping[str, str], key: str) -> tuple[Typed | None, list[Typed]]:
+        """The expression that equals the key, and all other conditions."""
+        left: Typed | None = None
+        others: list[Typed] = []
+        for node in conjuncts(self.session, on):
+            found = self._key_equality(scalars, node, names, key) if left is None and type(node) is exp.EQ else None
+            if found is not None:
+                left = found
+            else:
+                others.append(scalars.condition(node, "a condition of ON"))
+        return left, others
+
+    def _key_equality(self, scalars: Scalars, node: exp.Expr, names: Mapping[str, str], key: str) -> Typed | None:
+        own, used = set(names.values()), set(scalars.scope.used)
+        with self.session.reading(node) as reader:
+            sides = scalars.bind(reader.node_of("this")), scalars.bind(reader.node_of("expression"))
+        for side, other in (sides, sides[::-1]):
+            if side.expression == Column(names[key]) and columns_of(other.expression).isdisjoint(own):
+                scalars.scope.used = used | columns_of(other.expression)
+                return other
+        return None
+
+    # -- protected rows -------------------------------------------------------------------------------------------------------------
+
+    def _private(
+        self, scalars: Scalars, called: Called, rows: Rows, kind: JoinKind, on: exp.Expr | None, using: tuple[exp.Expr, ...]
+    ) -> list[Typed]:
+        scope, right = scalars.scope, Scope.over(rows, called.name)
+        links = Links(self.session, self.known, scope, right)
+        others: list[exp.Expr] = []
+        for node in using:
+            name = identifier(self.session, node)
+            links.equal(column_in(scope, name, None), column_in(right, name, None), node)
+            scope.merged[name.lower()] = scope.lookup(name, None)[0]
+        for node in () if on is None else conjuncts(self.session, on):
+            if not links.read(node):
+                others.append(node)
+        links.require(on or (using[0] if using else called.node))
+        relation = self._right_conditions(rows.relation, right, others, kind)
+        names = self._adopt(scope, rows, called.name, kind)
+        used = {column for _, column in links.on}
+        scope.joins.append(
+            UnitPending(relation, tuple(links.on), kind, tuple((names[c], c) for c in rows.columns if c not in rows.virtual))
+        )
+        scope.used |= {left for left, _ in links.on}
+        assert used <= set(rows.columns)
+        return [scalars.condition(node, "a condition of ON") for node in others]
+
+    def _right_conditions(self, relation: Relation, right: Scope, others: list[exp.Expr], kind: JoinKind) -> Relation:
+        """For a LEFT JOIN, conditions on the right side alone are applied there: ON decides what is joined, not what is kept."""
+        if kind is not JoinKind.LEFT or not others:
+            return relation
+        scalars = Scalars(self.session, right, self.handlers)
+        conditions = []
+        for node in others:
+            try:
+                conditions.append(scalars.condition(node, "a condition of ON"))
+            except Refused as error:
+                if error.code not in ("unknown-table", "unknown-column"):
+                    raise  # it is about the joined table, and wrong by itself
+                hint = "move it to WHERE, or into FILTER and CASE"
+                message = "besides the key, a LEFT JOIN takes conditions on the joined table alone"
+                raise self.session.refuse("join-unsupported", message, node=node, hint=hint) from error
+        others.clear()
+        for condition in conditions:
+            relation = Filter(relation, condition.expression)
+        return relation
+
+    def _adopt(self, scope: Scope, rows: Rows, name: str, kind: JoinKind) -> dict[str, str]:
+        """Give the joined columns their names in the scope."""
+        names: dict[str, str] = {}
+        optional = kind is JoinKind.LEFT
+        for column, domain in rows.columns.items():
+            free = names[column] = scope.free_name(rows.label, column)
+            scope.columns[free] = with_null(domain, True) if optional else domain
+            if column in rows.origins:
+                scope.origins[free] = rows.origins[column]
+            if column in rows.units:
+                (scope.optional_units if optional else scope.units).add(free)
+            if column in rows.virtual:
+                scope.virtual.add(free)
+        scope.items.append(Item(name, {written: names[column] for written, column in rows.names.items()}))
+        return names
+
+
+@dataclass(slots=True)
+class Links:
+    """Equalities that hold two sets of rows together: of the unit itself, or along a declared key; and others beside them."""
+
+    session: Session
+    known: Known
+    left: Scope
+    right: Scope
+    on: list[tuple[str, str]]
+    by_unit: bool
+
+    def __init__(self, session: Session, known: Known, left: Scope, right: Scope) -> None:
+        self.session, self.known, self.left, self.right = session, known, left, right
+        self.on, self.by_unit = [], False
+
+    def read(self, node: exp.Expr) -> bool:
+        """Take an equality of one column of each side; anything else is left alone."""
+        if type(node) is not exp.EQ:
+            return False
+        sides = [self._side(child) for child in (node.this, node.expression)]
+        for (left, _), (_, right) in (sides, sides[::-1]):
+            if left is not None and right is not None and self._joinable(left, right):
+                with self.session.reading(node) as reader:
+                    for name in ("this", "expression"):
+                        with self.session.reading(reader.node_of(name)) as child:
+                            column_name(self.session, child)
+                self.equal(left, right, node)
+                return True
+        return False
+
+    def _side(self, node: exp.Expr) -> tuple[str | None, str | None]:
+        """The column of the left and of the right scope that a node can be; the right one, the nearer, comes first."""
+        if type(node) is not exp.Column or node.args.get("db") is not None:
+            return None, None
+        name, table = node.name, node.table or None
+        right = column_in(self.right, name, table)
+        return (None if right is not None else column_in(self.left, name, table)), right
+
+    def equal(self, left: str | None, right: str | None, node: exp.Expr) -> None:
+        """Note one equality."""
+        if left is None or right is None:
+            raise self.session.refuse("unknown-column", "both sides of the join need this column", node=node)
+        if left in self.left.units and right in self.right.units:
+            self.by_unit = True
+            return
+        if left in self.left.virtual or right in self.right.virtual:
+            raise self.session.refuse("join-private", NOT_ALONG_UNIT, node=node, hint="join on the unit of both sides")
+        if self.known.along_key(self.left.origins.get(left), self.right.origins.get(right)):
+            self.by_unit = True
+        if not self._joinable(left, right):
+            raise self.session.refuse(
+                "type-mismatch", "these columns cannot be joined on", node=node, hint="join on identifiers, dates or text"
+            )
+        self.on.append((left, right))
+
+    def _joinable(self, left: str, right: str) -> bool:
+        """Whether equality of two columns is one the kernel joins on; another one is a condition like any other."""
+        a, b = self.left.columns[left], self.right.columns[right]
+        if isinstance(a, KeyDomain) and isinstance(b, KeyDomain):
+            return a.text == b.text
+        return kind_of(a) is kind_of(b) and not isinstance(a, RealDomain)
+
+    def require(self, node: exp.Expr) -> None:
+        """Refuse rows that are not held together by their unit."""
+        if not self.by_unit:
+            found = self._suggestion()
+            hint = f"add {found}" if found else "add the equality of the unit's column, or of a declared key on the way to it"
+            raise self.session.refuse("join-private", NOT_ALONG_UNIT, node=node, hint=hint)
+
+    def _suggestion(self) -> str:
+        """An equality that would hold the rows together, in the statement's own names; empty where there is none."""
+        lefts, rights = _called(self.left), _called(self.right)
+        for a, left in lefts:
+            for b, right in rights:
+                if left in self.left.units and right in self.right.units:
+                    return f"{a} = {b}"
+        for a, left in lefts:
+            for b, right in rights:
+                if self.known.along_key(self.left.origins.get(left), self.right.origins.get(right)):
+                    return f"{a} = {b}"
+        return ""
+
+
+def _called(scope: Scope) -> list[tuple[str, str]]:
+    """Columns as the statement can call them, with their names in the relation."""
+    return [(f"{item.name}.{name}" if item.name else name, column) for item in scope.items for name, column in item.columns.items()]
+
+
+def column_in(scope: Scope, name: str, table: str | None) -> str | None:
+    """The one column of a scope that a name means, or None."""
+    found = scope.lookup(name, table)
+    return found[0] if len(found) == 1 else None
+
+
+def join_kind(session: Session, reader: Reader) -> JoinKind:
+    """Inner or left."""
+    match reader.word("side").upper(), reader.word("kind").upper():
+        case "", ("" | "INNER"):
+            return JoinKind.INNER
+        case "LEFT", ("" | "OUTER"):
+            return JoinKind.LEFT
+        case _:
+            hint = "use JOIN or LEFT JOIN, with the protected table on the left"
+            raise session.refuse("join-unsupported", "this kind of join is not supported", node=reader.node, hint=hint)
+
+
+def conjuncts(session: Session, node: exp.Expr) -> list[exp.Expr]:
+    """The parts that AND joins."""
+    if type(node) is exp.Paren:
+        with session.reading(node) as reader:
+            return conjuncts(session, reader.node_of("this"))
+    if type(node) is not exp.And:
+        return [node]
+    with session.reading(node) as reader:
+        return [part for operand in chain(reader, session) for part in conjuncts(session, operand)]
+
+
+def check_key(session: Session, left: Typed, key: Domain, table: str) -> None:
+    """Refuse what cannot equal the key of a public table."""
+    same = left.kind is kind_of(key) and not isinstance(key, RealDomain)
+    if same and isinstance(key, KeyDomain) and isinstance(left.domain, KeyDomain):
+        same = key.text == left.domain.text
+    if not same:
+        message = f"the key of {table!r} is a {kind_of(key).value}, not a {left.kind.value} like this"
+        raise Refused("type-mismatch", message, span=session.source.span(left.node))

@@ -1,0 +1,83 @@
+"""What names a statement can refer to besides columns: tables of the catalogue, and the names its WITH gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from lapwing.kernel.domains import Kind
+from lapwing.kernel.facts import Facts
+from lapwing.sql.rows.algebra import Form
+from lapwing.sql.scalars.scope import Origin, Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The catalogue as far as binding needs it.
+
+    ``unit_columns`` names each table's own column that holds the unit, where there is one. ``references`` are declared keys: from a column
+    to the column of another protected table that it refers to on the way to the unit.
+    """
+
+    facts: Facts
+    unit_columns: Mapping[str, str]
+    references: Mapping[Origin, Origin]
+
+    def along_key(self, left: Origin | None, right: Origin | None) -> bool:
+        """Whether equality of these two columns is a step of a declared path to the unit, so that equal values mean the same unit."""
+        if left is None or right is None:
+            return False
+        one, other = self.references.get(left), self.references.get(right)
+        return one == right or other == left or (one is not None and one == other)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyField:
+    """A column of a noisy table: its SQL name there, its type (None for NULL), and what is known of its error."""
+
+    name: str
+    kind: Kind | None
+    form: Form
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyItem:
+    """A subquery that is an answer already: what is selected from it is post-processing. ``sql`` is a whole SELECT over noisy tables."""
+
+    sql: str
+    fields: Mapping[str, NoisyField]
+    """By name in the statement, in small letters, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublicItem:
+    """A public table."""
+
+    table: str
+
+
+FromItem = Rows | NoisyItem | PublicItem
+
+
+@dataclass(slots=True)
+class Named:
+    """A subquery that WITH gave a name. It is bound once, at its first use: an answer used twice is one answer, paid once."""
+
+    node: exp.Expr
+    inside: Environment
+    bound: Rows | NoisyItem | None = None
+
+
+@dataclass(slots=True)
+class Environment:
+    """Names in force at one place of a statement."""
+
+    names: dict[str, Named] = field(default_factory=dict)
+    outer: Environment | None = None
+
+    def find(self, name: str) -> Named | None:
+        """What a WITH, here or further out, calls by this name."""
+        found = self.names.get(name.lower())
+        return found if found is not None or self.outer is None else self.outer.find(name)

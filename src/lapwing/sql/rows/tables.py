@@ -1,0 +1,120 @@
+"""Items of FROM: tables of the catalogue, names of WITH, subqueries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from sqlglot import exp
+
+from lapwing.kernel.domains import KeyDomain
+from lapwing.kernel.expressions import part_count
+from lapwing.kernel.ir import Scan
+from lapwing.sql.rows.names import Environment, FromItem, Known, NoisyItem, PublicItem
+from lapwing.sql.scalars.binding import PARTS_MAX, identifier, unsupported
+from lapwing.sql.scalars.scope import Rows
+from lapwing.sql.text.reader import Reader, Session
+from lapwing.statements import expressions_of, scans_of
+
+BindQuery = Callable[[exp.Expr, Environment], Rows | NoisyItem]
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """An item of FROM, the name it goes by there, and where it stands."""
+
+    item: FromItem
+    name: str
+    node: exp.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Reads items of FROM."""
+
+    session: Session
+    known: Known
+    bind_query: BindQuery
+
+    def item(self, node: exp.Expr, environment: Environment) -> Called:
+        """What an item stands for, or refuse."""
+        match node:
+            case exp.Table():
+                with self.session.reading(node) as reader:
+                    return self._counted(self._table(reader, environment))
+            case exp.Subquery():
+                with self.session.reading(node) as reader:
+                    return self._counted(self._subquery(reader, environment))
+            case _:
+                raise self.session.refuse("table-unsupported", "only tables of the catalogue and subqueries can stand in FROM", node=node)
+
+    def _counted(self, called: Called) -> Called:
+        """Refuse names of WITH that use one another until the statement, written out, reads tables very often."""
+        if isinstance(called.item, Rows):
+            self.session.scans += len(scans_of(called.item.relation))
+            limit = self.session.settings.scans_max
+            if self.session.scans > limit:
+                message = f"written out, the statement reads protected tables more than {limit} times"
+                raise self.session.refuse("statement-too-large", message, node=called.node)
+            self.session.parts += sum(part_count(expression) for expression in expressions_of(called.item.relation))
+            if self.session.parts > PARTS_MAX:
+                message = f"written out, the subqueries of this statement have more than {PARTS_MAX} parts"
+                raise self.session.refuse("statement-too-large", message, node=called.node)
+        return called
+
+    def _subquery(self, reader: Reader, environment: Environment) -> Called:
+        alias = reader.optional("alias")
+        inner = reader.node_of("this")
+        name = "" if alias is None else self._alias(alias)
+        return Called(self.bind_query(inner, environment), name, reader.node)
+
+    def _table(self, reader: Reader, environment: Environment) -> Called:
+        node = reader.node_of("this")
+        if type(node) is not exp.Identifier:
+            tables = ", ".join((*self.known.facts.tables, *self.known.facts.public_tables))
+            hint = f"the tables are {tables}" if len(tables) < 100 else ""
+            raise self.session.refuse("table-unsupported", "only tables of the catalogue can stand in FROM", node=node, hint=hint)
+        for name in ("db", "catalog"):
+            part = reader.optional(name)
+            if part is not None:
+                hint = "use the name of the catalogue alone"
+                raise self.session.refuse("table-unsupported", "tables are named without a schema", node=reader.node, hint=hint)
+        written = identifier(self.session, node)
+        alias = reader.optional("alias")
+        called = written.lower() if alias is None else self._alias(alias)
+        named = environment.find(written)
+        if named is not None:
+            if named.bound is None:
+                named.bound = self.bind_query(named.node, named.inside)
+            return Called(named.bound, called, reader.node)
+        facts = self.known.facts
+        table = next((known for known in (*facts.tables, *facts.public_tables) if known.lower() == written.lower()), None)
+        if table is None:
+            close = get_close_matches(written.lower(), (*facts.tables, *facts.public_tables), n=1)
+            hint = f"did you mean {close[0]!r}?" if close else ""
+            raise self.session.refuse("unknown-table", f"there is no table {written!r} in this data set", node=node, hint=hint)
+        item = PublicItem(table) if table in facts.public_tables else self._protected(table)
+        return Called(item, called, reader.node)
+
+    def _protected(self, table: str) -> Rows:
+        known = self.known.facts.table(table)
+        unit = self.known.unit_columns.get(table)
+        return Rows(
+            relation=Scan(table, known.rows_per_unit_max),
+            label=table,
+            columns=known.columns,
+            names={column.lower(): column for column in known.columns},
+            origins={column: (table, column) for column in known.columns},
+            units=frozenset() if unit is None else frozenset({unit}),
+        )
+
+    def _alias(self, node: exp.Expr) -> str:
+        if type(node) is not exp.TableAlias:
+            raise unsupported(self.session, node)
+        with self.session.reading(node) as reader:
+            return identifier(self.session, reader.node_of("this")).lower()
+
+
+UNIT_DOMAIN = KeyDomain(nullable=False)
+"""The domain of a virtual unit column: it can be joined on and counted, nothing else."""

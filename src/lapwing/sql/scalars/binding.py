@@ -1,0 +1,238 @@
+"""Scalar expressions over protected rows: from the foreign tree to the kernel's closed list, each with the domain the kernel gives it.
+
+This module holds what all of them share; ``operators``, ``functions``, ``dates`` and ``texts`` hold one handler for each class of node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from sqlglot import exp
+
+from lapwing.errors import Refused
+from lapwing.kernel.domains import BooleanDomain, Domain, KeyDomain, Kind, kind_of, union
+from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal
+from lapwing.kernel.functions import result_domain
+from lapwing.kernel.stability import domain_of
+from lapwing.sql.scalars.scope import Scope
+from lapwing.sql.text import constants
+from lapwing.sql.text.reader import Reader, Session
+
+PARTS_MAX = 10_000
+"""Most parts of one expression over rows, written out; a long list of declared texts needs some thousands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """An expression with its domain. ``node`` is where it came from, for messages."""
+
+    expression: Expression
+    domain: Domain
+    node: exp.Expr
+    parts: int = 1
+    """How many parts the expression has once it is written out."""
+
+    @property
+    def kind(self) -> Kind:
+        """The type of its values."""
+        return kind_of(self.domain)
+
+    @property
+    def is_null(self) -> bool:
+        """Whether it is the constant NULL, which takes its type from its surroundings."""
+        return isinstance(self.expression, Literal) and self.expression.value is None
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """How nodes of one class are bound, and the names under which the function may be called (empty: it is no function)."""
+
+    bind: Callable[[Scalars, Reader], Typed]
+    names: frozenset[str] = frozenset()
+
+
+def function(bind: Callable[[Scalars, Reader], Typed], *names: str) -> Handler:
+    """A handler of a function. A parser gives several names one class; only names checked to mean the same are accepted."""
+    return Handler(bind, frozenset(names))
+
+
+@dataclass(slots=True)
+class Scalars:
+    """Binds scalar expressions within one scope."""
+
+    session: Session
+    scope: Scope
+    handlers: Mapping[type[exp.Expr], Handler]
+
+    def bind(self, node: exp.Expr) -> Typed:
+        """The expression of a node, or refuse."""
+        handler = self.handlers.get(type(node))
+        if handler is None:
+            raise unsupported(self.session, node)
+        self.check_name(node, handler.names)
+        with self.session.reading(node) as reader:
+            return handler.bind(self, reader)
+
+    def check_name(self, node: exp.Expr, names: frozenset[str]) -> None:
+        """Refuse a function called by a name that was not checked."""
+        token = self.session.source.name_token(node)
+        if names and token is not None and token.text.upper() not in names:
+            raise unknown_function(self.session, node)
+
+    def condition(self, node: exp.Expr, what: str) -> Typed:
+        """An expression that is true, false or NULL."""
+        found = self.bind(node)
+        if not isinstance(found.domain, BooleanDomain):
+            message = f"{what} must be true or false, not a {found.kind.value}"
+            raise self.session.refuse("type-mismatch", message, node=node, hint="compare it with something")
+        return found
+
+    def call(self, node: exp.Expr, called: Function, *arguments: Typed) -> Typed:
+        """A function of the closed list, with the domain of its result."""
+        for argument in arguments:
+            if argument.is_null:
+                raise self.session.refuse("null-constant", "NULL cannot stand here", node=argument.node, hint="test for it with IS NULL")
+        expressions = tuple(argument.expression for argument in arguments)
+        try:
+            domain = result_domain(called, tuple(argument.domain for argument in arguments), expressions)
+        except Refused as error:
+            if error.code == "type-mismatch" and any(isinstance(argument.domain, KeyDomain) for argument in arguments):
+                error.hint = "identifiers can be joined on and counted, nothing else"
+            error.span = error.span or self.session.source.span(node)
+            raise
+        return Typed(Call(called, expressions), domain, node, self._parts(node, arguments))
+
+    def _parts(self, node: exp.Expr, inside: Sequence[Typed]) -> int:
+        """Refuse what short text would blow up: functions that use an argument twice, one inside the other."""
+        parts = 1 + sum(argument.parts for argument in inside)
+        if parts > PARTS_MAX:
+            raise self.session.refuse("statement-too-large", f"written out, this expression has more than {PARTS_MAX} parts", node=node)
+        return parts
+
+    def constant(self, node: exp.Expr, literal: Literal) -> Typed:
+        """A constant; refused here if it is out of range."""
+        return Typed(literal, domain_of(literal, {}), node)
+
+    def in_kind_of(self, found: Typed, other: Typed) -> Typed:
+        """``found`` as it is meant beside ``other``: NULL and text constants take the type of what they stand beside."""
+        if found.is_null and not other.is_null:
+            return self.constant(found.node, Literal(None, other.kind))
+        if isinstance(found.expression, Literal):
+            return self.constant(found.node, constants.beside(found.expression, other.kind, self.session, found.node))
+        return found
+
+    def alike(self, values: list[Typed]) -> list[Typed]:
+        """The values with constants in the kind of the first that is none."""
+        leader = next((value for value in values if not isinstance(value.expression, Literal)), None)
+        leader = leader or next((value for value in values if not value.is_null), None)
+        return values if leader is None else [self.in_kind_of(value, leader) for value in values]
+
+    def case(self, node: exp.Expr, branches: list[tuple[Typed, Typed]], otherwise: Typed | None) -> Typed:
+        """First branch whose condition is true; NULL where none is and there is no ELSE."""
+        null = self.constant(node, Literal(None, Kind.BOOLEAN))
+        values = self.alike([*(value for _, value in branches), null if otherwise is None else otherwise])
+        if all(value.is_null for value in values):
+            raise self.session.refuse("null-constant", "all results of this CASE are NULL", node=node)
+        domain = values[-1].domain
+        for value in values[:-1]:
+            domain = union(domain, value.domain)
+        made = tuple((condition.expression, value.expression) for (condition, _), value in zip(branches, values, strict=False))
+        return Typed(Case(made, values[-1].expression), domain, node, self._parts(node, [*(c for c, _ in branches), *values]))
+
+
+def unsupported(session: Session, node: exp.Expr) -> Refused:
+    """The refusal of a node of a class that is not read here."""
+    if isinstance(node, exp.Window):
+        return session.refuse(
+            "window-unsupported", "window functions work on answers, never on rows", node=node, hint="use GROUP BY, then a window over it"
+        )
+    if isinstance(node, exp.WithinGroup):
+        hint = "PERCENTILE_CONT and PERCENTILE_DISC are"
+        return session.refuse("aggregate-unsupported", "this ordered aggregate is not supported here", node=node, hint=hint)
+    if isinstance(node, exp.AggFunc | exp.Filter):
+        hint = "aggregates stand in SELECT, HAVING and ORDER BY, not inside one another, and not inside functions of rows"
+        return session.refuse("aggregate-misplaced", "an aggregate cannot stand here", node=node, hint=hint)
+    if isinstance(node, exp.Subquery | exp.Query | exp.Exists):
+        message = "a subquery cannot stand inside an expression over rows: an answer cannot decide which rows count"
+        hint = "two statements: ask the inner one first, and write its answer into this one as a constant"
+        if isinstance(node, exp.Exists):
+            hint = "EXISTS stands in WHERE by itself, or joined to other conditions by AND"
+        return session.refuse("subquery-private", message, node=node, hint=hint)
+    if isinstance(node, exp.Distinct):
+        hint = "COUNT(DISTINCT ...) of the unit's column is supported"
+        return session.refuse("distinct-unsupported", "DISTINCT is not supported here", node=node, hint=hint)
+    if isinstance(node, exp.Star):
+        return session.refuse("rows-not-aggregates", "rows are never shown", node=node, hint="ask for aggregates such as COUNT(*)")
+    if isinstance(node, exp.Placeholder | exp.Parameter):
+        return session.refuse("parameter-unsupported", "parameters are not supported", node=node, hint="write the value into the statement")
+    if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
+        hint = "they stand in GROUP BY, and not inside one another"
+        return session.refuse("groups-unsupported", "levels of groups cannot stand here", node=node, hint=hint)
+    if isinstance(node, exp.Func):
+        return unknown_function(session, node)
+    return session.refuse("sql-unsupported", "this is not supported here", node=node)
+
+
+_DATE_INSTEAD = "write the date into the statement, as DATE '2025-06-30'"
+_INSTEAD = {
+    "regexp": "LIKE, ILIKE, STARTS_WITH, ENDS_WITH and CONTAINS compare text",
+    "random": "leave it out: nothing is answered from a sample, and the noise is Lapwing's own",
+    "rand": "leave it out: nothing is answered from a sample, and the noise is Lapwing's own",
+    "now": _DATE_INSTEAD,
+    "current_date": _DATE_INSTEAD,
+    "current_time": _DATE_INSTEAD,
+    "localtime": _DATE_INSTEAD,
+    "today": _DATE_INSTEAD,
+}
+"""What can be written instead of a function, by how its name starts."""
+
+
+def unknown_function(session: Session, node: exp.Expr) -> Refused:
+    """The refusal of a function that is not on the list."""
+    name = session.source.called_name(node) or session.source.word(node)
+    spoken = f"the function {name.lower()}" if name else "this"
+    hint = next((hint for start, hint in _INSTEAD.items() if name.lower().startswith(start)), "the reference of SQL lists those that are")
+    return session.refuse("function-unsupported", f"{spoken} is not among the functions that can be answered", node=node, hint=hint)
+
+
+def column(scalars: Scalars, node: exp.Expr, name: str, table: str | None) -> Typed:
+    """A column of the scope, or refuse."""
+    scope, session = scalars.scope, scalars.session
+    if table is not None and table.lower() not in [item.name for item in scope.items]:
+        raise session.refuse("unknown-table", f"there is no table {table!r} in this FROM", node=node)
+    found = scope.lookup(name, table)
+    if not found:
+        known = sorted({known for item in scope.items for known in item.columns})
+        close = get_close_matches(name.lower(), known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else ""
+        raise session.refuse("unknown-column", f"there is no column {name!r} here", node=node, hint=hint)
+    if len(found) > 1:
+        raise session.refuse("ambiguous-column", f"several tables have a column {name!r}", node=node, hint="write table.column")
+    if found[0] in scope.virtual:
+        hint = "join on it, or count its distinct values"
+        raise session.refuse("type-mismatch", "the unit can be joined on and counted, nothing else", node=node, hint=hint)
+    scope.used.add(found[0])
+    return Typed(Column(found[0]), scope.columns[found[0]], node)
+
+
+def column_name(session: Session, reader: Reader) -> tuple[str, str | None]:
+    """Name and qualifier of a column node."""
+    name, table = identifier(session, reader.node_of("this")), reader.optional("table")
+    return name, None if table is None else identifier(session, table)
+
+
+def identifier(session: Session, node: exp.Expr) -> str:
+    """The text of a name."""
+    if type(node) is exp.Star:
+        raise unsupported(session, node)
+    if type(node) is not exp.Identifier:
+        hint = "tables and columns are called by their names alone"
+        raise session.refuse("sql-unsupported", "a plain name is needed here", node=node, hint=hint)
+    with session.reading(node) as reader:
+        reader.flag("quoted")  # names are compared without regard to case, quoted or not
+        token = session.source.name_token(node)
+        if token is not None and session.source.text[token.start] == "'":
+            raise session.refuse("sql-syntax", "a quoted text cannot be a name", node=node, hint='names are quoted with "')
+        return reader.word("this")

@@ -1,0 +1,164 @@
+"""Functions of numbers, CASE, and casts that cannot fail."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from lapwing.kernel.domains import BooleanDomain, Kind, TextDomain, is_numeric
+from lapwing.kernel.expressions import Function, Literal
+from lapwing.sql.scalars import text_values
+from lapwing.sql.scalars.binding import Handler, Scalars, Typed, function
+from lapwing.sql.scalars.dates import as_date, as_timestamp
+from lapwing.sql.scalars.operators import compare
+from lapwing.sql.text import constants
+from lapwing.sql.text.reader import Reader
+
+REALS = frozenset({exp.DType.DOUBLE, exp.DType.FLOAT, exp.DType.DECIMAL})
+"""Real types. DECIMAL comes without parameters only in dialects where it is not limited; with parameters it is refused."""
+INTEGER_BITS = {exp.DType.TINYINT: 8, exp.DType.SMALLINT: 16, exp.DType.INT: 32, exp.DType.BIGINT: 64}
+_TEXTS = frozenset({exp.DType.TEXT, exp.DType.VARCHAR})
+_TIMESTAMPS = frozenset({exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ})
+
+
+def _one(called: Function, *names: str) -> Handler:
+    return function(lambda scalars, reader: scalars.call(reader.node, called, scalars.bind(reader.node_of("this"))), *names)
+
+
+def _several(called: Function, *names: str) -> Handler:
+    def bind(scalars: Scalars, reader: Reader) -> Typed:
+        if called in (Function.LEAST, Function.GREATEST):
+            reader.flag("ignore_nulls")  # always set: these leave NULLs out, as the kernel's do
+        values = scalars.alike([scalars.bind(node) for node in (reader.node_of("this"), *reader.many("expressions"))])
+        if called in (Function.LEAST, Function.GREATEST) and any(value.kind in (Kind.DATE, Kind.TIMESTAMP) for value in values):
+            return _extreme_date(scalars, reader.node, called, values)
+        return scalars.call(reader.node, called, *values)
+
+    return function(bind, *names)
+
+
+def _extreme_date(scalars: Scalars, node: exp.Expr, called: Function, values: list[Typed]) -> Typed:
+    """The first or last of several dates, by their numbers; with a timestamp among them all are timestamps."""
+    if any(value.kind is Kind.TIMESTAMP for value in values):
+        values = [as_timestamp(scalars, node, value) for value in values]
+    there, back = (
+        (Function.DAY_NUMBER, Function.DATE_OF)
+        if all(value.kind is Kind.DATE for value in values)
+        else (Function.MICROSECONDS, Function.TIMESTAMP_OF)
+    )
+    return scalars.call(node, back, scalars.call(node, called, *(scalars.call(node, there, value) for value in values)))
+
+
+def _null_if(scalars: Scalars, reader: Reader) -> Typed:
+    left, right = scalars.bind(reader.node_of("this")), scalars.bind(reader.node_of("expression"))
+    return scalars.call(reader.node, Function.NULL_IF, left, scalars.in_kind_of(right, left))
+
+
+def _round(scalars: Scalars, reader: Reader) -> Typed:
+    value, places = scalars.bind(reader.node_of("this")), reader.optional("decimals")
+    digits = scalars.constant(reader.node, Literal(0, Kind.INTEGER)) if places is None else scalars.bind(places)
+    return scalars.call(reader.node, Function.ROUND, value, digits)
+
+
+def _case(scalars: Scalars, reader: Reader) -> Typed:
+    subject = reader.optional("this")
+    compared = None if subject is None else scalars.bind(subject)
+    branches = [_branch(scalars, node, compared) for node in reader.many("ifs")]
+    default = reader.optional("default")
+    return scalars.case(reader.node, branches, None if default is None else scalars.bind(default))
+
+
+def _branch(scalars: Scalars, node: exp.Expr, compared: Typed | None) -> tuple[Typed, Typed]:
+    with scalars.session.reading(node) as branch:
+        when, then = branch.node_of("this"), branch.node_of("true")
+        if compared is None:
+            return scalars.condition(when, "a condition of CASE"), scalars.bind(then)
+        return compare(scalars, when, Function.EQUAL, compared, scalars.bind(when)), scalars.bind(then)
+
+
+def _if(scalars: Scalars, reader: Reader) -> Typed:
+    condition = scalars.condition(reader.node_of("this"), "the condition of IF")
+    value, default = scalars.bind(reader.node_of("true")), reader.optional("false")
+    return scalars.case(reader.node, [(condition, value)], None if default is None else scalars.bind(default))
+
+
+def type_name(scalars: Scalars, node: exp.Expr) -> exp.DType:
+    """The plain type of a cast, or refuse."""
+    if type(node) is not exp.DataType:
+        raise scalars.session.refuse("cast-unsupported", "this type is not supported", node=node)
+    with scalars.session.reading(node) as reader:
+        reader.require_absent("expressions")
+        return reader.data_type("this")
+
+
+def _cast(scalars: Scalars, reader: Reader) -> Typed:
+    wanted, value = type_name(scalars, reader.node_of("to")), scalars.bind(reader.node_of("this"))
+    return cast(scalars, reader.node, value, wanted)
+
+
+def cast(scalars: Scalars, node: exp.Expr, value: Typed, wanted: exp.DType) -> Typed:
+    """A cast that cannot fail on any row, or refuse."""
+    constant = value.expression.value if isinstance(value.expression, Literal) else None
+    if isinstance(constant, str) and wanted is exp.DType.DATE:
+        return scalars.constant(node, constants.date(constant, scalars.session, value.node))
+    if isinstance(constant, str) and wanted in _TIMESTAMPS:
+        return scalars.constant(node, constants.timestamp(constant, scalars.session, value.node))
+    if isinstance(constant, str) and wanted in INTEGER_BITS.keys() | REALS:
+        return _number_constant(scalars, node, constant, wanted)
+    if is_numeric(value.domain) and wanted in REALS:
+        return scalars.call(node, Function.TO_REAL, value)
+    if is_numeric(value.domain) and wanted in INTEGER_BITS:
+        return value if value.kind is Kind.INTEGER else scalars.call(node, Function.TO_INTEGER, value)
+    if isinstance(value.domain, BooleanDomain) and wanted in INTEGER_BITS and not value.is_null:
+        return _truth_as_number(scalars, node, value)
+    if isinstance(value.domain, TextDomain) and wanted in _TEXTS:
+        return value
+    if (value.kind is Kind.DATE and wanted is exp.DType.DATE) or (value.kind is Kind.TIMESTAMP and wanted in _TIMESTAMPS):
+        return value
+    if isinstance(value.domain, BooleanDomain) and wanted is exp.DType.BOOLEAN and not value.is_null:
+        return value
+    if value.kind is Kind.TIMESTAMP and wanted is exp.DType.DATE:
+        return as_date(scalars, node, value)
+    if value.kind is Kind.DATE and wanted in _TIMESTAMPS:
+        return as_timestamp(scalars, node, value)
+    if isinstance(value.domain, TextDomain) and wanted in INTEGER_BITS.keys() | REALS:
+        hint = "the owner can declare the values of the column; then TRY_CAST works"
+        if value.domain.values is not None:
+            numbers = any(text_values.number(text) is not None for text in value.domain.values)
+            hint = "write TRY_CAST: it gives NULL where the text is no number" if numbers else "no declared value of it is a number"
+        raise scalars.session.refuse("cast-unsafe", "a cast of text fails on text that is no number", node=node, hint=hint)
+    raise scalars.session.refuse("cast-unsupported", f"a {value.kind.value} cannot be cast to this type", node=node)
+
+
+def _number_constant(scalars: Scalars, node: exp.Expr, text: str, wanted: exp.DType) -> Typed:
+    """The number that a quoted constant is."""
+    exact = text_values.number(text)
+    whole = text_values.whole_number(text)
+    if exact is None or whole is None:
+        raise scalars.session.refuse("cast-unsafe", "this text is no number", node=node, hint="write the number without quotes")
+    return scalars.constant(node, Literal(exact, Kind.REAL) if wanted in REALS else Literal(whole, Kind.INTEGER))
+
+
+def _truth_as_number(scalars: Scalars, node: exp.Expr, value: Typed) -> Typed:
+    one, zero = (scalars.constant(node, Literal(number, Kind.INTEGER)) for number in (1, 0))
+    if not value.domain.nullable:
+        return scalars.case(node, [(value, one)], zero)
+    return scalars.case(node, [(value, one), (scalars.call(node, Function.NOT, value), zero)], None)
+
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Abs: _one(Function.ABS, "ABS"),
+    exp.Sign: _one(Function.SIGN, "SIGN"),
+    exp.Floor: _one(Function.FLOOR, "FLOOR"),
+    exp.Ceil: _one(Function.CEILING, "CEIL", "CEILING"),
+    exp.Sqrt: _one(Function.SQRT, "SQRT"),
+    exp.Ln: _one(Function.LN, "LN"),
+    exp.Exp: _one(Function.EXP, "EXP"),
+    exp.Round: function(_round, "ROUND"),
+    exp.Least: _several(Function.LEAST, "LEAST"),
+    exp.Greatest: _several(Function.GREATEST, "GREATEST"),
+    exp.Coalesce: _several(Function.COALESCE, "COALESCE", "IFNULL"),
+    exp.Nullif: function(_null_if, "NULLIF"),
+    exp.Case: Handler(_case),
+    exp.If: function(_if, "IF"),
+    exp.Cast: Handler(_cast),
+}

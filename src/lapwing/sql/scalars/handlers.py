@@ -1,0 +1,36 @@
+"""Everything that may stand in an expression over rows: one handler for each class of node. Anything else is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from lapwing.sql.scalars import date_functions as date_entries
+from lapwing.sql.scalars import dates, functions, operators
+from lapwing.sql.scalars import number_functions as numbers
+from lapwing.sql.scalars import text_functions as texts
+from lapwing.sql.scalars.binding import Handler, Scalars, Typed, unknown_function
+from lapwing.sql.scalars.named_function import Composer, Entry, check_count
+from lapwing.sql.text.reader import Reader
+
+NAMED: tuple[Entry, ...] = (*numbers.NAMED, *date_entries.NAMED, *texts.NAMED)
+"""Functions that are called by name, each with everything that is said about it."""
+BY_NAME: Mapping[str, Entry] = {name: entry for entry in NAMED for name in entry.meaning.names}
+
+
+def _anonymous(scalars: Scalars, reader: Reader) -> Typed:
+    entry, nodes = BY_NAME.get(reader.word("this").upper()), reader.many("expressions")
+    if entry is None:
+        raise unknown_function(scalars.session, reader.node)
+    check_count(scalars, reader.node, nodes, least=entry.least, most=entry.most)
+    return entry.bind(Composer(scalars, reader.node), nodes)
+
+
+HANDLERS: Mapping[type[exp.Expr], Handler] = {
+    **operators.HANDLERS,
+    **functions.HANDLERS,
+    **dates.HANDLERS,
+    **texts.HANDLERS,
+    exp.Anonymous: Handler(_anonymous),
+}

@@ -1,0 +1,481 @@
+"""Functions of text and LIKE, as public look-ups; on text without declared values only LIKE 'start%' and comparisons are possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from lapwing.kernel.domains import Kind, TextDomain
+from lapwing.kernel.expressions import Function, Literal
+from lapwing.sql.scalars import text_values
+from lapwing.sql.scalars.binding import Handler, Scalars, Typed, function
+from lapwing.sql.scalars.functions import INTEGER_BITS, REALS, cast, type_name
+from lapwing.sql.scalars.named_function import NULL_IF_ANY, Composer, Entry, Meaning, check_count
+from lapwing.sql.scalars.text_tables import TEXT_CHARACTERS_MAX, Lookup, Result, emit, joined, lookup_of, mapped, too_much
+from lapwing.sql.text.reader import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class TextFunction:
+    """A function from text to text: how it becomes a table, and the names it may be called by."""
+
+    read: Callable[[Scalars, Reader], Lookup]
+    names: frozenset[str] = frozenset()
+
+    def handler(self) -> Handler:
+        """The handler for where an expression is wanted."""
+        return Handler(lambda scalars, reader: emit(scalars, reader.node, self.read(scalars, reader), Kind.TEXT), self.names)
+
+
+def lookup(scalars: Scalars, node: exp.Expr) -> Lookup:
+    """The table of a text expression: nested functions of text become one table."""
+    found = _TEXT.get(type(node))
+    named = NAMED_TEXT.get(str(node.args.get("this")).upper()) if type(node) is exp.Anonymous else None
+    if named is not None:
+        with scalars.session.reading(node) as reader:
+            reader.word("this")
+            nodes = reader.many("expressions")
+            check_count(scalars, node, nodes, least=named.least, most=named.most)
+            return named.read(scalars, node, nodes)
+    if found is None:
+        return lookup_of(scalars, scalars.bind(node))
+    scalars.check_name(node, found.names)
+    with scalars.session.reading(node) as reader:
+        return found.read(scalars, reader)
+
+
+def _integer(scalars: Scalars, node: exp.Expr) -> int:
+    found = scalars.bind(node).expression
+    if isinstance(found, Literal) and isinstance(found.value, int) and found.kind is Kind.INTEGER and abs(found.value) < 2**31:
+        return found.value
+    raise scalars.session.refuse("wrong-arguments", "a whole number is needed here", node=node)
+
+
+def _constant(scalars: Scalars, node: exp.Expr) -> str:
+    found = scalars.bind(node).expression
+    if isinstance(found, Literal) and isinstance(found.value, str):
+        return found.value
+    raise scalars.session.refuse("wrong-arguments", "a text constant is needed here", node=node)
+
+
+# -- from text to text ---------------------------------------------------------------------------------------------------------------------
+
+
+def _one(change: Callable[[str], str], *names: str) -> TextFunction:
+    def read(scalars: Scalars, reader: Reader) -> Lookup:
+        return mapped(scalars, reader.node, lookup(scalars, reader.node_of("this")), change)
+
+    return TextFunction(read, frozenset(names))
+
+
+def _paren(scalars: Scalars, reader: Reader) -> Lookup:
+    return lookup(scalars, reader.node_of("this"))
+
+
+def _substring(scalars: Scalars, reader: Reader) -> Lookup:
+    found, start, length = lookup(scalars, reader.node_of("this")), reader.node_of("start"), reader.optional("length")
+    first, count = _integer(scalars, start), None if length is None else _integer(scalars, length)
+    return mapped(scalars, reader.node, found, lambda text: text_values.substring(text, first, count))
+
+
+def _end(take: Callable[[str, int], str], *names: str) -> TextFunction:
+    def read(scalars: Scalars, reader: Reader) -> Lookup:
+        found, count = lookup(scalars, reader.node_of("this")), _integer(scalars, reader.node_of("expression"))
+        return mapped(scalars, reader.node, found, lambda text: take(text, count))
+
+    return TextFunction(read, frozenset(names))
+
+
+def _trim(scalars: Scalars, reader: Reader) -> Lookup:
+    position, characters = reader.word("position").upper(), reader.optional("expression")
+    if characters is not None:
+        listed = _constant(scalars, characters)
+        return mapped(
+            scalars, reader.node, lookup(scalars, reader.node_of("this")), lambda text: text_values.stripped(text, position, listed)
+        )
+    return mapped(scalars, reader.node, lookup(scalars, reader.node_of("this")), lambda text: text_values.trimmed(text, position))
+
+
+def _replace(scalars: Scalars, reader: Reader) -> Lookup:
+    found = lookup(scalars, reader.node_of("this"))
+    old, new = (_constant(scalars, reader.node_of(name)) for name in ("expression", "replacement"))
+
+    def replaced(text: str) -> str:
+        if not old:
+            return text
+        if len(text) + text.count(old) * (len(new) - len(old)) > TEXT_CHARACTERS_MAX:
+            raise too_much(scalars, reader.node)
+        return text.replace(old, new)
+
+    return mapped(scalars, reader.node, found, replaced)
+
+
+def _bar(scalars: Scalars, reader: Reader) -> Lookup:
+    """a || b is NULL where either is."""
+    reader.flag("safe")  # that other dialects would also put numbers together
+    before, after = (lookup(scalars, reader.node_of(name)) for name in ("this", "expression"))
+    return joined(scalars, reader.node, before, after, lambda a, b: a + b if isinstance(a, str) and isinstance(b, str) else None)
+
+
+def _concat(scalars: Scalars, reader: Reader) -> Lookup:
+    """CONCAT leaves NULLs out."""
+    reader.flag("safe")
+    if not reader.flag("coalesce"):
+        raise scalars.session.refuse("sql-unsupported", "texts are put together with || or CONCAT", node=reader.node)
+    whole = Lookup(None, {None: ""})
+    for node in reader.many("expressions"):
+        whole = joined(scalars, node, whole, lookup(scalars, node), lambda a, b: f"{a or ''}{b or ''}")
+    return whole
+
+
+# -- from text to something else -----------------------------------------------------------------------------------------------------------
+
+
+def _length(scalars: Scalars, reader: Reader) -> Typed:
+    return emit(scalars, reader.node, mapped(scalars, reader.node, lookup(scalars, reader.node_of("this")), len), Kind.INTEGER)
+
+
+def _tested(test: Callable[[str, str], bool], *names: str) -> Handler:
+    return function(
+        lambda scalars, reader: tested(scalars, reader.node, reader.node_of("this"), reader.node_of("expression"), test), *names
+    )
+
+
+def tested(scalars: Scalars, node: exp.Expr, text: exp.Expr, other: exp.Expr, test: Callable[[str, str], bool]) -> Typed:
+    """Whether a text starts with, ends with or contains a constant."""
+    constant = _constant(scalars, other)
+    undeclared = _undeclared(scalars, text) if test is str.startswith else None
+    if undeclared is not None:
+        return scalars.call(node, Function.STARTS_WITH, undeclared, scalars.constant(other, Literal(constant, Kind.TEXT)))
+    table = mapped(scalars, node, lookup(scalars, text), lambda value: test(value, constant))
+    return emit(scalars, node, table, Kind.BOOLEAN)
+
+
+def _contains(text: str, other: str) -> bool:
+    return other in text
+
+
+def _is_text_function(node: exp.Expr) -> bool:
+    """Whether a node is read by ``lookup`` itself."""
+    return type(node) in _TEXT or (type(node) is exp.Anonymous and str(node.args.get("this")).upper() in NAMED_TEXT)
+
+
+def _undeclared(scalars: Scalars, node: exp.Expr) -> Typed | None:
+    """Text without declared values; None for anything else."""
+    if _is_text_function(node):
+        return None
+    found = scalars.bind(node)
+    return found if isinstance(found.domain, TextDomain) and found.domain.values is None else None
+
+
+def _like(scalars: Scalars, reader: Reader) -> Typed:
+    return _liked(scalars, reader, None)
+
+
+def _escape(scalars: Scalars, reader: Reader) -> Typed:
+    like, character = reader.node_of("this"), reader.node_of("expression")
+    escape = _constant(scalars, character)
+    if type(like) is not exp.Like or len(escape) != 1:
+        raise scalars.session.refuse("wrong-arguments", "ESCAPE takes one character, after LIKE", node=character)
+    with scalars.session.reading(like) as inner:
+        return _liked(scalars, inner, escape)
+
+
+def _liked(scalars: Scalars, reader: Reader, escape: str | None) -> Typed:
+    node, text, place = reader.node, reader.node_of("this"), reader.node_of("expression")
+    any_case, negated, written = type(node) is exp.ILike, reader.flag("negate"), _constant(scalars, place)
+    pattern = text_values.Pattern.read(text_values.lower(written) if any_case else written, escape)
+    if pattern is None:
+        raise scalars.session.refuse("wrong-arguments", "the pattern ends with its escape character", node=place)
+    undeclared = None if any_case else _undeclared(scalars, text)
+    if undeclared is not None and (pattern.is_exact or pattern.is_prefix):
+        constant = scalars.constant(place, Literal("".join(pattern.parts[0]), Kind.TEXT))
+        found = scalars.call(node, Function.EQUAL if pattern.is_exact else Function.STARTS_WITH, undeclared, constant)
+    else:
+        fits = pattern.matches
+        table = mapped(scalars, node, lookup(scalars, text), lambda value: fits(text_values.lower(value) if any_case else value))
+        found = emit(scalars, node, table, Kind.BOOLEAN)
+    return scalars.call(node, Function.NOT, found) if negated else found
+
+
+def _try_cast(scalars: Scalars, reader: Reader) -> Typed:
+    """A cast that gives NULL where it fails: of text with declared values it is a look-up, of anything else a cast that cannot fail."""
+    reader.flag("safe")
+    wanted, inner = type_name(scalars, reader.node_of("to")), reader.node_of("this")
+    if not _is_text_function(inner):
+        found = scalars.bind(inner)
+        if not isinstance(found.domain, TextDomain) or isinstance(found.expression, Literal):
+            return cast(scalars, reader.node, found, wanted)
+    table = lookup(scalars, inner)
+    if wanted in REALS:
+        table = mapped(scalars, reader.node, table, lambda text: _in_range(text_values.number(text), 2**300))
+        return emit(scalars, reader.node, table, Kind.REAL)
+    if wanted in INTEGER_BITS:
+        limit = 2 ** (min(INTEGER_BITS[wanted], 63) - 1)
+        table = mapped(scalars, reader.node, table, lambda text: _in_range(text_values.whole_number(text), limit))
+        return emit(scalars, reader.node, table, Kind.INTEGER)
+    raise scalars.session.refuse("cast-unsupported", "text can be cast to numbers only", node=reader.node)
+
+
+def _in_range(number: Result, limit: int) -> Result:
+    return number if not isinstance(number, str) and number is not None and -limit <= number < limit else None
+
+
+# -- functions that are called by name -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NamedText:
+    """A function from text to text that is called by name: how it becomes a table."""
+
+    meaning: Meaning
+    least: int
+    most: int
+    read: Callable[[Scalars, exp.Expr, tuple[exp.Expr, ...]], Lookup]
+
+    def entry(self) -> Entry:
+        """The entry for where an expression is wanted."""
+
+        def bind(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
+            return emit(composer.scalars, composer.node, self.read(composer.scalars, composer.node, nodes), Kind.TEXT)
+
+        return Entry(self.meaning, self.least, self.most, bind)
+
+
+def _pad(*, before: bool) -> Callable[[Scalars, exp.Expr, tuple[exp.Expr, ...]], Lookup]:
+    def read(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
+        found, length = lookup(scalars, nodes[0]), _integer(scalars, nodes[1])
+        fill = _constant(scalars, nodes[2]) if len(nodes) == 3 else " "
+        if not fill or not 0 <= length <= TEXT_CHARACTERS_MAX:
+            message = f"the length is 0 to {TEXT_CHARACTERS_MAX}, and the filling not empty"
+            raise scalars.session.refuse("wrong-arguments", message, node=node)
+        return mapped(scalars, node, found, lambda text: text_values.padded(text, length, fill, before=before))
+
+    return read
+
+
+def _repeat(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
+    found, count = lookup(scalars, nodes[0]), _integer(scalars, nodes[1])
+
+    def repeated(text: str) -> str:
+        if len(text) * max(count, 0) > TEXT_CHARACTERS_MAX:
+            raise too_much(scalars, node)
+        return text * max(count, 0)
+
+    return mapped(scalars, node, found, repeated)
+
+
+def _split_part(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
+    found, separator, number = lookup(scalars, nodes[0]), _constant(scalars, nodes[1]), _integer(scalars, nodes[2])
+    if not separator or number == 0:
+        raise scalars.session.refuse("wrong-arguments", "the separator is not empty and the number of the part not 0", node=node)
+    return mapped(scalars, node, found, lambda text: text_values.split_part(text, separator, number))
+
+
+def _translate(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
+    found, old, new = lookup(scalars, nodes[0]), _constant(scalars, nodes[1]), _constant(scalars, nodes[2])
+    return mapped(scalars, node, found, lambda text: text_values.translated(text, old, new))
+
+
+def _initcap(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
+    return mapped(scalars, node, lookup(scalars, nodes[0]), text_values.capitalised)
+
+
+def _concat_ws(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
+    """NULLs are left out, with the separator before them."""
+    separator = _constant(scalars, nodes[0])
+
+    def put(before: Result, after: Result) -> Result:
+        return after if before is None else before if after is None else f"{before}{separator}{after}"
+
+    whole = Lookup(None, {None: None})
+    for part in nodes[1:]:
+        whole = joined(scalars, part, whole, lookup(scalars, part), put)
+    return joined(scalars, node, whole, Lookup(None, {None: ""}), lambda found, nothing: nothing if found is None else found)
+
+
+def _place(composer: Composer, text: exp.Expr, part: exp.Expr) -> Typed:
+    """Where a constant first stands in a text, from 1; 0 where it does not."""
+    constant = _constant(composer.scalars, part)
+    table = mapped(composer.scalars, composer.node, lookup(composer.scalars, text), lambda value: value.find(constant) + 1)
+    return emit(composer.scalars, composer.node, table, Kind.INTEGER)
+
+
+def _position(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
+    """POSITION(part IN text): the parser reads it as a call with one condition."""
+    if type(nodes[0]) is not exp.In:
+        raise composer.scalars.session.refuse("wrong-arguments", "POSITION(text IN text) is meant", node=composer.node)
+    with composer.scalars.session.reading(nodes[0]) as reader:
+        part, text = reader.node_of("this"), reader.node_of("field")
+        return _place(composer, text, part)
+
+
+def _code(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
+    table = mapped(composer.scalars, composer.node, lookup(composer.scalars, nodes[0]), lambda value: ord(value[0]) if value else 0)
+    return emit(composer.scalars, composer.node, table, Kind.INTEGER)
+
+
+def _meaning(
+    names: str,
+    arguments: str,
+    means: str,
+    checked: tuple[str | tuple[str, str], ...],
+    *,
+    gives: str = "text",
+    null: str = NULL_IF_ANY,
+    differs: str = "",
+    samples: tuple[str, ...] = (),
+) -> Meaning:
+    total = "a public look-up over the declared values"
+    return Meaning(tuple(names.split()), arguments, "text", gives, means, null, total, differs, checked, samples)
+
+
+_NAMED_TEXTS = (
+    NamedText(
+        _meaning(
+            "SPLIT_PART",
+            "s, 'separator', n",
+            "the n-th part between separators, from the end if n is negative",
+            ("SPLIT_PART(region, '-', 1)", "SPLIT_PART(region, '-', 2)", "SPLIT_PART(region, 'o', -1)", "SPLIT_PART(region, 'o', -3)"),
+        ),
+        3,
+        3,
+        _split_part,
+    ),
+    NamedText(
+        _meaning(
+            "LPAD",
+            "s, n [, 'fill']",
+            "filled up at the start, or cut, to n characters",
+            ("LPAD(region, 9, 'xy')", "LPAD(region, 3, '*')", ("LPAD(sex, 3)", "lpad(sex, 3, ' ')")),
+        ),
+        2,
+        3,
+        _pad(before=True),
+    ),
+    NamedText(
+        _meaning(
+            "RPAD",
+            "s, n [, 'fill']",
+            "filled up at the end, or cut, to n characters",
+            ("RPAD(region, 9, 'xy')", "RPAD(region, 0, '*')", ("RPAD(sex, 3)", "rpad(sex, 3, ' ')")),
+        ),
+        2,
+        3,
+        _pad(before=False),
+    ),
+    NamedText(_meaning("REPEAT", "s, n", "n times the text", ("REPEAT(sex, 3)", "REPEAT(region, 0)", "REPEAT(region, -2)")), 2, 2, _repeat),
+    NamedText(
+        _meaning(
+            "TRANSLATE",
+            "s, 'from', 'to'",
+            "characters replaced one by one",
+            ("TRANSLATE(region, 'nor', 'NO')", "TRANSLATE(region, 'oo', 'ab')", "TRANSLATE(region, '', 'x')"),
+        ),
+        3,
+        3,
+        _translate,
+    ),
+    NamedText(
+        _meaning(
+            "INITCAP",
+            "s",
+            "first letter of every word in capitals, the rest small",
+            (("INITCAP(sex)", "upper(sex)"), ("INITCAP(region)", "upper(left(region, 1)) || lower(substr(region, 2))")),
+            differs="PostgreSQL's; DuckDB has none",
+        ),
+        1,
+        1,
+        _initcap,
+    ),
+    NamedText(
+        _meaning(
+            "CONCAT_WS",
+            "'separator', s, ...",
+            "texts put together with a separator between them",
+            ("CONCAT_WS('-', region, 'x', region)", "CONCAT_WS('', region, 'x')", "CONCAT_WS('/', region)"),
+            null="leaves NULLs out",
+        ),
+        2,
+        100,
+        _concat_ws,
+    ),
+)
+NAMED_TEXT: dict[str, NamedText] = {name: named for named in _NAMED_TEXTS for name in named.meaning.names}
+"""Functions from text to text that are called by name."""
+NAMED: tuple[Entry, ...] = (
+    *(named.entry() for named in _NAMED_TEXTS),
+    Entry(
+        _meaning(
+            "STRPOS INSTR",
+            "s, 'part'",
+            "where the part first stands in the text, from 1; 0 where it does not",
+            gives="integer",
+            checked=("STRPOS(region, 'o')", "INSTR(region, '-')", "STRPOS(region, '')"),
+            samples=(),
+        ),
+        2,
+        2,
+        lambda composer, nodes: _place(composer, nodes[0], nodes[1]),
+    ),
+    Entry(
+        _meaning(
+            "POSITION",
+            "'part' IN s",
+            "where the part first stands in the text, from 1; 0 where it does not",
+            gives="integer",
+            checked=("POSITION('o' IN region)", "POSITION('20' IN region)"),
+        ),
+        1,
+        1,
+        _position,
+    ),
+    Entry(
+        _meaning(
+            "ASCII", "s", "code of the first character, 0 for no text", gives="integer", checked=("ASCII(region)", "ASCII(LEFT(region, 0))")
+        ),
+        1,
+        1,
+        _code,
+    ),
+    Entry(
+        _meaning("PREFIX", "s, 'start'", "whether the text starts with a constant", gives="boolean", checked=("PREFIX(region, 'n')",)),
+        2,
+        2,
+        lambda composer, nodes: tested(composer.scalars, composer.node, nodes[0], nodes[1], str.startswith),
+    ),
+    Entry(
+        _meaning("SUFFIX", "s, 'end'", "whether the text ends with a constant", gives="boolean", checked=("SUFFIX(region, 'e')",)),
+        2,
+        2,
+        lambda composer, nodes: tested(composer.scalars, composer.node, nodes[0], nodes[1], str.endswith),
+    ),
+)
+
+
+_TEXT: dict[type[exp.Expr], TextFunction] = {
+    exp.Paren: TextFunction(_paren),
+    exp.Lower: _one(text_values.lower, "LOWER", "LCASE"),
+    exp.Upper: _one(text_values.upper, "UPPER", "UCASE"),
+    exp.Substring: TextFunction(_substring, frozenset({"SUBSTRING", "SUBSTR"})),
+    exp.Left: _end(text_values.left, "LEFT"),
+    exp.Right: _end(text_values.right, "RIGHT"),
+    exp.Trim: TextFunction(_trim, frozenset({"TRIM", "LTRIM", "RTRIM"})),
+    exp.Replace: TextFunction(_replace, frozenset({"REPLACE"})),
+    exp.DPipe: TextFunction(_bar),
+    exp.Concat: TextFunction(_concat, frozenset({"CONCAT"})),
+}
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    **{node: found.handler() for node, found in _TEXT.items() if node is not exp.Paren},
+    exp.Length: function(_length, "LENGTH", "LEN", "CHAR_LENGTH", "CHARACTER_LENGTH"),
+    exp.StartsWith: _tested(str.startswith, "STARTS_WITH"),
+    exp.EndsWith: _tested(str.endswith, "ENDS_WITH"),
+    exp.Contains: _tested(_contains, "CONTAINS"),
+    exp.Like: Handler(_like),
+    exp.ILike: Handler(_like),
+    exp.Escape: Handler(_escape),
+    exp.TryCast: Handler(_try_cast),
+}

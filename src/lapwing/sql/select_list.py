@@ -1,0 +1,127 @@
+"""The list of SELECT and the small clauses around it: names of outputs, ordinals, LIMIT, ORDER BY."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from lapwing.sql.over_answers.expressions import Outputs, Value
+from lapwing.sql.scalars.binding import column_name, identifier, unsupported
+from lapwing.sql.text import constants
+from lapwing.sql.text.reader import Session
+from lapwing.sql.text.source import Source
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class SelectItem:
+    """One expression of SELECT: the node, its alias (or empty), and the name it has in the answer."""
+
+    node: exp.Expr
+    alias: str
+    name: str
+
+
+def select_item(session: Session, node: exp.Expr) -> SelectItem:
+    """An expression of SELECT with its name."""
+    if type(node) is not exp.Alias:
+        return SelectItem(node, "", _readable(session.source, node))
+    with session.reading(node) as reader:
+        alias = identifier(session, reader.node_of("alias"))
+        return SelectItem(reader.node_of("this"), alias, alias)
+
+
+def distinct_names(names: list[str]) -> list[str]:
+    """The names with a number after those that came before, so that each column of the answer can be named."""
+    found: list[str] = []
+    for name in names:
+        candidate, number = name, 1
+        while candidate in found:
+            candidate, number = f"{name}_{number}", number + 1
+        found.append(candidate)
+    return found
+
+
+def nth(session: Session, node: exp.Expr, items: Sequence[_T]) -> _T:
+    """What an ordinal stands for."""
+    number = whole_number(session, node)
+    if not 1 <= number <= len(items):
+        many = "one column" if len(items) == 1 else f"{len(items)} columns"
+        raise session.refuse("ordinal-unknown", f"SELECT has {many}", node=node)
+    return items[number - 1]
+
+
+def whole_number(session: Session, node: exp.Expr) -> int:
+    """A whole number as written, from 0 on."""
+    if type(node) is exp.Literal:
+        with session.reading(node) as reader:
+            is_text, written = reader.flag("is_string"), reader.word("this")
+        value = None if is_text else constants.number(written, session, node).value
+        if isinstance(value, int) and value < 2**62:
+            return value
+    raise session.refuse("number-unreadable", "a whole number is needed here", node=node)
+
+
+def row_count(session: Session, clause: exp.Expr | None) -> int | None:
+    """The number of LIMIT or OFFSET."""
+    if clause is None:
+        return None
+    if type(clause) not in (exp.Limit, exp.Offset):
+        raise unsupported(session, clause)
+    with session.reading(clause) as reader:
+        return whole_number(session, reader.node_of("expression"))
+
+
+def order_by(outputs: Outputs, order: exp.Expr | None, values: list[Value]) -> tuple[str, ...]:
+    """ORDER BY as SQL over noisy tables."""
+    if order is None:
+        return ()
+    if type(order) is not exp.Order:
+        raise unsupported(outputs.session, order)
+    with outputs.session.reading(order) as reader:
+        return tuple(_ordered(outputs, node, values) for node in reader.many("expressions"))
+
+
+def _ordered(outputs: Outputs, node: exp.Expr, values: list[Value]) -> str:
+    session = outputs.session
+    if type(node) is not exp.Ordered:
+        raise unsupported(session, node)
+    with session.reading(node) as reader:
+        inner, descending, first = reader.node_of("this"), reader.flag("desc"), reader.flag("nulls_first")
+        if type(inner) is exp.Literal and not inner.is_string:
+            value = nth(session, inner, values)
+        else:
+            value = _sorted_by(outputs, inner)
+            if value.constant is not None:
+                raise session.refuse("sql-unsupported", "a constant gives no order", node=inner, hint="order by a column")
+    return f"{value.sql} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
+
+
+def _sorted_by(outputs: Outputs, node: exp.Expr) -> Value:
+    """In ORDER BY an alias comes before a column of that name."""
+    if type(node) is exp.Column:
+        with outputs.session.reading(node) as reader:
+            name, table = column_name(outputs.session, reader)
+        if table is None and name.lower() in outputs.aliases:
+            return outputs.aliases[name.lower()]
+    return outputs.bind(node)
+
+
+def _readable(source: Source, node: exp.Expr) -> str:
+    """The name of an output without alias: its text, in small letters but for constants."""
+    if type(node) is exp.Column:
+        return node.name.lower()
+    span = source.span(node)
+    tokens = [token for token in source.tokens if span.start <= token.start < span.end]
+    pieces: list[str] = []
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        if before is not None and before.end + 1 < token.start:
+            pieces.append(" ")
+        written = source.text[token.start : token.end + 1]
+        pieces.append(written if token.token_type is TokenType.STRING else written.lower())
+    return "".join(pieces)

@@ -1,0 +1,122 @@
+"""The foreign parser at work: one SELECT in, its tree out, or a refusal that points at the place."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ErrorLevel, ParseError
+from sqlglot.parser import Parser
+
+from lapwing.catalog.settings import Settings
+from lapwing.errors import Refused, Span
+from lapwing.sql.scalars.handlers import BY_NAME
+from lapwing.sql.text.refusals import span_of
+from lapwing.sql.text.source import Source, tokenise
+
+_FRAMES_PER_LEVEL = 40
+"""Python frames the parser needs for one level of nesting; measured at most 25."""
+_LEVELS_MAX = 500
+"""Levels for which frames are reserved; deeper statements are refused whatever the settings allow."""
+_deep = threading.Lock()
+
+
+@contextmanager
+def deep_recursion(levels: int) -> Iterator[None]:
+    """Room on the stack for so many levels of nesting. One at a time, so that none lowers the limit under another."""
+    with _deep:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(before + _FRAMES_PER_LEVEL * min(levels, _LEVELS_MAX))
+        try:
+            yield
+        finally:
+            sys.setrecursionlimit(before)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The parser logs statements that it does not understand; an analyst's text is not for our logs. Pre: inside ``deep_recursion``."""
+    log = logging.getLogger("sqlglot")
+    before = log.disabled
+    log.disabled = True
+    try:
+        yield
+    finally:
+        log.disabled = before
+
+
+def parse(text: str, *, settings: Settings, dialect: str) -> tuple[Source, exp.Expr]:
+    """The tree of one SELECT or UNION ALL, or refuse. Pre: inside ``deep_recursion``."""
+    grammar = Dialect.get_or_raise(dialect)
+    source = tokenise(text, settings=settings, dialect=grammar)
+    try:
+        with _quiet():
+            trees = _parser(grammar).parse(list(source.tokens), text)
+    except ParseError as error:
+        raise Refused("sql-syntax", "the statement cannot be read here", span=_place(source, error)) from error
+    except RecursionError:
+        raise
+    except Exception as error:
+        # A foreign parser may fail in any way on hostile text; whatever it is, the text was not understood.
+        raise source.refuse("sql-syntax", "the statement cannot be read") from error
+    statements = [tree for tree in trees if tree is not None and type(tree) is not exp.Semicolon]
+    tree = statements[0] if len(statements) == 1 else None
+    if isinstance(tree, exp.Except | exp.Intersect):
+        hint = "send the statements one by one"
+        raise source.refuse("union-unsupported", "INTERSECT and EXCEPT are not supported", node=tree.expression, hint=hint)
+    if type(tree) not in (exp.Select, exp.Union):
+        raise source.refuse("statement-unsupported", "only a single SELECT is answered", node=tree, hint="leave brackets around it out")
+    assert isinstance(tree, exp.Expr)
+    _check_nodes(source, tree, settings)
+    _forget_dialect(tree)
+    return source, tree
+
+
+def _parser(grammar: Dialect) -> Parser:
+    """The dialect's parser, except that functions which are bound by name stay calls of that name.
+
+    Left to itself it turns such calls into classes of its own, in every dialect others, and with arguments changed and put in.
+    """
+    parser = grammar.parser(error_level=ErrorLevel.IMMEDIATE)
+    for table in ("FUNCTIONS", "FUNCTION_PARSERS"):
+        known = getattr(parser, table)
+        setattr(parser, table, {name: made for name, made in known.items() if name not in BY_NAME})
+    return parser
+
+
+def _forget_dialect(tree: exp.Expr) -> None:
+    """Take off what the parser does for one dialect only, so that a statement has one tree whatever its spelling.
+
+    It notes whether a quotient of integers is an integer (here it never is), and writes IS NOT NULL with a mark in place of a NOT.
+    """
+    for node in list(tree.find_all(exp.Div, exp.Is)):
+        if isinstance(node, exp.Div):
+            node.set("typed", None)
+            node.set("safe", None)
+        elif node.args.get("negate") is True:
+            node.set("negate", None)
+            negated = exp.Not()
+            node.replace(negated)
+            negated.set("this", node)
+
+
+def _place(source: Source, error: ParseError) -> Span:
+    """Where the parser stopped. It reports line and column of the end of a token."""
+    found = error.errors[0] if error.errors else {}
+    line, column = found.get("line"), found.get("col")
+    for token in source.tokens:
+        if token.line == line and token.col == column:
+            return span_of(source.text, token.start, token.end + 1)
+    last = source.tokens[-1]
+    return span_of(source.text, last.start, last.end + 1)
+
+
+def _check_nodes(source: Source, tree: exp.Expr, settings: Settings) -> None:
+    for number, node in enumerate(tree.walk(), start=1):
+        if number > settings.statement_nodes_max:
+            raise source.refuse("statement-too-large", f"the statement has more than {settings.statement_nodes_max} parts", node=node)

@@ -1,0 +1,183 @@
+"""The clause ``WITH PRIVACY (..)`` at the end of a statement, read from its tokens."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from lapwing.catalog.settings import Settings
+from lapwing.errors import Refused, Span
+from lapwing.kernel.accounting import EPSILON_MAX
+from lapwing.sql.text.privacy_words import Asked, Clause, Confidence, EpsilonAsked, ErrorAsked, RhoAsked, ShareAsked
+from lapwing.sql.text.refusals import span_of
+
+TERMS = ("epsilon", "rho", "error", "confidence")
+_EXAMPLE = "such as WITH PRIVACY (epsilon = 0.2) or WITH PRIVACY (error = '5%', confidence = 0.95)"
+_NUMBER = re.compile(r"(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?")
+"""Digits are limited: 1e999999999 is a short text, but not a number that can be worked with exactly."""
+_ERROR_MAX = Fraction(10) ** 30
+
+
+def read_clause(text: str, *, settings: Settings, dialect: str) -> tuple[Clause, tuple[tuple[int, int], ...]] | None:
+    """The clause that ends the text and the places of its tokens, or None where there is none; a clause elsewhere is refused."""
+    try:
+        tokens = Dialect.get_or_raise(dialect).tokenize(text)
+    except SqlglotError:
+        return None  # the binder refuses the text
+    if len(tokens) > 2 * settings.statement_nodes_max + 64:
+        return None  # so here
+    found = [i for i in range(len(tokens) - 1) if _starts(tokens, i)]
+    if not found:
+        return None
+    last = len(tokens)
+    while tokens[last - 1].token_type is TokenType.SEMICOLON:
+        last -= 1
+    start = found[-1]
+    written = _Written(text, tuple(tokens[start:last]))
+    if start + 2 >= last:
+        raise written.refuse("privacy-words", "WITH PRIVACY needs a list in brackets", start=0, end=2, hint=_EXAMPLE)
+    closing = _closing(tokens, start + 2)
+    if len(found) > 1 or closing is None or closing + 1 != last:
+        wrong = _Written(text, tuple(tokens[found[0] : found[0] + 2]))
+        hint = "write it once, after everything else"
+        raise wrong.refuse("privacy-misplaced", "WITH PRIVACY stands at the end of the whole statement", start=0, end=2, hint=hint)
+    return written.clause(), tuple((token.start, token.end + 1) for token in written.tokens)
+
+
+def statement_tokens(text: str, *, dialect: str = "duckdb") -> tuple[tuple[str, str], ...] | None:
+    """The tokens of a text, by which two writings of one statement are known as the same: white space and comments do not count."""
+    try:
+        tokens = Dialect.get_or_raise(dialect).tokenize(text)
+    except SqlglotError:
+        return None
+    return tuple((token.token_type.name, token.text) for token in tokens if token.token_type is not TokenType.SEMICOLON)
+
+
+def _starts(tokens: list[Token], i: int) -> bool:
+    """Whether WITH PRIVACY starts here, and not a common table expression that is called privacy."""
+    if tokens[i].token_type is not TokenType.WITH or not _is_word(tokens[i + 1], "PRIVACY"):
+        return False
+    after = tokens[i + 2] if i + 2 < len(tokens) else None
+    if after is None or after.token_type is TokenType.SEMICOLON:
+        return True
+    if after.token_type is not TokenType.L_PAREN:
+        return False
+    closing = _closing(tokens, i + 2)
+    followed = closing is not None and closing + 1 < len(tokens)
+    return not (closing is not None and followed and tokens[closing + 1].token_type is TokenType.ALIAS)
+
+
+def _closing(tokens: list[Token], opening: int) -> int | None:
+    """The bracket that closes this one."""
+    depth = 0
+    for i in range(opening, len(tokens)):
+        depth += (tokens[i].token_type is TokenType.L_PAREN) - (tokens[i].token_type is TokenType.R_PAREN)
+        if depth == 0:
+            return i
+    return None
+
+
+def _is_word(token: Token, word: str) -> bool:
+    return token.token_type not in (TokenType.IDENTIFIER, TokenType.STRING) and token.text.upper() == word
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The tokens of a clause, from WITH to its last bracket."""
+
+    text: str
+    tokens: tuple[Token, ...]
+
+    def span(self, start: int, end: int) -> Span:
+        """Of the tokens from ``start`` up to ``end``."""
+        return span_of(self.text, self.tokens[start].start, self.tokens[end - 1].end + 1)
+
+    def refuse(self, code: str, message: str, *, start: int, end: int, hint: str = "") -> Refused:
+        return Refused(code, message, hint=hint, span=self.span(start, end))
+
+    def clause(self) -> Clause:
+        """All terms read. Pre: the tokens are WITH PRIVACY ( .. )."""
+        asked: Asked | None = None
+        confidence: Confidence | None = None
+        seen: set[str] = set()
+        at, last = 3, len(self.tokens) - 1
+        if at == last:
+            raise self.refuse("privacy-words", "WITH PRIVACY asks for nothing", start=0, end=last + 1, hint=_EXAMPLE)
+        while at < last:
+            end = next((i for i in range(at, last) if self.tokens[i].token_type is TokenType.COMMA), last)
+            name = self._name(at, end)
+            if name in seen:
+                raise self.refuse("privacy-words", f"{name} is given twice", start=at, end=end)
+            seen.add(name)
+            if name == "confidence":
+                confidence = self._confidence(at, end)
+            elif asked is not None:
+                message = "a statement is asked at an epsilon, at a rho or for an error: one of them"
+                raise self.refuse("privacy-contradiction", message, start=at, end=end, hint="leave this or the other out")
+            else:
+                asked = self._asked(name, at, end)
+            at = end + 1
+            if at == last:
+                raise self.refuse("privacy-words", "something is missing after this comma", start=end, end=end + 1)
+        return Clause(self.span(0, last + 1), asked, confidence)
+
+    def _name(self, at: int, end: int) -> str:
+        """The name of the term; name, an equals sign and a value must stand here."""
+        if at == end:
+            raise self.refuse("privacy-words", "something is missing before this", start=at, end=at + 1, hint=_EXAMPLE)
+        name = self.tokens[at].text.lower()
+        if name not in TERMS or not _is_word(self.tokens[at], name.upper()):
+            message = f"only {', '.join(TERMS[:-1])} and {TERMS[-1]} can be asked for"
+            raise self.refuse("privacy-words", message, start=at, end=at + 1, hint=_EXAMPLE)
+        if end - at < 3 or self.tokens[at + 1].token_type is not TokenType.EQ:
+            raise self.refuse("privacy-words", f"write {name} = and a number", start=at, end=end, hint=_EXAMPLE)
+        return name
+
+    def _number(self, at: int, end: int, what: str) -> Fraction:
+        """The number after the equals sign, exactly as written."""
+        first, last = self.tokens[at + 2], self.tokens[end - 1]
+        written = self.text[first.start : last.end + 1]
+        if _NUMBER.fullmatch(written) is None:
+            raise self.refuse("number-unreadable", f"{what} must be a plain number", start=at + 2, end=end)
+        return Fraction(written)
+
+    def _asked(self, name: str, at: int, end: int) -> Asked:
+        span = self.span(at, end)
+        if name == "error":
+            return self._error(at, end)
+        value = self._number(at, end, name)
+        fits = 0 < value <= EPSILON_MAX
+        if name == "epsilon":
+            if not fits:
+                raise self.refuse("epsilon-invalid", f"epsilon must be above 0 and at most {EPSILON_MAX}", start=at + 2, end=end)
+            return EpsilonAsked(value, span)
+        if not fits:
+            raise self.refuse("rho-invalid", f"rho must be above 0 and at most {EPSILON_MAX}", start=at + 2, end=end)
+        return RhoAsked(value, span)
+
+    def _error(self, at: int, end: int) -> Asked:
+        token = self.tokens[at + 2]
+        if token.token_type is not TokenType.STRING:
+            value = self._number(at, end, "error")
+            if not 0 < value <= _ERROR_MAX:
+                raise self.refuse("error-invalid", "an error must be above 0", start=at + 2, end=end)
+            return ErrorAsked(value, self.span(at, end))
+        number, sign, rest = token.text.partition("%")
+        if end != at + 3 or not sign or rest.strip() or _NUMBER.fullmatch(number.strip()) is None:
+            hint = "write error = 100, or error = '5%' for a share of the value"
+            raise self.refuse("error-invalid", "this is neither a number nor a percentage", start=at + 2, end=end, hint=hint)
+        share = Fraction(number.strip()) / 100
+        if not 0 < share <= 1:
+            raise self.refuse("error-invalid", "an error in per cent must be above 0 and at most 100", start=at + 2, end=end)
+        return ShareAsked(share, self.span(at, end))
+
+    def _confidence(self, at: int, end: int) -> Confidence:
+        value = self._number(at, end, "confidence")
+        if not 0 < value < 1:
+            raise self.refuse("confidence-invalid", "a confidence lies between 0 and 1", start=at + 2, end=end)
+        return Confidence(value, self.span(at, end))

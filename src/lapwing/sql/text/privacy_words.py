@@ -1,0 +1,196 @@
+"""Lapwing's own words around a statement: ``EXPLAIN PRIVACY``, ``WITH PRIVACY (..)`` and ``SHOW PRIVACY BUDGET``.
+
+They are read at the level of tokens, before anything is parsed, and blanked out: the statement that goes on to ``lapwing.sql.bind`` has
+spaces where they stood, so every later refusal points at the right place of the text as it was written. Comments stay, and are checked with
+the rest. The words are recognised by their place only, so that a table, a column or a common table expression may be called ``privacy``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from lapwing.catalog.settings import Settings
+from lapwing.errors import Refused, Span
+from lapwing.sql.text.refusals import span_of
+
+
+@dataclass(frozen=True, slots=True)
+class EpsilonAsked:
+    """``epsilon = 0.2``: for the whole statement."""
+
+    epsilon: Fraction
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class RhoAsked:
+    """``rho = 0.001``: for the whole statement."""
+
+    rho: Fraction
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAsked:
+    """``error = 100``: no error bar may be longer to one side than this."""
+
+    half_width: Fraction
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ShareAsked:
+    """``error = '5%'``: no error bar may be longer to one side than this share of the value's size."""
+
+    share: Fraction
+    span: Span
+
+
+Asked: TypeAlias = EpsilonAsked | RhoAsked | ErrorAsked | ShareAsked
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """``confidence = 0.95``: of the error bars."""
+
+    value: Fraction
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """``WITH PRIVACY (..)``: at most one of epsilon, rho and error, and perhaps a confidence."""
+
+    span: Span
+    asked: Asked | None = None
+    confidence: Confidence | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShowBudget:
+    """``SHOW PRIVACY BUDGET``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A statement to answer, or to explain; ``statement`` is the text with Lapwing's words blanked out."""
+
+    statement: str
+    clause: Clause | None
+    explain: bool
+
+
+Words: TypeAlias = ShowBudget | Question
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_LINE_COMMENT = re.compile(r"--[^\r\n]*")
+_COMMENT_MARK = re.compile(r"/\*|\*/")
+
+
+def read_words(text: str, *, settings: Settings, dialect: str = "duckdb") -> Words:
+    """What is asked of a text, or ``Refused`` with a span of it. A text that holds none of the words is a question as it stands.
+
+    Limits come first: a text that is too long, or that cannot be split into tokens, is left for the binder to refuse.
+    """
+    if len(text.encode("utf-8", "surrogatepass")) > settings.statement_bytes_max:
+        return Question(text, None, explain=False)
+    opening = _opening(text)
+    match opening.words:
+        case ("SHOW", "PRIVACY", "BUDGET"):
+            return _shown(text, opening)
+        case ("SHOW", *_):
+            raise _refuse(text, opening, "statement-unsupported", "only SHOW PRIVACY BUDGET is answered", hint="data is never described")
+        case ("EXPLAIN", "PRIVACY", *_):
+            blanked = _blanked(text, opening.places[:2])
+            return _asked(blanked, settings=settings, dialect=dialect, explain=True)
+        case ("EXPLAIN", *_):
+            hint = "EXPLAIN PRIVACY says what a statement would cost, free of charge"
+            raise _refuse(text, opening, "statement-unsupported", "an engine's plan is never shown", hint=hint)
+        case _:
+            return _asked(text, settings=settings, dialect=dialect, explain=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """The first words of a text, at most three, in capitals, and where they stand; ``rest`` is where they end."""
+
+    words: tuple[str, ...]
+    places: tuple[tuple[int, int], ...]
+    rest: int
+
+
+def _opening(text: str) -> _Opening:
+    """The words a text starts with; white space and comments between them do not count."""
+    words: list[str] = []
+    places: list[tuple[int, int]] = []
+    at = 0
+    while len(words) < 3:
+        found = _WORD.match(text, _after_gap(text, at))
+        if found is None:
+            break
+        words.append(found.group().upper())
+        places.append(found.span())
+        at = found.end()
+    return _Opening(tuple(words), tuple(places), at)
+
+
+def _after_gap(text: str, at: int) -> int:
+    """The first place from here on that is neither white space nor part of a comment."""
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+        elif comment := _LINE_COMMENT.match(text, at):
+            at = comment.end()
+        elif text.startswith("/*", at) and not text.startswith("/*+", at):
+            at = _comment_end(text, at)
+        else:
+            break
+    return at
+
+
+def _comment_end(text: str, at: int) -> int:
+    depth = 0
+    for mark in _COMMENT_MARK.finditer(text, at):
+        depth += 1 if mark.group() == "/*" else -1
+        if depth == 0:
+            return mark.end()
+    return len(text)
+
+
+def _shown(text: str, opening: _Opening) -> ShowBudget:
+    """Nothing but semicolons may follow."""
+    at = _after_gap(text, opening.rest)
+    while text.startswith(";", at):
+        at = _after_gap(text, at + 1)
+    if at < len(text):
+        raise Refused("privacy-words", "SHOW PRIVACY BUDGET stands alone", hint="leave this out", span=span_of(text, at, len(text)))
+    return ShowBudget()
+
+
+def _asked(text: str, *, settings: Settings, dialect: str, explain: bool) -> Question:
+    # The tokeniser takes a third of a second to import; most texts that do not hold the word need it for binding anyway.
+    if "privacy" not in text.lower():
+        return Question(text, None, explain)
+    from lapwing.sql.text.privacy_clause import read_clause
+
+    found = read_clause(text, settings=settings, dialect=dialect)
+    if found is None:
+        return Question(text, None, explain)
+    clause, places = found
+    return Question(_blanked(text, places), clause, explain)
+
+
+def _blanked(text: str, places: tuple[tuple[int, int], ...]) -> str:
+    """The text with spaces at these places; every other character keeps its position and its line."""
+    for start, end in places:
+        kept = "".join(character if character in "\r\n" else " " for character in text[start:end])
+        text = text[:start] + kept + text[end:]
+    return text
+
+
+def _refuse(text: str, opening: _Opening, code: str, message: str, *, hint: str) -> Refused:
+    start, end = opening.places[0]
+    return Refused(code, message, hint=hint, span=span_of(text, start, end))

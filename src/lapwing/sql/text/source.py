@@ -1,0 +1,322 @@
+"""A statement's text and tokens: limits before parsing, spans of nodes, and the check that no word of the text was left unread."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from lapwing.catalog.settings import Settings
+from lapwing.errors import Refused, Span
+from lapwing.sql.text.refusals import span_of
+
+_LINE = re.compile(r"[^\r\n]*")
+_COMMENT_MARK = re.compile(r"/\*|\*/")
+_STRUCTURE_WORDS = """
+SELECT FROM WHERE GROUP_BY HAVING ORDER_BY LIMIT OFFSET JOIN INNER LEFT RIGHT FULL OUTER ON USING ALIAS DISTINCT FILTER
+WITH UNION ALL EXISTS OVER PARTITION_BY ROLLUP CUBE GROUPING_SETS
+AND OR NOT IN BETWEEN IS NULL TRUE FALSE LIKE ILIKE ESCAPE CASE WHEN THEN ELSE END ASC DESC
+COMMA DOT L_PAREN R_PAREN PLUS DASH STAR SLASH DIV MOD EQ NEQ LT LTE GT GTE DCOLON DPIPE SEMICOLON INTERVAL
+DOUBLE FLOAT DECIMAL BOOLEAN DATE TIMESTAMP TIMESTAMPNTZ INT BIGINT SMALLINT TINYINT TEXT VARCHAR
+"""
+STRUCTURE = frozenset(TokenType[name] for name in _STRUCTURE_WORDS.split())
+"""Tokens that are structure: which of them stand where is what the tree says."""
+
+_OTHER_WORDS = """
+CAST TRY_CAST EXTRACT SUBSTRING SUBSTR TRIM CONCAT IF FLOOR CEIL CEILING NULLS FIRST LAST
+YEAR ISOYEAR DECADE QUARTER MONTH WEEK WEEKOFYEAR DAY DOY DAYOFYEAR DOW DAYOFWEEK ISODOW HOUR MINUTE SECOND EPOCH
+"""
+NOISE = frozenset(_OTHER_WORDS.split())
+"""Words the parser keeps in another form than a name: casts, parts of dates, the order of NULLs."""
+
+UNPLACED: dict[str, type[exp.Expr]] = {
+    "APPROX_QUANTILE": exp.ApproxQuantile,
+    "MAX": exp.Max,
+    "MIN": exp.Min,
+    "QUANTILE": exp.Quantile,
+    "QUANTILE_CONT": exp.PercentileCont,
+    "QUANTILE_DISC": exp.PercentileDisc,
+    "WITHIN": exp.WithinGroup,
+    "GROUP": exp.WithinGroup,
+}
+"""Names of functions for which the parser may keep no position: the census counts them against the nodes that have none."""
+
+_BRACKETS = {
+    TokenType.L_PAREN: TokenType.R_PAREN,
+    TokenType.L_BRACKET: TokenType.R_BRACKET,
+    TokenType.L_BRACE: TokenType.R_BRACE,
+    TokenType.CASE: TokenType.END,
+}
+_OPENING, _CLOSING = frozenset(_BRACKETS), frozenset(_BRACKETS.values())
+
+_WORDS = {TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER}
+
+_STARTS_WITH: dict[type[exp.Expr], frozenset[TokenType]] = {
+    exp.Case: frozenset({TokenType.CASE}),
+    exp.Not: frozenset({TokenType.NOT}),
+    exp.Neg: frozenset({TokenType.DASH}),
+    exp.Paren: frozenset({TokenType.L_PAREN}),
+    exp.Subquery: frozenset({TokenType.L_PAREN}),
+    exp.Select: frozenset({TokenType.SELECT}),
+    exp.With: frozenset({TokenType.WITH}),
+    exp.Union: frozenset({TokenType.SELECT}),
+}
+"""Nodes whose first word leaves no position in the tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text of one statement and its tokens. ``at`` gives the index of the token that starts at a position."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    at: dict[int, int]
+
+    def refuse(self, code: str, message: str, *, node: exp.Expr | None = None, hint: str = "") -> Refused:
+        """A refusal that points at a node, or at the whole text where there is none."""
+        return Refused(code, message, hint=hint, span=self.span(node))
+
+    def refuse_token(self, code: str, message: str, token: Token, *, hint: str = "") -> Refused:
+        """A refusal that points at a token."""
+        return Refused(code, message, hint=hint, span=span_of(self.text, token.start, token.end + 1))
+
+    def span(self, node: exp.Expr | None) -> Span:
+        """The text of a node, brackets included. Where it has no position: a word that no node has, or the nearest enclosing node."""
+        if isinstance(node, exp.Null) and node.parent is not None and (word := self._null_of(node.parent)) is not None:
+            return span_of(self.text, word.start, word.end + 1)
+        if node is not None and not any(True for _ in positions(node)):
+            lost = next(untraced(self, node.root()), None)
+            if lost is not None:
+                return span_of(self.text, lost.start, lost.end + 1)
+        while node is not None:
+            found = [self.at[start] for start in positions(node) if start in self.at]
+            if found:
+                first, last = self._widened(min(found), max(found), node)
+                return span_of(self.text, self.tokens[first].start, self.tokens[last].end + 1)
+            node = node.parent
+        end = self.tokens[-1].end + 1 if self.tokens else len(self.text)
+        return span_of(self.text, self.tokens[0].start if self.tokens else 0, end)
+
+    def _null_of(self, parent: exp.Expr) -> Token | None:
+        """The first word NULL of a node: the parser keeps no position of it."""
+        found = [self.at[start] for start in positions(parent) if start in self.at]
+        near = self.tokens[min(found) : max(found) + 4] if found else ()
+        return next((token for token in near if token.token_type is TokenType.NULL), None)
+
+    def _widened(self, first: int, last: int, node: exp.Expr) -> tuple[int, int]:
+        """From the first to the last token with a position, widened until words that have none and brackets are inside."""
+        opening = _STARTS_WITH.get(type(node), frozenset())
+        if opening and self.tokens[first].token_type not in opening:
+            earlier = [i for i in range(first) if self.tokens[i].token_type in opening]
+            first = earlier[-1] if earlier else first
+        elif isinstance(node, exp.Func):
+            first = self._name_before(first, node)
+        depth = lowest = 0
+        for i in range(first, last + 1):
+            depth += (self.tokens[i].token_type in _OPENING) - (self.tokens[i].token_type in _CLOSING)
+            lowest = min(lowest, depth)
+        while lowest < 0 < first:  # something closes in here that opens before: (SELECT a) / (SELECT b)
+            first -= 1
+            step = (self.tokens[first].token_type in _OPENING) - (self.tokens[first].token_type in _CLOSING)
+            depth, lowest = depth + step, min(0, lowest + step)
+        if isinstance(node, exp.Func | exp.AggFunc) and last + 1 < len(self.tokens) and first == last:
+            depth += 1 if self.tokens[last + 1].token_type is TokenType.L_PAREN else 0
+            last += depth
+        while depth > 0 and last + 1 < len(self.tokens):
+            last += 1
+            depth += (self.tokens[last].token_type in _OPENING) - (self.tokens[last].token_type in _CLOSING)
+        return first, last
+
+    def _name_before(self, first: int, node: exp.Expr) -> int:
+        """The token of a function's name where the parser kept no position for it: before a bracket, or a type before a constant."""
+        if node.meta.get("start") is not None:
+            return first
+        for i in range(first - 1, max(first - 5, 0), -1):
+            if self.tokens[i].token_type is TokenType.L_PAREN:
+                return i - 1 if self.tokens[i - 1].token_type not in (TokenType.SELECT, TokenType.COMMA) else first
+            if self.tokens[i].token_type in (TokenType.DATE, TokenType.TIMESTAMP, TokenType.TIMESTAMPNTZ):
+                return i
+            if not isinstance(node, exp.Extract):
+                return first
+        return first
+
+    def called_name(self, node: exp.Expr) -> str:
+        """The name a function is called by in the text, or nothing."""
+        span = self.span(node)
+        name, bracket, _ = self.text[span.start : span.end].partition("(")
+        return name.strip() if bracket and name.strip().isidentifier() else ""
+
+    def word(self, node: exp.Expr) -> str:
+        """The one word that a node was written as, such as CURRENT_DATE, or nothing."""
+        span = self.span(node)
+        written = self.text[span.start : span.end]
+        return written if written.isidentifier() else ""
+
+    def name_token(self, node: exp.Expr) -> Token | None:
+        """The token a node was made from: the name of a function, a word, a literal."""
+        start = node.meta.get("start")
+        return self.tokens[self.at[start]] if start in self.at else None
+
+
+def positions(node: exp.Expr) -> Iterator[int]:
+    """Where in the text the node and everything below it came from, as far as the parser says."""
+    for part in node.walk():
+        start = part.meta.get("start")
+        if isinstance(start, int):
+            yield start
+
+
+def tokenise(text: str, *, settings: Settings, dialect: Dialect) -> Source:
+    """Tokens of a text within the limits, or refuse. Every character is part of a token, white space or an ordinary comment."""
+    if len(text.encode("utf-8", "surrogatepass")) > settings.statement_bytes_max:
+        message = f"the statement is longer than {settings.statement_bytes_max} bytes"
+        raise Refused("statement-too-long", message, span=span_of(text, 0, len(text)))
+    for i, character in enumerate(text):
+        if character == "\x00" or 0xD800 <= ord(character) <= 0xDFFF:
+            raise Refused("text-invalid", "the statement holds a character that is not text", span=span_of(text, i, i + 1))
+    try:
+        tokens = tuple(dialect.tokenize(text))
+    except SqlglotError as error:
+        raise Refused("sql-syntax", "the statement ends inside a quoted text or comment", span=span_of(text, 0, len(text))) from error
+    if not tokens:
+        raise Refused("statement-empty", "there is no statement", span=span_of(text, 0, len(text)))
+    source = Source(text, tokens, {token.start: i for i, token in enumerate(tokens)})
+    _check_kind(source)
+    _check_gaps(source)
+    _check_size(source, settings)
+    _check_brackets(source, settings.expression_depth_max)
+    _check_lists(source)
+    return source
+
+
+def _check_kind(source: Source) -> None:
+    """Refuse what does not start like a query, before the parser sees it: it treats unknown statements as text to pass on."""
+    first = source.tokens[0]
+    if first.token_type not in (TokenType.SELECT, TokenType.FROM, TokenType.WITH, TokenType.L_PAREN):
+        raise source.refuse_token("statement-unsupported", "only SELECT is answered", first, hint="data is never changed or described")
+    ended = False
+    for token in source.tokens:
+        if ended and token.token_type is not TokenType.SEMICOLON:
+            hint = "send the statements one by one"
+            raise source.refuse_token("statement-several", "there is more than one statement", token, hint=hint)
+        ended = ended or token.token_type is TokenType.SEMICOLON
+
+
+def _check_gaps(source: Source) -> None:
+    """What stands between tokens is white space or comments; words that touch are refused, because dialects split them differently."""
+    end = 0
+    before: Token | None = None
+    for token in source.tokens:
+        gap = source.text[end : token.start]
+        _check_comment(source, gap, end)
+        if before is not None and not gap and before.token_type in _WORDS and token.token_type in _WORDS:
+            raise source.refuse_token("sql-syntax", "two words stand together without a space", token)
+        end, before = token.end + 1, token
+    _check_comment(source, source.text[end:], end)
+
+
+def _check_comment(source: Source, gap: str, start: int) -> None:
+    """Between tokens stand white space and comments, -- to the end of the line or /* */ within one another, and nothing else."""
+    at = 0
+    while at < len(gap):
+        if gap[at].isspace():
+            at += 1
+        elif gap.startswith("/*+", at):
+            where = span_of(source.text, start + at, start + len(gap))
+            raise Refused("hint-unsupported", "hints to an engine are not accepted", hint="leave the comment out", span=where)
+        elif gap.startswith("--", at):
+            at = _LINE.match(gap, at).end()  # type: ignore[union-attr]  # it matches the empty rest of a line too
+        elif gap.startswith("/*", at):
+            at = _comment_end(gap, at)
+        else:
+            raise Refused("sql-syntax", "this cannot be read as SQL", span=span_of(source.text, start + at, start + len(gap)))
+
+
+def _comment_end(gap: str, at: int) -> int:
+    depth = 0
+    for mark in _COMMENT_MARK.finditer(gap, at):
+        depth += 1 if mark.group() == "/*" else -1
+        if depth == 0:
+            return mark.end()
+    return len(gap)
+
+
+_CLAUSES = {TokenType.WHERE: 1, TokenType.GROUP_BY: 2, TokenType.HAVING: 3, TokenType.ORDER_BY: 4, TokenType.LIMIT: 5, TokenType.OFFSET: 5}
+"""Clauses in the order they are written; LIMIT and OFFSET in any."""
+_BEFORE_ITEM = {TokenType.COMMA, TokenType.L_PAREN, TokenType.SELECT, *_CLAUSES}
+_AFTER_ITEM = {TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM, TokenType.SEMICOLON, *_CLAUSES}
+
+
+def _check_lists(source: Source) -> None:
+    """Refuse lists with an item missing: the parser reads over it, and f(, 1) would become f(1)."""
+    for before, token, after in zip(source.tokens, source.tokens[1:], (*source.tokens[2:], None), strict=False):
+        if token.token_type not in (TokenType.COMMA, TokenType.ALIAS):
+            continue
+        nothing_after = after is None or after.token_type in _AFTER_ITEM
+        if before.token_type in _BEFORE_ITEM or nothing_after:
+            raise source.refuse_token("sql-syntax", "something is missing beside this", token)
+
+
+def _check_brackets(source: Source, levels_max: int) -> None:
+    """Refuse what the parser would read over: brackets that do not match, clauses out of order; and nesting too deep for it."""
+    opened: list[Token] = []
+    clauses = [0]
+    for token in source.tokens:
+        kind = token.token_type
+        if kind is TokenType.SELECT:
+            clauses[-1] = 0
+        elif kind in _CLAUSES:
+            if _CLAUSES[kind] < clauses[-1]:
+                raise source.refuse_token("sql-syntax", "this clause comes too late", token)
+            clauses[-1] = _CLAUSES[kind]
+        if kind in _BRACKETS:
+            opened.append(token)
+            clauses.append(0)
+            if len(opened) > levels_max + 1:
+                raise source.refuse_token("expression-too-deep", f"nested deeper than {levels_max} levels", token)
+        elif kind in _BRACKETS.values():
+            if not opened or _BRACKETS[opened.pop().token_type] is not kind:
+                raise source.refuse_token("sql-syntax", "this closes nothing", token)
+            clauses.pop()
+    if opened:
+        raise source.refuse_token("sql-syntax", "this is never closed", opened[-1])
+
+
+def _check_size(source: Source, settings: Settings) -> None:
+    # A parsed node comes from at least half a token, so this bounds the parser's work before it starts.
+    if len(source.tokens) > 2 * settings.statement_nodes_max + 64:
+        raise source.refuse("statement-too-large", f"the statement has more than {settings.statement_nodes_max} parts")
+
+
+def untraced(source: Source, tree: exp.Expr) -> Iterator[Token]:
+    """Words of the text that left no trace in the tree and are no structure."""
+    traced = set(positions(tree)) | {token.start for interval in intervals(source) for token in interval}
+    before: Token | None = None
+    for token in source.tokens:
+        is_structure = token.token_type in STRUCTURE and token.text.upper() != "DIV"  # // is meant
+        word = token.text.upper()
+        if not (is_structure or token.start in traced or word in NOISE or word in UNPLACED or _is_fraction(before, token)):
+            yield token
+        before = token
+
+
+def intervals(source: Source) -> list[tuple[Token, ...]]:
+    """The words after each INTERVAL: a text that may hold number and unit, or a number or text and then a unit. They keep no position."""
+    found = []
+    for i, token in enumerate(source.tokens):
+        if token.token_type is TokenType.INTERVAL:
+            words = source.tokens[i + 1 : i + 3]
+            alone = bool(words) and words[0].token_type is TokenType.STRING and not words[0].text.strip().isdigit()
+            found.append(words[:1] if alone else words)
+    return found
+
+
+def _is_fraction(before: Token | None, token: Token) -> bool:
+    """Whether this is the 5 of .5, which is one constant without a position."""
+    touches = before is not None and before.token_type is TokenType.DOT and before.end + 1 == token.start
+    return touches and token.token_type is TokenType.NUMBER

@@ -1,5 +1,0 @@
-"""Audits: lower bounds on what a mechanism reveals, from running it.
-
-:func:`lapwing.testing.audit.auditor.audit` takes any function; ``mechanisms``, ``plans`` and ``project`` apply it to the kernel's
-mechanisms, to every shape of plan and to a declared data set; ``recorder`` checks code that draws noise step by step, without chance.
-"""
