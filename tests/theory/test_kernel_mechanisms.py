@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 import pytest
 
-from lapwing.kernel.event import Mechanism
 from lapwing.kernel.laws import DiscreteLaplace
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.mechanisms.above_threshold import AboveThreshold, SparseVector
 from lapwing.mechanisms.additive import LaplaceMechanism
 from lapwing.mechanisms.key_set import KeySet
+from lapwing.mechanisms.mechanism import Mechanism
 from lapwing.mechanisms.noisy_max import NoisyMax
 from lapwing.mechanisms.quantiles import QuantileSelection, SelectionRule, quantile_sensitivity
 from lapwing.mechanisms.response import RandomisedResponse, two_coin

@@ -21,8 +21,12 @@ from lapwing.kernel.laws import require_scale, scale_at_least, scale_root_at_lea
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.numbers import ln_upper
 from lapwing.kernel.rank_line import SHARES
-from lapwing.mechanisms.quantiles import DENOMINATOR_MAX
-from lapwing.mechanisms.selection import RANGE_DIVISOR
+
+RANGE_DIVISOR = 8
+"""rho is ``epsilon^2 / 8`` where the privacy loss lies in an interval of length epsilon (the exponential mechanism)."""
+
+DENOMINATOR_MAX = 2**20
+"""Largest denominator of a quantile."""
 
 TARGETS_MAX = 64
 """Most quantiles of one tree."""

@@ -17,10 +17,11 @@ from typing import TypeAlias, overload
 
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.event import Event, require_decay
+from lapwing.kernel.event import Event
 from lapwing.kernel.laws import SCALE_MAX, DiscreteGaussian, DiscreteLaplace, Family, Law, half_width, law_for, loss, scale_at_least
 from lapwing.kernel.numbers import ln_lower, require_exact
 from lapwing.mechanisms.geometric import OUTPUTS_MAX, mass, tail
+from lapwing.mechanisms.mechanism import require_decay
 
 Integers: TypeAlias = int | tuple[int, ...]
 """One integer, or a vector of them."""
@@ -168,7 +169,7 @@ class GaussianMechanism:
     Pre: between neighbours the squared L2 norm of the value's movement is at most ``l2_squared``. Post: ``l2_squared / (2 scale^2)``-zCDP.
 
     It has no ``law`` at a rational decay (its normalising sum is no rational function) and no ``odds`` (the ratio of two probabilities is
-    unbounded), so it is no :class:`~lapwing.kernel.event.Mechanism`; for one coordinate,
+    unbounded), so it is no :class:`~lapwing.mechanisms.mechanism.Mechanism`; for one coordinate,
     :func:`lapwing.mechanisms.calibration.gaussian_delta` bounds its exact delta at every epsilon.
     """
 

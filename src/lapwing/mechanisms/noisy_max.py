@@ -13,8 +13,9 @@ from fractions import Fraction
 
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.event import Event, require_confidence, require_decay
+from lapwing.kernel.event import Event, require_confidence
 from lapwing.kernel.numbers import exp_lower, exp_upper
+from lapwing.mechanisms.mechanism import require_decay
 from lapwing.mechanisms.selection import (
     PURE_DIVISOR,
     losses_below_best,

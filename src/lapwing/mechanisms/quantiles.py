@@ -25,10 +25,8 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.event import Event
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.numbers import ceil_div
+from lapwing.kernel.quantile_tree import DENOMINATOR_MAX
 from lapwing.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, exponential_for, permute_and_flip_for
-
-DENOMINATOR_MAX = 2**20
-"""Largest denominator of a quantile."""
 
 
 class SelectionRule(Enum):

@@ -20,9 +20,11 @@ from typing import assert_never
 
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.event import Event, require_confidence, require_decay
+from lapwing.kernel.event import Event, require_confidence
 from lapwing.kernel.laws import LOSS_MARGIN, require_scale, scale_at_least, scale_root_at_least
 from lapwing.kernel.numbers import ln_upper, require_exact
+from lapwing.kernel.quantile_tree import RANGE_DIVISOR
+from lapwing.mechanisms.mechanism import require_decay
 
 CANDIDATES_MAX = 2**20
 """Most candidates of one selection."""
@@ -32,9 +34,6 @@ SCORE_SENSITIVITY_MAX = 2**61
 
 SPREAD_MAX = 2**14
 """Largest difference of two scores for which an exact law is written out; its fractions have that many factors of the decay."""
-
-RANGE_DIVISOR = 8
-"""rho is ``epsilon^2 / 8`` where the privacy loss lies in an interval of length epsilon (the exponential mechanism)."""
 
 PURE_DIVISOR = 2
 """rho is ``epsilon^2 / 2`` where nothing more than epsilon-differential privacy is known, so a loss in an interval of length 2 epsilon."""

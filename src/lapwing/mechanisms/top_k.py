@@ -14,10 +14,11 @@ from fractions import Fraction
 
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.event import Event, require_confidence, require_decay
+from lapwing.kernel.event import Event, require_confidence
 from lapwing.kernel.numbers import exp_lower, ln_lower
+from lapwing.kernel.quantile_tree import RANGE_DIVISOR
+from lapwing.mechanisms.mechanism import require_decay
 from lapwing.mechanisms.selection import (
-    RANGE_DIVISOR,
     least_loss,
     losses_below_best,
     movement_max,

@@ -15,8 +15,8 @@ from itertools import product as cartesian
 from typing import Generic, TypeAlias, TypeVar
 
 from lapwing.errors import LapwingError
-from lapwing.kernel.event import Mechanism
 from lapwing.kernel.numbers import require_exact
+from lapwing.mechanisms.mechanism import Mechanism
 from lapwing.theory.databases import Histogram, size
 
 Database = TypeVar("Database", bound=Hashable)

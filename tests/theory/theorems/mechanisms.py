@@ -7,13 +7,13 @@ from itertools import product
 from typing import Any
 
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.event import Mechanism
 from lapwing.kernel.laws import DiscreteLaplace, tail_upper
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.numbers import exp_upper, ln_upper, sqrt_upper
 from lapwing.mechanisms.above_threshold import AboveThreshold
 from lapwing.mechanisms.additive import LaplaceMechanism, laplace_for
 from lapwing.mechanisms.calibration import gaussian_delta, gaussian_sigma, gaussian_sigma_classic
+from lapwing.mechanisms.mechanism import Mechanism
 from lapwing.mechanisms.noisy_max import NoisyMax
 from lapwing.mechanisms.response import RandomisedResponse, two_coin
 from lapwing.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, exponential_for

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from lapwing.kernel.event import require_decay
 from lapwing.kernel.neighbours import Neighbours
+from lapwing.mechanisms.mechanism import require_decay
 from lapwing.theory.broken.exact_sums import clamped, tail
 from lapwing.theory.broken.specimen import Specimen
 from lapwing.theory.databases import Histogram, KeyedDatabase, Population, Universe, neighbouring_pairs, without_users

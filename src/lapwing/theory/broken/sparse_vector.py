@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import combinations, pairwise, product
 from typing import TypeAlias
 
-from lapwing.kernel.event import require_decay
+from lapwing.mechanisms.mechanism import require_decay
 from lapwing.theory.broken.exact_sums import Factor, Relation, point_mass, total
 from lapwing.theory.broken.specimen import Specimen
 from lapwing.theory.finite import FiniteMechanism
