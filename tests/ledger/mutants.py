@@ -32,18 +32,18 @@ class Mutant:
 
 # Second lines of defence in the file itself. A mutant of the code alone is stopped by them; to show that the tests see the mistake they are
 # taken away too.
-SPENT_MAY_FALL: Patch = ("schema", "    OR NEW.loss_spent < OLD.loss_spent OR NEW.delta_spent < OLD.delta_spent\n", "")
+SPENT_MAY_FALL: Patch = ("local/schema", "    OR NEW.loss_spent < OLD.loss_spent OR NEW.delta_spent < OLD.delta_spent\n", "")
 CHARGES_MAY_MOVE_AGAIN: Patch = (
-    "schema",
+    "local/schema",
     "WHEN OLD.state <> 'reserved' OR NEW.state = 'reserved'\n    OR NEW.charge_id",
     "WHEN NEW.charge_id",
 )
-KEYS_MAY_REPEAT: Patch = ("schema", "    UNIQUE (analyst, request_id),\n", "")
-TOTAL_MAY_BE_PASSED: Patch = ("schema", "CHECK (loss_spent <= loss_total AND loss_total <= loss_ceiling)", "CHECK (1)")
-NOT_VERIFIED: Patch = ("local", "state = book.verified_state(connection)", "state = book.read_state(connection)")
+KEYS_MAY_REPEAT: Patch = ("local/schema", "    UNIQUE (analyst, request_id),\n", "")
+TOTAL_MAY_BE_PASSED: Patch = ("local/schema", "CHECK (loss_spent <= loss_total AND loss_total <= loss_ceiling)", "CHECK (1)")
+NOT_VERIFIED: Patch = ("local/ledger", "state = rows.verified_state(connection)", "state = rows.read_state(connection)")
 
 REFUND: Patch = (
-    "book",
+    "local/rows",
     "    analyst = connection.execute(",
     "    if payload is None:\n"
     "        row = connection.execute('SELECT loss, delta FROM charge WHERE charge_id = ?', [charge_id]).fetchone()\n"
@@ -51,26 +51,26 @@ REFUND: Patch = (
     "        state = replace(state, spent=spent)\n"
     "    analyst = connection.execute(",
 )
-NO_LOOKUP: Patch = ("local", "charge = book.charge_by_key(connection, request.analyst, request.request_id)", "charge = None")
+NO_LOOKUP: Patch = ("local/ledger", "charge = rows.charge_by_key(connection, request.analyst, request.request_id)", "charge = None")
 ADMITS_ONE_MORE: Patch = (
-    "local",
+    "local/ledger",
     "admits(state.budget, spent=state.spent, cost=request.cost)",
     "admits(state.budget, spent=state.spent, cost=Cost(loss=request.cost.loss - 1, delta=request.cost.delta))",
 )
-ENDED_CHARGES_COUNT_AS_OPEN: Patch = ("book", " AND delta = ? AND state = 'reserved' AND epoch = ?", " AND delta = ? AND epoch = ?")
-ANYONE_MAY_SETTLE: Patch = ("book", "AND state = 'reserved' AND epoch = ?", "AND state = 'reserved' AND epoch <> ? || 'x'")
+ENDED_CHARGES_COUNT_AS_OPEN: Patch = ("local/rows", " AND delta = ? AND state = 'reserved' AND epoch = ?", " AND delta = ? AND epoch = ?")
+ANYONE_MAY_SETTLE: Patch = ("local/rows", "AND state = 'reserved' AND epoch = ?", "AND state = 'reserved' AND epoch <> ? || 'x'")
 STALE_READ: Patch = (
-    "local",
-    "        with self._database.write() as connection:\n            state = book.read_state(connection)\n            if state.closed:",
+    "local/ledger",
+    "        with self._database.write() as connection:\n            state = rows.read_state(connection)\n            if state.closed:",
     "        with self._database.read() as connection:\n"
-    "            stale = book.read_state(connection)\n"
+    "            stale = rows.read_state(connection)\n"
     "        __import__('time').sleep(0.02)\n"  # so that the others get in between on a busy machine too
     "        with self._database.write() as connection:\n"
-    "            state = replace(book.read_state(connection), spent=stale.spent)\n"
+    "            state = replace(rows.read_state(connection), spent=stale.spent)\n"
     "            if state.closed:",
 )
 REGISTRY_NOT_HELD: Patch = (
-    "local",
+    "local/ledger",
     "with self._registry.write() as registered:\n                self._advance(registered)\n"
     "                outcome = self._decided(request)\n                self._advance(registered)",
     "outcome = self._decided(request)\n            self._anchor()",
@@ -78,13 +78,13 @@ REGISTRY_NOT_HELD: Patch = (
 """Held, it alone lets one process at a time decide."""
 
 ROUNDED_UP: Patch = (
-    "local",
+    "local/ledger",
     "            budget=budget,\n            ceiling=ceiling,\n            spent=",
     "            budget=replace(budget, loss_total=budget.loss_total + 1),\n"
     "            ceiling=replace(ceiling, loss_total=ceiling.loss_total + 1),\n            spent=",
 )
 PROBLEMS_NEVER = "if False:\n                problems"
-NOT_SWEPT: Patch = ("local", "self._sweep(is_dead, ", "self._sweep(lambda worker: False, ")
+NOT_SWEPT: Patch = ("local/ledger", "self._sweep(is_dead, ", "self._sweep(lambda worker: False, ")
 
 SEEN_BY_THE_MODEL = [
     Mutant("refund on forfeit", (REFUND, SPENT_MAY_FALL, NOT_VERIFIED)),
@@ -93,57 +93,60 @@ SEEN_BY_THE_MODEL = [
     Mutant("budget rounded up", (ROUNDED_UP,)),
     Mutant("a zombie can commit", (ENDED_CHARGES_COUNT_AS_OPEN, CHARGES_MAY_MOVE_AGAIN, NOT_VERIFIED)),
     Mutant("anyone may settle", (ANYONE_MAY_SETTLE,)),
-    Mutant("forfeits the living", (("local", "self._sweep(is_dead, ", "self._sweep(lambda worker: True, "),)),
+    Mutant("forfeits the living", (("local/ledger", "self._sweep(is_dead, ", "self._sweep(lambda worker: True, "),)),
     Mutant("does not sweep the dead", (NOT_SWEPT,)),
-    Mutant("waits for the dead", (("local", "if is_dead(charge.worker):", "if False:"),)),
+    Mutant("waits for the dead", (("local/ledger", "if is_dead(charge.worker):", "if False:"),)),
     Mutant("zero cost", (("limits", "if request.cost.loss == 0:", "if False:"),)),
-    Mutant("answers while closed", (("local", "if state.closed:\n                raise", "if False:\n                raise"),)),
-    Mutant("incident leaves it open", (("local", "if incident and not state.closed:", "if False:"),)),
-    Mutant("any digest fits", (("local", "if charge.digest != digest:", "if False:"),)),
+    Mutant("answers while closed", (("local/ledger", "if state.closed:\n                raise", "if False:\n                raise"),)),
+    Mutant("incident leaves it open", (("local/ledger", "if incident and not state.closed:", "if False:"),)),
+    Mutant("any digest fits", (("local/ledger", "if charge.digest != digest:", "if False:"),)),
     Mutant(
         "budget below what is spent",
-        (("local", "if not admits(to, spent=state.spent, cost=Cost.zero()):", "if False:"), TOTAL_MAY_BE_PASSED),
+        (("local/ledger", "if not admits(to, spent=state.spent, cost=Cost.zero()):", "if False:"), TOTAL_MAY_BE_PASSED),
     ),
-    Mutant("no ceiling", (("local", "limits.require_within(to, state.ceiling)", "pass"), TOTAL_MAY_BE_PASSED)),
-    Mutant("finds the oldest", (("book", "SELECT max(charge_id) FROM", "SELECT min(charge_id) FROM"),)),
+    Mutant("no ceiling", (("local/ledger", "limits.require_within(to, state.ceiling)", "pass"), TOTAL_MAY_BE_PASSED)),
+    Mutant("finds the oldest", (("local/rows", "SELECT max(charge_id) FROM", "SELECT min(charge_id) FROM"),)),
 ]
 
 REFUNDS = Mutant("refund on forfeit in a race", (REFUND, SPENT_MAY_FALL, NOT_VERIFIED))
 DOUBLES = Mutant("no lookup and no unique key in a race", (NO_LOOKUP, KEYS_MAY_REPEAT))
 NEVER_SWEEPS = Mutant("does not sweep the dead in a race", (NOT_SWEPT,))
-NOT_DURABLE = Mutant("permit without a commit", (("database", 'connection.execute("COMMIT")', 'connection.execute("ROLLBACK")'),))
+NOT_DURABLE = Mutant("permit without a commit", (("local/sqlite_file", 'connection.execute("COMMIT")', 'connection.execute("ROLLBACK")'),))
 ROUNDS_UP = Mutant("budget rounded up in a race", (ROUNDED_UP,))
 READS_THEN_WRITES = Mutant("reads before it locks", (STALE_READ, REGISTRY_NOT_HELD, NOT_VERIFIED))
 
 NOT_ANCHORED = Mutant(
     "not anchored",
-    (("local", "outcome = self._decided(request)\n                self._advance(registered)", "outcome = self._decided(request)"),),
+    (("local/ledger", "outcome = self._decided(request)\n                self._advance(registered)", "outcome = self._decided(request)"),),
 )
 ANCHOR_NOT_COMPARED = Mutant(
     "anchor not compared",
-    (("local", "if book.head_at(connection, anchor.entries) != anchor.head:\n                problems", PROBLEMS_NEVER),),
+    (("local/ledger", "if rows.head_at(connection, anchor.entries) != anchor.head:\n                problems", PROBLEMS_NEVER),),
 )
-COPIES_PASS = Mutant("copies pass", (("local", "if anchor.ledger_path != str(self._path):\n                problems", PROBLEMS_NEVER),))
-SECOND_LEDGERS_PASS = Mutant("second ledgers pass", (("local", "if known and not override:", "if False:"),))
+COPIES_PASS = Mutant(
+    "copies pass", (("local/ledger", "if anchor.ledger_path != str(self._path):\n                problems", PROBLEMS_NEVER),)
+)
+SECOND_LEDGERS_PASS = Mutant("second ledgers pass", (("local/ledger", "if known and not override:", "if False:"),))
 
 STOPPED_BY_THE_FILE = [
     Mutant("refund alone", (REFUND,)),
     Mutant("no lookup alone", (NO_LOOKUP,)),
     Mutant("no unique key alone", (KEYS_MAY_REPEAT,)),
     Mutant("admits one unit more alone", (ADMITS_ONE_MORE,)),
-    Mutant("no immediate lock", (("database", 'connection.execute("BEGIN IMMEDIATE")', 'connection.execute("BEGIN")'),)),
+    Mutant("no immediate lock", (("local/sqlite_file", 'connection.execute("BEGIN IMMEDIATE")', 'connection.execute("BEGIN")'),)),
 ]
 ZOMBIE_ALONE = Mutant("a zombie can commit alone", (ENDED_CHARGES_COUNT_AS_OPEN,))
-LESS_DURABLE = Mutant("synchronous normal", (("database", '"synchronous = EXTRA"', '"synchronous = NORMAL"'),))
+LESS_DURABLE = Mutant("synchronous normal", (("local/sqlite_file", '"synchronous = EXTRA"', '"synchronous = NORMAL"'),))
 
 
 def build(mutant: Mutant, directory: Path) -> Path:
     """Write the mutant's package into a directory of its own, which is returned; it has to be on the path of whoever runs it."""
     code = directory / "code"
     target = code / mutant.package
-    target.mkdir(parents=True)
+    (target / "local").mkdir(parents=True)
     source = Path(next(iter(lapwing.ledger.__path__)))
-    files = {path.stem: path.read_text(encoding="utf-8") for path in source.glob("*.py")}
+    paths = [*source.glob("*.py"), *source.glob("local/*.py")]
+    files = {path.relative_to(source).with_suffix("").as_posix(): path.read_text(encoding="utf-8") for path in paths}
     for file, text, replacement in mutant.patches:
         assert files[file].count(text) == 1, f"{mutant.name}: the text to replace is not once in {file}.py"
         files[file] = files[file].replace(text, replacement)
@@ -155,10 +158,10 @@ def build(mutant: Mutant, directory: Path) -> Path:
 
 @contextmanager
 def loaded(mutant: Mutant, code: Path) -> Iterator[ModuleType]:
-    """The ``local`` module of a mutant that was built, imported into this process for a while."""
+    """The ``local.ledger`` module of a mutant that was built, imported into this process for a while."""
     sys.path.insert(0, str(code))
     try:
-        yield importlib.import_module(f"{mutant.package}.local")
+        yield importlib.import_module(f"{mutant.package}.local.ledger")
     finally:
         sys.path.remove(str(code))
         for name in [name for name in sys.modules if name.partition(".")[0] == mutant.package]:

@@ -32,10 +32,10 @@ Command = dict[str, Any]
 
 def main() -> None:
     package, directory, loss_unit, delta_unit = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-    for name in ("local", "store"):
+    for name in ("local.ledger", "protocol"):
         importlib.import_module(f"{package}.{name}")
     # A race of killed processes goes on; a test of its own counts deaths.
-    setattr(importlib.import_module(f"{package}.deaths"), "DEATHS_MAX", 10**6)  # noqa: B010
+    setattr(importlib.import_module(f"{package}.local.deaths"), "DEATHS_MAX", 10**6)  # noqa: B010
     for line in sys.stdin:
         command = json.loads(line)
         if "crowd" in command:
@@ -75,8 +75,8 @@ def release_crowd(command: Command, make: Callable[[Command], Child]) -> None:
 
 class Child:
     def __init__(self, package: str, directory: Path, loss_unit: int, delta_unit: int, command: Command) -> None:
-        self.local = importlib.import_module(f"{package}.local")
-        self.store = importlib.import_module(f"{package}.store")
+        self.local = importlib.import_module(f"{package}.local.ledger")
+        self.store = importlib.import_module(f"{package}.protocol")
         self.directory = directory
         self.units = (loss_unit, delta_unit)
         self.command = command

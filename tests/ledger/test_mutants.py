@@ -195,4 +195,4 @@ def test_the_registry_scenarios_tell_a_mutant_from_the_ledger(
 
 def test_a_mutant_that_does_not_fit_the_code_fails(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="not once"):
-        build(Mutant("misfit", (("local", "this text is nowhere", ""),)), tmp_path)
+        build(Mutant("misfit", (("local/ledger", "this text is nowhere", ""),)), tmp_path)

@@ -32,8 +32,8 @@ VIOLATIONS = {
     "opendp-fence": ("kernel/planted.py", "import opendp.prelude\n"),
     "noise-protected": ("kernel/planted.py", "from lapwing.kernel import noise\n"),
     "noise-protected/module": ("theory/planted.py", "from lapwing.kernel.noise import additive\n"),
-    "draw-protected": ("planning/planted.py", "from lapwing.kernel.mechanisms import draw\n"),
-    "testing-protected": ("engines/planted.py", "import lapwing.testing\n"),
+    "mechanisms-protected": ("planning/planted.py", "from lapwing.mechanisms import draw\n"),
+    "audit-protected": ("engines/planted.py", "import lapwing.audit\n"),
 }
 
 

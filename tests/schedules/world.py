@@ -200,7 +200,7 @@ class World:
         return ledger
 
     def request(self, key: str, *, analyst: str = "ana", loss: int = 1, delta: int = 0, digest: str | None = None) -> Request:
-        made: Request = self.pool.subject.module("store").Request(
+        made: Request = self.pool.subject.module("protocol").Request(
             analyst=analyst,
             request_id=key,
             digest=f"plan of {key}" if digest is None else digest,

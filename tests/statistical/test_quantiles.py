@@ -22,7 +22,7 @@ from lapwing.kernel.noise.quantile_tree import badness, draw_flipped, draw_neare
 from lapwing.kernel.quantile_tree import AtShare, FromGreatest, FromLeast, QuantileTree, Target, tree_scale
 from lapwing.kernel.rank_line import Candidates, Cut, CutCandidates, Part, ValueCandidates
 from lapwing.mechanisms.selection import PermuteAndFlip
-from tests.unit.kernel.mechanisms.quantile_laws import choices, line_of, log_law
+from tests.unit.kernel.quantile_laws import choices, line_of, log_law
 
 FALSE_ALARM = 1e-6
 RUNS = 6_000

@@ -1,6 +1,6 @@
 """``lapwing audit``: lower bounds on what is revealed, beside what is claimed.
 
-With ``cli.conformance`` the only module of the product that imports ``lapwing.testing``, and only when the command runs: an audit answers
+With ``cli.conformance`` the only module of the product that imports ``lapwing.audit``, and only when the command runs: an audit answers
 no statement of the data set, opens neither its rows nor its ledger, and everything it asks it asks of invented data (docs/decisions/0010).
 """
 

@@ -1,6 +1,6 @@
 """``lapwing conformance``: the project's own list of statements, run and scored.
 
-With ``cli.auditing`` the only module of the product that imports ``lapwing.testing``, and only when the command runs: everything is asked
+With ``cli.auditing`` the only module of the product that imports ``lapwing.audit``, and only when the command runs: everything is asked
 of made-up people in a temporary directory (docs/decisions/0010).
 """
 

@@ -19,8 +19,7 @@ from lapwing.errors import CatalogueError, LedgerError
 from lapwing.kernel.accounting import Budget
 from lapwing.ledger import limits, receipts
 from lapwing.ledger.anchors import AnchorPoint, FileAnchors
-from lapwing.ledger.local import registry
-from lapwing.ledger.local import rows as book
+from lapwing.ledger.local import registry, rows
 from lapwing.ledger.local.ledger import LocalLedger, elsewhere
 from lapwing.ledger.local.schema import LEDGER_FORMAT
 from lapwing.ledger.local.sqlite_file import open_database
@@ -182,7 +181,7 @@ def _open_local(place: Place, declaration: Declaration, *, override: str) -> Loc
     source_id, fingerprint = declaration.dataset.id, declaration.fingerprint()
     if not place.local.exists():
         if _is_on_server(place, source_id):
-            raise elsewhere(book.ON_SERVER)
+            raise elsewhere(rows.ON_SERVER)
         place.local.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return LocalLedger.create(
             place.local,
@@ -210,7 +209,7 @@ def _is_on_server(place: Place, source_id: str) -> bool:
             known = registry.find_anchor(registered, source_id)
     finally:
         books.close()
-    return known is not None and known.ledger_path == book.ON_SERVER
+    return known is not None and known.ledger_path == rows.ON_SERVER
 
 
 def _open_on_server(place: Place, server: Server, declaration: Declaration, *, override: str, create: bool) -> Ledger:
@@ -265,7 +264,7 @@ def _moved_to(path: Path) -> str | None:
     database = open_database(path, LEDGER_FORMAT)
     try:
         with database.read() as connection:
-            return book.moved_to(connection)
+            return rows.moved_to(connection)
     finally:
         database.close()
 
@@ -293,19 +292,19 @@ def remember_on_server(place: Place, state: AnchorPoint, fingerprint: str) -> No
     try:
         with books.read() as registered:
             known = registry.find_anchor(registered, state.source_id)
-            is_said = known is not None and known.ledger_path == book.ON_SERVER
+            is_said = known is not None and known.ledger_path == rows.ON_SERVER
             if is_said and state.source_id in registry.sources_with(registered, fingerprint):
                 return
         with books.write() as registered:
             known = registry.find_anchor(registered, state.source_id)
             if known is not None:
                 # It was local. The state stays that of the file, so that an older copy of it is seen to be one.
-                registry.put_anchor(registered, replace(known, ledger_path=book.ON_SERVER))
+                registry.put_anchor(registered, replace(known, ledger_path=rows.ON_SERVER))
             else:
                 anchor = registry.Anchor(
                     source_id=state.source_id,
                     ledger_id=state.ledger_id,
-                    ledger_path=book.ON_SERVER,
+                    ledger_path=rows.ON_SERVER,
                     entries=state.entries,
                     head=state.head,
                     budget=state.budget,

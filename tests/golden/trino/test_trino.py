@@ -30,7 +30,7 @@ from lapwing.render.dialect import SourceKind
 from lapwing.render.expressions import Scope, render_expression
 from lapwing.render.queries import render_plan
 from lapwing.render.trino import TRINO, source_kind
-from tests.unit.engines.test_render_expressions import COLUMNS, RENDERED
+from tests.unit.render.test_render_expressions import COLUMNS, RENDERED
 
 GOLDEN = Path(__file__).parent / "trino.txt"
 FUNCTIONS = frozenset(

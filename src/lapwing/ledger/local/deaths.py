@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import replace
 
-from lapwing.ledger.local import rows as book
+from lapwing.ledger.local import rows
 from lapwing.ledger.local.rows import LedgerState
 from lapwing.ledger.protocol import Kind
 from lapwing.ledger.workers import Worker, went_with_its_machine
@@ -25,11 +25,11 @@ _REBOOTED = "the machine was started anew since"
 def forfeit_of(connection: sqlite3.Connection, state: LedgerState, charge_id: int, worker: Worker) -> LedgerState:
     """Forfeit what a dead process had reserved; with the last death that is borne, close the data set."""
     if went_with_its_machine(worker):
-        return book.settle(connection, state, charge_id, payload=None, detail=_REBOOTED)
-    state = book.settle(connection, state, charge_id, payload=None, detail=_DIED)
+        return rows.settle(connection, state, charge_id, payload=None, detail=_REBOOTED)
+    state = rows.settle(connection, state, charge_id, payload=None, detail=_DIED)
     if state.closed or _deaths(connection) < DEATHS_MAX:
         return state
-    return book.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail="too many processes died while answering")
+    return rows.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail="too many processes died while answering")
 
 
 def _deaths(connection: sqlite3.Connection) -> int:

@@ -26,8 +26,7 @@ from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerEr
 from lapwing.kernel.accounting import Budget, Cost, admits
 from lapwing.kernel.permit import Permit
 from lapwing.ledger import limits
-from lapwing.ledger.local import deaths, registry
-from lapwing.ledger.local import rows as book
+from lapwing.ledger.local import deaths, registry, rows
 from lapwing.ledger.local.registry import Anchor
 from lapwing.ledger.local.rows import LedgerState
 from lapwing.ledger.local.schema import LEDGER_FORMAT
@@ -89,7 +88,7 @@ class LocalLedger:
             spent=Cost.zero(),
             closed=False,
             entries=0,
-            head=book.first_head(ledger_id, source_id),
+            head=rows.first_head(ledger_id, source_id),
         )
         books = registry.open_registry(home)
         try:
@@ -103,9 +102,9 @@ class LocalLedger:
 
                 def fill(connection: sqlite3.Connection) -> None:
                     nonlocal state
-                    state = book.start(connection, state)
+                    state = rows.start(connection, state)
                     if known:
-                        state = book.append(connection, state, kind=Kind.OVERRIDE, detail=f"source-registered: {reason}")
+                        state = rows.append(connection, state, kind=Kind.OVERRIDE, detail=f"source-registered: {reason}")
 
                 create_database(path, LEDGER_FORMAT, fill).close()
                 anchor = registry.anchor_of(state, path)
@@ -160,7 +159,7 @@ class LocalLedger:
         """The budget in force and everything spent or reserved against it."""
         self._require_own_process()
         with self._database.read() as connection:
-            state = book.read_state(connection)
+            state = rows.read_state(connection)
         return Balance(budget=state.budget, ceiling=state.ceiling, spent=state.spent, closed=state.closed)
 
     def reserve(self, request: Request) -> Permit | StoredAnswer:
@@ -190,16 +189,16 @@ class LocalLedger:
     def _decided(self, request: Request) -> Permit | StoredAnswer | LapwingError:
         """The decision and the charge, as one transaction; durable when this returns."""
         with self._database.write() as connection:
-            state = book.read_state(connection)
+            state = rows.read_state(connection)
             if state.closed:
                 raise Refused("data-set-closed", "the data set is closed", hint="the data owner can re-open it")
-            charge = book.charge_by_key(connection, request.analyst, request.request_id)
+            charge = rows.charge_by_key(connection, request.analyst, request.request_id)
             if charge is not None:
                 return _seen_before(connection, state, charge, request.digest)
             if not admits(state.budget, spent=state.spent, cost=request.cost):
                 raise BudgetRefused("budget-exceeded", "the budget cannot pay for this", hint="ask for less, or ask the data owner")
-            worker_id = book.add_worker(connection, self._worker)
-            charge_id, _ = book.add_charge(connection, state, request, worker_id)
+            worker_id = rows.add_worker(connection, self._worker)
+            charge_id, _ = rows.add_charge(connection, state, request, worker_id)
             return Permit(charge_id=charge_id, digest=request.digest, cost=request.cost)
 
     def commit(self, permit: Permit, payload: bytes) -> None:
@@ -212,20 +211,20 @@ class LocalLedger:
         self._require_own_process()
         with self._database.write() as connection:
             if self._is_open(connection, permit):
-                book.settle(connection, book.read_state(connection), permit.charge_id, payload=payload, detail="")
-            elif not book.is_committed(connection, charge_id=permit.charge_id, payload=payload, epoch=self._worker.epoch):
+                rows.settle(connection, rows.read_state(connection), permit.charge_id, payload=payload, detail="")
+            elif not rows.is_committed(connection, charge_id=permit.charge_id, payload=payload, epoch=self._worker.epoch):
                 raise _not_open()
 
     def forfeit(self, permit: Permit, *, incident: bool) -> None:
         """Close a charge without an answer; it stays spent. ``incident`` closes the data set too, even if the charge was closed already."""
         self._require_own_process()
         with self._database.write() as connection:
-            state = book.read_state(connection)
+            state = rows.read_state(connection)
             was_open = self._is_open(connection, permit)
             if was_open:
-                state = book.settle(connection, state, permit.charge_id, payload=None, detail="incident" if incident else "no answer")
+                state = rows.settle(connection, state, permit.charge_id, payload=None, detail="incident" if incident else "no answer")
             if incident and not state.closed:
-                book.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail="incident")
+                rows.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail="incident")
         if incident:
             self._anchor()
         if not was_open:
@@ -235,28 +234,28 @@ class LocalLedger:
         """The signed receipt of a committed answer; made again with the same key it is the same."""
         self._require_own_process()
         with self._database.read() as connection:
-            statement = book.receipt_statement(connection, charge_id)
+            statement = rows.receipt_statement(connection, charge_id)
         return sign(statement, keys)
 
     def find(self, digest: str, *, analyst: str | None = None) -> StoredAnswer | None:
         """The newest committed answer with this digest, whoever paid for it: replay is free. Whoever has the file may see all of it."""
         self._require_own_process()
         with self._database.read() as connection:
-            return book.newest_answer(connection, digest)
+            return rows.newest_answer(connection, digest)
 
     def bought(self, *, version: int, limit: int, analyst: str | None = None) -> tuple[Bought, ...]:
         """The newest committed answers about one version, newest first, whoever paid for them."""
         self._require_own_process()
         with self._database.read() as connection:
-            return book.newest_bought(connection, version=version, limit=limit)
+            return rows.newest_bought(connection, version=version, limit=limit)
 
     def moved_to(self) -> str | None:
         """Where the ledger goes on since it was moved; None if it is here."""
         self._require_own_process()
         with self._database.read() as connection:
-            return book.moved_to(connection)
+            return rows.moved_to(connection)
 
-    def moved_out(self, to: str) -> tuple[LedgerState, tuple[book.PaidRequest, ...]]:
+    def moved_out(self, to: str) -> tuple[LedgerState, tuple[rows.PaidRequest, ...]]:
         """Close the ledger for good, because it goes on as ``to``, and give all that was ever charged to it.
 
         Closed first, read second: no charge comes between. Refused (``ledger-in-use``) while a process has something reserved, which
@@ -264,13 +263,13 @@ class LocalLedger:
         """
         self._require_own_process()
         with self._database.write() as connection:
-            state = book.read_state(connection)
-            detail = book.MOVED + to
-            if not state.closed or book.newest_entries(connection, 1)[0].detail != detail:
-                state = book.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail=detail)
-            if book.open_charges(connection):
+            state = rows.read_state(connection)
+            detail = rows.MOVED + to
+            if not state.closed or rows.newest_entries(connection, 1)[0].detail != detail:
+                state = rows.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail=detail)
+            if rows.open_charges(connection):
                 raise LedgerError("ledger-in-use", "requests are still being answered from this ledger", hint="wait until they have ended")
-            paid = book.paid_requests(connection)
+            paid = rows.paid_requests(connection)
         self._anchor()
         return state, paid
 
@@ -280,19 +279,19 @@ class LocalLedger:
             raise LedgerError("history-limit", f"a history is asked for with a limit between 1 and {limits.HISTORY_ENTRIES_MAX}")
         self._require_own_process()
         with self._database.read() as connection:
-            return book.newest_entries(connection, limit)
+            return rows.newest_entries(connection, limit)
 
     def set_budget(self, to: Budget, *, reason: str) -> None:
         """Change the budget: never above the ceiling, never below what is spent, and with the same account and deltas."""
         limits.require_detail(reason)
         self._require_own_process()
         with self._database.write() as connection:
-            state = book.read_state(connection)
+            state = rows.read_state(connection)
             limits.require_within(to, state.ceiling)
             if not admits(to, spent=state.spent, cost=Cost.zero()):
                 raise CatalogueError("budget-below-spent", "the budget cannot be lowered below what is already spent")
             state = replace(state, budget=to)
-            book.append(connection, state, kind=Kind.BUDGET, detail=reason, evidence=book.budgets_digest(state))
+            rows.append(connection, state, kind=Kind.BUDGET, detail=reason, evidence=rows.budgets_digest(state))
         self._anchor()
 
     def raise_ceiling(self, to: Budget, *, reason: str) -> None:
@@ -300,10 +299,10 @@ class LocalLedger:
         limits.require_reason(True, reason)
         self._require_own_process()
         with self._database.write() as connection:
-            state = book.read_state(connection)
+            state = rows.read_state(connection)
             limits.require_within(state.ceiling, to)
             state = replace(state, ceiling=to)
-            book.append(connection, state, kind=Kind.CEILING, detail=reason, evidence=book.budgets_digest(state))
+            rows.append(connection, state, kind=Kind.CEILING, detail=reason, evidence=rows.budgets_digest(state))
         self._anchor()
 
     def close(self, reason: str) -> None:
@@ -321,21 +320,21 @@ class LocalLedger:
             raise LedgerError("entry-kind", "entries of this kind are written by the ledger itself")
         self._require_own_process()
         with self._database.write() as connection:
-            book.append(connection, book.read_state(connection), kind=kind, detail=detail)
+            rows.append(connection, rows.read_state(connection), kind=kind, detail=detail)
         self._anchor()
 
     def _set_closed(self, closed: bool, reason: str) -> None:
         limits.require_detail(reason)
         self._require_own_process()
         with self._database.write() as connection:
-            if not closed and book.moved_to(connection) is not None:
+            if not closed and rows.moved_to(connection) is not None:
                 raise LedgerError("ledger-superseded", "the ledger was moved and goes on elsewhere", hint="open it there")
-            state = replace(book.read_state(connection), closed=closed)
-            book.append(connection, state, kind=Kind.CLOSE if closed else Kind.REOPEN, detail=reason)
+            state = replace(rows.read_state(connection), closed=closed)
+            rows.append(connection, state, kind=Kind.CLOSE if closed else Kind.REOPEN, detail=reason)
         self._anchor()
 
     def _is_open(self, connection: sqlite3.Connection, permit: Permit) -> bool:
-        return book.is_open(connection, charge_id=permit.charge_id, digest=permit.digest, cost=permit.cost, epoch=self._worker.epoch)
+        return rows.is_open(connection, charge_id=permit.charge_id, digest=permit.digest, cost=permit.cost, epoch=self._worker.epoch)
 
     def _require_own_process(self) -> None:
         """In a forked child: leave the parent's connections alone and open our own, as a worker of our own."""
@@ -365,7 +364,7 @@ class LocalLedger:
     def _check(self, override_reason: str | None) -> None:
         """The ledger agrees with itself and with the registry, or the owner takes what does not agree upon himself."""
         with self._database.read() as connection:
-            state = book.verified_state(connection)
+            state = rows.verified_state(connection)
         if state.source_id != self._source_id:
             raise LedgerError("ledger-source-mismatch", "the ledger belongs to another source", hint="open the ledger of this source")
         # The registry is read first: the ledger may go on meanwhile, and being ahead of its anchor is no disagreement.
@@ -381,8 +380,8 @@ class LocalLedger:
         with self._registry.write() as registered:
             anchor = registry.find_anchor(registered, self._source_id)
             with self._database.write() as connection:
-                state = book.append(connection, book.read_state(connection), kind=Kind.OVERRIDE, detail=detail)
-                if anchor is not None and anchor.ledger_id == state.ledger_id and book.head_at(connection, anchor.entries) != anchor.head:
+                state = rows.append(connection, rows.read_state(connection), kind=Kind.OVERRIDE, detail=detail)
+                if anchor is not None and anchor.ledger_id == state.ledger_id and rows.head_at(connection, anchor.entries) != anchor.head:
                     state = _restored(connection, state, anchor)
             anchor = registry.anchor_of(state, self._path)
             registry.put_anchor(registered, anchor)
@@ -397,15 +396,15 @@ class LocalLedger:
         if anchor is None:
             return [LedgerError("ledger-unregistered", "the registry of this user does not know the ledger of this source", hint=hint)]
         problems: list[LapwingError] = []
-        if book.read_state(connection).ledger_id != anchor.ledger_id:
+        if rows.read_state(connection).ledger_id != anchor.ledger_id:
             problems.append(LedgerError("ledger-superseded", "the source has another ledger by now", hint=hint))
         else:
-            if anchor.ledger_path == book.ON_SERVER:
-                if book.moved_to(connection) is None:  # no override: there are charges that this file has never heard of
-                    raise elsewhere(book.ON_SERVER)
+            if anchor.ledger_path == rows.ON_SERVER:
+                if rows.moved_to(connection) is None:  # no override: there are charges that this file has never heard of
+                    raise elsewhere(rows.ON_SERVER)
             elif anchor.ledger_path != str(self._path):
                 problems.append(LedgerError("ledger-moved", "the ledger is a copy, or was moved", hint=hint))
-            if book.head_at(connection, anchor.entries) != anchor.head:
+            if rows.head_at(connection, anchor.entries) != anchor.head:
                 problems.append(LedgerError("ledger-rolled-back", "the ledger lacks entries that were made in it", hint=hint))
         if self._fingerprint is not None:
             known = registry.sources_with(registered, self._fingerprint)
@@ -422,12 +421,12 @@ class LocalLedger:
 
     def _advance(self, registered: sqlite3.Connection) -> None:
         with self._database.read() as connection:
-            state = book.read_state(connection)
+            state = rows.read_state(connection)
             anchor = registry.find_anchor(registered, self._source_id)
-            here = {str(self._path), book.ON_SERVER if book.moved_to(connection) is not None else ""}
+            here = {str(self._path), rows.ON_SERVER if rows.moved_to(connection) is not None else ""}
             if anchor is None or anchor.ledger_id != state.ledger_id or anchor.ledger_path not in here:
                 raise LedgerError("ledger-superseded", "the source has another ledger by now", hint="open that one")
-            if book.head_at(connection, anchor.entries) != anchor.head:
+            if rows.head_at(connection, anchor.entries) != anchor.head:
                 raise LedgerError(
                     "ledger-rolled-back", "the ledger lacks entries that were made in it", hint="find out why, then open it again"
                 )
@@ -437,27 +436,27 @@ class LocalLedger:
     def _sweep(self, is_over: Callable[[Worker], bool], forfeit: _Forfeit) -> None:
         """Forfeit what workers that are over left reserved."""
         with self._database.read() as connection:
-            if not any(is_over(charge.worker) for charge in book.open_charges(connection)):
+            if not any(is_over(charge.worker) for charge in rows.open_charges(connection)):
                 return
         with self._database.write() as connection:
-            state = book.read_state(connection)
-            for charge in book.open_charges(connection):
+            state = rows.read_state(connection)
+            for charge in rows.open_charges(connection):
                 if is_over(charge.worker):
                     state = forfeit(connection, state, charge.charge_id, charge.worker)
 
 
 def _forfeit_at_the_end(connection: sqlite3.Connection, state: LedgerState, charge_id: int, _worker: Worker) -> LedgerState:
-    return book.settle(connection, state, charge_id, payload=None, detail="the process ended its use of the ledger")
+    return rows.settle(connection, state, charge_id, payload=None, detail="the process ended its use of the ledger")
 
 
-def _seen_before(connection: sqlite3.Connection, state: LedgerState, charge: book.Charge, digest: str) -> StoredAnswer | LapwingError:
+def _seen_before(connection: sqlite3.Connection, state: LedgerState, charge: rows.Charge, digest: str) -> StoredAnswer | LapwingError:
     """What a key that was used before gets. A refusal is returned, not raised, so that the forfeit of a dead process is kept."""
     if charge.digest != digest:
         return Refused("request-mismatch", "this request id was used for another request", hint="use a new request id")
     forfeited = Refused("request-forfeited", "this request was charged and ended without an answer", hint="use a new request id")
     match charge.state:
         case State.COMMITTED:
-            return book.stored_answer(connection, charge.charge_id)
+            return rows.stored_answer(connection, charge.charge_id)
         case State.FORFEITED:
             return forfeited
         case State.RESERVED:
@@ -477,9 +476,9 @@ def _restored(connection: sqlite3.Connection, state: LedgerState, anchor: Anchor
     lost = Cost(loss=max(0, anchor.spent.loss - state.spent.loss), delta=max(0, anchor.spent.delta - state.spent.delta))
     state = replace(state, budget=anchor.budget, ceiling=anchor.ceiling)
     detail = "charges made after the restored state"
-    state = book.append(connection, state, kind=Kind.RESTORE, detail=detail, cost=lost, evidence=book.budgets_digest(state))
+    state = rows.append(connection, state, kind=Kind.RESTORE, detail=detail, cost=lost, evidence=rows.budgets_digest(state))
     if anchor.closed and not state.closed:
-        state = book.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail="closed before the ledger was restored")
+        state = rows.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail="closed before the ledger was restored")
     return state
 
 

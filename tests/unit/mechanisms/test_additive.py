@@ -13,7 +13,7 @@ from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.accounting import Account
 from lapwing.mechanisms.additive import GaussianMechanism, LaplaceMechanism, clamped, gaussian_for, geometric, laplace_for
 from lapwing.mechanisms.geometric import OUTPUTS_MAX, mass, tail
-from tests.unit.kernel.mechanisms.ratios import ratio, worst_ratio
+from tests.unit.mechanisms.ratios import ratio, worst_ratio
 
 DECAYS = [Fraction(1, 2), Fraction(2, 3), Fraction(9, 10)]
 ONE = Fraction(1)

@@ -16,7 +16,7 @@ from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.thresholds import threshold_delta
 from lapwing.mechanisms.key_set import KeySet, key_set_for
-from tests.unit.kernel.mechanisms.ratios import excess
+from tests.unit.mechanisms.ratios import excess
 
 HALF = Fraction(1, 2)
 LAPLACE = DiscreteLaplace(Fraction(1))

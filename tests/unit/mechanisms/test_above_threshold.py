@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lapwing.errors import LapwingError
 from lapwing.mechanisms.above_threshold import AboveThreshold, SparseVector, above_threshold_for
-from tests.unit.kernel.mechanisms.ratios import worst_ratio
+from tests.unit.mechanisms.ratios import worst_ratio
 
 HALF = Fraction(1, 2)
 ONE = Fraction(1)

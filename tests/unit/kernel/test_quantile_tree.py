@@ -26,7 +26,7 @@ from lapwing.kernel.quantile_tree import (
     tree_scale,
 )
 from lapwing.kernel.rank_line import Candidates, Cut, CutCandidates, Part, ValueCandidates
-from tests.unit.kernel.mechanisms.quantile_laws import Outcome, line_of, log_law
+from tests.unit.kernel.quantile_laws import Outcome, line_of, log_law
 
 ROUNDING = 1e-9
 SCALE = Fraction(3, 2)

@@ -12,7 +12,7 @@ import pytest
 
 from lapwing.errors import LapwingError
 from lapwing.mechanisms.response import CATEGORIES_MAX, RandomisedResponse, response_for, two_coin
-from tests.unit.kernel.mechanisms.ratios import worst_ratio
+from tests.unit.mechanisms.ratios import worst_ratio
 
 UNUSED = Fraction(1, 2)
 """The decay, which changes nothing."""
