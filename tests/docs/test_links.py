@@ -17,7 +17,7 @@ def _broken(text: str, base: Path) -> list[str]:
     return [target for target in targets if target and not (base / target).is_file()]
 
 
-@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "SECURITY.md"])
+@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"])
 def test_relative_links_lead_to_files(name: str) -> None:
     assert _broken((ROOT / name).read_text(encoding="utf-8"), ROOT) == []
 
