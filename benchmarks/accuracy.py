@@ -32,8 +32,9 @@ from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Column, Expression, Function, Literal, call
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Cap, Clipped, Filter, Grouped, KnownGroups, Plan, Query, Ranked, Relation, RowCount, Scan, Vector
-from lapwing.kernel.laws import DiscreteGaussian, Family, law_for, variance
+from lapwing.kernel.laws import DiscreteGaussian, Family, law_for
 from lapwing.planning.plan import Limits, Price, plan_query
+from lapwing.spread import variance
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
 
 PRODUCT = 158

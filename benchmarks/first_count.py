@@ -23,8 +23,8 @@ from lapwing.answers.post_processing import evaluate
 from lapwing.curator.life import Curator
 from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.ir import Scan
-from lapwing.kernel.laws import variance
 from lapwing.planning.plan import Limits, Price, plan_query
+from lapwing.spread import variance
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
 
 CAP = 5_000

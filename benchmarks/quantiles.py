@@ -29,8 +29,9 @@ from benchmarks.markdown import show, table
 from lapwing.kernel.accounting import Account, budget_for, statement_loss
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.noise.quantile_tree import draw_nearest, draw_quantiles
-from lapwing.kernel.quantile_tree import AtShare, QuantileTree, reach, tree_scale
+from lapwing.kernel.quantile_tree import AtShare, QuantileTree, reach
 from lapwing.kernel.rank_line import Part, RankLine, ValueCandidates
+from lapwing.planning.quantile_errors import tree_scale
 
 ROWS, TOP, BRANCHES, LEVELS = 10**6, 10**6, 16, 5
 DELTA = Fraction(1, 2**40)

@@ -12,7 +12,8 @@ import pytest
 
 import lapwing as lw
 from lapwing.errors import LapwingError
-from lapwing.kernel.laws import DiscreteLaplace, variance
+from lapwing.kernel.laws import DiscreteLaplace
+from lapwing.spread import variance
 from lapwing.theory.attacks.averaging import answers_needed, guess_by_averaging
 from lapwing.theory.attacks.bounds import alarm_at, success_max
 from lapwing.theory.guarantees import Guarantee

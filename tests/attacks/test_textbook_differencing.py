@@ -13,7 +13,8 @@ import pytest
 from scipy import stats
 
 import lapwing as lw
-from lapwing.kernel.laws import DiscreteLaplace, pmf
+from lapwing.kernel.laws import DiscreteLaplace
+from lapwing.spread import pmf
 from lapwing.theory.attacks.bounds import alarm_at, success_max
 from lapwing.theory.attacks.differencing import guess_by_difference
 from lapwing.theory.guarantees import Guarantee

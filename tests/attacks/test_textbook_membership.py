@@ -19,7 +19,8 @@ from scipy import stats
 
 from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account, budget_for, statement_loss
-from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, law_for, pmf
+from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, law_for
+from lapwing.spread import pmf
 from lapwing.theory.attacks.bounds import alarm_at, success_max
 from lapwing.theory.attacks.membership import RocPoint, evidence, roc, tracing_score
 from lapwing.theory.guarantees import Guarantee

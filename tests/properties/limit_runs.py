@@ -37,10 +37,11 @@ from lapwing.kernel.ir import (
     Union,
     UnitJoin,
 )
-from lapwing.kernel.laws import DiscreteLaplace, Law, half_width, tail_upper
+from lapwing.kernel.laws import DiscreteLaplace, Law, tail_upper
 from lapwing.kernel.stability import domain_of
 from lapwing.planning.measures import Averaged, Summed
 from lapwing.planning.plan import Planned
+from lapwing.spread import half_width
 from lapwing.statements import LinearOutput, Statement
 from tests.properties import limit_world
 from tests.support.sql_pieces import Generated

@@ -18,10 +18,11 @@ from lapwing.kernel.exact import Exact, ExactTable
 from lapwing.kernel.expressions import Column, not_null
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import DiscoveredGroups, GridSum, KnownGroups, Plan, Query, Ranked, RowCount, Scan, Vector
-from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law, half_width
+from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.permit import Permit
 from lapwing.kernel.release import NoisyTable, release
+from lapwing.spread import half_width
 
 ANSWERS = 10_000
 CONFIDENCE = Fraction(95, 100)

@@ -20,8 +20,9 @@ from scipy import stats
 
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.laws import SCALE_MAX, SCALE_MIN, DiscreteGaussian, DiscreteLaplace, Law, loss, variance
+from lapwing.kernel.laws import SCALE_MAX, SCALE_MIN, DiscreteGaussian, DiscreteLaplace, Law, loss
 from lapwing.kernel.noise import additive as noise
+from lapwing.spread import variance
 from tests.statistical.samples import MILLION_LAWS, noise_of, noisy_ones
 
 FALSE_ALARM = 1e-6
@@ -36,7 +37,7 @@ def add_noise_at_cost(law: Law, values: list[int]) -> list[int]:
 
 
 def probabilities(law: Law, reach: int, *, scale_factor: float = 1.0) -> npt.NDArray[np.float64]:
-    """P[Z = z] for |z| <= reach from the definition of the law, normalised by summing far beyond; independent of ``laws.pmf``."""
+    """P[Z = z] for |z| <= reach from the definition of the law, normalised by summing far beyond; independent of ``spread.pmf``."""
     scale = float(law.scale) * scale_factor
     z = np.arange(-60 * math.ceil(scale) - reach, 60 * math.ceil(scale) + reach + 1, dtype=np.float64)
     weights = np.exp(-np.abs(z) / scale) if isinstance(law, DiscreteLaplace) else np.exp(-((z / scale) ** 2) / 2)

@@ -19,9 +19,10 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.noise.bernoulli import coin_exp, coin_two_over_e, heads
 from lapwing.kernel.noise.quantile_tree import badness, draw_flipped, draw_nearest, draw_quantiles
-from lapwing.kernel.quantile_tree import AtShare, FromGreatest, FromLeast, QuantileTree, Target, tree_scale
+from lapwing.kernel.quantile_tree import AtShare, FromGreatest, FromLeast, QuantileTree, Target
 from lapwing.kernel.rank_line import Candidates, Cut, CutCandidates, Part, ValueCandidates
 from lapwing.mechanisms.selection import PermuteAndFlip
+from lapwing.planning.quantile_errors import rank_errors, tree_scale
 from tests.unit.kernel.quantile_laws import choices, line_of, log_law
 
 FALSE_ALARM = 1e-6
@@ -122,7 +123,7 @@ def test_ranks_are_as_close_as_promised(ties: int) -> None:
     scale = tree_scale(Account.PURE, loss=Fraction(2), targets=targets, rows_per_unit=1, neighbours=Neighbours.UNBOUNDED, alone=False)
     mechanism = QuantileTree(0, 400_000, targets, 1, Neighbours.UNBOUNDED, scale)
     sure = Fraction(9, 10)
-    bounds = [mechanism.rank_error(number, confidence=sure, rows_max=5_000) for number in range(len(targets))]
+    bounds = rank_errors(mechanism, confidence=sure, rows_max=5_000)
     asked = [39, 4_999 / 4, 4_999 / 2, 4_999 * 0.9, 4_960]
     line, runs, missed = line_of(rows, lower=0, upper=400_000), 100, [0] * len(targets)
     for _ in range(runs):

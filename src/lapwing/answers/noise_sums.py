@@ -17,11 +17,11 @@ from lapwing.kernel.laws import (
     DiscreteGaussian,
     DiscreteLaplace,
     Law,
-    half_width,
     scale_root_at_least,
     tail_quantile,
 )
 from lapwing.kernel.numbers import exp_upper, ln_upper, require_exact, sqrt_upper
+from lapwing.spread import half_width
 
 EXACT_TERMS_MAX = 512
 """Most Laplace draws whose sum is followed by its own law; sums of more use Chernoff's bound."""

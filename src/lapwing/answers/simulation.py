@@ -15,7 +15,8 @@ from typing import TypeAlias, assert_never
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law, pmf
+from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
+from lapwing.spread import pmf
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 

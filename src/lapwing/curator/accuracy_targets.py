@@ -21,11 +21,11 @@ from lapwing.errors import Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Account
 from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.ir import KnownGroups
-from lapwing.kernel.laws import half_width
 from lapwing.kernel.release import UNITS_COLUMN, ChosenQuantiles, NoisyColumn, NoisyTable, Released
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
 from lapwing.planning.moments import Moments
 from lapwing.planning.plan import Planned
+from lapwing.spread import half_width
 from lapwing.sql.text.privacy_words import ErrorAsked, ShareAsked
 from lapwing.statements import ROW, ComputedOutput, KeyOutput, LinearOutput, Noisy, Output, PostProcess, RatioOutput
 

@@ -15,13 +15,13 @@ from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, DistinctCount, KnownGroups, UnitCount
-from lapwing.kernel.laws import half_width
 from lapwing.kernel.release import Released
 from lapwing.kernel.stability import shape_of
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
 from lapwing.planning.moments import Moments
 from lapwing.planning.plan import Part, Planned
 from lapwing.planning.quantiles import Chosen
+from lapwing.spread import half_width
 from lapwing.statements import LinearOutput, Noisy, Statement
 
 TRUNCATION_NOTED = 0.01

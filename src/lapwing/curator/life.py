@@ -29,7 +29,6 @@ from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
-from lapwing.kernel.laws import variance
 from lapwing.kernel.release import Released, release
 from lapwing.ledger.connect import OWNER_ANALYST, admit_owner, apply_budget, default_analyst, open_ledger, place_of, system_user
 from lapwing.ledger.limits import HISTORY_ENTRIES_MAX, require_name
@@ -38,6 +37,7 @@ from lapwing.ledger.protocol import Balance, Bought, Entry, Kind, Ledger, Reques
 from lapwing.ledger.receipts import Receipt
 from lapwing.ledger.settling import Settling
 from lapwing.planning.contributions import Contributions, fitted, histogram_plan
+from lapwing.spread import variance
 
 CATALOGUE_FILE = "lapwing.toml"
 

@@ -54,10 +54,3 @@ class Event:
     def cost(self, account: Account) -> Cost:
         """The charge in ledger units, rounded up."""
         return Cost(loss=charge_loss(self.loss(account)), delta=charge_delta(self.delta))
-
-
-def require_confidence(confidence: Fraction) -> None:
-    """Stop (code ``confidence-invalid``) what is not a probability strictly between 0 and 1."""
-    require_exact(confidence)
-    if not 0 < confidence < 1:
-        raise Refused("confidence-invalid", "a confidence must be above 0 and below 1")

@@ -1,8 +1,7 @@
 """The two noise laws: discrete Laplace and discrete Gaussian on the integers.
 
 A law is its scale, a ``Fraction`` that a float represents exactly, because the sampler takes a float and must draw the very law that was
-certified. What a law costs (:func:`loss`), the law a loss buys (:func:`law_for`) and its tails are exact or rounded against us; only
-:func:`variance` and :func:`pmf` are floats, for planning and for tests.
+certified. What a law costs (:func:`loss`), the law a loss buys (:func:`law_for`) and its tails are exact or rounded against us.
 
 Proofs: ``docs/proofs/discrete-laplace.md`` and ``docs/proofs/discrete-gaussian.md``.
 """
@@ -20,7 +19,7 @@ from typing import TypeAlias, assert_never
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.numbers import float_at_least, require_exact, sqrt_upper
-from lapwing.kernel.tails import SUMMED_SCALE_MAX, gaussian_tail_upper, gaussian_total, laplace_tail_upper
+from lapwing.kernel.tails import gaussian_tail_upper, laplace_tail_upper
 
 SCALE_MIN = Fraction(1, 2**20)
 """Smallest scale: noise of this scale is 0 but for a probability below ``exp(-2**20)``."""
@@ -198,42 +197,3 @@ def _tail_quantile(law: Law, probability: Fraction) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def half_width(law: Law, *, confidence: Fraction) -> int:
-    """The least integer ``t`` for which we can show ``P[|Z| <= t] >= confidence``: half the width of an interval around a noisy value."""
-    require_exact(confidence)
-    if not 0 < confidence < 1:
-        raise Refused("confidence-invalid", "a confidence must be above 0 and below 1")
-    # P[|Z| > t] = 2 P[Z >= t + 1]
-    return max(0, tail_quantile(law, (1 - Fraction(confidence)) / 2) - 1)
-
-
-def variance(law: Law) -> float:
-    """The variance, as a float, for planning."""
-    scale = float(law.scale)
-    match law:
-        case DiscreteLaplace():
-            half_rate = 0.5 / scale
-            # 1 / (2 sinh^2(1 / (2 scale))); beyond 350 it underflows
-            return 0.0 if half_rate > 350.0 else 0.5 / math.sinh(half_rate) ** 2
-        case DiscreteGaussian():
-            if scale > 8.0:
-                return scale**2  # off by a factor 1 - exp(-1200) at most
-            weights = [(z, math.exp(-0.5 * (z / scale) ** 2)) for z in range(1, 1 + math.ceil(40.0 * scale))]
-            return 2.0 * math.fsum(z * z * w for z, w in weights) / (1.0 + 2.0 * math.fsum(w for _, w in weights))
-        case never:
-            assert_never(never)
-
-
-def pmf(law: Law, z: int) -> float:
-    """``P[Z = z]`` as a float, for tests and teaching."""
-    scale = float(law.scale)
-    match law:
-        case DiscreteLaplace():
-            return math.tanh(0.5 / scale) * math.exp(-abs(z) / scale)
-        case DiscreteGaussian():
-            total = float(gaussian_total(law.scale)[0]) if law.scale <= SUMMED_SCALE_MAX else scale * math.sqrt(2.0 * math.pi)
-            return math.exp(-0.5 * (z / scale) ** 2) / total
-        case never:
-            assert_never(never)

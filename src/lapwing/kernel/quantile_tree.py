@@ -9,18 +9,14 @@ Proof: ``docs/proofs/quantiles.md``. Sources: Smith 2011 for one quantile; Kapla
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, assert_never
 
 from lapwing.errors import LapwingError, Refused
-from lapwing.kernel.accounting import Account
-from lapwing.kernel.event import Event, require_confidence
-from lapwing.kernel.laws import require_scale, scale_at_least, scale_root_at_least
+from lapwing.kernel.event import Event
+from lapwing.kernel.laws import require_scale
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.kernel.numbers import ln_upper
-from lapwing.kernel.rank_line import SHARES
 
 RANGE_DIVISOR = 8
 """rho is ``epsilon^2 / 8`` where the privacy loss lies in an interval of length epsilon (the exponential mechanism)."""
@@ -167,25 +163,6 @@ class QuantileTree:
     def _movement(self) -> Fraction:
         return movement(self.targets, rows_per_unit=self.rows_per_unit, neighbours=self.neighbours, alone=self.alone)
 
-    def extreme_rank(self, *, confidence: Fraction) -> int:
-        """The least rank of an extreme for which, with this confidence, the selection does not pass beyond the last row."""
-        require_confidence(confidence)
-        candidates = self.upper - self.lower + 1
-        return min(RANK_MAX, 1 + math.floor(self.scale * ln_upper(Fraction(candidates) / (1 - confidence))))
-
-    def rank_error(self, number: int, *, confidence: Fraction, rows_max: int) -> int:
-        """With this confidence the value chosen for target ``number`` is at most this many ranks from it, in a group of ``rows_max`` rows
-        at most. For extremes: from the rank they name, in a group of twice as many rows at least."""
-        require_confidence(confidence)
-        failure = (1 - confidence) / self.levels
-        candidates = self.upper - self.lower + 1
-        # Of the cuts, at least one in ``rows_max`` of those of some value is within 1 rank of the best; of values, at least one.
-        to_cut = ln_upper(Fraction(candidates * min(SHARES, rows_max + 1)) / failure)
-        to_choose = ln_upper(Fraction(candidates) / failure)
-        slack = 2 + Fraction(rows_max, SHARES)
-        found = _errors(tree_of(self.targets), self.targets, self.scale, Fraction(0), Fraction(0), to_cut, to_choose, slack)
-        return math.ceil(found[number])
-
 
 def movement(targets: tuple[Target, ...], *, rows_per_unit: int, neighbours: Neighbours, alone: bool) -> Fraction:
     """Epsilon of one level times the scale: how far badnesses of two candidates can move apart, over their reach, all parts together."""
@@ -198,23 +175,6 @@ def movement(targets: tuple[Target, ...], *, rows_per_unit: int, neighbours: Nei
             return 2 * rows_per_unit / reach(targets[0])
         case Neighbours.BOUNDED:
             return Fraction(4 * rows_per_unit)
-        case never:
-            assert_never(never)
-
-
-def tree_scale(
-    account: Account, *, loss: Fraction, targets: tuple[Target, ...], rows_per_unit: int, neighbours: Neighbours, alone: bool
-) -> Fraction:
-    """The least scale whose event costs at most this loss (epsilon on a pure account, rho on an approximate one)."""
-    if loss <= 0:
-        raise Refused("loss-invalid", "a selection needs a positive loss")
-    levels = levels_of(tree_of(targets))
-    moved = movement(targets, rows_per_unit=rows_per_unit, neighbours=neighbours, alone=alone)
-    match account:
-        case Account.PURE:
-            return scale_at_least(levels * moved / loss)
-        case Account.APPROXIMATE:
-            return scale_root_at_least(levels * moved**2 / (RANGE_DIVISOR * loss))
         case never:
             assert_never(never)
 
@@ -236,32 +196,5 @@ def _place(target: Target) -> Fraction:
             if type(rank) is not int or not 1 <= rank <= RANK_MAX:
                 raise Refused("quantile-invalid", "the rank of an extreme is an integer from 1 to 2^62")
             return Fraction(0) if isinstance(target, FromLeast) else Fraction(1)
-        case never:
-            assert_never(never)
-
-
-def _errors(
-    node: Node | None,
-    targets: tuple[Target, ...],
-    scale: Fraction,
-    at_start: Fraction,
-    at_end: Fraction,
-    to_cut: Fraction,
-    to_choose: Fraction,
-    slack: Fraction,
-) -> dict[int, Fraction]:
-    """Rank errors below a node, given those of the cuts at both ends of its part."""
-    match node:
-        case None:
-            return {}
-        case Leaf(numbers):
-            return {number: scale * reach(targets[number]) * to_choose + slack for number in numbers}
-        case Branch(number, share, left, right):
-            final = left is None and right is None
-            moved = (1 - share) * at_start + share * at_end
-            own = moved + scale * max(share, 1 - share) * (to_choose if final else to_cut) + slack
-            below = _errors(left, targets, scale, at_start, own, to_cut, to_choose, slack)
-            above = _errors(right, targets, scale, own, at_end, to_cut, to_choose, slack)
-            return {number: own, **below, **above}
         case never:
             assert_never(never)

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.errors import LapwingError, Refused
-from lapwing.kernel.event import Event, require_confidence
-from lapwing.kernel.laws import LOSS_MARGIN, DiscreteLaplace, half_width, scale_at_least
+from lapwing.kernel.event import Event
+from lapwing.kernel.laws import LOSS_MARGIN, DiscreteLaplace, scale_at_least
 from lapwing.kernel.numbers import require_exact
 from lapwing.mechanisms.geometric import OUTPUTS_MAX, mass, tail
 from lapwing.mechanisms.mechanism import require_decay
+from lapwing.spread import half_width, require_confidence
 
 EXPONENT_MAX = 2**10
 """Largest power of the common decay that the decay of either noise may be, for an exact law."""

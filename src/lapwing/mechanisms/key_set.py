@@ -17,12 +17,13 @@ from typing import assert_never
 
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.event import Event, require_confidence
+from lapwing.kernel.event import Event
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law, loss, tail_quantile
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.thresholds import least_threshold, threshold_delta
 from lapwing.mechanisms.geometric import OUTPUTS_MAX, tail
 from lapwing.mechanisms.mechanism import require_decay
+from lapwing.spread import require_confidence
 
 
 @dataclass(frozen=True, slots=True)

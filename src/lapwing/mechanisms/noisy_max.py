@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.event import Event, require_confidence
+from lapwing.kernel.event import Event
 from lapwing.kernel.numbers import exp_lower, exp_upper
 from lapwing.mechanisms.mechanism import require_decay
 from lapwing.mechanisms.selection import (
@@ -24,6 +24,7 @@ from lapwing.mechanisms.selection import (
     selection_event,
     selection_scale,
 )
+from lapwing.spread import require_confidence
 
 NOISY_MAX_SCALE_MAX = Fraction(2**50)
 """Largest scale here. Noise is drawn in 64 bits and saturates; up to this scale the margin on the loss covers that (see the proof)."""

@@ -16,10 +16,11 @@ from fractions import Fraction
 from typing import TypeAlias, overload
 
 from lapwing.errors import LapwingError, Refused
-from lapwing.kernel.event import Event, require_confidence
+from lapwing.kernel.event import Event
 from lapwing.kernel.laws import LOSS_MARGIN
 from lapwing.kernel.numbers import exp_lower, float_at_most, ln_upper, require_exact, sqrt_upper
 from lapwing.mechanisms.geometric import OUTPUTS_MAX
+from lapwing.spread import require_confidence
 
 CATEGORIES_MAX = 4096
 """Most possible answers."""

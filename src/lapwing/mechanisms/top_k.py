@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.event import Event, require_confidence
+from lapwing.kernel.event import Event
 from lapwing.kernel.numbers import exp_lower, ln_lower
 from lapwing.kernel.quantile_tree import RANGE_DIVISOR
 from lapwing.mechanisms.mechanism import require_decay
@@ -26,6 +26,7 @@ from lapwing.mechanisms.selection import (
     selection_event,
     selection_scale,
 )
+from lapwing.spread import require_confidence
 
 LAW_OUTPUTS_MAX = 2**16
 """Most outputs of a law that is written out."""

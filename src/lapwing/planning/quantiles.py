@@ -16,10 +16,11 @@ from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, Kind, Real
 from lapwing.kernel.expressions import Expression
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import QuantileSet
-from lapwing.kernel.quantile_tree import TARGETS_MAX, AtShare, FromGreatest, FromLeast, QuantileTree, Target, tree_scale
+from lapwing.kernel.quantile_tree import TARGETS_MAX, AtShare, FromGreatest, FromLeast, Target
 from lapwing.kernel.selections import CertifiedQuantiles
 from lapwing.kernel.stability import Shape, domain_of
 from lapwing.planning.grids import STEPS_MAX, filtered
+from lapwing.planning.quantile_errors import extreme_rank, tree_scale
 from lapwing.statements import QUANTILES, Aggregate, AggregateKind, quantile_kind
 
 EXTREME_CONFIDENCE = Fraction(95, 100)
@@ -150,13 +151,8 @@ def with_scale(derived: CertifiedQuantiles, facts: Facts, share: Fraction) -> Qu
         neighbours=mechanism.neighbours,
         alone=mechanism.alone,
     )
-    rank = replace(mechanism, scale=scale).extreme_rank(confidence=EXTREME_CONFIDENCE)
+    rank = extreme_rank(replace(mechanism, scale=scale), confidence=EXTREME_CONFIDENCE)
     ranked: list[Target] = []
     for target in targets:
         ranked.append(target if isinstance(target, AtShare) else replace(target, rank=rank))
     return replace(derived.quantiles, targets=tuple(ranked), scale=scale)
-
-
-def rank_errors(mechanism: QuantileTree, *, confidence: Fraction, rows_max: int) -> tuple[int, ...]:
-    """How many ranks each quantile of a set may be off, at this confidence."""
-    return tuple(mechanism.rank_error(number, confidence=confidence, rows_max=rows_max) for number in range(len(mechanism.targets)))

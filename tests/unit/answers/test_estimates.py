@@ -13,10 +13,10 @@ from lapwing.catalog import Settings
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.domains import Domain, RealDomain
 from lapwing.kernel.facts import Facts, TableFacts
-from lapwing.kernel.laws import half_width
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.planning.plan import Limits, Planned, Price, plan_statement
+from lapwing.spread import half_width
 from lapwing.sql import bind
 
 COLUMNS: dict[str, Domain] = {"cost": RealDomain(Fraction(0), Fraction(500), True, 100)}

@@ -15,7 +15,8 @@ from lapwing.answers.noise_sums import (
     laplace_chernoff_width,
 )
 from lapwing.errors import LapwingError
-from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law, half_width, pmf
+from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
+from lapwing.spread import half_width, pmf
 
 CONFIDENCE = Fraction(95, 100)
 

@@ -35,9 +35,10 @@ from lapwing.audit.conformance import (
 )
 from lapwing.catalog import Settings
 from lapwing.kernel.ir import DiscoveredGroups
-from lapwing.kernel.laws import half_width, tail_upper
+from lapwing.kernel.laws import tail_upper
 from lapwing.kernel.release import Released
 from lapwing.planning.plan import Planned
+from lapwing.spread import half_width
 from lapwing.sql.text.privacy_words import Question, read_words
 from lapwing.statements import PostProcess
 from tests.meta.tree import DOCS

@@ -32,9 +32,9 @@ from lapwing.demo import write_demo
 from lapwing.errors import BudgetRefused, Refused, Span
 from lapwing.kernel.accounting import LOSS_UNITS, statement_loss
 from lapwing.kernel.ir import KnownGroups
-from lapwing.kernel.laws import half_width
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.planning.plan import Planned
+from lapwing.spread import half_width
 from lapwing.sql.text.privacy_words import ErrorAsked, ShareAsked
 
 NOWHERE = Span(0, 1, 1, 1)

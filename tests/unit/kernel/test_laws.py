@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import time
 from fractions import Fraction
 from typing import Any
 
@@ -17,50 +15,15 @@ from lapwing.errors import LapwingError, Refused
 from lapwing.kernel import laws, tails
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law
-
-REFERENCE_DIGITS = 200
-
-
-def mp(x: Fraction) -> mpmath.mpf:
-    return mpmath.mpf(x.numerator) / x.denominator
-
-
-def exact(x: mpmath.mpf) -> Fraction:
-    sign, mantissa, exponent, _ = x._mpf_
-    return Fraction(-int(mantissa) if sign else int(mantissa)) * Fraction(2) ** int(exponent)
-
-
-def reference_weight(law: Law, z: int) -> mpmath.mpf:
-    """Unnormalised probability at z, from the definition of the law."""
-    match law:
-        case DiscreteLaplace():
-            return mpmath.exp(-abs(z) / mp(law.scale))
-        case DiscreteGaussian():
-            return mpmath.exp(-(mpmath.mpf(z) ** 2) / (2 * mp(law.scale) ** 2))
-
-
-def reference_reach(law: Law, digits: int = 150) -> int:
-    """Beyond this, all weight together is below 10^-digits."""
-    factor = digits * math.log(10) + 10
-    scale = float(law.scale)
-    return math.ceil(scale * (factor if isinstance(law, DiscreteLaplace) else math.sqrt(2 * factor))) + 2
-
-
-def reference_tail(law: Law, t: int) -> Fraction:
-    """P[Z >= t] by plain summation at 200 digits: for small scales only."""
-    with mpmath.workdps(REFERENCE_DIGITS):
-        reach = reference_reach(law) + abs(t)
-        weights = [reference_weight(law, z) for z in range(reach + 1)]
-        return exact(mpmath.fsum(weights[abs(z)] for z in range(t, reach + 1)) / (2 * mpmath.fsum(weights) - weights[0]))
-
-
-def laplace_reference_tail(scale: Fraction, t: int) -> Fraction:
-    with mpmath.workdps(REFERENCE_DIGITS):
-        alpha = mpmath.exp(-1 / mp(scale))
-        return exact(alpha**t / (1 + alpha) if t > 0 else 1 - alpha ** (1 - t) / (1 + alpha))
-
-
-SMALL_SCALES = [Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(5, 2), Fraction(float.fromhex("0x1.d9999999999999p2"))]
+from tests.unit.kernel.reference_laws import (
+    SMALL_SCALES,
+    exact,
+    laplace_reference_tail,
+    mp,
+    reference_reach,
+    reference_tail,
+    reference_weight,
+)
 
 
 @pytest.mark.parametrize("law", [make(scale) for make in (DiscreteLaplace, DiscreteGaussian) for scale in SMALL_SCALES], ids=str)
@@ -254,46 +217,6 @@ def test_what_no_law_can_be_found_for_is_refused() -> None:
         assert wrong.value.code == "sensitivity-invalid"
 
 
-@pytest.mark.parametrize("law", [make(scale) for make in (DiscreteLaplace, DiscreteGaussian) for scale in SMALL_SCALES], ids=str)
-def test_the_half_width_is_the_least_that_covers(law: Law) -> None:
-    with mpmath.workdps(60):
-        weight = [reference_weight(law, z) for z in range(reference_reach(law, 40))]
-        inside = [2 * w - weight[0] for w in itertools.accumulate(weight)]  # weight of |Z| <= t
-        for confidence in (Fraction(1, 2), Fraction(9, 10), Fraction(95, 100), 1 - Fraction(1, 10**12)):
-            width = laws.half_width(law, confidence=confidence)
-            assert inside[width] / inside[-1] >= mp(confidence)
-            assert width == 0 or inside[width - 1] / inside[-1] < mp(confidence)
-
-
-@pytest.mark.parametrize("exponent", [10, 30, 50])
-def test_the_half_width_at_large_scales(exponent: int) -> None:
-    gaussian = laws.half_width(DiscreteGaussian(Fraction(2**exponent)), confidence=Fraction(95, 100))
-    laplace = laws.half_width(DiscreteLaplace(Fraction(2**exponent)), confidence=Fraction(95, 100))
-    with mpmath.workdps(40):
-        assert abs(gaussian + mpmath.mpf(1) / 2 - mpmath.sqrt(2) * mpmath.erfinv(mpmath.mpf(95) / 100) * 2**exponent) <= 1
-        assert abs(laplace + mpmath.mpf(1) / 2 - mpmath.log(20) * 2**exponent) <= 1
-
-
-def test_half_widths_and_tails_are_fast() -> None:
-    chosen = [
-        make(n * scale)
-        for make in (DiscreteLaplace, DiscreteGaussian)
-        for scale in (Fraction(1, 16), Fraction(11), Fraction(2**40 + 1))
-        for n in (1, 3, 9)
-    ]
-    start = time.perf_counter()
-    for law in chosen:
-        laws.half_width(law, confidence=Fraction(95, 100))
-    assert (time.perf_counter() - start) / len(chosen) < 0.05
-
-
-@pytest.mark.parametrize("confidence", [Fraction(0), Fraction(1), Fraction(-1), Fraction(2)])
-def test_what_is_no_confidence_is_refused(confidence: Fraction) -> None:
-    with pytest.raises(Refused) as refusal:
-        laws.half_width(DiscreteLaplace(Fraction(1)), confidence=confidence)
-    assert refusal.value.code == "confidence-invalid"
-
-
 def test_what_has_no_quantile_is_refused() -> None:
     for probability in (Fraction(0), Fraction(1), Fraction(1, 2**201)):
         with pytest.raises(Refused) as refusal:
@@ -301,21 +224,3 @@ def test_what_has_no_quantile_is_refused() -> None:
         assert refusal.value.code == "probability-invalid"
     smallest = laws.tail_quantile(DiscreteGaussian(Fraction(2**40)), laws.PROBABILITY_MIN)
     assert laws.tail_upper(DiscreteGaussian(Fraction(2**40)), smallest) <= laws.PROBABILITY_MIN
-
-
-@pytest.mark.parametrize("law", [make(scale) for make in (DiscreteLaplace, DiscreteGaussian) for scale in SMALL_SCALES], ids=str)
-def test_pmf_and_variance_match_the_definition(law: Law) -> None:
-    with mpmath.workdps(40):
-        points = range(-reference_reach(law, 30), reference_reach(law, 30) + 1)
-        weight = {z: reference_weight(law, z) for z in points}
-        total = mpmath.fsum(weight.values())
-        for z in (-7, -1, 0, 1, 2, 12):
-            assert math.isclose(laws.pmf(law, z), float(weight.get(z, mpmath.mpf(0)) / total), rel_tol=1e-12, abs_tol=1e-40)
-        assert math.isclose(laws.variance(law), float(mpmath.fsum(z * z * w for z, w in weight.items()) / total), rel_tol=1e-12)
-
-
-def test_variance_and_pmf_at_the_ends() -> None:
-    assert laws.variance(DiscreteLaplace(laws.SCALE_MIN)) == laws.variance(DiscreteGaussian(laws.SCALE_MIN)) == 0.0
-    assert math.isclose(laws.variance(DiscreteGaussian(Fraction(2**30))), 2.0**60, rel_tol=1e-12)
-    assert math.isclose(laws.variance(DiscreteLaplace(Fraction(2**30))), 2.0**61, rel_tol=1e-12)
-    assert math.isclose(laws.pmf(DiscreteGaussian(Fraction(2**30)), 0), 2.0**-30 / math.sqrt(2 * math.pi), rel_tol=1e-12)

@@ -23,7 +23,6 @@ from lapwing.kernel.quantile_tree import (
     Target,
     levels_of,
     tree_of,
-    tree_scale,
 )
 from lapwing.kernel.rank_line import Candidates, Cut, CutCandidates, Part, ValueCandidates
 from tests.unit.kernel.quantile_laws import Outcome, line_of, log_law
@@ -153,31 +152,6 @@ def test_rows_take_part_in_few_selections() -> None:
         assert levels_of(tree_of(shares)) == many.bit_length()
         with_ends: tuple[Target, ...] = (FromLeast(1), *shares, FromGreatest(1))
         assert levels_of(tree_of(with_ends)) <= (many + 2).bit_length() + 1
-
-
-@pytest.mark.parametrize("account", list(Account))
-@pytest.mark.parametrize("neighbours", list(Neighbours))
-def test_the_scale_is_the_least_that_the_loss_pays_for(account: Account, neighbours: Neighbours) -> None:
-    targets = (AtShare(Fraction(1, 4)), AtShare(Fraction(1, 2)), FromGreatest(1))
-    loss = Fraction(7, 10)
-    scale = tree_scale(account, loss=loss, targets=targets, rows_per_unit=3, neighbours=neighbours, alone=False)
-    assert QuantileTree(0, 9, targets, 3, neighbours, scale).event().loss(account) <= loss
-    smaller = Fraction(math.nextafter(float(scale), 0))
-    assert QuantileTree(0, 9, targets, 3, neighbours, smaller).event().loss(account) > loss
-
-
-def test_errors_in_ranks_grow_with_the_scale_and_with_the_number_of_quantiles() -> None:
-    one, nine = ((AtShare(Fraction(1, 2)),), tuple(AtShare(Fraction(number, 10)) for number in range(1, 10)))
-    sure = Fraction(95, 100)
-
-    def error(targets: tuple[Target, ...], scale: Fraction) -> int:
-        mechanism = QuantileTree(0, 10**6, targets, 1, Neighbours.UNBOUNDED, scale)
-        return max(mechanism.rank_error(number, confidence=sure, rows_max=10**6) for number in range(len(targets)))
-
-    assert error(one, Fraction(2)) < error(one, Fraction(20)) < error(nine, Fraction(20))
-    extremes = (FromLeast(1), FromGreatest(1))
-    assert QuantileTree(0, 10**6, extremes, 1, Neighbours.UNBOUNDED, Fraction(1, 2**20)).extreme_rank(confidence=sure) == 1
-    assert QuantileTree(0, 10**6, extremes, 1, Neighbours.UNBOUNDED, Fraction(20)).extreme_rank(confidence=sure) > 100
 
 
 @pytest.mark.parametrize(
