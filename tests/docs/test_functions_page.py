@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 
-from lapwing.sql.listing import GROUPS, LISTED, SIGNS
+from docs.function_listing import GROUPS, LISTED, SIGNS
+
 from lapwing.sql.scalars.dates import COMPUTED_PARTS, PARTS, TRUNCATIONS
 from lapwing.sql.scalars.named_function import Meaning
 from tests.docs.pages import ROOT

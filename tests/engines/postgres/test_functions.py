@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from docs.function_listing import LISTED, SIGNS
 
 from lapwing.audit.plan_shapes import shapes
 from lapwing.audit.quantile_shapes import quantile_shapes
@@ -23,7 +24,6 @@ from lapwing.render.expressions import Scope, render_expression
 from lapwing.render.postgres import POSTGRES
 from lapwing.render.queries import render_plan
 from lapwing.sql import DIALECTS, bind
-from lapwing.sql.listing import LISTED, SIGNS
 from tests.support.expression_fuzz import KINDS, ExpressionFuzz
 from tests.support.postgres_worlds import PostgresWorlds
 from tests.unit.sql.clinic import FACTS, REFERENCES, SETTINGS, UNIT_COLUMNS

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from docs.function_listing import LISTED, SIGNS
 from pyspark.sql import SparkSession
 
 from lapwing.audit.plan_shapes import shapes
@@ -20,7 +21,6 @@ from lapwing.kernel.certify import certify
 from lapwing.kernel.expressions import Function
 from lapwing.render.queries import render_plan
 from lapwing.render.spark import SPARK, quoted, text_literal
-from lapwing.sql.listing import LISTED, SIGNS
 from tests.support.hostile import TEXTS
 from tests.support.spark_worlds import spark_session
 from tests.unit.sql.clinic import bound

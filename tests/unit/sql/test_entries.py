@@ -8,12 +8,12 @@ from typing import Any
 
 import duckdb
 import pytest
+from docs.function_listing import LISTED, SIGNS
 
 from lapwing.errors import Refused
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.stability import domain_of, shape_of
 from lapwing.sql import bind
-from lapwing.sql.listing import LISTED, SIGNS
 from lapwing.sql.scalars.handlers import BY_NAME, HANDLERS, NAMED
 from tests.support.reference import evaluator, in_domain
 from tests.unit.sql.clinic import FACTS, REFERENCES, SETTINGS, UNIT_COLUMNS, bound
