@@ -16,7 +16,7 @@ from tests.docs.pages import ROOT
 PAGE = ROOT / "docs" / "reference" / "functions.md"
 HEAD = """# Functions
 
-<!-- made from src/lapwing/sql by tests/docs/test_functions_page.py: change it there -->
+<!-- made from src/lapwing/sql/scalars and docs/function_listing.py by tests/docs/test_functions_page.py: change it there -->
 
 Every function that may stand in an expression over rows: {count} functions under {names} names, and the signs and words of
 the grammar. The list is closed; anything else is refused with `function-unsupported`. Each is **total**: on any row it gives

@@ -34,7 +34,15 @@ VIOLATIONS = {
     "noise-protected/module": ("theory/planted.py", "from lapwing.kernel.noise import additive\n"),
     "mechanisms-protected": ("planning/planted.py", "from lapwing.mechanisms import draw\n"),
     "audit-protected": ("engines/planted.py", "import lapwing.audit\n"),
+    "sql-rooms": ("sql/text/planted.py", "from lapwing.sql.scalars import handlers\n"),
+    "sql-rooms/answers": ("sql/rows/planted.py", "from lapwing.sql.over_answers import select\n"),
+    "sql-rooms/binder": ("sql/over_answers/planted.py", "import lapwing.sql.queries\n"),
+    "sql-rooms/exhaustive": ("sql/planted.py", ""),
+    "no-circles": ("ledger/local/planted.py", "import lapwing.ledger.connect\n"),
 }
+
+# What the linter says where it does not name the planted module.
+SAID = {"no-circles": ".local -> .connect"}
 
 
 def test_every_contract_has_a_violation_to_catch() -> None:
@@ -60,5 +68,5 @@ def test_a_planted_violation_is_caught(name: str, tmp_path: Path) -> None:
         check=False,
     )
     assert "1 broken" in run.stdout, run.stdout + run.stderr
-    assert "lapwing." + place.removesuffix(".py").replace("/", ".") in run.stdout
+    assert SAID.get(name, "lapwing." + place.removesuffix(".py").replace("/", ".")) in run.stdout
     assert run.returncode != 0

@@ -24,7 +24,7 @@ from lapwing.render.duckdb import DUCKDB
 from lapwing.render.queries import render_plan
 from lapwing.sql.queries import Queries
 from lapwing.sql.rows.names import Environment, Known
-from lapwing.sql.scalars.handlers import HANDLERS
+from lapwing.sql.scalars.handlers import BY_NAME, HANDLERS
 from lapwing.sql.text.parse import deep_recursion, parse
 from lapwing.sql.text.reader import Session
 from lapwing.statements import AggregateKind, Statement
@@ -166,7 +166,7 @@ def _named_by(plan: Plan) -> set[str]:
 
 def _check_read(text: str) -> None:
     with deep_recursion(SETTINGS.expression_depth_max):
-        source, tree = parse(text, settings=SETTINGS, dialect="duckdb")
+        source, tree = parse(text, settings=SETTINGS, dialect="duckdb", bound_by_name=BY_NAME)
         session = Session(source, SETTINGS)
         Queries(session, Known(FACTS, UNIT_COLUMNS, REFERENCES), HANDLERS).bind(tree, Environment())
     assert session.read == {id(node) for node in tree.walk()}, text

@@ -24,7 +24,7 @@ from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.laws import DiscreteGaussian
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.planning.plan import Planned
-from lapwing.sql.text.privacy_words import ErrorAsked, ShareAsked
+from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
 
 RUNS = 40
 MISSES_MAX = 7

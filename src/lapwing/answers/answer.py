@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from lapwing.answers.budget import BudgetView, decimal_text, epsilon_of_loss
 from lapwing.answers.intervals import Interval
+from lapwing.answers.notebook import plot_bars, table_html
+from lapwing.answers.number_format import cell_text, percent
 from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account, Budget, Cost
 from lapwing.ledger.receipts import Receipt, receipt_fields
 
@@ -106,7 +108,7 @@ class Answer:
             values, intervals = self.table.column(name).to_pylist(), self.intervals.get(name)
             headers.append(name)
             if intervals is None:
-                columns.append([show(value) for value in values])
+                columns.append([cell_text(value) for value in values])
                 continue
             decimals = _decimals(values, intervals)
             columns.append([_number(value, decimals) for value in values])
@@ -120,8 +122,12 @@ class Answer:
         numeric = self.right_aligned()
         lines = [_line(headers, widths, numeric), "  ".join("-" * width for width in widths)]
         lines += [_line(row, widths, numeric) for row in rows]
+        return "\n".join([*lines, "", self.summary(), *self._below()])
+
+    def _below(self) -> list[str]:
+        """The receipt and the notes, a line each."""
         signed = [] if self.receipt is None else [receipt_line(self.receipt)]
-        return "\n".join([*lines, "", self.summary(), *signed, *(f"note: {note}" for note in self.notes)])
+        return [*signed, *(f"note: {note}" for note in self.notes)]
 
     def right_aligned(self) -> list[bool]:
         """Which of the printed columns hold numbers."""
@@ -144,41 +150,19 @@ class Answer:
         return str(self)
 
     def _repr_html_(self) -> str:
-        from lapwing.answers.notebook import answer_html
-
-        return answer_html(self)
+        headers, rows = self.cells()
+        return table_html(headers, rows, right_aligned=self.right_aligned(), summary=self.summary(), below=self._below())
 
     def plot(self, *, value: str | None = None, ax: Axes | None = None) -> Axes:
         """Bars with error bars (needs matplotlib). ``value`` picks the column; the first with error bars by default."""
-        from lapwing.answers.notebook import plot_answer
-
-        return plot_answer(self, value=value, ax=ax)
+        title = f"error bars {percent(self.confidence)}; {self.summary()}"
+        return plot_bars(self.table, self.intervals, value=value, title=title, ax=ax)
 
 
 def receipt_line(receipt: Receipt) -> str:
     """A receipt in a line: who paid, by which entry, signed with which key."""
     said = receipt.statement
     return f"receipt: charge {said.charge_id}, paid by {said.analyst}, entry {said.entry_id}, signed with {receipt.key_id[:8]}"
-
-
-def show(value: object) -> str:
-    """A value without error bar as a cell. Whole numbers are keys, such as years: no separators."""
-    match value:
-        case None:
-            return "NULL"
-        case bool():
-            return str(value).lower()
-        case float() if value == 0 or 1e-3 <= abs(value) < 1e9:
-            return f"{value:,.2f}" if abs(value) >= 1 or value == 0 else f"{value:.4f}"
-        case float():
-            return f"{value:.4g}"
-        case _:
-            return str(value)
-
-
-def percent(share: float) -> str:
-    """0.95 as 95%, 0.999 as 99.9%."""
-    return f"{share * 100:.10g}%"
 
 
 def _decimals(values: list[Any], intervals: list[Interval | None]) -> int:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from lapwing.answers.answer import Answer, percent, receipt_line, show
+from lapwing.answers.intervals import Interval
+from lapwing.answers.number_format import cell_text
 from lapwing.errors import Refused
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from matplotlib.axes import Axes
 
 BAR_COLOUR = "#8fbbd6"
@@ -22,10 +25,14 @@ LEVEL_LABELS_MAX = 6
 """Bars up to which their labels are set level."""
 
 
-def answer_html(answer: Answer) -> str:
-    """An HTML table; colours come from the page, so it reads on light and dark. Text is escaped: a key may be anybody's words."""
-    headers, rows = answer.cells()
-    sides = ["right" if right else "left" for right in answer.right_aligned()]
+def table_html(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], *, right_aligned: Sequence[bool], summary: str, below: Sequence[str]
+) -> str:
+    """An HTML table; colours come from the page, so it reads on light and dark. Text is escaped: a key may be anybody's words.
+
+    The summary stands under the table, and the lines ``below`` under it in fainter type.
+    """
+    sides = ["right" if right else "left" for right in right_aligned]
     is_bar = [header.startswith("± ") for header in headers]
     head = "".join(_cell("th", text, side, bar) for text, side, bar in zip(headers, sides, is_bar, strict=True))
     body = "".join(
@@ -33,15 +40,11 @@ def answer_html(answer: Answer) -> str:
         for row in rows[:ROWS_MAX]
     )
     more = [f"and {len(rows) - ROWS_MAX:,} rows more"] if len(rows) > ROWS_MAX else []
-    signed = [] if answer.receipt is None else [receipt_line(answer.receipt)]
-    below = "".join(
-        f"<div style='opacity:.75;max-width:44em'>{escape(line)}</div>"
-        for line in (*more, *signed, *(f"note: {note}" for note in answer.notes))
-    )
+    faint = "".join(f"<div style='opacity:.75;max-width:44em'>{escape(line)}</div>" for line in (*more, *below))
     return (
         "<div><table style='border-collapse:collapse;margin:.3em 0'>"
         f"<thead style='border-bottom:1px solid currentColor'><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        f"<div>{escape(answer.summary())}</div>{below}</div>"
+        f"<div>{escape(summary)}</div>{faint}</div>"
     )
 
 
@@ -54,18 +57,20 @@ def _cell(tag: str, text: str, side: str, is_bar: bool) -> str:
     return f"<{tag} style='{style}'>{escape(text)}</{tag}>"
 
 
-def plot_answer(answer: Answer, *, value: str | None, ax: Axes | None) -> Axes:
+def plot_bars(
+    table: pa.Table, intervals: Mapping[str, Sequence[Interval | None]], *, value: str | None, title: str, ax: Axes | None
+) -> Axes:
     """Bars with error bars of one column, labelled by the columns that have none."""
     import matplotlib.pyplot as plt
 
-    name = value if value is not None else next(iter(answer.intervals), None)
-    if name is None or name not in answer.intervals:
+    name = value if value is not None else next(iter(intervals), None)
+    if name is None or name not in intervals:
         raise Refused("plot-column", "there is no column with error bars to plot", hint="name one with value=")
-    keys, labels = _labels(answer, otherwise=name)
-    heights = [math.nan if height is None else float(height) for height in answer.table.column(name).to_pylist()[:BARS_MAX]]
-    found = answer.intervals[name][:BARS_MAX]
-    below = [0.0 if i is None else max(h - i.lo, 0.0) for h, i in zip(heights, found, strict=True)]
-    above = [0.0 if i is None else max(i.hi - h, 0.0) for h, i in zip(heights, found, strict=True)]
+    keys, labels = _labels(table, intervals, otherwise=name)
+    heights = [math.nan if height is None else float(height) for height in table.column(name).to_pylist()[:BARS_MAX]]
+    bars = intervals[name][:BARS_MAX]
+    below = [0.0 if i is None else max(h - i.lo, 0.0) for h, i in zip(heights, bars, strict=True)]
+    above = [0.0 if i is None else max(i.hi - h, 0.0) for h, i in zip(heights, bars, strict=True)]
     if ax is None:
         _, ax = plt.subplots(figsize=(max(4.5, 0.32 * len(labels) + 2), 4), layout="constrained")
     positions = range(len(labels))
@@ -78,16 +83,16 @@ def plot_answer(answer: Answer, *, value: str | None, ax: Axes | None) -> Axes:
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_ylabel(name)
     ax.set_xlabel(", ".join(keys))
-    shown = f"first {BARS_MAX} of {len(answer.table):,} groups; " if len(answer.table) > BARS_MAX else ""
-    ax.set_title(f"{shown}error bars {percent(answer.confidence)}; {answer.summary()}", fontsize="small", loc="left")
+    shown = f"first {BARS_MAX} of {len(table):,} groups; " if len(table) > BARS_MAX else ""
+    ax.set_title(f"{shown}{title}", fontsize="small", loc="left")
     return ax
 
 
-def _labels(answer: Answer, *, otherwise: str) -> tuple[list[str], list[str]]:
+def _labels(table: pa.Table, intervals: Mapping[str, object], *, otherwise: str) -> tuple[list[str], list[str]]:
     """The columns that tell the bars apart, and what to write under each bar."""
     from pyarrow import types
 
-    keys = [field.name for field in answer.table.schema if field.name not in answer.intervals and not types.is_floating(field.type)]
-    rows = answer.table.select(keys).to_pylist() if keys else []
-    labels = [", ".join(show(part) for part in row.values()) for row in rows] or [otherwise] * len(answer.table)
+    keys = [field.name for field in table.schema if field.name not in intervals and not types.is_floating(field.type)]
+    rows = table.select(keys).to_pylist() if keys else []
+    labels = [", ".join(cell_text(part) for part in row.values()) for row in rows] or [otherwise] * len(table)
     return keys, labels[:BARS_MAX]

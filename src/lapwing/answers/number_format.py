@@ -32,3 +32,23 @@ def shortened(text: str, length: int) -> str:
     """One line of at most ``length`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def cell_text(value: object) -> str:
+    """A value without error bar as a cell. Whole numbers are keys, such as years: no separators."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).lower()
+        case float() if value == 0 or 1e-3 <= abs(value) < 1e9:
+            return f"{value:,.2f}" if abs(value) >= 1 or value == 0 else f"{value:.4f}"
+        case float():
+            return f"{value:.4g}"
+        case _:
+            return str(value)
+
+
+def percent(share: float) -> str:
+    """0.95 as 95%, 0.999 as 99.9%."""
+    return f"{share * 100:.10g}%"

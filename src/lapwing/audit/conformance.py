@@ -37,7 +37,8 @@ from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.laws import tail_upper
-from lapwing.sql.text.privacy_words import ErrorAsked, Question, ShareAsked, ShowBudget, read_words
+from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
+from lapwing.sql.text.privacy_words import Question, ShowBudget, read_words
 from lapwing.statements import KeyOutput
 
 PATIENTS = 5_000

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
 
-from lapwing.answers.answer import percent
 from lapwing.answers.budget import epsilon_of_loss
+from lapwing.answers.number_format import percent
 from lapwing.curator.accuracy_targets import (
     PILOTS_MAX,
     Before,
@@ -33,7 +33,8 @@ from lapwing.errors import BudgetRefused, LapwingError, Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Account, Cost, admits
 from lapwing.ledger.protocol import Bought
 from lapwing.planning.plan import Planned
-from lapwing.sql.text.privacy_words import ErrorAsked, Question, ShareAsked, read_words
+from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
+from lapwing.sql.text.privacy_words import Question, read_words
 from lapwing.statements import Statement
 
 BEFORE_MAX = 1_000

@@ -26,7 +26,7 @@ from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
 from lapwing.planning.moments import Moments
 from lapwing.planning.plan import Planned
 from lapwing.spread import half_width
-from lapwing.sql.text.privacy_words import ErrorAsked, ShareAsked
+from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
 from lapwing.statements import ROW, ComputedOutput, KeyOutput, LinearOutput, Noisy, Output, PostProcess, RatioOutput
 
 PILOTS_MAX = 4

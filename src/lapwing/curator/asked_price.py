@@ -12,7 +12,7 @@ from lapwing.catalog import Declaration
 from lapwing.curator.accuracy_targets import PILOTS_MAX, Target
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Account, Budget, statement_loss
-from lapwing.sql.text.privacy_words import Clause, EpsilonAsked, ErrorAsked, RhoAsked, ShareAsked
+from lapwing.sql.text.privacy_terms import Clause, EpsilonAsked, ErrorAsked, RhoAsked, ShareAsked
 
 Number = str | int | float | Decimal | Fraction
 PILOT_SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(1), Fraction(3))

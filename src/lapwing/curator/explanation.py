@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, assert_never
 
-from lapwing.answers.answer import CostView, percent
+from lapwing.answers.answer import CostView
 from lapwing.answers.assembly import Assembled
-from lapwing.answers.number_format import figure, share_text, shortened
+from lapwing.answers.number_format import figure, percent, share_text, shortened
 from lapwing.answers.quantile_notes import quantile_errors
 from lapwing.curator.life import Curator
 from lapwing.kernel.accounting import LOSS_UNITS, Cost

@@ -13,7 +13,7 @@ from lapwing.sql.over_answers.answers import Answered
 from lapwing.sql.queries import Queries
 from lapwing.sql.rows.names import Environment, Known
 from lapwing.sql.rows_asked import rows_asked
-from lapwing.sql.scalars.handlers import HANDLERS
+from lapwing.sql.scalars.handlers import BY_NAME, HANDLERS
 from lapwing.sql.scalars.scope import Origin
 from lapwing.sql.text.parse import deep_recursion, parse
 from lapwing.sql.text.reader import Session
@@ -36,7 +36,7 @@ def bind_statement(
     known = Known(facts, unit_columns, references)
     with deep_recursion(settings.expression_depth_max):
         try:
-            source, tree = parse(text, settings=settings, dialect=dialect)
+            source, tree = parse(text, settings=settings, dialect=dialect, bound_by_name=BY_NAME)
             return bind_tree(source, tree, known, settings=settings)
         except RecursionError as error:
             message = f"nested deeper than {settings.expression_depth_max} levels"

@@ -35,7 +35,7 @@ from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.planning.plan import Planned
 from lapwing.spread import half_width
-from lapwing.sql.text.privacy_words import ErrorAsked, ShareAsked
+from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
 
 NOWHERE = Span(0, 1, 1, 1)
 SURE = Fraction(95, 100)

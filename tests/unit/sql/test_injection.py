@@ -10,7 +10,7 @@ from sqlglot import exp
 from lapwing.errors import Refused
 from lapwing.sql.rows.aggregates import KNOWN
 from lapwing.sql.rows.names import Known
-from lapwing.sql.scalars.handlers import HANDLERS
+from lapwing.sql.scalars.handlers import BY_NAME, HANDLERS
 from lapwing.sql.statement import bind_tree
 from lapwing.sql.text.parse import deep_recursion, parse
 from lapwing.sql.text.reader import is_set
@@ -30,7 +30,7 @@ def _bind(source: Source, tree: exp.Expr) -> Statement:
 @pytest.fixture(scope="module")
 def parsed() -> dict[str, tuple[Source, exp.Expr]]:
     with deep_recursion(SETTINGS.expression_depth_max):
-        return {name: parse(text, settings=SETTINGS, dialect="duckdb") for name, text in ACCEPTED.items()}
+        return {name: parse(text, settings=SETTINGS, dialect="duckdb", bound_by_name=BY_NAME) for name, text in ACCEPTED.items()}
 
 
 def _used(parsed: dict[str, tuple[Source, exp.Expr]]) -> set[tuple[type[exp.Expr], str]]:

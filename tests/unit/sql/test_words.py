@@ -12,17 +12,8 @@ from lapwing.catalog import Settings
 from lapwing.errors import Refused
 from lapwing.sql import bind, render_refusal
 from lapwing.sql.text.privacy_clause import statement_tokens
-from lapwing.sql.text.privacy_words import (
-    Clause,
-    EpsilonAsked,
-    ErrorAsked,
-    Question,
-    RhoAsked,
-    ShareAsked,
-    ShowBudget,
-    Words,
-    read_words,
-)
+from lapwing.sql.text.privacy_terms import Clause, EpsilonAsked, ErrorAsked, RhoAsked, ShareAsked
+from lapwing.sql.text.privacy_words import Question, ShowBudget, Words, read_words
 from tests.unit.sql.accepted import ACCEPTED
 from tests.unit.sql.clinic import FACTS, REFERENCES, UNIT_COLUMNS
 from tests.unit.sql.mutations import mutated

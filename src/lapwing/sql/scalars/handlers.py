@@ -6,15 +6,12 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from lapwing.sql.scalars import date_functions as date_entries
-from lapwing.sql.scalars import dates, functions, operators
-from lapwing.sql.scalars import number_functions as numbers
-from lapwing.sql.scalars import text_functions as texts
+from lapwing.sql.scalars import date_functions, dates, functions, number_functions, operators, text_functions
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, unknown_function
 from lapwing.sql.scalars.named_function import Composer, Entry, check_count
 from lapwing.sql.text.reader import Reader
 
-NAMED: tuple[Entry, ...] = (*numbers.NAMED, *date_entries.NAMED, *texts.NAMED)
+NAMED: tuple[Entry, ...] = (*number_functions.NAMED, *date_functions.NAMED, *text_functions.NAMED)
 """Functions that are called by name, each with everything that is said about it."""
 BY_NAME: Mapping[str, Entry] = {name: entry for entry in NAMED for name in entry.meaning.names}
 
@@ -31,6 +28,6 @@ HANDLERS: Mapping[type[exp.Expr], Handler] = {
     **operators.HANDLERS,
     **functions.HANDLERS,
     **dates.HANDLERS,
-    **texts.HANDLERS,
+    **text_functions.HANDLERS,
     exp.Anonymous: Handler(_anonymous),
 }

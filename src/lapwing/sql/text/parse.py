@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 
 from sqlglot import exp
@@ -15,7 +15,6 @@ from sqlglot.parser import Parser
 
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused, Span
-from lapwing.sql.scalars.handlers import BY_NAME
 from lapwing.sql.text.refusals import span_of
 from lapwing.sql.text.source import Source, tokenise
 
@@ -50,13 +49,16 @@ def _quiet() -> Iterator[None]:
         log.disabled = before
 
 
-def parse(text: str, *, settings: Settings, dialect: str) -> tuple[Source, exp.Expr]:
-    """The tree of one SELECT or UNION ALL, or refuse. Pre: inside ``deep_recursion``."""
+def parse(text: str, *, settings: Settings, dialect: str, bound_by_name: Container[str]) -> tuple[Source, exp.Expr]:
+    """The tree of one SELECT or UNION ALL, or refuse. Pre: inside ``deep_recursion``.
+
+    Calls of the functions ``bound_by_name`` (in capitals) stay calls of that name, whatever the parser knows about them.
+    """
     grammar = Dialect.get_or_raise(dialect)
     source = tokenise(text, settings=settings, dialect=grammar)
     try:
         with _quiet():
-            trees = _parser(grammar).parse(list(source.tokens), text)
+            trees = _parser(grammar, bound_by_name).parse(list(source.tokens), text)
     except ParseError as error:
         raise Refused("sql-syntax", "the statement cannot be read here", span=_place(source, error)) from error
     except RecursionError:
@@ -77,7 +79,7 @@ def parse(text: str, *, settings: Settings, dialect: str) -> tuple[Source, exp.E
     return source, tree
 
 
-def _parser(grammar: Dialect) -> Parser:
+def _parser(grammar: Dialect, bound_by_name: Container[str]) -> Parser:
     """The dialect's parser, except that functions which are bound by name stay calls of that name.
 
     Left to itself it turns such calls into classes of its own, in every dialect others, and with arguments changed and put in.
@@ -85,7 +87,7 @@ def _parser(grammar: Dialect) -> Parser:
     parser = grammar.parser(error_level=ErrorLevel.IMMEDIATE)
     for table in ("FUNCTIONS", "FUNCTION_PARSERS"):
         known = getattr(parser, table)
-        setattr(parser, table, {name: made for name, made in known.items() if name not in BY_NAME})
+        setattr(parser, table, {name: rule for name, rule in known.items() if name not in bound_by_name})
     return parser
 
 
@@ -107,8 +109,8 @@ def _forget_dialect(tree: exp.Expr) -> None:
 
 def _place(source: Source, error: ParseError) -> Span:
     """Where the parser stopped. It reports line and column of the end of a token."""
-    found = error.errors[0] if error.errors else {}
-    line, column = found.get("line"), found.get("col")
+    first = error.errors[0] if error.errors else {}
+    line, column = first.get("line"), first.get("col")
     for token in source.tokens:
         if token.line == line and token.col == column:
             return span_of(source.text, token.start, token.end + 1)

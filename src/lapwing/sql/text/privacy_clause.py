@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused, Span
 from lapwing.kernel.accounting import EPSILON_MAX
-from lapwing.sql.text.privacy_words import Asked, Clause, Confidence, EpsilonAsked, ErrorAsked, RhoAsked, ShareAsked
+from lapwing.sql.text.privacy_terms import Asked, Clause, Confidence, EpsilonAsked, ErrorAsked, RhoAsked, ShareAsked
 from lapwing.sql.text.refusals import span_of
 
 TERMS = ("epsilon", "rho", "error", "confidence")

@@ -9,64 +9,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TypeAlias
 
 from lapwing.catalog.settings import Settings
-from lapwing.errors import Refused, Span
+from lapwing.errors import Refused
+from lapwing.sql.text.privacy_terms import Clause
 from lapwing.sql.text.refusals import span_of
-
-
-@dataclass(frozen=True, slots=True)
-class EpsilonAsked:
-    """``epsilon = 0.2``: for the whole statement."""
-
-    epsilon: Fraction
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class RhoAsked:
-    """``rho = 0.001``: for the whole statement."""
-
-    rho: Fraction
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorAsked:
-    """``error = 100``: no error bar may be longer to one side than this."""
-
-    half_width: Fraction
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class ShareAsked:
-    """``error = '5%'``: no error bar may be longer to one side than this share of the value's size."""
-
-    share: Fraction
-    span: Span
-
-
-Asked: TypeAlias = EpsilonAsked | RhoAsked | ErrorAsked | ShareAsked
-
-
-@dataclass(frozen=True, slots=True)
-class Confidence:
-    """``confidence = 0.95``: of the error bars."""
-
-    value: Fraction
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """``WITH PRIVACY (..)``: at most one of epsilon, rho and error, and perhaps a confidence."""
-
-    span: Span
-    asked: Asked | None = None
-    confidence: Confidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
