@@ -14,7 +14,7 @@ from typing import assert_never
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.anchors import FileAnchors
+from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.verify import verify
 from tests.faults.table import Outcome, fault

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.postgres import policy
+from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.policy import Limits
 from tests.faults import history
 from tests.faults.history import Event, What

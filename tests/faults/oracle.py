@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 
 from lapwing.errors import LapwingError
-from lapwing.ledger.anchors import AnchorPoint, Anchors
+from lapwing.ledger.postgres.anchors import AnchorPoint, Anchors
 from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.ledger import PostgresLedger

@@ -17,8 +17,8 @@ from typing import Any
 
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.postgres import policy
+from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.protocol import Request
 from tests.faults import history

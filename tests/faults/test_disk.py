@@ -8,9 +8,9 @@ import pytest
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.anchoring import report_lost
+from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.verify import verify

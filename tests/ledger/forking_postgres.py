@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.anchors import AnchorPoint, FileAnchors
+from lapwing.ledger.postgres.anchors import AnchorPoint, FileAnchors
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from tests.ledger.support import request
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lapwing.kernel.accounting import Budget
-from lapwing.ledger.anchors import Anchors, FileAnchors
 from lapwing.ledger.postgres import policy
+from lapwing.ledger.postgres.anchors import Anchors, FileAnchors
 from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.ledger import PostgresLedger

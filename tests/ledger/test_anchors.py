@@ -12,7 +12,7 @@ import pytest
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Cost
-from lapwing.ledger.anchors import AnchorPoint, FileAnchors, SeveralAnchors
+from lapwing.ledger.postgres.anchors import AnchorPoint, FileAnchors, SeveralAnchors
 from tests.ledger.support import pure_budget
 
 BUDGET = pure_budget(10**6)

@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.postgres import policy
+from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from tests.ledger.cluster import ROLES, Cluster
 from tests.ledger.support import pure_budget, request

@@ -13,8 +13,8 @@ import pytest
 from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
 from lapwing.kernel.accounting import DELTA_UNITS, Cost, budget_for
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.postgres import policy
+from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.policy import Limits
 from lapwing.ledger.protocol import Kind, StoredAnswer

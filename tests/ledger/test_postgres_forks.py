@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.ledger.anchors import FileAnchors
+from lapwing.ledger.postgres.anchors import FileAnchors
 from tests.ledger.pg import Place
 
 ROOT = Path(__file__).parents[2]

@@ -14,8 +14,8 @@ import pytest
 from lapwing.errors import CatalogueError, LedgerError
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.postgres import policy, rows
+from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.install import SCHEMA_VERSION, install
 from lapwing.ledger.postgres.verify import verify
 from lapwing.ledger.protocol import StoredAnswer

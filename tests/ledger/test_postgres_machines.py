@@ -11,7 +11,7 @@ import pytest
 from lapwing.errors import LedgerError
 from lapwing.kernel.permit import Permit
 from lapwing.ledger import workers
-from lapwing.ledger.anchors import FileAnchors
+from lapwing.ledger.postgres.anchors import FileAnchors
 from tests.ledger.pg import Place
 from tests.ledger.support import pure_budget, request
 

@@ -18,8 +18,8 @@ import pytest
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.postgres import policy
+from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.verify import verify
 from tests.ledger.cluster import Cluster
 from tests.ledger.pg import Place, new_place

@@ -11,8 +11,8 @@ import pytest
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.postgres import overview, policy
+from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.postgres.install import SCHEMA_VERSION, Roles, install
 from lapwing.ledger.postgres.ledger import PostgresLedger

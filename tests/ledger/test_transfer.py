@@ -12,7 +12,7 @@ from lapwing.cli.app import app
 from lapwing.errors import CatalogueError, LapwingError, LedgerError
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.anchors import FileAnchors
+from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.transfer import move
 from lapwing.ledger.postgres.verify import verify

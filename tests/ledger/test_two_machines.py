@@ -19,8 +19,17 @@ import pytest
 from lapwing.errors import LapwingError, LedgerError
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.anchors import AnchorPoint, Anchors, FileAnchors, Milestone, SeveralAnchors, _Kept, _milestones, require_follows
 from lapwing.ledger.postgres import opening
+from lapwing.ledger.postgres.anchors import (
+    AnchorPoint,
+    Anchors,
+    FileAnchors,
+    Milestone,
+    SeveralAnchors,
+    _Kept,
+    _milestones,
+    require_follows,
+)
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from tests.ledger.pg import Place
 from tests.ledger.support import pure_budget, request

@@ -15,9 +15,9 @@ import pytest
 from lapwing.client.dataset import DataSet
 from lapwing.errors import BudgetRefused, CatalogueError, Incident, LapwingError, LedgerError, Refused
 from lapwing.kernel.accounting import Cost
-from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.connect import LEASE_SECONDS_MIN, place_of, system_user
 from lapwing.ledger.postgres import overview, policy
+from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.verify import verify

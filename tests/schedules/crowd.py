@@ -15,7 +15,7 @@ from typing import Any
 from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.anchors import FileAnchors
+from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.protocol import Request
 from tests.faults.history import Event, What, Write, writer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lapwing.errors import LapwingError
-from lapwing.ledger.anchors import FileAnchors
+from lapwing.ledger.postgres.anchors import FileAnchors
 from tests.ledger.support import approximate_budget, pure_budget
 from tests.schedules.scheduler import Programs, explore, sample
 from tests.schedules.world import Pool, World, step

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from lapwing.kernel.accounting import Budget, Cost, budget_for
-from lapwing.ledger.anchors import FileAnchors
 from lapwing.ledger.postgres import policy
+from lapwing.ledger.postgres.anchors import FileAnchors
 from tests.faults.history import What, read
 from tests.faults.oracle import recovered
 from tests.ledger.cluster import Cluster

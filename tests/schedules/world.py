@@ -22,7 +22,7 @@ from lapwing.errors import LapwingError, LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.amounts import budget_text
-from lapwing.ledger.anchors import AnchorPoint, FileAnchors, Milestone
+from lapwing.ledger.postgres.anchors import AnchorPoint, FileAnchors, Milestone
 from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.ledger import PostgresLedger

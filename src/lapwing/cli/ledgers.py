@@ -63,7 +63,7 @@ def ledger_verify(
     source: Annotated[list[str] | None, typer.Argument(metavar="SOURCE", help="Source ids; when left out, all.")] = None,
 ) -> None:
     """Derive everything again from the entries, compare, and say what was checked. Ends with 1 if anything is wrong."""
-    from lapwing.ledger.anchors import FileAnchors
+    from lapwing.ledger.postgres.anchors import FileAnchors
     from lapwing.ledger.postgres.verify import sources, verify
 
     with reported():
@@ -95,8 +95,8 @@ def ledger_move(context: typer.Context, database: Database, anchors: AnchorDirec
     Says at the end what to write into the catalogue.
     """
     from lapwing.curator.life import Curator
-    from lapwing.ledger.anchors import FileAnchors
     from lapwing.ledger.connect import open_local, remember_on_server, system_user
+    from lapwing.ledger.postgres.anchors import FileAnchors
     from lapwing.ledger.postgres.connection import without_password
     from lapwing.ledger.postgres.overview import analysts
     from lapwing.ledger.postgres.transfer import move

@@ -18,11 +18,11 @@ from lapwing.catalog import Declaration
 from lapwing.errors import CatalogueError, LedgerError
 from lapwing.kernel.accounting import Budget
 from lapwing.ledger import limits, receipts
-from lapwing.ledger.anchors import AnchorPoint, FileAnchors
 from lapwing.ledger.local import registry, rows
 from lapwing.ledger.local.ledger import LocalLedger, elsewhere
 from lapwing.ledger.local.schema import LEDGER_FORMAT
 from lapwing.ledger.local.sqlite_file import open_database
+from lapwing.ledger.postgres.anchors import AnchorPoint, FileAnchors
 from lapwing.ledger.protocol import Balance, Kind, Ledger
 
 if TYPE_CHECKING:

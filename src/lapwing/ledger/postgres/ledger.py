@@ -26,8 +26,8 @@ from lapwing.kernel.accounting import Budget
 from lapwing.kernel.permit import Permit
 from lapwing.ledger import limits
 from lapwing.ledger.amounts import budget_text
-from lapwing.ledger.anchors import AnchorPoint, Anchors
 from lapwing.ledger.postgres import opening, rows, said
+from lapwing.ledger.postgres.anchors import AnchorPoint, Anchors
 from lapwing.ledger.postgres.batch import Batch, Result
 from lapwing.ledger.postgres.connection import RETRY_SECONDS, Connection, require_extra
 from lapwing.ledger.postgres.install import SCHEMA_VERSION

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from lapwing.errors import CatalogueError, LapwingError, LedgerError
 from lapwing.kernel.accounting import Cost
-from lapwing.ledger.anchors import AnchorPoint, Milestone, rolled_back
 from lapwing.ledger.postgres import rows
+from lapwing.ledger.postgres.anchors import AnchorPoint, Milestone, rolled_back
 from lapwing.ledger.postgres.connection import ANCHORS_HINT, Connection
 from lapwing.ledger.postgres.outcomes import missing
 from lapwing.ledger.workers import Worker, is_dead_here

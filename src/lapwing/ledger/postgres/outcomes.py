@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
-from lapwing.ledger.anchors import rolled_back
+from lapwing.ledger.postgres.anchors import rolled_back
 
 _ADMIT = "the data owner admits analysts with `lapwing ledger admit NAME`"
 

@@ -11,7 +11,7 @@ from typing import Any
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import budget_value
-from lapwing.ledger.anchors import AnchorPoint
+from lapwing.ledger.postgres.anchors import AnchorPoint
 from lapwing.ledger.protocol import Entry, Kind, StoredAnswer
 
 _TEXT = "::pg_catalog.text"

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Cost
 from lapwing.ledger.amounts import budget_text
-from lapwing.ledger.anchors import AnchorPoint, Anchors
 from lapwing.ledger.local import rows as book
 from lapwing.ledger.local.ledger import LocalLedger
 from lapwing.ledger.local.rows import LedgerState, PaidRequest
 from lapwing.ledger.postgres import rows
+from lapwing.ledger.postgres.anchors import AnchorPoint, Anchors
 from lapwing.ledger.postgres.connection import require_extra, without_password
 from lapwing.ledger.postgres.ledger import OWNER, PostgresLedger
 from lapwing.ledger.postgres.outcomes import registered

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Cost
-from lapwing.ledger.anchors import AnchorPoint, Anchors
 from lapwing.ledger.postgres import rows
+from lapwing.ledger.postgres.anchors import AnchorPoint, Anchors
 from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.protocol import Kind
 
