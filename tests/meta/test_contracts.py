@@ -38,6 +38,9 @@ VIOLATIONS = {
     "sql-rooms/answers": ("sql/rows/planted.py", "from lapwing.sql.over_answers import select\n"),
     "sql-rooms/binder": ("sql/over_answers/planted.py", "import lapwing.sql.queries\n"),
     "sql-rooms/exhaustive": ("sql/planted.py", ""),
+    "ledger-rooms": ("ledger/local/planted.py", "from lapwing.ledger.postgres import rows\n"),
+    "ledger-rooms/postgres": ("ledger/postgres/planted.py", "from lapwing.ledger.local import rows\n"),
+    "ledger-rooms/shared": ("ledger/planted.py", ""),
     "no-circles": ("ledger/local/planted.py", "import lapwing.ledger.connect\n"),
 }
 

@@ -26,7 +26,7 @@ from lapwing.kernel.accounting import Budget
 from lapwing.kernel.permit import Permit
 from lapwing.ledger import limits
 from lapwing.ledger.amounts import budget_text
-from lapwing.ledger.postgres import opening, rows, said
+from lapwing.ledger.postgres import opening, rows
 from lapwing.ledger.postgres.anchors import AnchorPoint, Anchors
 from lapwing.ledger.postgres.batch import Batch, Result
 from lapwing.ledger.postgres.connection import RETRY_SECONDS, Connection, require_extra
@@ -330,12 +330,12 @@ class PostgresLedger:
         Whether the analyst is admitted is decided by :meth:`find`.
         """
         self._require_own_process()
-        return said.bought_of(self._connection, ledger_id=self.ledger_id, version=version, limit=limit, analyst=analyst)
+        return rows.bought_of(self._connection, ledger_id=self.ledger_id, version=version, limit=limit, analyst=analyst)
 
     def receipt(self, charge_id: int, *, keys: Path) -> Receipt:
         """The signed receipt of a committed answer, made from its rows and the key in ``keys``; made again it says the same."""
         self._require_own_process()
-        statement = said.statement_of(self._connection, source_id=self._source_id, ledger_id=self.ledger_id, charge_id=charge_id)
+        statement = rows.statement_of(self._connection, source_id=self._source_id, ledger_id=self.ledger_id, charge_id=charge_id)
         self._wait_for_disk()
         return sign(statement, keys)
 

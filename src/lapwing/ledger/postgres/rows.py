@@ -12,7 +12,9 @@ from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import budget_value
 from lapwing.ledger.postgres.anchors import AnchorPoint
-from lapwing.ledger.protocol import Entry, Kind, StoredAnswer
+from lapwing.ledger.postgres.connection import Connection
+from lapwing.ledger.protocol import Bought, Entry, Kind, StoredAnswer
+from lapwing.ledger.receipts import Statement, statement_of_row
 
 _TEXT = "::pg_catalog.text"
 _COLUMNS = ("ledger_id", "source_id", "entries", "head", "budget", "ceiling", f"loss_spent{_TEXT}", f"delta_spent{_TEXT}", "closed")
@@ -60,6 +62,28 @@ def entry_of(row: Sequence[Any]) -> Entry:
         raise LedgerError("ledger-damaged", "the ledger holds an entry of a kind that does not exist") from error
     cost = Cost(loss=int(loss), delta=int(delta))
     return Entry(entry_id=entry_id, at=at, kind=known, analyst=analyst, charge_id=charge_id, cost=cost, detail=detail)
+
+
+def statement_of(connection: Connection, *, source_id: str, ledger_id: str, charge_id: int) -> Statement:
+    """The statement about a committed charge, from its rows; refuses any other (``receipt-missing``)."""
+    rows = connection.ask(
+        "SELECT analyst, request_id, digest, payload_digest, loss::pg_catalog.text, delta::pg_catalog.text, entry_id, chained, at"
+        " FROM lapwing.committed(%s, %s::pg_catalog.int8)",
+        [ledger_id, charge_id],
+        again=True,
+    )
+    return statement_of_row(rows[0] if rows else None, source_id=source_id, ledger_id=ledger_id, charge_id=charge_id, amount=int)
+
+
+def bought_of(connection: Connection, *, ledger_id: str, version: int, limit: int, analyst: str | None) -> tuple[Bought, ...]:
+    """The newest committed charges of a version, newest first; with ``analyst``, not those of others unless they are shared."""
+    rows = connection.ask(
+        "SELECT summary, loss::pg_catalog.text, delta::pg_catalog.text, digest"
+        " FROM lapwing.bought(%s, %s::pg_catalog.int8, %s, %s::pg_catalog.int8)",
+        [ledger_id, version, analyst, limit],
+        again=True,
+    )
+    return tuple(Bought(summary, Cost(loss=int(loss), delta=int(delta)), digest) for summary, loss, delta, digest in rows)
 
 
 def digest_of(*fields: str | None) -> str:

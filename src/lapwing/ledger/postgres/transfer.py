@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Cost
 from lapwing.ledger.amounts import budget_text
-from lapwing.ledger.local import rows as book
 from lapwing.ledger.local.ledger import LocalLedger
-from lapwing.ledger.local.rows import LedgerState, PaidRequest
+from lapwing.ledger.local.rows import ON_SERVER, LedgerState, PaidRequest
 from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.anchors import AnchorPoint, Anchors
 from lapwing.ledger.postgres.connection import require_extra, without_password
@@ -47,7 +46,7 @@ def move(
 
     if anchors.newest(source_id) is not None:
         raise registered([source_id])
-    state, paid = local.moved_out(f"{book.ON_SERVER}, {without_password(dsn)}")
+    state, paid = local.moved_out(f"{ON_SERVER}, {without_password(dsn)}")
     try:
         with psycopg.connect(dsn, prepare_threshold=None) as connection:
             connection.execute(f"SET LOCAL search_path = {SEARCH_PATH}".encode())
