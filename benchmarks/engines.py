@@ -36,7 +36,7 @@ from lapwing.catalog import Settings, parse
 from lapwing.engines.base import Snapshot
 from lapwing.engines.registry import engine_of
 from lapwing.kernel.certify import Certified, certify
-from lapwing.kernel.permit import Permit
+from lapwing.kernel.permit import issue
 from lapwing.kernel.release import release
 
 PARTS = ("prepare", "ratios", "plans", "groups", "virtual", "append")
@@ -209,7 +209,7 @@ def alone(state: Path, asked: Asked, settings: Settings, *, draw: bool) -> Spent
     def act() -> None:
         exact = snapshot.run(certified)
         if draw:
-            release(certified, Permit(1, certified.digest, certified.cost), exact)
+            release(certified, issue(1, certified.digest, certified.cost), exact)
 
     try:
         return spent(act)

@@ -18,7 +18,7 @@ from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import KnownGroups, Plan, Query, Ranked, RowCount, Scan, Vector
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.kernel.permit import Permit
+from lapwing.kernel.permit import issue
 from lapwing.kernel.release import release
 
 CELLS = 32
@@ -31,7 +31,7 @@ def noisy(law: Law) -> list[int]:
     plan = Plan((Query(Scan("t", 1), (("g", Column("g")),), KnownGroups(groups), Ranked(), (Vector("n", RowCount(), law),)),))
     certified = certify(plan, FACTS)
     exact = Exact([ExactTable(groups=[], vectors=[[]], units=None)], digest=certified.digest)
-    released = release(certified, Permit(1, certified.digest, certified.cost), exact)
+    released = release(certified, issue(1, certified.digest, certified.cost), exact)
     return list(released.tables[0].columns[0].values)
 
 

@@ -17,7 +17,7 @@ import lapwing as lw
 from lapwing.client.dataset import DataSet
 from lapwing.errors import Incident, LapwingError, PreparationError, Refused
 from lapwing.kernel.certify import certify
-from lapwing.kernel.permit import Permit
+from lapwing.kernel.permit import issue
 from lapwing.kernel.release import release
 from tests.attacks.pair import CANARY, HOSTILE, TARGET, open_world, write_world
 from tests.attacks.test_two_worlds import ANSWERED, REFUSED
@@ -95,7 +95,7 @@ def test_nothing_on_the_path_of_an_answer_shows_a_row(
             continue
         statement, planned = data._plan(sql, 40)
         exact = data.curator.snapshot.run(planned.certified)
-        permit = Permit(1, planned.certified.digest, planned.certified.cost)
+        permit = issue(1, planned.certified.digest, planned.certified.cost)
         released = release(planned.certified, permit, exact)
         things = (explained, answer, statement, planned, planned.certified, exact, exact._tables[0], permit, released, data, data.curator)
         searched += assert_clean(text for thing in things for text in texts_of(thing))
@@ -167,11 +167,11 @@ def test_errors_of_the_kernel_and_of_opening_show_no_row(data: DataSet, tmp_path
     _, planned = data._plan("SELECT note, COUNT(*) AS n FROM people GROUP BY note", 40)
     _, other = data._plan("SELECT kind, COUNT(*) AS n FROM events GROUP BY kind", 40)
     exact, certified = data.curator.snapshot.run(planned.certified), planned.certified
-    permit = Permit(1, certified.digest, certified.cost)
+    permit = issue(1, certified.digest, certified.cost)
     seen: list[LapwingError] = []
     for attempt in (
-        lambda: release(certify(other.certified.plan, data.curator.facts), Permit(2, other.certified.digest, other.certified.cost), exact),
-        lambda: release(certified, Permit(3, "another", certified.cost), exact),
+        lambda: release(certify(other.certified.plan, data.curator.facts), issue(2, other.certified.digest, other.certified.cost), exact),
+        lambda: release(certified, issue(3, "another", certified.cost), exact),
         lambda: [release(certified, permit, exact), release(certified, permit, exact)],
     ):
         with pytest.raises(LapwingError) as caught:

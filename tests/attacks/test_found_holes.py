@@ -23,7 +23,7 @@ from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Case, Column, Function, Literal, call
 from lapwing.kernel.ir import Cap, Clipped, Grouped, KnownGroups, Plan, PublicJoin, Query, Ranked, RowCount, Scan, UnitCount, Vector
 from lapwing.kernel.laws import DiscreteLaplace
-from lapwing.kernel.permit import Permit
+from lapwing.kernel.permit import issue
 from lapwing.kernel.release import release
 
 LAW = DiscreteLaplace(Fraction(8))
@@ -124,8 +124,10 @@ def test_what_an_engine_could_not_run_is_refused_before_any_charge(tmp_path: Pat
 def test_a_permit_is_used_once_even_as_a_copy(tmp_path: Path) -> None:
     snapshot = _facts(tmp_path)
     certified = certify(shapes(Account.PURE)["filter"](snapshot.facts), snapshot.facts)
-    permit = Permit(1, certified.digest, certified.cost)
-    twin = copy.copy(permit)
+    permit = issue(1, certified.digest, certified.cost)
+    with pytest.raises(TypeError):
+        copy.copy(permit)
+    twin = issue(1, certified.digest, certified.cost, nonce=permit.nonce)
     release(certified, permit, snapshot.run(certified))
     del permit
     with pytest.raises(LapwingError, match="permit-used"):
@@ -139,10 +141,10 @@ def test_a_result_is_released_for_its_own_plan_only(tmp_path: Path) -> None:
         for k in (12, 1)
     )
     with pytest.raises(LapwingError, match="engine-result"):
-        release(narrow, Permit(1, narrow.digest, narrow.cost), snapshot.run(wide))
+        release(narrow, issue(1, narrow.digest, narrow.cost), snapshot.run(wide))
     cheaper = dataclasses.replace(wide, cost=Cost.zero())
     with pytest.raises(LapwingError, match="permit-mismatch"):
-        release(cheaper, Permit(1, wide.digest, Cost.zero()), snapshot.run(wide))
+        release(cheaper, issue(1, wide.digest, Cost.zero()), snapshot.run(wide))
 
 
 def test_a_constant_between_two_grid_points_compares_like_the_number_it_is(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact
 from lapwing.kernel.ir import DiscoveredGroups
 from lapwing.kernel.laws import Law
-from lapwing.kernel.permit import Permit
+from lapwing.kernel.permit import issue
 from lapwing.kernel.release import NoisyTable, release
 from lapwing.kernel.thresholds import least_threshold, threshold_delta
 from lapwing.planning.plan import Limits, Price, plan_query
@@ -63,7 +63,7 @@ class Both:
 
 def released(certified: Certified, exact: Exact) -> NoisyTable:
     """One release."""
-    return release(certified, Permit(1, certified.digest, certified.cost), exact).tables[0]
+    return release(certified, issue(1, certified.digest, certified.cost), exact).tables[0]
 
 
 @pytest.fixture(scope="module")

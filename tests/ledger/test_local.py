@@ -10,7 +10,7 @@ import pytest
 
 from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
 from lapwing.kernel.accounting import DELTA_UNITS, Account, Cost, budget_for
-from lapwing.kernel.permit import Permit
+from lapwing.kernel.permit import Permit, issue
 from lapwing.ledger.limits import HISTORY_ENTRIES_MAX, NAME_CHARACTERS_MAX, PAYLOAD_BYTES_MAX
 from lapwing.ledger.protocol import RECORDABLE, Kind, Ledger, StoredAnswer
 from tests.ledger.support import approximate_budget, declare_dead, ledger_path, new_ledger, open_ledger, pure_budget, request
@@ -160,10 +160,10 @@ def test_a_permit_settles_one_charge_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "forged",
     [
-        Permit(charge_id=99, digest="plan of one", cost=Cost(loss=2, delta=0)),
-        Permit(charge_id=1, digest="another plan", cost=Cost(loss=2, delta=0)),
-        Permit(charge_id=1, digest="plan of one", cost=Cost(loss=1, delta=0)),
-        Permit(charge_id=1, digest="plan of one", cost=Cost(loss=2, delta=1)),
+        issue(99, "plan of one", Cost(loss=2, delta=0)),
+        issue(1, "another plan", Cost(loss=2, delta=0)),
+        issue(1, "plan of one", Cost(loss=1, delta=0)),
+        issue(1, "plan of one", Cost(loss=2, delta=1)),
     ],
 )
 def test_a_permit_that_was_never_given_settles_nothing(tmp_path: Path, forged: Permit) -> None:

@@ -32,6 +32,8 @@ VIOLATIONS = {
     "opendp-fence": ("kernel/planted.py", "import opendp.prelude\n"),
     "noise-protected": ("kernel/planted.py", "from lapwing.kernel import noise\n"),
     "noise-protected/module": ("theory/planted.py", "from lapwing.kernel.noise import additive\n"),
+    "permit-protected": ("curator/planted.py", "from lapwing.kernel.permit import issue\n"),
+    "permit-protected/kernel": ("kernel/planted.py", "from lapwing.kernel import permit\n"),
     "mechanisms-protected": ("planning/planted.py", "from lapwing.mechanisms import draw\n"),
     "audit-protected": ("engines/planted.py", "import lapwing.audit\n"),
     "sql-rooms": ("sql/text/planted.py", "from lapwing.sql.scalars import handlers\n"),

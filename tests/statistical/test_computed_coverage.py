@@ -19,7 +19,7 @@ from lapwing.kernel.exact import Exact, ExactTable
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import GridSum, RowCount
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.kernel.permit import Permit
+from lapwing.kernel.permit import issue
 from lapwing.kernel.release import release
 from lapwing.planning.plan import Limits, Price, plan_statement
 from lapwing.sql import bind
@@ -70,7 +70,7 @@ def answered(sql: str, account: Account) -> Assembled:
         groups = [(i,) for i in range(GROUPS)]
         tables.append(ExactTable(groups=groups, vectors=[[value] * GROUPS for value in vectors], units=None))
     certified = planned.certified
-    released = release(certified, Permit(1, certified.digest, certified.cost), Exact(tables, digest=certified.digest))
+    released = release(certified, issue(1, certified.digest, certified.cost), Exact(tables, digest=certified.digest))
     return assemble(planned, released, statement.post, confidence=Fraction(95, 100))
 
 

@@ -20,7 +20,7 @@ from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import DiscoveredGroups, GridSum, KnownGroups, Plan, Query, Ranked, RowCount, Scan, Vector
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.kernel.permit import Permit
+from lapwing.kernel.permit import issue
 from lapwing.kernel.release import NoisyTable, release
 from lapwing.spread import half_width
 
@@ -40,7 +40,7 @@ def _facts(law: Law, *, account: Account | None = None) -> Facts:
 
 
 def _released(certified: Certified, table: ExactTable) -> NoisyTable:
-    return release(certified, Permit(1, certified.digest, certified.cost), Exact([table], digest=certified.digest)).tables[0]
+    return release(certified, issue(1, certified.digest, certified.cost), Exact([table], digest=certified.digest)).tables[0]
 
 
 def _known(law: Law, sum_law: Law) -> Certified:

@@ -21,7 +21,7 @@ from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import GridSum, KnownGroups, Plan, Query, Ranked, RowCount, Scan, Vector
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.kernel.permit import Permit
+from lapwing.kernel.permit import issue
 from lapwing.kernel.release import NoisyTable, release
 
 TOTALS, TERMS = 10_000, 5
@@ -47,7 +47,7 @@ def released(law: Law) -> NoisyTable:
     keys = (("total", Column("total")), ("part", Column("part")))
     certified = certify(Plan((Query(Scan("t", 1), keys, KnownGroups(groups), Ranked(), vectors),)), facts)
     exact = ExactTable(groups=list(groups), vectors=[[COUNT] * len(groups), [TOTAL] * len(groups)], units=None)
-    return release(certified, Permit(1, certified.digest, certified.cost), Exact([exact], digest=certified.digest)).tables[0]
+    return release(certified, issue(1, certified.digest, certified.cost), Exact([exact], digest=certified.digest)).tables[0]
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)

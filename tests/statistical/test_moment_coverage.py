@@ -28,7 +28,7 @@ from lapwing.kernel.exact import Exact, ExactTable
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import GridSum, RowCount
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.kernel.permit import Permit
+from lapwing.kernel.permit import issue
 from lapwing.kernel.release import release
 from lapwing.planning.plan import Limits, Price, plan_statement
 from lapwing.sql import bind
@@ -134,7 +134,7 @@ def answered(case: Case, names: tuple[str, ...]) -> Assembled:
             exact.append(grid_sum(vector.measure, rows, COLUMNS))
     table = ExactTable(groups=[(i,) for i in range(ANSWERS)], vectors=[[value] * ANSWERS for value in exact], units=None)
     certified = planned.certified
-    released = release(certified, Permit(1, certified.digest, certified.cost), Exact([table], digest=certified.digest))
+    released = release(certified, issue(1, certified.digest, certified.cost), Exact([table], digest=certified.digest))
     return assemble(planned, released, statement.post, confidence=CONFIDENCE)
 
 

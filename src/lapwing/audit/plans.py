@@ -30,7 +30,7 @@ from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, KnownGroups, Plan, Query
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, law_for, loss, tail_upper
-from lapwing.kernel.permit import Permit
+from lapwing.kernel.permit import issue
 from lapwing.kernel.release import NoisyTable, _release_query, release
 from lapwing.kernel.sensitivity import Sensitivity
 
@@ -299,7 +299,7 @@ def whole_releases(pair: Pair, *, right: bool, runs: int) -> Floats:
     place_of = {id(query): place for place, query in enumerate(pair.left.certified.queries)}
     found = np.zeros(runs)
     for run in range(runs):
-        tables = release(side.certified, Permit(1, side.certified.digest, side.certified.cost), side.exact).tables
+        tables = release(side.certified, issue(1, side.certified.digest, side.certified.cost), side.exact).tables
         for part in pair.moved:
             found[run] += _ratios(part, _cut(part, tables[place_of[id(part.query)]]), runs=1)[0]
     return found

@@ -6,17 +6,41 @@ Only a ledger makes permits, after the reservation is on disk; ``release`` draws
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass
+from typing import NoReturn
 
 from lapwing.kernel.accounting import Cost
+
+_SEAL = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """A durable reservation of ``cost`` for the plan with this ``digest``."""
+    """A durable reservation of ``cost`` for the plan with this ``digest``. Made by ``issue`` only; nothing makes a second one of it.
+
+    The seal is asked for and not kept, so that it cannot be taken from one permit to make a second.
+    """
 
     charge_id: int
     digest: str
     cost: Cost
-    nonce: str = field(default_factory=lambda: secrets.token_hex(16))
+    nonce: str
     """Tells one reservation from every other, of this ledger and of others."""
+    seal: InitVar[object]
+
+    def __post_init__(self, seal: object) -> None:
+        if seal is not _SEAL:
+            raise TypeError("only a ledger makes permits")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a permit is not copied")
+
+
+def issue(charge_id: int, digest: str, cost: Cost, *, nonce: str | None = None) -> Permit:
+    """The permit of a charge that is durable. For the ledgers, which an import contract says; ``nonce`` is theirs, or a new one."""
+    return Permit(charge_id, digest, cost, new_nonce() if nonce is None else nonce, _SEAL)
+
+
+def new_nonce() -> str:
+    """A name that no other reservation has."""
+    return secrets.token_hex(16)

@@ -83,7 +83,7 @@ class Released:
 
 def release(certified: Certified, permit: Permit, exact: Exact) -> Released:
     """Draw noise for every cell. Refuses a permit that is for another plan, for less than the cost, or already used."""
-    if certify(certified.plan, certified.facts) != certified:
+    if type(certified) is not Certified or certify(certified.plan, certified.facts) != certified:
         raise LapwingError("permit-mismatch", "the certificate is not the one of its plan")
     if exact._digest != certified.digest or len(exact._tables) != len(certified.queries):
         raise LapwingError("engine-result", "the engine's result does not fit the plan")
@@ -93,7 +93,7 @@ def release(certified: Certified, permit: Permit, exact: Exact) -> Released:
 
 
 def _take(certified: Certified, permit: Permit) -> None:
-    if permit.digest != certified.digest:
+    if type(permit) is not Permit or permit.digest != certified.digest:
         raise LapwingError("permit-mismatch", "the permit is for another plan")
     if permit.cost.loss < certified.cost.loss or permit.cost.delta < certified.cost.delta:
         raise LapwingError("permit-mismatch", "the permit does not cover the cost of the plan")

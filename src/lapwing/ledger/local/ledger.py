@@ -24,7 +24,7 @@ from typing import Self, TypeAlias, assert_never
 
 from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
 from lapwing.kernel.accounting import Budget, Cost, admits
-from lapwing.kernel.permit import Permit
+from lapwing.kernel.permit import Permit, issue
 from lapwing.ledger import limits
 from lapwing.ledger.local import deaths, registry, rows
 from lapwing.ledger.local.registry import Anchor
@@ -199,7 +199,7 @@ class LocalLedger:
                 raise BudgetRefused("budget-exceeded", "the budget cannot pay for this", hint="ask for less, or ask the data owner")
             worker_id = rows.add_worker(connection, self._worker)
             charge_id, _ = rows.add_charge(connection, state, request, worker_id)
-            return Permit(charge_id=charge_id, digest=request.digest, cost=request.cost)
+            return issue(charge_id, request.digest, request.cost)
 
     def commit(self, permit: Permit, payload: bytes) -> None:
         """Store the answer and close the charge, durably, in one step; else ``charge-not-open``, and the answer must not be sent.

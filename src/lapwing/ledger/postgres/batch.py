@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from lapwing.errors import LapwingError, LedgerError
-from lapwing.kernel.permit import Permit
+from lapwing.kernel.permit import Permit, issue, new_nonce
 from lapwing.ledger import limits
 from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.outcomes import refusal
@@ -40,7 +39,7 @@ class Batch:
             raise LedgerError("batch-size", f"between 1 and {REQUESTS_MAX} requests can be reserved together")
         for request in requests:
             limits.require_request(request)
-        return cls(tuple(requests), tuple(secrets.token_hex(16) for _ in requests))
+        return cls(tuple(requests), tuple(new_nonce() for _ in requests))
 
     @property
     def columns(self) -> list[list[object]]:
@@ -66,7 +65,7 @@ class Batch:
             try:
                 match outcome:
                     case "permit":
-                        found.append(Permit(charge_id=charge_ids[place], digest=request.digest, cost=request.cost, nonce=nonce))
+                        found.append(issue(charge_ids[place], request.digest, request.cost, nonce=nonce))
                     case "stored":
                         assert payloads is not None and payload_digests is not None
                         found.append(rows.answer_of(charge_ids[place], payloads[place], payload_digests[place]))

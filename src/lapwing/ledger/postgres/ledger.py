@@ -23,7 +23,7 @@ from weakref import WeakSet
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget
-from lapwing.kernel.permit import Permit
+from lapwing.kernel.permit import Permit, issue, new_nonce
 from lapwing.ledger import limits
 from lapwing.ledger.amounts import budget_text
 from lapwing.ledger.postgres import opening, rows
@@ -239,7 +239,7 @@ class PostgresLedger:
         """
         limits.require_request(request)
         self._make_ready()
-        nonce = secrets.token_hex(16)
+        nonce = new_nonce()
         for _ in range(_ATTEMPTS_MAX):
             epoch, known = self._worker.epoch, self._known
             [(outcome, charge_id, payload, payload_digest, texts)] = self._ask(
@@ -261,7 +261,7 @@ class PostgresLedger:
             )
             match outcome:
                 case "permit":
-                    permit = Permit(charge_id=charge_id, digest=request.digest, cost=request.cost, nonce=nonce)
+                    permit = issue(charge_id, request.digest, request.cost, nonce=nonce)
                     self._advance(rows.state_of_texts(texts), permit)
                     return permit
                 case "stored":
