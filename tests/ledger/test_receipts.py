@@ -10,7 +10,7 @@ import pytest
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.receipts import Statement, check, new_key, receipt_text, receipt_value, sign
+from lapwing.receipts import Statement, check, new_key, receipt_text, receipt_value, sign
 from tests.ledger.pg import Place
 from tests.ledger.support import pure_budget, request
 

@@ -18,7 +18,7 @@ from lapwing.engines.postgres.sources import relation_marks, source_name
 from lapwing.errors import CatalogueError, LapwingError, LedgerError, PreparationError
 from lapwing.ledger.connect import accept_ledger
 from lapwing.ledger.protocol import Kind
-from lapwing.ledger.receipts import new_key
+from lapwing.receipts import new_key
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import BY_SEX, Wired, new_wired
 from tests.unit.cli.support import run_process

@@ -17,7 +17,7 @@ from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.transfer import move
 from lapwing.ledger.postgres.verify import verify
 from lapwing.ledger.protocol import StoredAnswer
-from lapwing.ledger.receipts import new_key, receipt_text
+from lapwing.receipts import new_key, receipt_text
 from tests.ledger.pg import Place
 from tests.ledger.support import execute, ledger_path, new_ledger, open_ledger, pure_budget, request
 

@@ -22,7 +22,7 @@ from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.verify import verify
 from lapwing.ledger.protocol import Kind
-from lapwing.ledger.receipts import check, new_key, receipt_text, receipt_value
+from lapwing.receipts import check, new_key, receipt_text, receipt_value
 from tests.ledger.cluster import APP_ROLE, SECOND_ROLE, Cluster
 from tests.ledger.wired import BY_SEX, Wired, new_wired, server_ledger
 from tests.unit.cli.support import run_process

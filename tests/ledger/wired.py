@@ -9,7 +9,7 @@ from lapwing.client.dataset import DataSet
 from lapwing.curator.life import Curator
 from lapwing.demo import write_demo
 from lapwing.ledger.postgres.ledger import PostgresLedger
-from lapwing.ledger.receipts import new_key
+from lapwing.receipts import new_key
 
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
 

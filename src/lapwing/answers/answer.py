@@ -11,7 +11,7 @@ from lapwing.answers.intervals import Interval
 from lapwing.answers.notebook import plot_bars, table_html
 from lapwing.answers.number_format import cell_text, percent
 from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account, Budget, Cost
-from lapwing.ledger.receipts import Receipt, receipt_fields
+from lapwing.receipts import Receipt, receipt_fields
 
 if TYPE_CHECKING:
     import pandas as pd

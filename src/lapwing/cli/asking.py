@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def require_writable(curator: Curator, *, receipt: Path | None, stored: Path | None) -> None:
     """Refuse before anything is charged what could not be written afterwards, or would overwrite something."""
-    from lapwing.ledger.receipts import no_signing_key
+    from lapwing.receipts import no_signing_key
 
     if receipt is not None and curator.place.keys is None:
         raise no_signing_key()
@@ -27,7 +27,7 @@ def require_writable(curator: Curator, *, receipt: Path | None, stored: Path | N
 
 def write_stored(answer: Answer, *, receipt: Path | None, stored: Path | None) -> None:
     """Write the files. The stored answer is written byte for byte: its digest is in the receipt."""
-    from lapwing.ledger.receipts import receipt_text
+    from lapwing.receipts import receipt_text
 
     if receipt is not None:
         _write(receipt, b"" if answer.receipt is None else receipt_text(answer.receipt).encode() + b"\n")

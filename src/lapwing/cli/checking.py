@@ -10,8 +10,8 @@ import typer
 
 from lapwing.cli import terminal
 from lapwing.cli.exits import ExitStatus
-from lapwing.cli.file_checks import file_problems
-from lapwing.cli.schemas import Held, UnreadableSource, read_columns, source_files
+from lapwing.curator.file_checks import file_problems
+from lapwing.curator.source_schemas import Held, UnreadableSource, read_columns, source_files
 
 if TYPE_CHECKING:
     from lapwing.catalog import Declaration, PublicDecl, TableDecl

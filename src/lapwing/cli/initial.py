@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from lapwing.cli.draft import count_todos, draft, named_tables, safe_name
 from lapwing.cli.exits import usage_error
-from lapwing.cli.schemas import SourceColumn, UnreadableSource, held, read_columns, source_files
+from lapwing.curator.draft import count_todos, draft, named_tables, safe_name
+from lapwing.curator.source_schemas import SourceColumn, UnreadableSource, held, read_columns, source_files
 
 _WILDCARDS = "*?["
 

@@ -100,7 +100,7 @@ def ledger_move(context: typer.Context, database: Database, anchors: AnchorDirec
     from lapwing.ledger.postgres.connection import without_password
     from lapwing.ledger.postgres.overview import analysts
     from lapwing.ledger.postgres.transfer import move
-    from lapwing.ledger.receipts import require_signing_key
+    from lapwing.receipts import require_signing_key
 
     directory: Path = context.obj
     with reported(), Curator(directory) as curator:
@@ -204,7 +204,7 @@ def receipt_verify(
     answer: Annotated[Path | None, typer.Option(metavar="FILE", help="The stored answer the receipt is for.")] = None,
 ) -> None:
     """Check that one of our keys signed the receipt, and, with --answer, that it is for these bytes. Ends with 1 if not."""
-    from lapwing.ledger.receipts import check, receipt_value
+    from lapwing.receipts import check, receipt_value
 
     with reported():
         try:
@@ -221,7 +221,7 @@ def receipt_verify(
 @receipt_app.command("key", short_help="Make a signing key, or change it.")
 def receipt_key(keys: Keys) -> None:
     """Make a new signing key. An earlier private key is removed; its public one stays, so that old receipts verify."""
-    from lapwing.ledger.receipts import new_key
+    from lapwing.receipts import new_key
 
     with reported():
         typer.echo(f"New receipts are signed with {new_key(keys)}.")

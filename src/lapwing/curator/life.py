@@ -34,9 +34,9 @@ from lapwing.ledger.connect import OWNER_ANALYST, admit_owner, apply_budget, def
 from lapwing.ledger.limits import HISTORY_ENTRIES_MAX, require_name
 from lapwing.ledger.local.sources import claim, require_unclaimed
 from lapwing.ledger.protocol import Balance, Bought, Entry, Kind, Ledger, Request, StoredAnswer
-from lapwing.ledger.receipts import Receipt
 from lapwing.ledger.settling import Settling
 from lapwing.planning.contributions import Contributions, fitted, histogram_plan
+from lapwing.receipts import Receipt
 from lapwing.spread import variance
 
 CATALOGUE_FILE = "lapwing.toml"

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lapwing import receipts
 from lapwing.catalog import Declaration
 from lapwing.errors import CatalogueError, LedgerError
 from lapwing.kernel.accounting import Budget
-from lapwing.ledger import limits, receipts
+from lapwing.ledger import limits
 from lapwing.ledger.local import registry, rows
 from lapwing.ledger.local.ledger import LocalLedger, elsewhere
 from lapwing.ledger.local.schema import LEDGER_FORMAT

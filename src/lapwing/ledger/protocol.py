@@ -14,7 +14,7 @@ from typing import Protocol
 
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.receipts import Receipt
+from lapwing.receipts import Receipt
 
 
 class State(Enum):

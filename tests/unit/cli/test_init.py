@@ -13,9 +13,9 @@ import pyarrow.parquet as parquet
 import pytest
 
 from lapwing.catalog import parse
-from lapwing.cli.draft import count_todos, safe_name
 from lapwing.cli.initial import initial_catalogue
-from lapwing.cli.schemas import Held, UnreadableSource, read_columns, source_files
+from lapwing.curator.draft import count_todos, safe_name
+from lapwing.curator.source_schemas import Held, UnreadableSource, read_columns, source_files
 from lapwing.demo import write_demo
 from lapwing.errors import CatalogueError
 from tests.unit.cli.support import run

@@ -32,8 +32,8 @@ from lapwing.ledger.local.rows import LedgerState
 from lapwing.ledger.local.schema import LEDGER_FORMAT
 from lapwing.ledger.local.sqlite_file import PROCESS_GATE, Database, create_database, open_database
 from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, Kind, Request, State, StoredAnswer
-from lapwing.ledger.receipts import Receipt, sign
 from lapwing.ledger.workers import Worker, current_worker, is_dead
+from lapwing.receipts import Receipt, sign
 
 _Forfeit: TypeAlias = Callable[[sqlite3.Connection, LedgerState, int, Worker], LedgerState]
 

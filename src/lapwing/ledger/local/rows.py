@@ -20,8 +20,8 @@ from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budget_value
 from lapwing.ledger.protocol import Bought, Entry, Kind, Request, State, StoredAnswer
-from lapwing.ledger.receipts import Statement, statement_of_row
 from lapwing.ledger.workers import Worker
+from lapwing.receipts import Statement, statement_of_row
 
 _CANONICAL = json.JSONEncoder(separators=(",", ":"))
 

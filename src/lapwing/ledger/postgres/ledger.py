@@ -33,8 +33,8 @@ from lapwing.ledger.postgres.connection import RETRY_SECONDS, Connection, requir
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.outcomes import missing, not_open, refusal, registered, second_person
 from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, Kind, Request, StoredAnswer
-from lapwing.ledger.receipts import Receipt, sign
 from lapwing.ledger.workers import Worker, current_worker, host_name
+from lapwing.receipts import Receipt, sign
 
 LEASE_SECONDS = 900
 """How long a worker of another machine is taken for alive after it was last heard of."""

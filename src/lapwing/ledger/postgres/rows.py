@@ -14,7 +14,7 @@ from lapwing.ledger.amounts import budget_value
 from lapwing.ledger.postgres.anchors import AnchorPoint
 from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.protocol import Bought, Entry, Kind, StoredAnswer
-from lapwing.ledger.receipts import Statement, statement_of_row
+from lapwing.receipts import Statement, statement_of_row
 
 _TEXT = "::pg_catalog.text"
 _COLUMNS = ("ledger_id", "source_id", "entries", "head", "budget", "ceiling", f"loss_spent{_TEXT}", f"delta_spent{_TEXT}", "closed")

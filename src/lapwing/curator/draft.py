@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from lapwing.cli.schemas import Held, SourceColumn
+from lapwing.curator.source_schemas import Held, SourceColumn
 
 _NAME_MAX = 63
 _INTRODUCTION = """\

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lapwing.cli.schemas import UnreadableSource, read_columns
+from lapwing.curator.source_schemas import UnreadableSource, read_columns
 
 if TYPE_CHECKING:
     from lapwing.catalog import PublicDecl, TableDecl
