@@ -15,6 +15,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.client.dataset import DataSet
+from lapwing.curator.ask import plan_of
 from lapwing.errors import Incident, LapwingError, PreparationError, Refused
 from lapwing.kernel.certify import certify
 from lapwing.kernel.permit import issue
@@ -76,7 +77,7 @@ def test_the_canaries_are_there_to_be_found(data: DataSet) -> None:
     assert CANARY.encode() in (directory / "people.parquet").read_bytes()
     snapshot = next((directory / ".lapwing").glob("*.duckdb")).read_bytes()
     assert CANARY.encode() in snapshot, "the snapshot holds the rows, so it must be kept from analysts"
-    _, planned = data._plan("SELECT kind, COUNT(*) AS n FROM events GROUP BY kind", 1)
+    _, planned = plan_of(data.curator, "SELECT kind, COUNT(*) AS n FROM events GROUP BY kind", 1)
     exact = data.curator.snapshot.run(planned.certified)
     assert any(CANARY in str(group) for group in exact._tables[0]._groups), "the exact figures hold a canary, unseen"
 
@@ -93,7 +94,7 @@ def test_nothing_on_the_path_of_an_answer_shows_a_row(
             searched += assert_clean(texts_of_error(error))
             errors += 1
             continue
-        statement, planned = data._plan(sql, 40)
+        statement, planned = plan_of(data.curator, sql, 40)
         exact = data.curator.snapshot.run(planned.certified)
         permit = issue(1, planned.certified.digest, planned.certified.cost)
         released = release(planned.certified, permit, exact)
@@ -164,8 +165,8 @@ def test_an_engine_fault_is_one_opaque_charged_refusal(
 
 
 def test_errors_of_the_kernel_and_of_opening_show_no_row(data: DataSet, tmp_path: Path) -> None:
-    _, planned = data._plan("SELECT note, COUNT(*) AS n FROM people GROUP BY note", 40)
-    _, other = data._plan("SELECT kind, COUNT(*) AS n FROM events GROUP BY kind", 40)
+    _, planned = plan_of(data.curator, "SELECT note, COUNT(*) AS n FROM people GROUP BY note", 40)
+    _, other = plan_of(data.curator, "SELECT kind, COUNT(*) AS n FROM events GROUP BY kind", 40)
     exact, certified = data.curator.snapshot.run(planned.certified), planned.certified
     permit = issue(1, certified.digest, certified.cost)
     seen: list[LapwingError] = []

@@ -13,6 +13,7 @@ import pytest
 import lapwing as lw
 from lapwing.audit.oracle import compare, measure
 from lapwing.client.dataset import DataSet
+from lapwing.curator.ask import plan_of
 from lapwing.errors import LapwingError, Refused
 from lapwing.render.duckdb import DUCKDB
 from lapwing.render.queries import render_plan
@@ -105,7 +106,7 @@ def test_the_target_moves_no_exact_figure_further_than_claimed(tmp_path: Path, p
         write_world(tmp_path / f"{number}", hostile=hostile)
         with open_world(tmp_path / f"{number}") as data:
             for sql in ANSWERED:
-                _, planned = data._plan(sql, EPSILON)
+                _, planned = plan_of(data.curator, sql, EPSILON)
                 plan = planned.certified.plan
                 assert compare(measure(plan, data.curator.snapshot), measure(plan, pair.w0.curator.snapshot)) == [], sql
                 compared += 1
@@ -113,7 +114,7 @@ def test_the_target_moves_no_exact_figure_further_than_claimed(tmp_path: Path, p
 
 
 def test_an_extreme_value_counts_as_the_end_of_its_range(pair: Pair) -> None:
-    _, planned = pair.w1._plan("SELECT SUM(big) AS a FROM people", EPSILON)
+    _, planned = plan_of(pair.w1.curator, "SELECT SUM(big) AS a FROM people", EPSILON)
     figures = [measure(planned.certified.plan, data.curator.snapshot).exact._tables[0]._vectors[0][0] for data in pair]
     assert figures[0] - figures[1] == 10**12
 
@@ -141,7 +142,7 @@ def test_sql_plan_digest_price_and_explanation_are_equal(pair: Pair) -> None:
     """S4: nothing that is decided before noise is drawn depends on rows."""
     for sql in ANSWERED:
         for epsilon in ("0.5", "3"):
-            plans = [data._plan(sql, epsilon)[1] for data in pair]
+            plans = [plan_of(data.curator, sql, epsilon)[1] for data in pair]
             assert plans[0].certified == plans[1].certified
             assert plans[0].parts == plans[1].parts
             texts = [[query.sql for query in render_plan(planned.certified, DUCKDB)] for planned in plans]
@@ -158,7 +159,7 @@ def test_bought_statistics_are_all_that_a_plan_takes_from_the_rows(tmp_path: Pat
         stores = [data.curator.state for data in pair]
         stores[1].save_statistics(stores[0].statistics())
         for sql in ANSWERED:
-            plans = [data._plan(sql, EPSILON)[1] for data in pair]
+            plans = [plan_of(data.curator, sql, EPSILON)[1] for data in pair]
             assert plans[0].certified == plans[1].certified and plans[0].parts == plans[1].parts, sql
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.audit.runs import RANKING_KEY
+from lapwing.curator.ask import plan_of
 from lapwing.engines.duckdb import DuckDBSnapshot
 from lapwing.errors import Refused
 from lapwing.kernel.certify import Certified
@@ -91,7 +92,7 @@ def test_a_bomb_is_refused_whoever_is_there_and_costs_nothing(worlds: tuple[Path
 def test_a_join_that_only_counts_units_is_answered_and_makes_no_row_twice(worlds: tuple[Path, Path], statement: str) -> None:
     assert [outcome(folder, statement)[:2] for folder in worlds] == [("answered", False)] * 2
     with lw.open(worlds[0], home=worlds[0] / "home") as data_set:
-        (query,) = data_set._plan(statement, 1)[1].certified.queries
+        (query,) = plan_of(data_set.curator, statement, 1)[1].certified.queries
         assert query.shape.widest <= ROWS
 
 

@@ -13,11 +13,11 @@ from fractions import Fraction
 import pytest
 
 from lapwing.answers.post_processing import evaluate
+from lapwing.answers.refusal_text import render_refusal
 from lapwing.catalog import Settings
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.planning.plan import Limits, Price, plan_statement
-from lapwing.sql import render_refusal
 from lapwing.sql.text.privacy_words import Question, read_words
 from lapwing.sql.text.refusals import span_in
 from lapwing.statements import PostProcess, Statement

@@ -19,6 +19,7 @@ from typing import Any, assert_never
 import duckdb
 
 import lapwing as lw
+from lapwing.curator.ask import plan_of
 from lapwing.kernel.certify import Certified, CertifiedQuery, CertifiedVector
 from lapwing.kernel.domains import RealDomain
 from lapwing.kernel.ir import (
@@ -248,10 +249,10 @@ class Limit:
 
     def _price(self, statement: Generated) -> tuple[int, Planned, dict[int, float]]:
         """The epsilon to ask at, its plan, and how far each output may then be off; outputs not named may not be off at all."""
-        _, first = self.data._plan(statement.unlimited, EPSILONS[0])
+        _, first = plan_of(self.data.curator, statement.unlimited, EPSILONS[0])
         guess = EPSILONS[0] * max((_factor(law) for law in exact_laws(first.certified)), default=1.0)
         for epsilon in [*(epsilon for epsilon in EPSILONS[:-1] if epsilon >= guess), EPSILONS[-1]]:
-            bound, planned = self.data._plan(statement.unlimited, epsilon)
+            bound, planned = plan_of(self.data.curator, statement.unlimited, epsilon)
             chances = chances_of_noise(planned.certified)
             noisy = {name for name, chance in chances.items() if chance > CHANCE_OF_NOISE / len(chances)}
             if noisy <= computed_reals(planned.certified) | rounded_away(planned.certified):

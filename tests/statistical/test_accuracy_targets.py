@@ -17,6 +17,7 @@ import lapwing as lw
 from lapwing.client.dataset import DataSet
 from lapwing.curator.accuracy_targets import PILOTS_MAX, Before, Buy, Pilot, Serve, Target, bars_of, next_step
 from lapwing.curator.asked_price import pilot_epsilons
+from lapwing.curator.bound_statement import bound_statement
 from lapwing.demo import write_demo
 from lapwing.errors import Span
 from lapwing.kernel.accounting import LOSS_UNITS, statement_loss
@@ -64,7 +65,7 @@ def released_of(planned: Planned, exact: dict[str, list[float]], rng: np.random.
 
 def answers(data: DataSet, sql: str, target: Target, exact: dict[str, list[float]], seed: int) -> Iterator[tuple[list[float], int]]:
     """The values answered in each run, and how many pilots it took."""
-    asking = data._asking(sql)
+    asking = bound_statement(data.curator, sql, dialect="duckdb")
     budget = data.curator.balance().budget
     losses = tuple(statement_loss(budget, epsilon) for epsilon in pilot_epsilons(data.curator.declaration))
     post, rng = asking.statement.post, np.random.default_rng(seed)

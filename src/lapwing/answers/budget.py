@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account, Budget, Cost, epsilon_for
-from lapwing.ledger.protocol import Balance
 
 
 def epsilon_of_loss(budget: Budget, loss_units: int) -> float:
@@ -22,18 +21,27 @@ def epsilon_of_loss(budget: Budget, loss_units: int) -> float:
 class BudgetView:
     """Budget, spending and what is left of one data set."""
 
-    balance: Balance
+    budget: Budget
+    ceiling: Budget
+    spent: Cost
+    closed: bool
+    """Closed to analysts until the owner re-opens it."""
     unit: str
+
+    @property
+    def remaining(self) -> Cost:
+        """What is left, in ledger units."""
+        return Cost(loss=self.budget.loss_total - self.spent.loss, delta=self.budget.delta_total - self.spent.delta)
 
     @property
     def share_spent(self) -> float:
         """Part of the loss that is spent, from 0 to 1."""
-        total = self.balance.budget.loss_total
-        return self.balance.spent.loss / total if total else 1.0
+        total = self.budget.loss_total
+        return self.spent.loss / total if total else 1.0
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; amounts are exact decimals in text."""
-        budget, spent, left = self.balance.budget, self.balance.spent, self.balance.remaining
+        budget, spent, left = self.budget, self.spent, self.remaining
         total = Cost(budget.loss_total, budget.delta_total)
         return {
             "account": budget.account.value,
@@ -69,8 +77,3 @@ def decimal_text(units: int, per_one: int) -> str:
     digits = str(rest).zfill(len(str(per_one)) - 1).rstrip("0")
     text = f"{whole}.{digits}" if digits else str(whole)
     return f"-{text}" if units < 0 else text
-
-
-def budget_view(balance: Balance, *, unit: str) -> BudgetView:
-    """The view of a balance."""
-    return BudgetView(balance, unit)

@@ -13,11 +13,11 @@ from itertools import product
 import duckdb
 import pyarrow as pa
 
-from lapwing.engines.arrow import key_values
 from lapwing.errors import Refused
 from lapwing.kernel.domains import Domain, Kind, RealDomain, kind_of
 from lapwing.kernel.expressions import Expression, Value
 from lapwing.kernel.stability import domain_of
+from lapwing.render.arrow_values import key_values
 from lapwing.render.duckdb import DUCKDB
 from lapwing.render.expressions import Scope, render_expression
 from lapwing.statements import ROW, PostProcess

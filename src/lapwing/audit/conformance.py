@@ -32,6 +32,8 @@ from lapwing.answers.answer import Answer
 from lapwing.audit.bare import define
 from lapwing.client.dataset import DataSet
 from lapwing.client.dataset import open as open_data_set
+from lapwing.curator.ask import plan_of
+from lapwing.curator.bound_statement import bound_statement
 from lapwing.demo.write import CATALOGUE_FILE, write_demo
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.certify import Certified
@@ -153,7 +155,7 @@ class Worlds:
 
     def limit_epsilon(self, sql: str) -> int:
         """At what epsilon a statement is compared, on the data set without delta."""
-        _, planned = self.pure._plan(sql, LIMIT_EPSILON)
+        _, planned = plan_of(self.pure.curator, sql, LIMIT_EPSILON)
         noisy = planned.measured is not None and chance_of_noise(planned.measured) > CHANCE_OF_NOISE
         return LIMIT_EPSILON_SUMS if noisy else LIMIT_EPSILON
 
@@ -282,7 +284,7 @@ def _rows(table: pa.Table) -> list[dict[str, Any]]:
 
 def _keys(data_set: DataSet, words: Question) -> set[int]:
     """Which columns are keys of groups."""
-    outputs = data_set._asking(words.statement).statement.post.outputs
+    outputs = bound_statement(data_set.curator, words.statement, dialect="duckdb").statement.post.outputs
     return {i for i, output in enumerate(outputs) if isinstance(output.derivation, KeyOutput)}
 
 

@@ -20,7 +20,9 @@ from lapwing.audit.claims import Claim
 from lapwing.audit.invented import BACKGROUND_UNITS, Invented, Rows, Style, invent, write_rows
 from lapwing.audit.oracle import Measured
 from lapwing.audit.plans import Pair, audit_pair, claim_of_plan, pair_of
-from lapwing.client.dataset import DataSet, exact_number
+from lapwing.client.dataset import DataSet
+from lapwing.curator.ask import plan_of
+from lapwing.curator.asked_price import exact_number
 from lapwing.curator.life import CATALOGUE_FILE, Curator
 from lapwing.engines.state import StateDirectory
 from lapwing.errors import LapwingError
@@ -138,7 +140,7 @@ class InventedProject:
         return StatementAudit(statement, worst.share, released, asked)
 
     def _measure(self, data_set: DataSet, statement: str, price: Fraction) -> Measured:
-        _, planned = data_set._plan(statement, price)
+        _, planned = plan_of(data_set.curator, statement, price)
         return Measured(planned.certified, data_set.curator.snapshot.run(planned.certified))
 
     def _asked(

@@ -286,11 +286,9 @@ def budget(context: typer.Context, form: Annotated[Report, typer.Option("--forma
     from lapwing.cli.views import write_budget
 
     with reported(), _curator(context) as curator:
-        from lapwing.answers.budget import budget_view
-
         curator.latest()
         dataset = curator.declaration.dataset
-        write_budget(budget_view(curator.balance(), unit=dataset.unit), name=dataset.id, form=form)
+        write_budget(curator.budget(), name=dataset.id, form=form)
 
 
 @app.command(short_help="Show the ledger, newest entries first.")
@@ -462,7 +460,7 @@ def _curator(context: typer.Context) -> Curator:
 
 def _signed(curator: Curator, reason: str) -> str:
     """An owner's reason, with the name of who gave it where several may."""
-    from lapwing.ledger.connect import system_user
+    from lapwing.curator.life import system_user
 
     return reason if curator.place.server is None else f"by {system_user()}: {reason}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,97 +9,28 @@ import typer
 
 from lapwing.cli import terminal
 from lapwing.cli.exits import ExitStatus
-from lapwing.curator.file_checks import file_problems
-from lapwing.curator.source_schemas import Held, UnreadableSource, read_columns, source_files
 
 if TYPE_CHECKING:
-    from lapwing.catalog import Declaration, PublicDecl, TableDecl
+    from lapwing.catalog import Declaration
 
 
 def checked(path: Path) -> ExitStatus:
     """Print what is wrong or worth a second look. Raises ``CatalogueError`` for a catalogue that cannot be read at all."""
     from lapwing.catalog import load
+    from lapwing.curator.source_checks import source_problems, source_warnings
 
     declaration = load(path / "lapwing.toml" if path.is_dir() else path)
     for warning in declaration.warnings:
         terminal.write_note(f"warning: {warning}")
     for note in source_warnings(declaration):
         terminal.write_note(f"warning: {note}")
-    problems = list(_source_problems(declaration))
+    problems = list(source_problems(declaration))
     for problem in problems:
         terminal.write_error(f"problem: {problem}")
     if problems:
         return ExitStatus.OWNER
     typer.echo(_summary(declaration))
     return ExitStatus.OK
-
-
-def _source_problems(declaration: Declaration) -> Iterator[str]:
-    from lapwing.catalog import Engine
-
-    tables: list[TableDecl | PublicDecl] = [*declaration.tables, *declaration.public_tables]
-    if declaration.dataset.engine is not Engine.DUCKDB:
-        yield from _engine_problems(declaration, tables)
-        return
-    for table in tables:
-        files = source_files(declaration.directory or Path(), table.source)
-        if not files:
-            yield f"{table.name}: its source {table.source!r} names no file"
-        yield from file_problems(table, files)
-
-
-def _engine_problems(declaration: Declaration, tables: Sequence[TableDecl | PublicDecl]) -> Iterator[str]:
-    """The same for tables of a server or session: whether they are there, with the columns that are declared."""
-    from lapwing.catalog import Settings
-    from lapwing.engines.registry import source_kinds
-    from lapwing.errors import PreparationError
-
-    dataset = declaration.dataset
-    for table in tables:
-        try:
-            (kinds,) = source_kinds(dataset.engine, dataset.connection, [declaration.source_path(table)], Settings())
-        except PreparationError as error:
-            yield f"{table.name}: {error.message}{f' ({error.hint})' if error.hint else ''}"
-            if error.code in ("engine-unreachable", "engine-missing", "engine-version"):
-                return  # the same for every table
-            continue
-        missing = [column for column in table.columns if column.source_name not in kinds]
-        yield from (f"{table.name}.{column.name}: {table.source} has no column {column.source_name!r}" for column in missing)
-
-
-def source_warnings(declaration: Declaration) -> Iterator[str]:
-    """Keys on the way to a unit that the source stores as text and the catalogue as numbers: rows whose text is no number are left out.
-
-    From the schema of the files alone: whether any row is lost is not looked at, and not said.
-    """
-    from lapwing.kernel.domains import KeyDomain, TextDomain
-
-    keys: dict[tuple[str, str], None] = {}
-    for table in declaration.tables:
-        here = table.name
-        for hop in table.unit.hops:
-            keys |= {(here, hop.column): None, (hop.target.table, hop.target.column): None}
-            here = hop.target.table
-        keys[here, table.unit.end.column] = None
-    for name, column in keys:
-        declared = declaration.table(name)
-        found = declared.column(column)
-        is_text = isinstance(found.domain, TextDomain) or (isinstance(found.domain, KeyDomain) and found.domain.text)
-        if not is_text and _stored_as_text(declaration, declared, found.source_name):
-            message = (
-                "the source stores text, the catalogue declares numbers: rows whose text is no whole number have no unit and are left out"
-            )
-            yield f'{name}.{column}: {message} (for keys of text, write {{ type = "key", of = "text" }})'
-
-
-def _stored_as_text(declaration: Declaration, table: TableDecl, column: str) -> bool:
-    for file in source_files(declaration.directory or Path(), table.source):
-        try:
-            if any(found.name == column and found.held is Held.TEXT for found in read_columns(file)):
-                return True
-        except UnreadableSource:
-            continue
-    return False
 
 
 def _summary(declaration: Declaration) -> str:

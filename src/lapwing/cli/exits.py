@@ -79,7 +79,7 @@ def _print_error(error: LapwingError, statement: str) -> None:
 def error_text(error: LapwingError, statement: str = "") -> str:
     """An error in words, with the line and a caret where it points into a statement; notes (further problems) below."""
     if statement and error.actor is Actor.ANALYST:
-        from lapwing.sql import render_refusal
+        from lapwing.answers.refusal_text import render_refusal
 
         text = render_refusal(statement, error)
     else:

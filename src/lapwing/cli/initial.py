@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lapwing.cli.exits import usage_error
 from lapwing.curator.draft import count_todos, draft, named_tables, safe_name
-from lapwing.curator.source_schemas import SourceColumn, UnreadableSource, held, read_columns, source_files
+from lapwing.curator.source_schemas import SourceColumn, UnreadableSource, read_columns, source_files, table_columns
 
 _WILDCARDS = "*?["
 
@@ -31,11 +31,7 @@ def _is_table(name: str, engine: str) -> bool:
 
 def _on_engine(name: str, engine: str, connection: str) -> tuple[str, str, Sequence[SourceColumn]]:
     """The wished name of a table on a server or in a session, its source line, and its columns."""
-    from lapwing.catalog import Engine, Settings
-    from lapwing.engines.registry import source_kinds
-
-    (kinds,) = source_kinds(Engine(engine), connection, [name], Settings())
-    return name.split(".")[-1].strip('"'), name, [SourceColumn(column, held(kind), kind.name.lower()) for column, kind in kinds.items()]
+    return name.split(".")[-1].strip('"'), name, table_columns(name, engine, connection)
 
 
 def _source(file: str, directory: Path) -> tuple[str, str, Sequence[SourceColumn]]:

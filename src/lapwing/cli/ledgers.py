@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from lapwing.cli.exits import ExitStatus, reported, usage_error
-
-if TYPE_CHECKING:
-    from lapwing.ledger.postgres.connection import Connection
 
 ledger_app = typer.Typer(name="ledger", no_args_is_help=True, rich_markup_mode=None, help="Look after a ledger on PostgreSQL.")
 receipt_app = typer.Typer(
@@ -49,7 +46,7 @@ def ledger_install(
     Example:
         lapwing ledger install --database service=privacy-schema
     """
-    from lapwing.ledger.postgres.install import Roles, install
+    from lapwing.curator.ledger_office import Roles, install
 
     with reported():
         version = install(database, roles=Roles(curators=curators, owners=owners, monitors=monitors))
@@ -63,15 +60,10 @@ def ledger_verify(
     source: Annotated[list[str] | None, typer.Argument(metavar="SOURCE", help="Source ids; when left out, all.")] = None,
 ) -> None:
     """Derive everything again from the entries, compare, and say what was checked. Ends with 1 if anything is wrong."""
-    from lapwing.ledger.postgres.anchors import FileAnchors
-    from lapwing.ledger.postgres.verify import sources, verify
+    from lapwing.curator.ledger_office import verified
 
     with reported():
-        connection = _connection(database, standby=True)
-        try:
-            reports = [verify(connection, name, anchors=FileAnchors(anchors)) for name in source or sources(connection)]
-        finally:
-            connection.close()
+        reports = verified(database, anchors=anchors, names=source or ())
         for report in reports:
             anchored = "no anchor" if report.anchored_entries is None else f"anchored at entry {report.anchored_entries:,}"
             typer.echo(
@@ -94,36 +86,14 @@ def ledger_move(context: typer.Context, database: Database, anchors: AnchorDirec
 
     Says at the end what to write into the catalogue.
     """
-    from lapwing.curator.life import Curator
-    from lapwing.ledger.connect import open_local, remember_on_server, system_user
-    from lapwing.ledger.postgres.anchors import FileAnchors
-    from lapwing.ledger.postgres.connection import without_password
-    from lapwing.ledger.postgres.overview import analysts
-    from lapwing.ledger.postgres.transfer import move
-    from lapwing.receipts import require_signing_key
+    from lapwing.curator.ledger_office import move_ledger, without_password
+    from lapwing.curator.life import Curator, system_user
 
     directory: Path = context.obj
     with reported(), Curator(directory) as curator:
-        require_signing_key(keys)  # before anything is closed: without a key nothing could be asked afterwards
-        declaration = curator.declaration
-        with open_local(curator.place, declaration) as local:
-            moved = move(
-                local,
-                database,
-                source_id=declaration.dataset.id,
-                source_fingerprint=declaration.fingerprint(),
-                anchors=FileAnchors(anchors),
-                by=system_user(),
-                was_closed=local.balance().closed,
-            )
-        with moved:
-            from lapwing.answers.budget import budget_view
-
-            remember_on_server(curator.place, moved.state(), declaration.fingerprint())
-
-            typer.echo(f"Moved: {budget_view(moved.balance(), unit=declaration.dataset.unit)}.")
-            admitted = ", ".join(one.analyst for one in analysts(moved))
-            typer.echo(f"Admitted, because they paid before: {admitted or 'nobody'}. Others: lapwing ledger admit NAME.")
+        moved = move_ledger(curator, database, anchors=anchors, keys=keys, by=system_user())
+        typer.echo(f"Moved: {moved.budget}.")
+        typer.echo(f"Admitted, because they paid before: {', '.join(moved.admitted) or 'nobody'}. Others: lapwing ledger admit NAME.")
         typer.echo("The local ledger is closed for good. Write this into the catalogue:")
         typer.echo("")
         typer.echo("[ledger]")
@@ -143,15 +113,13 @@ def ledger_accept(
     Example:
         lapwing -C clinic ledger accept "restored the backup of Monday; the disk had failed"
     """
+    from lapwing.curator.ledger_office import accept
     from lapwing.curator.life import Curator
-    from lapwing.ledger.connect import accept_ledger
 
     directory: Path = context.obj
     with reported(), Curator(directory) as curator:
-        from lapwing.answers.budget import budget_view
-
-        balance = accept_ledger(curator.place, curator.declaration, reason=reason)
-        typer.echo(f"Accepted: {budget_view(balance, unit=curator.declaration.dataset.unit)}.")
+        balance = accept(curator, reason=reason)
+        typer.echo(f"Accepted: {curator.view_of(balance)}.")
         if balance.closed:
             typer.echo("The data set is closed to analysts until `lapwing reopen`.")
 
@@ -176,21 +144,12 @@ def ledger_anchor_lost(
     Example:
         lapwing -C clinic ledger anchor-lost 0f3a5c7d9e1b2a4c --reason "the disk of the anchors burnt"
     """
-    from lapwing.curator.life import Curator
-    from lapwing.errors import LedgerError
-    from lapwing.ledger.connect import system_user
-    from lapwing.ledger.postgres.anchoring import report_lost
+    from lapwing.curator.ledger_office import report_lost_anchor
+    from lapwing.curator.life import Curator, system_user
 
     directory: Path = context.obj
     with reported(), Curator(directory) as curator:
-        server = curator.place.server
-        if server is None:
-            raise LedgerError("ledger-local", "a local ledger has its anchor in the registry of its user")
-        connection = _connection(server.database)
-        try:
-            number = report_lost(connection, curator.declaration.dataset.id, anchor, by=by or system_user(), reason=reason)
-        finally:
-            connection.close()
+        number = report_lost_anchor(curator, anchor, by=by or system_user(), reason=reason)
         if number is None:
             typer.echo(f"The anchor {anchor} is no more. Now: lapwing ledger accept REASON, with the anchors that are left or new ones.")
         else:
@@ -225,11 +184,3 @@ def receipt_key(keys: Keys) -> None:
 
     with reported():
         typer.echo(f"New receipts are signed with {new_key(keys)}.")
-
-
-def _connection(database: str, *, standby: bool = False) -> Connection:
-    from lapwing.ledger.postgres.connection import Connection, require_extra
-    from lapwing.ledger.postgres.install import SCHEMA_VERSION
-
-    require_extra()
-    return Connection(database, schema_version=SCHEMA_VERSION, standby=standby)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,8 +18,7 @@ from lapwing.cli.exits import reported, usage_error
 from lapwing.cli.views import Report
 
 if TYPE_CHECKING:
-    from lapwing.curator.life import Curator
-    from lapwing.ledger.postgres.ledger import PostgresLedger
+    from lapwing.curator.policies import Policies
 
 By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who does this; the user of the operating system when left out.")]
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the ledger.")]
@@ -52,15 +50,10 @@ def status(context: typer.Context, form: Annotated[Report, typer.Option("--forma
     """Show the ledger of the data set (-C): where it is, what is spent, who may ask and how much, and what waits for a second person."""
     from lapwing.cli.standing import write_standing
     from lapwing.curator.life import Curator
-    from lapwing.ledger.connect import open_ledger
 
     directory: Path = context.obj
     with reported(), Curator(directory) as curator:
-        ledger = open_ledger(curator.place, curator.declaration, create=False, signs=False)
-        try:
-            write_standing(curator, ledger, form)
-        finally:
-            ledger.disconnect()
+        write_standing(curator, form)
 
 
 def admit(
@@ -80,18 +73,15 @@ def admit(
         lapwing -C clinic ledger admit ana
         lapwing -C clinic ledger admit bo --budget 0.5 --per-day 0.1 --group students
     """
-    from lapwing.ledger.postgres import overview, policy
-
-    with _on_server(context) as (_, ledger):
-        in_force = ledger.balance().budget
-        known = next((one for one in overview.analysts(ledger) if one.analyst == analyst), None)
-        policy.admit(
-            ledger,
+    with _policies(context) as office:
+        budget_in_force = office.budget
+        office.admit(
             analyst,
-            group=(known.group if known else None) if group is None else None if group == "none" else group,
-            loss_total=loss_limit(budget, in_force, option="--budget", otherwise=known.share.loss_total if known else None),
-            delta_total=delta_limit(delta, otherwise=known.share.delta_total if known else None),
-            day_loss_max=loss_limit(per_day, in_force, option="--per-day", otherwise=known.day_loss_max if known else None),
+            group=None if group == "none" else group,
+            leave_group=group == "none",
+            loss=lambda known: loss_limit(budget, budget_in_force, option="--budget", otherwise=known),
+            delta=lambda known: delta_limit(delta, otherwise=known),
+            day_loss=lambda known: loss_limit(per_day, budget_in_force, option="--per-day", otherwise=known),
             by=_who(by),
             reason=reason,
         )
@@ -105,26 +95,8 @@ def suspend(context: typer.Context, analyst: Analyst, by: By = None, reason: Rea
     Example:
         lapwing -C clinic ledger suspend bo --reason "left the project"
     """
-    from lapwing.errors import CatalogueError
-    from lapwing.ledger.postgres import overview, policy
-
-    with _on_server(context) as (_, ledger):
-        known = next((one for one in overview.analysts(ledger) if one.analyst == analyst), None)
-        if known is None:
-            raise CatalogueError(
-                "analyst-never-admitted", "there is no analyst of this name to suspend", hint="see `lapwing ledger status`"
-            )
-        policy.admit(
-            ledger,
-            analyst,
-            group=known.group,
-            loss_total=known.share.loss_total,
-            delta_total=known.share.delta_total,
-            day_loss_max=known.day_loss_max,
-            suspended=True,
-            by=_who(by),
-            reason=reason,
-        )
+    with _policies(context) as office:
+        office.suspend(analyst, by=_who(by), reason=reason)
         typer.echo(f"{analyst} may not ask any more.")
 
 
@@ -143,17 +115,13 @@ def group(
         lapwing -C clinic ledger group students --budget 1
         lapwing -C clinic ledger admit cy --group students
     """
-    from lapwing.ledger.postgres import overview, policy
-
-    with _on_server(context) as (_, ledger):
-        known = next((one.share for one in overview.groups(ledger) if one.group == name), None)
+    with _policies(context) as office:
         if name == "none":
             raise usage_error("a group cannot be called none")
-        policy.set_group(
-            ledger,
+        known = office.set_group(
             name,
-            loss_total=loss_limit(budget, ledger.balance().budget, option="--budget", otherwise=known.loss_total if known else None),
-            delta_total=delta_limit(delta, otherwise=known.delta_total if known else None),
+            loss=lambda old: loss_limit(budget, office.budget, option="--budget", otherwise=old),
+            delta=lambda old: delta_limit(delta, otherwise=old),
             by=_who(by),
             reason=reason,
         )
@@ -179,23 +147,18 @@ def limit(
         lapwing -C clinic ledger limit --per-statement 0.5 --per-day 1
         lapwing -C clinic ledger limit --per-day none --not-shared
     """
-    from lapwing.ledger.postgres import overview, policy
-
-    with _on_server(context) as (_, ledger):
-        old, budget = overview.limits_in_force(ledger), ledger.balance().budget
-        new = replace(
-            old,
-            statement_loss_max=loss_limit(per_statement, budget, option="--per-statement", otherwise=old.statement_loss_max),
-            day_loss_max=loss_limit(per_day, budget, option="--per-day", otherwise=old.day_loss_max),
-            answers_shared=old.answers_shared if shared is None else shared,
-            lost_workers_max=old.lost_workers_max if lost_workers is None else lost_workers,
-            lost_workers_seconds=old.lost_workers_seconds if lost_seconds is None else lost_seconds,
+    with _policies(context) as office:
+        budget = office.budget
+        changed = office.set_limits(
+            statement_loss=lambda old: loss_limit(per_statement, budget, option="--per-statement", otherwise=old),
+            day_loss=lambda old: loss_limit(per_day, budget, option="--per-day", otherwise=old),
+            shared=shared,
+            lost_workers=lost_workers,
+            lost_seconds=lost_seconds,
+            by=_who(by),
+            reason=reason,
         )
-        if new == old:
-            typer.echo("Nothing was changed.")
-            return
-        policy.set_limits(ledger, new, by=_who(by), reason=reason)
-        typer.echo("The limits are set.")
+        typer.echo("The limits are set." if changed else "Nothing was changed.")
 
 
 def propose(
@@ -211,16 +174,12 @@ def propose(
     Example:
         lapwing -C clinic ledger propose budget --epsilon 4 --reason "the second study"
     """
-    from lapwing.kernel.accounting import budget_for
-    from lapwing.ledger.postgres import policy
-
-    with _on_server(context) as (curator, ledger):
-        declared = curator.declaration.declared_budget
+    with _policies(context) as office:
+        declared = office.curator.declaration.declared_budget
         named = declared.epsilon if what is Proposed.BUDGET else declared.ceiling_epsilon
         wanted = named if epsilon is None else epsilon_of(epsilon, option="--epsilon")
-        to = budget_for(epsilon=wanted, delta=declared.delta, delta_keys_share=declared.delta_keys_share)
-        act = policy.propose_budget if what is Proposed.BUDGET else policy.propose_ceiling
-        number = act(ledger, to, by=_who(by), reason=reason)
+        act = office.propose_budget if what is Proposed.BUDGET else office.propose_ceiling
+        number = act(wanted, by=_who(by), reason=reason)
         typer.echo(f"Proposal {number}: a {what.value} of epsilon {float(wanted):g}. Somebody else now runs:")
         typer.echo(f"  lapwing -C {_shown(context)} ledger approve {number}")
 
@@ -237,16 +196,8 @@ def request(
     Example:
         lapwing -C clinic ledger request 0.8 --reason "two tables are left"
     """
-    from lapwing.kernel.accounting import Cost
-    from lapwing.ledger.postgres import policy
-
-    with _on_server(context) as (_, ledger):
-        who, budget = _who(analyst), ledger.balance().budget
-        share = policy.analyst_share(ledger, who)
-        # Only the loss is asked for; the delta for keys stays as it was, and without a limit of its own it is that of the data set.
-        delta = budget.delta_total if share is None or share.delta_total is None else share.delta_total
-        cost = Cost(loss=loss_units(amount, budget, option="AMOUNT"), delta=delta)
-        number = policy.request_budget(ledger, who, cost, reason=reason)
+    with _policies(context) as office:
+        number = office.request(_who(analyst), loss_units(amount, office.budget, option="AMOUNT"), reason=reason)
         typer.echo(f"Proposal {number}. The owner now runs `lapwing ledger approve {number}` or `lapwing ledger deny {number}`.")
 
 
@@ -257,12 +208,10 @@ def approve(context: typer.Context, number: Number, by: By = None, reason: Reaso
     Example:
         lapwing -C clinic ledger approve 2
     """
-    from lapwing.ledger.postgres import policy
-
-    with _on_server(context) as (curator, ledger):
-        policy.approve(ledger, number, by=_who(by), reason=reason)
+    with _policies(context) as office:
+        office.approve(number, by=_who(by), reason=reason)
         typer.echo(f"Proposal {number} is carried out.")
-        budget, declared = ledger.balance().budget, curator.declaration.declared_budget
+        budget, declared = office.budget, office.curator.declaration.declared_budget
         if budget.epsilon != declared.epsilon:
             typer.echo(f"The budget is epsilon {float(budget.epsilon):g}; the catalogue says {float(declared.epsilon):g}.")
             typer.echo("Write the budget in force under [budget] there: the next `lapwing prepare` follows the catalogue.")
@@ -275,35 +224,23 @@ def deny(context: typer.Context, number: Number, by: By = None, reason: Reason =
     Example:
         lapwing -C clinic ledger deny 2 --reason "ask again next year"
     """
-    from lapwing.ledger.postgres import policy
-
-    with _on_server(context) as (_, ledger):
-        policy.deny(ledger, number, by=_who(by), reason=reason)
+    with _policies(context) as office:
+        office.deny(number, by=_who(by), reason=reason)
         typer.echo(f"Proposal {number} is denied.")
 
 
 @contextmanager
-def _on_server(context: typer.Context) -> Iterator[tuple[Curator, PostgresLedger]]:
+def _policies(context: typer.Context) -> Iterator[Policies]:
     from lapwing.curator.life import Curator
-    from lapwing.errors import LedgerError
-    from lapwing.ledger.connect import open_ledger
-    from lapwing.ledger.postgres.ledger import PostgresLedger
+    from lapwing.curator.policies import policies
 
     directory: Path = context.obj
-    with reported(), Curator(directory) as curator:
-        if curator.place.server is None:
-            hint = "`lapwing ledger move` moves it into a database"
-            raise LedgerError("ledger-local", "a local ledger has one user: it knows no analysts and no second person", hint=hint)
-        ledger = open_ledger(curator.place, curator.declaration, create=False, signs=False)
-        try:
-            assert isinstance(ledger, PostgresLedger)
-            yield curator, ledger
-        finally:
-            ledger.disconnect()
+    with reported(), Curator(directory) as curator, policies(curator) as office:
+        yield office
 
 
 def _who(named: str | None) -> str:
-    from lapwing.ledger.connect import system_user
+    from lapwing.curator.life import system_user
 
     return system_user() if named is None else named
 

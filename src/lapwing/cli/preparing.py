@@ -6,18 +6,16 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from lapwing.cli import terminal
-from lapwing.cli.checking import source_warnings
-from lapwing.engines.losses import NULL_IN_SOURCE
+from lapwing.curator.source_checks import source_warnings
 from lapwing.errors import PreparationError
 
 if TYPE_CHECKING:
-    from lapwing.curator.life import Curator
-    from lapwing.engines.base import Progress
+    from lapwing.curator.life import Curator, Progress
 
 
 def prepared(curator: Curator, *, override: str, append: bool = False, accept_losses: bool = False) -> None:
@@ -54,8 +52,7 @@ def prepared(curator: Curator, *, override: str, append: bool = False, accept_lo
 
 def _write_losses(curator: Curator, version: int) -> None:
     """A line for each table that loses or changes something: exact, to the owner's terminal."""
-    report = curator.state.report(version)
-    touched = [table for table in report["tables"] if table["lost"] or _changes(table)] if report else []
+    touched = curator.losses(version)
     for table in touched:
         why = {
             "without a unit": table["no_unit"],
@@ -67,16 +64,11 @@ def _write_losses(curator: Curator, version: int) -> None:
         columns = ", ".join(f"{name} {count:,}" for name, count in table["null_columns"].items())
         line = f"{table['table']}: {table['rows']:,} rows read, {table['kept']:,} kept" + (f"; left out: {reasons}" if reasons else "")
         terminal.write_note(line + (f" (NULL in {columns})" if columns else ""))
-        for change in _changes(table):
+        for change in table["changed"]:
             terminal.write_note(f"  {change['column']}: {change['rows']:,} {change['rule']}")
     if touched:
         where = f".lapwing/{curator.state.report_path(version).name}"
         terminal.write_note(f"These figures are exact, for the owner alone, not for release: {where}")
-
-
-def _changes(table: dict[str, Any]) -> list[dict[str, Any]]:
-    """What happened to values, but for those that were NULL before."""
-    return [change for change in table["changed"] if change["rule"] != NULL_IN_SOURCE]
 
 
 @contextmanager

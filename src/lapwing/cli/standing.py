@@ -10,25 +10,17 @@ from lapwing.cli.views import Report, as_json, write_pairs, write_table
 if TYPE_CHECKING:
     from lapwing.answers.budget import BudgetView
     from lapwing.curator.life import Curator
-    from lapwing.kernel.accounting import Budget
-    from lapwing.ledger.postgres.ledger import PostgresLedger
-    from lapwing.ledger.postgres.policy import Proposal, Share
-    from lapwing.ledger.protocol import Balance, Ledger
 
 
-def write_standing(curator: Curator, ledger: Ledger, form: Report) -> None:
+def write_standing(curator: Curator, form: Report) -> None:
     """Print it. Amounts are exact decimals in JSON."""
-    from lapwing.answers.budget import budget_view
-    from lapwing.ledger.postgres.ledger import PostgresLedger
+    from lapwing.curator.policies import standing
 
-    balance = ledger.balance()
-    found = _common(curator, balance)
-    if isinstance(ledger, PostgresLedger):
-        found |= _terms(ledger, balance.budget)
+    found, balance = standing(curator)
     if form is Report.JSON:
         terminal.write(as_json(found))
         return
-    write_pairs(_pairs(found, budget_view(balance, unit=curator.declaration.dataset.unit)))
+    write_pairs(_pairs(found, curator.view_of(balance)))
     unit = found["budget"]["loss_unit"]
     if found.get("analysts"):
         rows = [[one["analyst"], one["group"] or "-", "no" if one["suspended"] else "yes", *_figures(one)] for one in found["analysts"]]
@@ -48,88 +40,6 @@ def _figures(one: dict[str, Any]) -> list[str]:
 def _titled(title: str, headers: tuple[str, ...], rows: list[list[str]]) -> None:
     terminal.write(f"\n{title}")
     write_table(headers, rows, right=tuple(header in {"spent", "of", "per day", "#"} for header in headers))
-
-
-def _common(curator: Curator, balance: Balance) -> dict[str, Any]:
-    from lapwing.answers.budget import budget_view
-
-    place, dataset = curator.place, curator.declaration.dataset
-    return {
-        "dataset": dataset.id,
-        "database": None if place.server is None else _shown_database(place.server.database),
-        "closed": balance.closed,
-        "receipts": place.keys is not None,
-        "budget": budget_view(balance, unit=dataset.unit).to_dict(),
-        "ceiling": float(balance.ceiling.epsilon),
-    }
-
-
-def _shown_database(dsn: str) -> str:
-    from lapwing.ledger.postgres.connection import without_password
-
-    return without_password(dsn)
-
-
-def _terms(ledger: PostgresLedger, budget: Budget) -> dict[str, Any]:
-    from lapwing.ledger.postgres import overview, policy
-    from lapwing.ledger.postgres.anchoring import anchor_names
-
-    state, limits = ledger.state(), overview.limits_in_force(ledger)
-    return {
-        "entries": state.entries,
-        "head": state.head,
-        "anchors": list(anchor_names(ledger.connection, state.source_id)),
-        "limits": {
-            "per_statement": _loss(limits.statement_loss_max),
-            "per_day": _loss(limits.day_loss_max),
-            "answers_shared": limits.answers_shared,
-            "lost_workers_max": limits.lost_workers_max,
-            "lost_workers_seconds": limits.lost_workers_seconds,
-        },
-        "analysts": [
-            {
-                "analyst": one.analyst,
-                "group": one.group,
-                "suspended": one.suspended,
-                **_share(one.share),
-                "per_day": _loss(one.day_loss_max),
-            }
-            for one in overview.analysts(ledger)
-        ],
-        "groups": [{"group": one.group, **_share(one.share)} for one in overview.groups(ledger)],
-        "proposals": [
-            {
-                "number": one.proposal_id,
-                "what": f"share of {one.target}" if one.kind == "analyst" else f"{one.kind} {one.target}".strip(),
-                "to": _proposed(one, budget),
-                "by": one.by,
-                "reason": one.reason,
-                "state": one.state,
-            }
-            for one in policy.proposals(ledger)
-        ],
-    }
-
-
-def _proposed(proposal: Proposal, budget: Budget) -> str:
-    from lapwing.answers.budget import epsilon_of_loss
-
-    if proposal.kind == "anchor":
-        return "lost"
-    if proposal.budget is not None:
-        return f"epsilon {float(proposal.budget.epsilon):g}"
-    return f"epsilon {epsilon_of_loss(budget, proposal.cost.loss):.4g}"
-
-
-def _share(share: Share) -> dict[str, Any]:
-    return {"total": _loss(share.loss_total), "spent": _loss(share.spent.loss)}
-
-
-def _loss(units: int | None) -> str | None:
-    from lapwing.answers.budget import decimal_text
-    from lapwing.kernel.accounting import LOSS_UNITS
-
-    return None if units is None else decimal_text(units, LOSS_UNITS)
 
 
 def _pairs(found: dict[str, Any], view: BudgetView) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lapwing.answers.answer import Answer
     from lapwing.answers.budget import BudgetView
     from lapwing.curator.explanation import Explanation
-    from lapwing.ledger.protocol import Entry
+    from lapwing.curator.life import Entry
 
 ROWS_SHOWN_MAX = 200
 """Rows of an answer shown on a terminal; pipes, JSON and CSV get all of them."""
@@ -145,7 +145,7 @@ def write_explanation(explanation: Explanation, form: Report) -> None:
 def write_budget(view: BudgetView, *, name: str, form: Report) -> None:
     """Print what a data set has and has spent. The share leads: epsilons do not add up."""
     values = view.to_dict()
-    closed = view.balance.closed
+    closed = view.closed
     if form is Report.JSON:
         terminal.write(as_json({"dataset": name, "closed": closed, **values}))
         return
@@ -164,7 +164,7 @@ def write_budget(view: BudgetView, *, name: str, form: Report) -> None:
 
 def _budget_pairs(view: BudgetView, values: Mapping[str, Any], *, name: str, closed: bool) -> list[tuple[str, str]]:
     unit, loss, keys = values["loss_unit"], values["loss"], values["delta_keys"]
-    ceiling, most = view.balance.ceiling.epsilon, values["epsilon_remaining"]
+    ceiling, most = view.ceiling.epsilon, values["epsilon_remaining"]
     pairs = [
         ("data set", f"{name}, protects one {view.unit}"),
         ("promise", f"epsilon {values['epsilon']:g}, delta {values['delta']:.3g}; can be raised to epsilon {float(ceiling):g}"),

@@ -18,7 +18,6 @@ from lapwing.curator.accuracy_targets import (
     Before,
     Buy,
     Pilot,
-    PlanAt,
     Serve,
     Step,
     Target,
@@ -27,28 +26,21 @@ from lapwing.curator.accuracy_targets import (
     met_by,
     next_step,
 )
+from lapwing.curator.bound_statement import BoundStatement
+from lapwing.curator.charged_release import Answered
 from lapwing.curator.explanation import Explanation, explanation
-from lapwing.curator.life import Answered, Curator
+from lapwing.curator.life import Curator
 from lapwing.errors import BudgetRefused, LapwingError, Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Account, Cost, admits
 from lapwing.ledger.protocol import Bought
 from lapwing.planning.plan import Planned
 from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
 from lapwing.sql.text.privacy_words import Question, read_words
-from lapwing.statements import Statement
 
 BEFORE_MAX = 1_000
 """Newest answers of the ledger that are looked through for the same statement."""
 PILOT_MARK = "-- pilot"
 """What a pilot's line in the history starts with: an SQL comment, so that it is still the same statement."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """A bound statement that can be planned at any loss."""
-
-    statement: Statement
-    plan_at: PlanAt
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +62,7 @@ class Aim:
     analyst: str
     sql: str
     text: str
-    asking: Asking
+    bound: BoundStatement
     target: Target
     pilots: tuple[Fraction, ...]
 
@@ -93,7 +85,7 @@ class Aim:
                 continue
             match step:
                 case Serve(found):
-                    planned = self.asking.plan_at(Fraction(max(found.loss, 1), LOSS_UNITS))
+                    planned = self.bound.plan_at(Fraction(max(found.loss, 1), LOSS_UNITS))
                     said = "the pilot is accurate enough" if charged.loss else "what was released before is accurate enough: free"
                     return Hit(planned, _answer_of(found, before, answers), charged, (f"asked for {self.words()}: {said}",))
                 case Buy(planned):
@@ -118,7 +110,7 @@ class Aim:
 
     def next(self, before: Sequence[Before]) -> Step:
         """The next step after these releases."""
-        if not aimed(self.asking.statement.post):
+        if not aimed(self.bound.statement.post):
             hint = "ask for a count, a sum, an average or a ratio of them, or name an epsilon"
             raise Refused(
                 "error-no-bar",
@@ -126,7 +118,7 @@ class Aim:
                 hint=hint,
                 span=self.target.asked.span,
             )
-        return next_step(self.asking.plan_at, self.asking.statement.post, self.target, before, self.pilots)
+        return next_step(self.bound.plan_at, self.bound.statement.post, self.target, before, self.pilots)
 
     def before(self) -> tuple[Before, ...]:
         """What was released for the same statement on this version: the same words apart from Lapwing's own, comments and white space."""
@@ -183,14 +175,14 @@ class Aim:
         note = f"asked for {self.words()}: the least price that reaches it is {self._amount(price.loss)}"
         if charged.loss:
             note += f", after pilots for {self._amount(charged.loss)}"
-        met, bars = met_by(planned, released, self.asking.statement.post, self.target, confidence=self.target.confidence)
+        met, bars = met_by(planned, released, self.bound.statement.post, self.target, confidence=self.target.confidence)
         notes = (note,) if met == bars else (note, f"{bars - met:,} of {bars:,} error bars came out longer than asked for")
         return Hit(planned, answered, total, notes)
 
     def _fallen_back(self, answers: Sequence[Answered], before: Sequence[Before], charged: Cost, why: str) -> Hit:
         """The best release there is, because something was charged already."""
         best = max(before, key=lambda item: item.loss)
-        planned = self.asking.plan_at(Fraction(best.loss, LOSS_UNITS))
+        planned = self.bound.plan_at(Fraction(best.loss, LOSS_UNITS))
         notes = (f"asked for {self.words()}, NOT REACHED: {why}", "this is what the pilot released")
         return Hit(planned, _answer_of(best, before, answers), charged, notes)
 
@@ -232,7 +224,7 @@ class Aim:
         more: tuple[tuple[str, str], ...] = ()
         match step:
             case Serve(found):
-                planned = self.asking.plan_at(Fraction(max(found.loss, 1), LOSS_UNITS))
+                planned = self.bound.plan_at(Fraction(max(found.loss, 1), LOSS_UNITS))
                 text, kind = "what was released before is accurate enough: free", "stored"
             case Buy(planned):
                 text, kind = "solved: the price is the least that reaches it", "solved"
@@ -250,7 +242,7 @@ class Aim:
             case _:
                 assert_never(step)
         found_explanation = explanation(
-            self.asking.statement, planned, self.curator, confidence=self.target.confidence, analyst=self.analyst
+            self.bound.statement, planned, self.curator, confidence=self.target.confidence, analyst=self.analyst
         )
         first, *others = found_explanation.lines
         lines = (first, ("target", self.words()), ("accuracy", text), *more, *others)

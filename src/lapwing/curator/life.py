@@ -1,35 +1,32 @@
-"""The use-cases, and the only module that knows all the parts: open, prepare, preview, answer.
+"""The life of a data set: open, prepare, answer certified plans, retire, close.
 
-The order of an answer is fixed: certify (public facts only) -> reserve (durable) -> run -> noise -> commit (durable) -> return. A fault
-of the engine after the reservation is an incident: it forfeits the charge and closes the data set. Trouble of the ledger is none: an answer
-that cannot be stored is kept, unseen, until it can be (``lapwing.ledger.settling``).
+What the owner does is here, and the answer to a finished plan; statements are asked through ``lapwing.curator.ask``.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+from lapwing.answers.budget import BudgetView
 from lapwing.catalog import Declaration, Settings, load, parse
 from lapwing.catalog.changes import Change, Verdict, classify
-from lapwing.curator.encoding import decode, encode
+from lapwing.curator.charged_release import Answered, charged_release, replayed
 from lapwing.engines.base import Progress, Snapshot, silent
-from lapwing.engines.losses import TableLosses, report_of
+from lapwing.engines.losses import TableLosses, noteworthy, report_of
 from lapwing.engines.registry import engine_of
 from lapwing.engines.state import StateDirectory
-from lapwing.errors import BudgetRefused, LedgerError, PreparationError
+from lapwing.errors import BudgetRefused, PreparationError
 from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
-from lapwing.kernel.release import Released, release
 from lapwing.ledger.connect import OWNER_ANALYST, admit_owner, apply_budget, default_analyst, open_ledger, place_of, system_user
 from lapwing.ledger.limits import HISTORY_ENTRIES_MAX, require_name
 from lapwing.ledger.local.sources import claim, require_unclaimed
@@ -41,15 +38,7 @@ from lapwing.spread import variance
 
 CATALOGUE_FILE = "lapwing.toml"
 
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A release, as it is stored in the ledger and signed for."""
-
-    released: Released
-    free: bool
-    """The very same plan was answered before."""
-    stored: StoredAnswer
+__all__ = ["CATALOGUE_FILE", "Balance", "Curator", "Entry", "Progress", "silent", "system_user"]
 
 
 class Curator:
@@ -146,6 +135,11 @@ class Curator:
         if heavy and not accepted:
             message = f"more than a tenth of {', '.join(heavy)} would be left out; .lapwing/{path.name} says why, for the owner alone"
             raise PreparationError("rows-lost", message, hint="mend the catalogue or the source, or accept the losses")
+
+    def losses(self, version: int) -> list[dict[str, Any]]:
+        """What the owner's report on a preparation says of tables that lose or change something. Exact: for the owner alone."""
+        report = self.state.report(version)
+        return [] if report is None else noteworthy(report)
 
     def _buy_statistics(self) -> None:
         """Buy the histogram of rows per unit of every table that has none yet. What was bought is public and serves all later versions."""
@@ -275,6 +269,15 @@ class Curator:
         """Budget and what is spent of it."""
         return self.ledger.balance()
 
+    def budget(self) -> BudgetView:
+        """The same, as people read it."""
+        return self.view_of(self.balance())
+
+    def view_of(self, balance: Balance) -> BudgetView:
+        """A balance of this data set, as people read it."""
+        unit = self.declaration.dataset.unit
+        return BudgetView(balance.budget, balance.ceiling, balance.spent, balance.closed, unit)
+
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         """Newest entries of the ledger first."""
         return self.ledger.history(limit=limit)
@@ -297,7 +300,7 @@ class Curator:
             return ()
         bought = ledger.bought(version=self.facts.version, limit=limit, analyst=who)
         found = [(item, ledger.find(item.digest, analyst=who)) for item in bought if is_wanted(item.summary)]
-        return tuple((item, _replayed(stored)) for item, stored in found if stored is not None)
+        return tuple((item, replayed(stored)) for item, stored in found if stored is not None)
 
     def answer(self, plan: Plan, *, summary: str, analyst: str | None = None, request_id: str | None = None) -> Answered:
         """The release of a plan; free if the very same plan was answered before and this analyst may see that answer."""
@@ -310,7 +313,7 @@ class Curator:
         if stored is None and not ledger.balance().closed:
             stored = ledger.find(certified.digest, analyst=who)
         if stored is not None:
-            return _replayed(stored)
+            return replayed(stored)
         request = Request(
             analyst=who,
             request_id=secrets.token_hex(16) if request_id is None else request_id,
@@ -319,22 +322,4 @@ class Curator:
             version=certified.facts.version,
             summary=summary,
         )
-        permit = ledger.reserve(request)
-        if isinstance(permit, StoredAnswer):
-            return _replayed(permit)
-        try:
-            released = release(certified, permit, self.snapshot.run(certified))
-            payload = encode(released)
-        except Exception:
-            # Whatever fails here fails after rows were read, so it may depend on them: an incident, not an ordinary error.
-            self._settling.incident(ledger, permit)
-            raise
-        except BaseException:  # the process is being stopped from outside
-            with contextlib.suppress(LedgerError):
-                ledger.forfeit(permit, incident=False)
-            raise
-        return Answered(released, False, self._settling.store(ledger, request, permit, payload))
-
-
-def _replayed(stored: StoredAnswer) -> Answered:
-    return Answered(decode(stored.payload), True, stored)
+        return charged_release(certified, request, ledger=ledger, snapshot=self.snapshot, settling=self._settling)

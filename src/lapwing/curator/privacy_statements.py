@@ -35,11 +35,11 @@ def budget_answer(budget: BudgetView, *, confidence: Fraction) -> Answer:
         rows.append([float(values["delta_keys"][part]) for part in ("total", "spent", "remaining")])
     total, spent, left = (pa.array(column, pa.float64()) for column in zip(*rows, strict=True))
     table = pa.table({"amount": names, "total": total, "spent": spent, "remaining": left})
-    closed = ("the data set is closed until the owner opens it again",) if budget.balance.closed else ()
+    closed = ("the data set is closed until the owner opens it again",) if budget.closed else ()
     promise = f"the promise is epsilon {values['epsilon']:g}, delta {values['delta']:.3g} for each {budget.unit}"
     return _free(table, budget, confidence=float(confidence), notes=(promise, *closed))
 
 
 def _free(table: pa.Table, budget: BudgetView, *, confidence: float, notes: tuple[str, ...]) -> Answer:
-    cost = CostView.of(Cost.zero(), budget.balance.budget, free=True)
+    cost = CostView.of(Cost.zero(), budget.budget, free=True)
     return Answer(table, {}, confidence, cost, budget, notes)

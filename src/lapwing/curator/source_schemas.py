@@ -49,8 +49,16 @@ class SourceColumn:
     """The source's own name of the type."""
 
 
-def held(kind: SourceKind) -> Held:
-    """What a column of a server's or session's table holds."""
+def table_columns(name: str, engine: str, connection: str) -> list[SourceColumn]:
+    """The columns of a table on a server or in a session."""
+    from lapwing.catalog import Engine, Settings
+    from lapwing.engines.registry import source_kinds
+
+    (kinds,) = source_kinds(Engine(engine), connection, [name], Settings())
+    return [SourceColumn(column, _held_by(kind), kind.name.lower()) for column, kind in kinds.items()]
+
+
+def _held_by(kind: SourceKind) -> Held:
     match kind.name:
         case "FRACTIONAL" | "DECIMAL":
             return Held.REAL

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from itertools import repeat
-from typing import assert_never
 
 import pyarrow as pa
 
-from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, KeyDomain, RealDomain, TextDomain, TimestampDomain
+from lapwing.kernel.domains import Domain
 from lapwing.kernel.exact import Counts, ExactTable
 from lapwing.kernel.expressions import Value
+from lapwing.render.arrow_values import key_values
 from lapwing.render.queries import RenderedQuery
 
 
@@ -52,32 +51,3 @@ def _integers(column: pa.ChunkedArray) -> list[int]:
     if any(integer != value for integer, value in zip(integers, values, strict=True)):
         raise TypeError("a sum is not a whole number")
     return integers
-
-
-def key_values(column: pa.ChunkedArray, domain: Domain) -> list[Value]:
-    """Key values of a result column."""
-    convert = _converter(domain)
-    match domain:
-        case DateDomain():
-            column = column.cast(pa.date32()).cast(pa.int32())
-        case TimestampDomain():
-            column = column.cast(pa.timestamp("us")).cast(pa.int64())
-        case _:
-            pass
-    return [None if value is None else convert(value) for value in column.to_pylist()]
-
-
-def _converter(domain: Domain) -> Callable[..., Value]:
-    match domain:
-        case BooleanDomain():
-            return bool
-        case IntegerDomain() | DateDomain() | TimestampDomain():
-            return int
-        case RealDomain(steps=int(steps)):
-            return lambda value: Fraction(int(value), steps)
-        case RealDomain():
-            return Fraction
-        case TextDomain() | KeyDomain():
-            return str
-        case _:
-            assert_never(domain)

@@ -69,6 +69,12 @@ class TableLosses:
         return self.lost * HEAVY_SHARE > self.rows
 
 
+def noteworthy(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Of a report, the tables that lose or change something; of changed values, those that were not NULL before."""
+    tables = [{**table, "changed": [one for one in table["changed"] if one["rule"] != NULL_IN_SOURCE]} for table in report["tables"]]
+    return [table for table in tables if table["lost"] or table["changed"]]
+
+
 def report_of(losses: Sequence[TableLosses]) -> dict[str, Any]:
     """The owner's report, for JSON."""
     warning = "exact figures about the rows, for the owner alone: not for release"

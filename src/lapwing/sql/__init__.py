@@ -12,10 +12,9 @@ from collections.abc import Mapping
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused
 from lapwing.kernel.facts import Facts
-from lapwing.sql.text.refusals import render_refusal
 from lapwing.statements import Statement
 
-__all__ = ["DIALECTS", "bind", "render_refusal"]
+__all__ = ["DIALECTS", "bind"]
 
 DIALECTS = ("duckdb", "postgres")
 """Spellings in which a statement may be written. What it means does not depend on it."""

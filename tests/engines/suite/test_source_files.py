@@ -12,6 +12,7 @@ import lapwing as lw
 from lapwing.audit.runs import RANKING_KEY, prepare_in_duckdb
 from lapwing.catalog import Declaration, Settings, load
 from lapwing.client.dataset import DataSet
+from lapwing.curator.ask import plan_of
 from lapwing.engines.duckdb import DuckDBSnapshot
 from lapwing.engines.duckdb.prepare import prepare_snapshot
 from lapwing.errors import PreparationError
@@ -238,7 +239,7 @@ def _virtual(directory: Path) -> DataSet:
 
 
 def _count(dataset: DataSet) -> dict[object, int]:
-    _, planned = dataset._plan("SELECT x, COUNT(*) AS n FROM people GROUP BY x", 1)
+    _, planned = plan_of(dataset.curator, "SELECT x, COUNT(*) AS n FROM people GROUP BY x", 1)
     found = dataset.curator.snapshot.run(planned.certified)
     dataset.curator.snapshot.check(planned.certified)
     (table,) = found._tables

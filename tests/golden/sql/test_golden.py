@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from lapwing.answers.refusal_text import render_refusal
 from lapwing.errors import Refused
-from lapwing.sql import render_refusal
 from tests.golden.sql.dump import dump
 from tests.unit.sql.accepted import ACCEPTED
 from tests.unit.sql.clinic import bound

@@ -17,7 +17,6 @@ from lapwing.answers.intervals import Interval
 from lapwing.answers.notebook import ROWS_MAX
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Cost, budget_for
-from lapwing.ledger.protocol import Balance
 
 _BUDGET = budget_for(epsilon=Fraction(1), delta=Fraction(1, 2**40))
 
@@ -26,7 +25,7 @@ def _answer(
     columns: dict[str, Any], intervals: dict[str, list[Interval | None]], *, confidence: float = 0.95, notes: tuple[str, ...] = ()
 ) -> Answer:
     spent = Cost(_BUDGET.loss_total // 4, 0)
-    remaining = BudgetView(Balance(_BUDGET, _BUDGET, spent, False), "patient")
+    remaining = BudgetView(_BUDGET, _BUDGET, spent, closed=False, unit="patient")
     return Answer(pa.table(columns), intervals, confidence, CostView.of(spent, _BUDGET, free=False), remaining, notes)
 
 

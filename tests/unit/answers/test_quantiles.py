@@ -11,6 +11,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.answers.quantile_notes import answered_as
+from lapwing.curator.bound_statement import bound_statement
 from lapwing.curator.encoding import decode, encode
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.certify import certify
@@ -101,7 +102,7 @@ def test_rows_beyond_the_bounds_lie_at_the_ends() -> None:
 
 def _certified_with(people: lw.DataSet, **changes: object) -> None:
     text = "SELECT MEDIAN(cost) FROM visits"
-    planned = people._asking(text).plan_at(Fraction(1))
+    planned = bound_statement(people.curator, text, dialect="duckdb").plan_at(Fraction(1))
     (query,) = planned.certified.plan.queries
     item: QuantileSet = replace(query.quantiles[0], **changes)  # type: ignore[arg-type]
     certify(Plan((replace(query, quantiles=(item,)),)), people.curator.facts)
@@ -125,7 +126,9 @@ def test_a_set_that_makes_no_sense_is_not_certified(people: lw.DataSet, changes:
 
 
 def test_quantiles_need_a_limit_on_rows(people: lw.DataSet) -> None:
-    (query,) = people._asking("SELECT MEDIAN(cost) FROM visits").plan_at(Fraction(1)).certified.plan.queries
+    (query,) = (
+        bound_statement(people.curator, "SELECT MEDIAN(cost) FROM visits", dialect="duckdb").plan_at(Fraction(1)).certified.plan.queries
+    )
     with pytest.raises(Refused) as refused:
         certify(Plan((replace(query, bounding=Grouped(1)),)), people.curator.facts)
     assert refused.value.code == "measure-unsupported"
@@ -139,7 +142,7 @@ def test_exact_rows_show_nothing_of_themselves() -> None:
 def test_an_engine_that_leaves_out_a_set_is_an_error(people: lw.DataSet) -> None:
     from lapwing.kernel.release import _release_query
 
-    certified = people._asking("SELECT MEDIAN(cost) FROM visits").plan_at(Fraction(1)).certified
+    certified = bound_statement(people.curator, "SELECT MEDIAN(cost) FROM visits", dialect="duckdb").plan_at(Fraction(1)).certified
     with pytest.raises(LapwingError) as refused:
         _release_query(certified.queries[0], certified.facts, ExactTable(groups=[], vectors=[], units=None))
     assert refused.value.code == "engine-result"

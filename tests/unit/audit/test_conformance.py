@@ -34,6 +34,7 @@ from lapwing.audit.conformance import (
     surely,
 )
 from lapwing.catalog import Settings
+from lapwing.curator.ask import plan_of
 from lapwing.kernel.ir import DiscoveredGroups
 from lapwing.kernel.laws import tail_upper
 from lapwing.kernel.release import Released
@@ -86,7 +87,7 @@ def test_where_noise_is_taken_to_be_silent_it_is(worlds: Worlds) -> None:
     """The chances of all statements together; c15 alone shows groups that are not declared, and is asked with delta."""
     chance, noisy = Fraction(0), []
     for name, sql in _compared(worlds):
-        _, planned = worlds.pure._plan(sql, LIMIT_EPSILON)
+        _, planned = plan_of(worlds.pure.curator, sql, LIMIT_EPSILON)
         if worlds.limit_epsilon(sql) == LIMIT_EPSILON_SUMS:
             noisy.append(name)
         elif planned.measured is not None:
@@ -94,7 +95,7 @@ def test_where_noise_is_taken_to_be_silent_it_is(worlds: Worlds) -> None:
     assert chance < Fraction(1, 10**10)
     assert noisy == ["c02", "c04", "c07", "c17", "c29", "c30", "c31", "c32", "c35", "c37", "c38", "c48", "c54", "c57"]
     (listed,) = [listed for listed in LISTED if listed.name == "c15"]
-    _, planned = worlds.ordinary._plan(listed.sql, LIMIT_EPSILON_GAUSSIAN)
+    _, planned = plan_of(worlds.ordinary.curator, listed.sql, LIMIT_EPSILON_GAUSSIAN)
     (query,) = planned.certified.queries
     assert isinstance(query.query.groups, DiscoveredGroups)
     laws = [query.query.groups.law, *(vector.vector.law for vector in query.vectors)]
@@ -115,7 +116,7 @@ def test_the_noise_that_is_left_cannot_fail_a_statement(worlds: Worlds, name: st
     """At epsilon 10^7 it could: 3.45 in the empty groups of c37, which may hold 0.5. At most 100 cells, each beyond with 10^-15."""
     sure = 1 - Fraction(1, 10**15)
     sql = dict(_compared(worlds))[name]
-    statement, planned = worlds.pure._plan(sql, LIMIT_EPSILON_SUMS)
+    statement, planned = plan_of(worlds.pure.curator, sql, LIMIT_EPSILON_SUMS)
     worlds.limit(sql)  # also sees to it that there is budget
     released = worlds.pure.curator.answer(planned.certified.plan, summary=sql).released
     names = [(number, column.name) for number, table in enumerate(released.tables) for column in table.columns]

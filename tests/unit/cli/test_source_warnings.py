@@ -9,7 +9,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from lapwing.catalog import load
-from lapwing.cli.checking import source_warnings
+from lapwing.curator.source_checks import source_warnings
 from tests.unit.cli.support import run
 
 CATALOGUE = """

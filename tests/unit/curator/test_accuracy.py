@@ -13,7 +13,7 @@ import pytest
 
 import lapwing as lw
 from lapwing.client.dataset import DataSet
-from lapwing.curator.accuracy_search import PILOT_MARK, Asking
+from lapwing.curator.accuracy_search import PILOT_MARK
 from lapwing.curator.accuracy_targets import (
     Before,
     Buy,
@@ -28,6 +28,7 @@ from lapwing.curator.accuracy_targets import (
     next_step,
 )
 from lapwing.curator.asked_price import pilot_epsilons
+from lapwing.curator.bound_statement import BoundStatement, bound_statement
 from lapwing.demo import write_demo
 from lapwing.errors import BudgetRefused, Refused, Span
 from lapwing.kernel.accounting import LOSS_UNITS, statement_loss
@@ -98,7 +99,7 @@ def supposed(planned: Planned, values: Callable[[str, int], float]) -> Released:
     return Released("", tuple(tables))
 
 
-def width_at(asking: Asking, loss: Fraction) -> float:
+def width_at(asking: BoundStatement, loss: Fraction) -> float:
     """The longest half of an error bar of counts and sums, straight from the noise."""
     planned = asking.plan_at(loss)
     return max(float(half_width(v.vector.law, confidence=SURE) * v.step) for q in planned.certified.queries for v in q.vectors)
@@ -116,7 +117,7 @@ DIRECT = {
 @pytest.mark.parametrize(("sql", "amount"), [(sql, amount) for sql, amounts in DIRECT.items() for amount in amounts])
 def test_the_price_is_within_a_hundredth_of_the_least(clinic: DataSet, sql: str, amount: int) -> None:
     """Beside the search, a scan of all losses down to a fourth of the one found, in steps of a hundredth."""
-    asking = clinic._asking(sql)
+    asking = bound_statement(clinic.curator, sql, dialect="duckdb")
     found = least_loss(asking.plan_at, asking.statement.post, absolute(amount), None)
     assert found is not None and is_direct(found, asking.statement.post, absolute(amount))
     loss = Fraction(found.certified.cost.loss, LOSS_UNITS)
@@ -126,7 +127,7 @@ def test_the_price_is_within_a_hundredth_of_the_least(clinic: DataSet, sql: str,
 
 
 def test_on_a_pure_data_set_too(pure: DataSet) -> None:
-    asking = pure._asking(COUNT)
+    asking = bound_statement(pure.curator, COUNT, dialect="duckdb")
     found = least_loss(asking.plan_at, asking.statement.post, absolute(500), None)
     assert found is not None
     loss = Fraction(found.certified.cost.loss, LOSS_UNITS)
@@ -134,7 +135,7 @@ def test_on_a_pure_data_set_too(pure: DataSet) -> None:
 
 
 def test_a_harder_target_costs_more_and_so_does_more_confidence(clinic: DataSet) -> None:
-    asking = clinic._asking(COUNT)
+    asking = bound_statement(clinic.curator, COUNT, dialect="duckdb")
 
     def price(target: Target) -> int:
         found = least_loss(asking.plan_at, asking.statement.post, target, None)
@@ -145,7 +146,7 @@ def test_a_harder_target_costs_more_and_so_does_more_confidence(clinic: DataSet)
 
 
 def test_averages_are_solved_from_what_was_released(clinic: DataSet) -> None:
-    asking = clinic._asking("SELECT sex, AVG(birth_year) AS born FROM patients GROUP BY sex")
+    asking = bound_statement(clinic.curator, "SELECT sex, AVG(birth_year) AS born FROM patients GROUP BY sex", dialect="duckdb")
     post, target = asking.statement.post, absolute(2)
     assert least_loss(asking.plan_at, post, target, None) is None, "how many there are is not known yet"
     base = supposed(asking.plan_at(Fraction(1, 100)), lambda _, place: (1_000.0, 900.0, 300.0)[place])
@@ -159,7 +160,7 @@ def test_averages_are_solved_from_what_was_released(clinic: DataSet) -> None:
 
 def test_declared_bounds_make_a_share_known(clinic: DataSet) -> None:
     """An average of years from 1920 on is at least 1920, whatever a pilot says."""
-    asking = clinic._asking("SELECT AVG(birth_year) AS born FROM patients")
+    asking = bound_statement(clinic.curator, "SELECT AVG(birth_year) AS born FROM patients", dialect="duckdb")
     base = supposed(asking.plan_at(Fraction(1, 1000)), lambda name, _: 2_000.0 if name == "v0" else 0.0)
     found = least_loss(asking.plan_at, asking.statement.post, relative("1/100"), base)
     other = least_loss(asking.plan_at, asking.statement.post, absolute(Fraction(192, 10)), base)
@@ -171,7 +172,7 @@ def test_declared_bounds_make_a_share_known(clinic: DataSet) -> None:
 
 
 def step_of(data: DataSet, sql: str, target: Target, *before: Before) -> object:
-    asking = data._asking(sql)
+    asking = bound_statement(data.curator, sql, dialect="duckdb")
     return next_step(asking.plan_at, asking.statement.post, target, before, pilots(data))
 
 
@@ -180,7 +181,7 @@ def test_an_absolute_target_of_a_count_needs_no_pilot(clinic: DataSet) -> None:
 
 
 def test_pilots_come_first_at_their_public_price_and_end(clinic: DataSet) -> None:
-    asking, losses = clinic._asking(COUNT), pilots(clinic)
+    asking, losses = bound_statement(clinic.curator, COUNT, dialect="duckdb"), pilots(clinic)
     first = step_of(clinic, COUNT, relative("1/20"))
     assert isinstance(first, Pilot) and first.number == 1
     assert first.planned.certified.cost.loss <= losses[0] * LOSS_UNITS
@@ -196,7 +197,7 @@ def test_pilots_come_first_at_their_public_price_and_end(clinic: DataSet) -> Non
 
 
 def test_what_is_accurate_enough_serves_and_what_is_not_does_not(clinic: DataSet) -> None:
-    asking = clinic._asking(COUNT)
+    asking = bound_statement(clinic.curator, COUNT, dialect="duckdb")
     planned = asking.plan_at(Fraction(1, 1000))
     width = float(half_width(planned.certified.queries[0].vectors[0].vector.law, confidence=SURE))
     before = Before(supposed(planned, lambda _, __: 50_000.0), planned.certified.cost.loss)
@@ -210,7 +211,7 @@ def test_what_is_accurate_enough_serves_and_what_is_not_does_not(clinic: DataSet
 
 
 def test_a_release_of_another_statement_is_not_used(clinic: DataSet) -> None:
-    other = clinic._asking("SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex").plan_at(Fraction(1))
+    other = bound_statement(clinic.curator, "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex", dialect="duckdb").plan_at(Fraction(1))
     before = Before(supposed(other, lambda _, __: 1e6), other.certified.cost.loss)
     assert isinstance(step_of(clinic, COUNT, relative("1/20"), before), Pilot)
 
@@ -351,5 +352,5 @@ def test_answers_from_declarations_stay_free(clinic: DataSet) -> None:
 
 def test_every_output_with_an_error_bar_is_aimed_at(clinic: DataSet) -> None:
     sql = "SELECT sex, COUNT(*) AS n, COUNT(*) * 2 + 1 AS m, COUNT(*) * COUNT(*) AS q FROM patients GROUP BY sex"
-    post = clinic._asking(sql).statement.post
+    post = bound_statement(clinic.curator, sql, dialect="duckdb").statement.post
     assert aimed(post) == (1, 2)

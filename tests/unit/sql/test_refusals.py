@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lapwing.answers.refusal_text import render_refusal
 from lapwing.errors import Refused, Span
-from lapwing.sql import render_refusal
 from tests.unit.sql.clinic import bound
 from tests.unit.sql.refused import REFUSED
 

@@ -8,9 +8,10 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.answers.refusal_text import render_refusal
 from lapwing.catalog import Settings
 from lapwing.errors import Refused
-from lapwing.sql import bind, render_refusal
+from lapwing.sql import bind
 from lapwing.sql.text.privacy_clause import statement_tokens
 from lapwing.sql.text.privacy_terms import Clause, EpsilonAsked, ErrorAsked, RhoAsked, ShareAsked
 from lapwing.sql.text.privacy_words import Question, ShowBudget, Words, read_words

@@ -1,0 +1,148 @@
+"""Asking, one way for every face: read the text, bind it, price it, and answer or explain it.
+
+A face gives the text and who asks, and gets an ``Answer`` or an ``Explanation``; it needs none of the parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lapwing.answers.answer import Answer, CostView
+from lapwing.answers.assembly import assemble, check_post
+from lapwing.answers.quantile_notes import quantile_notes
+from lapwing.curator.accuracy_search import Aim
+from lapwing.curator.accuracy_targets import Target
+from lapwing.curator.asked_price import Number, Terms, pilot_epsilons, terms_of
+from lapwing.curator.bound_statement import BoundStatement, bound_statement
+from lapwing.curator.charged_release import Answered
+from lapwing.curator.explanation import Explanation, explanation, notes_of
+from lapwing.curator.life import Curator
+from lapwing.curator.privacy_statements import budget_answer, explained_answer
+from lapwing.errors import Refused
+from lapwing.kernel.accounting import Cost, statement_loss
+from lapwing.planning.plan import Planned
+from lapwing.sql.text.privacy_words import Question, ShowBudget, read_words
+from lapwing.sql.text.refusals import span_of
+from lapwing.statements import Statement
+
+
+def ask(
+    curator: Curator,
+    sql: str,
+    *,
+    epsilon: Number | None = None,
+    confidence: Number | None = None,
+    analyst: str | None = None,
+    request_id: str | None = None,
+    dialect: str = "duckdb",
+) -> Answer:
+    """Answer a statement, or what Lapwing's own words ask; see :meth:`lapwing.client.dataset.DataSet.ask`."""
+    words = read_words(sql, settings=curator.settings, dialect=dialect)
+    if isinstance(words, ShowBudget):
+        return budget_answer(curator.budget(), confidence=curator.declaration.defaults.confidence)
+    posed = _posed(curator, sql, words, epsilon=epsilon, confidence=confidence, analyst=analyst, dialect=dialect)
+    if words.explain:
+        return explained_answer(posed.explained(), curator.budget(), confidence=posed.terms.confidence)
+    return posed.answer(request_id=request_id)
+
+
+def explain(
+    curator: Curator,
+    sql: str,
+    *,
+    epsilon: Number | None = None,
+    confidence: Number | None = None,
+    analyst: str | None = None,
+    dialect: str = "duckdb",
+) -> Explanation:
+    """What asking would cost, how it would be bounded and how accurate it would be. Free; touches no data."""
+    words = read_words(sql, settings=curator.settings, dialect=dialect)
+    if isinstance(words, ShowBudget):
+        message, place = "SHOW PRIVACY BUDGET is free: there is nothing to explain", span_of(sql, 0, len(sql))
+        raise Refused("statement-unsupported", message, hint="ask for it as it is", span=place)
+    return _posed(curator, sql, words, epsilon=epsilon, confidence=confidence, analyst=analyst, dialect=dialect).explained()
+
+
+def plan_of(curator: Curator, sql: str, epsilon: Number | None = None) -> tuple[Statement, Planned]:
+    """A statement without words of ours, and its plan at this epsilon; for audits."""
+    bound = bound_statement(curator, sql, dialect="duckdb")
+    terms = terms_of(None, epsilon=epsilon, confidence=None, declaration=curator.declaration, budget=curator.balance().budget)
+    assert isinstance(terms.wanted, Fraction)
+    return bound.statement, bound.checked_plan(terms.wanted)
+
+
+def _posed(
+    curator: Curator,
+    sql: str,
+    words: Question,
+    *,
+    epsilon: Number | None,
+    confidence: Number | None,
+    analyst: str | None,
+    dialect: str,
+) -> _Posed:
+    bound = bound_statement(curator, words.statement, dialect=dialect)
+    declaration, budget = curator.declaration, curator.balance().budget
+    terms = terms_of(words.clause, epsilon=epsilon, confidence=confidence, declaration=declaration, budget=budget)
+    pilots = tuple(statement_loss(budget, pilot) for pilot in pilot_epsilons(declaration))
+    return _Posed(curator, sql, words, bound, terms, pilots, curator.analyst_default if analyst is None else analyst)
+
+
+@dataclass(frozen=True, slots=True)
+class _Posed:
+    """A statement that somebody asks: bound, with its terms."""
+
+    curator: Curator
+    sql: str
+    words: Question
+    bound: BoundStatement
+    terms: Terms
+    pilots: tuple[Fraction, ...]
+    analyst: str
+
+    def answer(self, *, request_id: str | None) -> Answer:
+        wanted = self.terms.wanted
+        planned = self.bound.plan_at(wanted if isinstance(wanted, Fraction) else self.pilots[0])
+        if planned.measured is None:
+            return self._declared(planned)
+        check_post(planned, self.bound.statement.post)
+        if isinstance(wanted, Target):
+            hit = self._aim(wanted).reach(request_id=request_id)
+            return self._assembled(hit.planned, hit.answered, cost=hit.cost, notes=hit.notes)
+        answered = self.curator.answer(planned.certified.plan, summary=self.sql, analyst=self.analyst, request_id=request_id)
+        notes = ("answered before on this version: free, the same answer bit for bit",) if answered.free else ()
+        return self._assembled(planned, answered, cost=Cost.zero() if answered.free else planned.certified.cost, notes=notes)
+
+    def explained(self) -> Explanation:
+        wanted = self.terms.wanted
+        planned = self.bound.checked_plan(wanted if isinstance(wanted, Fraction) else self.pilots[0])
+        if isinstance(wanted, Target) and planned.measured is not None:
+            return self._aim(wanted).explanation()
+        return explanation(self.bound.statement, planned, self.curator, confidence=self.terms.confidence, analyst=self.analyst)
+
+    def _aim(self, target: Target) -> Aim:
+        return Aim(self.curator, self.analyst, self.sql, self.words.statement, self.bound, target, self.pilots)
+
+    def _declared(self, planned: Planned) -> Answer:
+        """An answer that measures nothing."""
+        assembled = assemble(planned, None, self.bound.statement.post, confidence=self.terms.confidence)
+        cost = CostView.of(Cost.zero(), self.curator.declaration.budget(), free=True)
+        notes = ("answered from declarations alone: free",)
+        return Answer(assembled.table, assembled.intervals, float(self.terms.confidence), cost, self.curator.budget(), notes)
+
+    def _assembled(self, planned: Planned, answered: Answered, *, cost: Cost, notes: tuple[str, ...]) -> Answer:
+        released, confidence, declaration = answered.released, self.terms.confidence, self.curator.declaration
+        assembled = assemble(planned, released, self.bound.statement.post, confidence=confidence)
+        about = notes_of(planned, released, assembled, unit=declaration.dataset.unit)
+        about += quantile_notes(self.bound.statement, planned, confidence=confidence)
+        return Answer(
+            assembled.table,
+            assembled.intervals,
+            float(confidence),
+            CostView.of(cost, declaration.budget(), free=cost == Cost.zero()),
+            self.curator.budget(),
+            (*notes, *about),
+            receipt=self.curator.receipt(answered.stored),
+            stored=answered.stored.payload,
+        )

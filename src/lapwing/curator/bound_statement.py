@@ -1,0 +1,81 @@
+"""A statement bound once, to be planned at any price. Plans depend on public facts and on statistics bought before only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lapwing.answers.assembly import check_post
+from lapwing.answers.post_processing import evaluate
+from lapwing.catalog import Declaration, UnitPath
+from lapwing.curator.accuracy_targets import PlanAt
+from lapwing.curator.life import Curator
+from lapwing.errors import Refused
+from lapwing.kernel.accounting import Account
+from lapwing.planning.plan import Limits, Planned, Price, plan_statement
+from lapwing.sql import bind
+from lapwing.sql.text.refusals import span_in
+from lapwing.statements import Statement
+
+DELTA_STATEMENTS = 1024
+"""A statement that discovers keys may use one part in this many of the delta set aside for keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundStatement:
+    """A bound statement that can be planned at any loss."""
+
+    statement: Statement
+    plan_at: PlanAt
+
+    def checked_plan(self, loss: Fraction) -> Planned:
+        """The plan at this loss, whose answer is known to be computable; or ``Refused``."""
+        planned = self.plan_at(loss)
+        check_post(planned, self.statement.post)
+        return planned
+
+
+def bound_statement(curator: Curator, text: str, *, dialect: str) -> BoundStatement:
+    """The statement of a text without Lapwing's words, or ``Refused``. No data is read."""
+    declaration, facts, settings = curator.declaration, curator.facts, curator.settings
+    units, references = unit_columns(declaration), references_of(declaration)
+    statement = bind(text, facts, settings=settings, unit_columns=units, references=references, dialect=dialect)
+    budget, contributions = curator.balance().budget, curator.contributions()
+    delta = budget.delta_keys / DELTA_STATEMENTS if budget.account is Account.APPROXIMATE else Fraction(0)
+
+    def plan_at(loss: Fraction) -> Planned:
+        try:
+            return plan_statement(
+                statement.privates,
+                facts,
+                Price(loss, delta),
+                contributions=contributions,
+                units=declaration.dataset.units,
+                limits=Limits(settings.known_cells_max, settings.groups_max),
+                evaluate=evaluate,
+            )
+        except Refused as error:
+            error.span = error.span or span_in(statement, error.code)
+            raise
+
+    return BoundStatement(statement, plan_at)
+
+
+def unit_columns(declaration: Declaration) -> dict[str, str]:
+    """Each protected table's own column that holds the unit, where there is one."""
+    return {table.name: column for table in declaration.tables if (column := unit_column(table.unit)) is not None}
+
+
+def references_of(declaration: Declaration) -> dict[tuple[str, str], tuple[str, str]]:
+    """Declared keys on the way to the unit."""
+    hops = [(table.name, table.unit.hops[0]) for table in declaration.tables if table.unit.hops]
+    return {(name, hop.column): (hop.target.table, hop.target.column) for name, hop in hops}
+
+
+def unit_column(path: UnitPath) -> str | None:
+    """The table's own column that holds the unit: the end of the path, or a foreign key straight to it."""
+    if not path.hops:
+        return path.end.column
+    if len(path.hops) == 1 and path.hops[0].target == path.end:
+        return path.hops[0].column
+    return None

@@ -1,0 +1,53 @@
+"""From a certified plan to a stored answer: the only lines above the engines that hold exact values.
+
+The order is fixed: certify (public facts only) -> reserve (durable) -> run -> noise -> commit (durable) -> return. A fault of the engine
+after the reservation is an incident: it forfeits the charge and closes the data set. Trouble of the ledger is none: an answer that cannot
+be stored is kept, unseen, until it can be (``lapwing.ledger.settling``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+
+from lapwing.curator.encoding import decode, encode
+from lapwing.engines.base import Snapshot
+from lapwing.errors import LedgerError
+from lapwing.kernel.certify import Certified
+from lapwing.kernel.release import Released, release
+from lapwing.ledger.protocol import Ledger, Request, StoredAnswer
+from lapwing.ledger.settling import Settling
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A release, as it is stored in the ledger and signed for."""
+
+    released: Released
+    free: bool
+    """The very same plan was answered before."""
+    stored: StoredAnswer
+
+
+def charged_release(certified: Certified, request: Request, *, ledger: Ledger, snapshot: Snapshot, settling: Settling) -> Answered:
+    """Charge for a plan and answer it; or what the ledger stored for the same request before. Pre: the request is for this plan."""
+    permit = ledger.reserve(request)
+    if isinstance(permit, StoredAnswer):
+        return replayed(permit)
+    try:
+        released = release(certified, permit, snapshot.run(certified))
+        payload = encode(released)
+    except Exception:
+        # Whatever fails here fails after rows were read, so it may depend on them: an incident, not an ordinary error.
+        settling.incident(ledger, permit)
+        raise
+    except BaseException:  # the process is being stopped from outside
+        with contextlib.suppress(LedgerError):
+            ledger.forfeit(permit, incident=False)
+        raise
+    return Answered(released, False, settling.store(ledger, request, permit, payload))
+
+
+def replayed(stored: StoredAnswer) -> Answered:
+    """What was released before, from the bytes that the ledger keeps."""
+    return Answered(decode(stored.payload), True, stored)

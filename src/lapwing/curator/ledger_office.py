@@ -1,0 +1,80 @@
+"""Looking after ledgers, for every face: installing, moving, verifying, accepting one, and taking a lost anchor away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lapwing.answers.budget import BudgetView
+from lapwing.curator.life import Balance, Curator
+from lapwing.errors import LedgerError
+from lapwing.ledger.connect import accept_ledger, open_local, remember_on_server
+from lapwing.ledger.postgres.anchoring import report_lost
+from lapwing.ledger.postgres.anchors import FileAnchors
+from lapwing.ledger.postgres.connection import Connection, require_extra, without_password
+from lapwing.ledger.postgres.install import SCHEMA_VERSION, Roles, install
+from lapwing.ledger.postgres.overview import analysts
+from lapwing.ledger.postgres.transfer import move
+from lapwing.ledger.postgres.verify import Report, sources, verify
+from lapwing.receipts import require_signing_key
+
+__all__ = ["MovedLedger", "Report", "Roles", "accept", "install", "move_ledger", "report_lost_anchor", "verified", "without_password"]
+
+
+@dataclass(frozen=True, slots=True)
+class MovedLedger:
+    """A ledger that is in a database now, and who may ask there."""
+
+    budget: BudgetView
+    admitted: tuple[str, ...]
+
+
+def move_ledger(curator: Curator, database: str, *, anchors: Path, keys: Path, by: str) -> MovedLedger:
+    """Move the local ledger of a data set into a database with every charge and answer. The local one is closed for good."""
+    require_signing_key(keys)  # before anything is closed: without a key nothing could be asked afterwards
+    declaration = curator.declaration
+    with open_local(curator.place, declaration) as local:
+        moved = move(
+            local,
+            database,
+            source_id=declaration.dataset.id,
+            source_fingerprint=declaration.fingerprint(),
+            anchors=FileAnchors(anchors),
+            by=by,
+            was_closed=local.balance().closed,
+        )
+    with moved:
+        remember_on_server(curator.place, moved.state(), declaration.fingerprint())
+        return MovedLedger(curator.view_of(moved.balance()), tuple(one.analyst for one in analysts(moved)))
+
+
+def verified(database: str, *, anchors: Path, names: Sequence[str]) -> tuple[Report, ...]:
+    """Everything derived again from the entries, of these sources or of all, and compared with the anchors."""
+    with _connected(database, standby=True) as connection:
+        return tuple(verify(connection, name, anchors=FileAnchors(anchors)) for name in names or sources(connection))
+
+
+def accept(curator: Curator, *, reason: str) -> Balance:
+    """Go on with a ledger that is not as it was anchored: the owner's override."""
+    return accept_ledger(curator.place, curator.declaration, reason=reason)
+
+
+def report_lost_anchor(curator: Curator, anchor: str, *, by: str, reason: str) -> int | None:
+    """Say that an anchor is lost; the number of the proposal that another owner has to confirm, or None once that is done."""
+    server = curator.place.server
+    if server is None:
+        raise LedgerError("ledger-local", "a local ledger has its anchor in the registry of its user")
+    with _connected(server.database) as connection:
+        return report_lost(connection, curator.declaration.dataset.id, anchor, by=by, reason=reason)
+
+
+@contextmanager
+def _connected(database: str, *, standby: bool = False) -> Iterator[Connection]:
+    require_extra()
+    connection = Connection(database, schema_version=SCHEMA_VERSION, standby=standby)
+    try:
+        yield connection
+    finally:
+        connection.close()
