@@ -189,7 +189,7 @@ def test_an_unexpected_fault_shows_no_message(own_clinic: Clinic, monkeypatch: p
     monkeypatch.setattr(Curator, "balance", fault)
     ran = own_clinic.run("budget")
     assert ran.status == 1 and "4711" not in ran.out + ran.err
-    assert ran.err.startswith("internal error: ValueError at lapwing/cli/app.py:")
+    assert ran.err.startswith("internal error: ValueError at lapwing/curator/life.py:")
 
 
 def test_usage(tmp_path: Path) -> None:
