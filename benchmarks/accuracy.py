@@ -33,7 +33,7 @@ from lapwing.kernel.expressions import Column, Expression, Function, Literal, ca
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Cap, Clipped, Filter, Grouped, KnownGroups, Plan, Query, Ranked, Relation, RowCount, Scan, Vector
 from lapwing.kernel.laws import DiscreteGaussian, Family, law_for
-from lapwing.planning.plan import Limits, Price, plan_query
+from lapwing.planning.plan import GroupLimits, Price, plan_query
 from lapwing.spread import variance
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
 
@@ -143,7 +143,13 @@ def _row(curator: Curator, name: str, predicate: Expression | None, truth: dict[
     query = PrivateQuery(source(1000), (("region", Column("region")),), (Aggregate(AggregateKind.COUNT),))
     price = Price(loss, budget.delta_keys / 1024)
     planned = plan_query(
-        query, curator.facts, price, contributions=curator.contributions(), units=None, limits=Limits(1_000_000, 1000), evaluate=evaluate
+        query,
+        curator.facts,
+        price,
+        contributions=curator.contributions(),
+        units=None,
+        limits=GroupLimits(1_000_000, 1000),
+        evaluate=evaluate,
     )
     error = _error(planned.certified, curator.snapshot, truth)
     best: dict[str, tuple[float, float]] = {}

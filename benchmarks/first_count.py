@@ -23,7 +23,7 @@ from lapwing.answers.post_processing import evaluate
 from lapwing.curator.life import Curator
 from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.ir import Scan
-from lapwing.planning.plan import Limits, Price, plan_query
+from lapwing.planning.plan import GroupLimits, Price, plan_query
 from lapwing.spread import variance
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
 
@@ -80,7 +80,7 @@ def measure(directory: Path, source: Path, *, delta: str, rows: int) -> tuple[fl
             Price(left, Fraction(0)),
             contributions=curator.contributions(),
             units=None,
-            limits=Limits(1, 1),
+            limits=GroupLimits(1, 1),
             evaluate=evaluate,
         )
         bounded = curator.snapshot.run(planned.certified)._tables[0]._vectors[0][0]

@@ -30,7 +30,7 @@ from lapwing.kernel.accounting import Account, budget_for, statement_loss
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.noise.quantile_tree import draw_nearest, draw_quantiles
 from lapwing.kernel.quantile_tree import AtShare, QuantileTree, reach
-from lapwing.kernel.rank_line import Part, RankLine, ValueCandidates
+from lapwing.kernel.rank_line import RankLine, Segment, ValueCandidates
 from lapwing.planning.quantile_errors import tree_scale
 
 ROWS, TOP, BRANCHES, LEVELS = 10**6, 10**6, 16, 5
@@ -78,7 +78,7 @@ class Data:
             scale = tree_scale(
                 account, loss=loss / len(shares), targets=(AtShare(share),), rows_per_unit=1, neighbours=Neighbours.UNBOUNDED, alone=True
             )
-            found.append(draw_nearest(ValueCandidates(Part.whole(self.line)), level, scale * reach(AtShare(share))))
+            found.append(draw_nearest(ValueCandidates(Segment.whole(self.line)), level, scale * reach(AtShare(share))))
         return found
 
     def opendp(self, shares: tuple[Fraction, ...], account: Account, loss: Fraction) -> Sequence[int]:

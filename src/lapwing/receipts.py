@@ -33,7 +33,7 @@ _KEY_HINT = "make one with `lapwing receipt key --keys DIR`"
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class ReceiptStatement:
     """What a receipt says."""
 
     source_id: str
@@ -56,7 +56,7 @@ class Statement:
 
 def statement_of_row(
     row: Sequence[Any] | None, *, source_id: str, ledger_id: str, charge_id: int, amount: Callable[[str], int]
-) -> Statement:
+) -> ReceiptStatement:
     """The statement about a committed charge; no row is no such charge (``receipt-missing``).
 
     ``row``: analyst, request id, digests of plan and answer, loss and delta (as ``amount`` reads them), entry, head, time.
@@ -64,7 +64,7 @@ def statement_of_row(
     if row is None:
         raise LedgerError("receipt-missing", "there is a receipt only for an answer that was committed")
     analyst, request_id, digest, answer, loss, delta, entry_id, head, at = row
-    return Statement(
+    return ReceiptStatement(
         source_id=source_id,
         ledger_id=ledger_id,
         charge_id=charge_id,
@@ -84,13 +84,13 @@ def statement_of_row(
 class Receipt:
     """A statement, and who signed it."""
 
-    statement: Statement
+    statement: ReceiptStatement
     key_id: str
     signature: str
     """Ed25519 over :func:`canonical_bytes`, in hexadecimal digits."""
 
 
-def canonical_bytes(statement: Statement, key_id: str) -> bytes:
+def canonical_bytes(statement: ReceiptStatement, key_id: str) -> bytes:
     """What is signed: one JSON text with sorted keys, so that equal statements have equal bytes; no two statements share them."""
     return json.dumps({**asdict(statement), "format": FORMAT, "key_id": key_id}, sort_keys=True, separators=(",", ":")).encode("ascii")
 
@@ -110,12 +110,12 @@ def receipt_value(text: str) -> Receipt:
     try:
         content = json.loads(text)
         key_id, signature, form = content.pop("key_id"), content.pop("signature"), content.pop("format")
-        wanted = {field.name: int if field.type in (int, "int") else str for field in fields(Statement)}
+        wanted = {field.name: int if field.type in (int, "int") else str for field in fields(ReceiptStatement)}
         if form != FORMAT or content.keys() != wanted.keys() or not isinstance(key_id, str) or not isinstance(signature, str):
             raise ValueError
         if any(type(content[name]) is not kind for name, kind in wanted.items()):
             raise ValueError
-        return Receipt(statement=Statement(**content), key_id=key_id, signature=signature)
+        return Receipt(statement=ReceiptStatement(**content), key_id=key_id, signature=signature)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LedgerError("receipt-invalid", "this is no receipt, or not all of it") from error
 
@@ -151,7 +151,7 @@ def new_key(directory: Path) -> str:
     return key_id
 
 
-def sign(statement: Statement, directory: Path) -> Receipt:
+def sign(statement: ReceiptStatement, directory: Path) -> Receipt:
     """Sign with the key of this directory."""
     private = _signing_key(directory)
     key_id = _key_id(private.public_key())

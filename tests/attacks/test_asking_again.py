@@ -10,7 +10,7 @@ import pytest
 import lapwing as lw
 from lapwing.client.dataset import DataSet
 from lapwing.errors import BudgetRefused
-from lapwing.ledger.protocol import Kind
+from lapwing.ledger.protocol import EntryKind
 from tests.attacks.pair import HOSTILE, open_world, write_world
 
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -51,7 +51,7 @@ def data(tmp_path: Path) -> Iterator[DataSet]:
 
 def charges(data: DataSet) -> int:
     """How many times something was charged."""
-    return sum(entry.kind is Kind.RESERVE for entry in data.history(limit=10_000))
+    return sum(entry.kind is EntryKind.RESERVE for entry in data.history(limit=10_000))
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -28,7 +28,7 @@ from lapwing.kernel.laws import Law
 from lapwing.kernel.permit import issue
 from lapwing.kernel.release import NoisyTable, release
 from lapwing.kernel.thresholds import least_threshold, threshold_delta
-from lapwing.planning.plan import Limits, Price, plan_query
+from lapwing.planning.plan import GroupLimits, Price, plan_query
 from lapwing.sql import bind
 from tests.attacks.pair import CANARY, HOSTILE, open_world, write_world
 
@@ -51,7 +51,7 @@ class Both:
         facts = self.snapshots[0].facts
         assert facts == self.snapshots[1].facts
         statement = bind(sql, facts, settings=Settings(), unit_columns={"people": "id", "events": "id"})
-        limits = Limits(1_000_000, 1_000)
+        limits = GroupLimits(1_000_000, 1_000)
         return plan_query(
             statement.private, facts, Price(loss, delta), contributions={}, units=None, limits=limits, evaluate=evaluate
         ).certified

@@ -17,7 +17,7 @@ from lapwing.kernel.ir import GridSum
 from lapwing.kernel.stability import domain_of
 from lapwing.render.dialect import SourceKind
 from lapwing.render.duckdb import DUCKDB
-from lapwing.render.expressions import Scope, clamped, gridded, render_expression
+from lapwing.render.expressions import VisibleColumns, clamped, gridded, render_expression
 from tests.engines.hostile_world import SCAN, HostileWorld
 from tests.support.hostile import TEXTS
 from tests.support.reference import evaluate, grid_sum
@@ -53,7 +53,7 @@ def engine(sql: str) -> object:
 def on_row(expression: Expression, **row: int | str | None) -> object:
     """What the engine gives for an expression on one row of stored values; the reference must agree, inside the domain."""
     domain_of(expression, COLUMNS)
-    sql = render_expression(expression, Scope(COLUMNS, "t", DUCKDB))
+    sql = render_expression(expression, VisibleColumns(COLUMNS, "t", DUCKDB))
     listed = [f"CAST(${i + 1} AS {_TYPES[name]}) AS {name}" for i, name in enumerate(row)] or ["1 AS one"]
     ((value,),) = CONNECTION.execute(f"SELECT {sql} FROM (SELECT {', '.join(listed)}) t", list(row.values())).fetchall()
     expected = evaluate(expression, row, COLUMNS)
@@ -167,7 +167,8 @@ def test_numbers_of_different_kinds_meet_as_doubles() -> None:
 def test_truncating_a_date_gives_a_date() -> None:
     for function in TRUNCATIONS:
         day, moment = (
-            render_expression(call(function, Literal(0, kind)), Scope(COLUMNS, "t", DUCKDB)) for kind in (Kind.DATE, Kind.TIMESTAMP)
+            render_expression(call(function, Literal(0, kind)), VisibleColumns(COLUMNS, "t", DUCKDB))
+            for kind in (Kind.DATE, Kind.TIMESTAMP)
         )
         assert engine(f"SELECT typeof({day})") == "DATE"
         assert engine(f"SELECT typeof({moment})") == "TIMESTAMP"

@@ -12,7 +12,7 @@ from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerEr
 from lapwing.kernel.accounting import DELTA_UNITS, Account, Cost, budget_for
 from lapwing.kernel.permit import Permit, issue
 from lapwing.ledger.limits import HISTORY_ENTRIES_MAX, NAME_CHARACTERS_MAX, PAYLOAD_BYTES_MAX
-from lapwing.ledger.protocol import RECORDABLE, Kind, Ledger, StoredAnswer
+from lapwing.ledger.protocol import RECORDABLE, EntryKind, Ledger, StoredAnswer
 from tests.ledger.support import approximate_budget, declare_dead, ledger_path, new_ledger, open_ledger, pure_budget, request
 
 
@@ -87,7 +87,7 @@ def test_nothing_reads_the_data_for_free(tmp_path: Path) -> None:
             with pytest.raises(Refused) as refusal:
                 ledger.reserve(request("free", loss=0, delta=delta))
             assert refusal.value.code == "zero-cost"
-        assert [entry.kind for entry in ledger.history()] == [Kind.REGISTER]
+        assert [entry.kind for entry in ledger.history()] == [EntryKind.REGISTER]
 
 
 def test_replay_returns_the_same_bytes_and_charges_nothing(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_process_declared_dead_cannot_commit(tmp_path: Path) -> None:
         permit = permit_for(zombie, "one")
         assert declare_dead(ledger_path(tmp_path), permit.charge_id)
         with open_ledger(tmp_path) as ledger:
-            assert ledger.history()[0].kind is Kind.FORFEIT
+            assert ledger.history()[0].kind is EntryKind.FORFEIT
             with pytest.raises(LedgerError) as error:
                 zombie.commit(permit, b"too late")
             assert error.value.code == "charge-not-open"
@@ -217,7 +217,7 @@ def test_asking_again_after_the_other_process_died_needs_no_open(tmp_path: Path)
             with pytest.raises(Refused) as refusal:
                 ledger.reserve(request("one"))
             assert refusal.value.code == "request-forfeited"
-        assert [entry.kind for entry in ledger.history(limit=2)] == [Kind.FORFEIT, Kind.RESERVE]
+        assert [entry.kind for entry in ledger.history(limit=2)] == [EntryKind.FORFEIT, EntryKind.RESERVE]
 
 
 def test_disconnecting_forfeits_what_is_still_reserved(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_disconnecting_forfeits_what_is_still_reserved(tmp_path: Path) -> None:
         ledger.commit(permit, b"late")
     assert error.value.code == "ledger-disconnected"
     with open_ledger(tmp_path) as again:
-        assert again.history()[0].kind is Kind.FORFEIT
+        assert again.history()[0].kind is EntryKind.FORFEIT
         assert again.balance().spent == Cost(loss=1, delta=0)
 
 
@@ -250,11 +250,11 @@ def test_an_incident_closes_the_data_set_until_the_owner_acts(tmp_path: Path) ->
         ledger.reopen("the cause was found")
         permit_for(ledger, "new")
         assert [entry.kind for entry in reversed(ledger.history(limit=5))] == [
-            Kind.FORFEIT,
-            Kind.CLOSE,
-            Kind.COMMIT,
-            Kind.REOPEN,
-            Kind.RESERVE,
+            EntryKind.FORFEIT,
+            EntryKind.CLOSE,
+            EntryKind.COMMIT,
+            EntryKind.REOPEN,
+            EntryKind.RESERVE,
         ]
 
 
@@ -275,7 +275,10 @@ def test_the_owner_closes_and_reopens(tmp_path: Path) -> None:
             ledger.reserve(request("one"))
         ledger.reopen("back")
         permit_for(ledger, "one")
-        assert [(entry.kind, entry.detail) for entry in ledger.history(limit=3)][1:] == [(Kind.REOPEN, "back"), (Kind.CLOSE, "holidays")]
+        assert [(entry.kind, entry.detail) for entry in ledger.history(limit=3)][1:] == [
+            (EntryKind.REOPEN, "back"),
+            (EntryKind.CLOSE, "holidays"),
+        ]
 
 
 def test_the_budget_moves_between_what_is_spent_and_the_ceiling(tmp_path: Path) -> None:
@@ -324,9 +327,9 @@ def test_a_budget_above_its_ceiling_makes_no_ledger(tmp_path: Path) -> None:
 
 def test_owners_acts_are_recorded_but_not_forged(tmp_path: Path) -> None:
     with new_ledger(tmp_path) as ledger:
-        ledger.record(Kind.VERSION, "version 2")
-        assert (ledger.history()[0].kind, ledger.history()[0].detail) == (Kind.VERSION, "version 2")
-        for kind in set(Kind) - RECORDABLE:
+        ledger.record(EntryKind.VERSION, "version 2")
+        assert (ledger.history()[0].kind, ledger.history()[0].detail) == (EntryKind.VERSION, "version 2")
+        for kind in set(EntryKind) - RECORDABLE:
             with pytest.raises(LedgerError) as error:
                 ledger.record(kind, "forged")
             assert error.value.code == "entry-kind"
@@ -337,7 +340,7 @@ def test_history_is_newest_first_and_limited(tmp_path: Path) -> None:
         ledger.commit(permit_for(ledger, "one", loss=3), b"answer")
         entries = ledger.history()
         assert [entry.entry_id for entry in entries] == [3, 2, 1]
-        assert [entry.kind for entry in entries] == [Kind.COMMIT, Kind.RESERVE, Kind.REGISTER]
+        assert [entry.kind for entry in entries] == [EntryKind.COMMIT, EntryKind.RESERVE, EntryKind.REGISTER]
         assert [entry.cost.loss for entry in entries] == [0, 3, 0]
         assert entries[1].analyst == "ana" and entries[1].detail == "SELECT 'one'" and entries[1].charge_id == 1
         assert entries[1].at.endswith("+00:00")

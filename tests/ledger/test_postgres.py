@@ -17,7 +17,7 @@ from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.policy import Limits
-from lapwing.ledger.protocol import Kind, StoredAnswer
+from lapwing.ledger.protocol import EntryKind, StoredAnswer
 from tests.ledger.cluster import OWNER_ROLE, Cluster
 from tests.ledger.pg import Place
 from tests.ledger.support import approximate_budget, pure_budget, request
@@ -178,7 +178,12 @@ def test_an_incident_closes_the_data_set_until_the_owner_reopens_it(place: Place
         refused_with("data-set-closed", ledger, "two")
         ledger.reopen("understood")
         permit_for(ledger, "two")
-        assert [entry.kind for entry in ledger.history(limit=4)] == [Kind.RESERVE, Kind.REOPEN, Kind.CLOSE, Kind.FORFEIT]
+        assert [entry.kind for entry in ledger.history(limit=4)] == [
+            EntryKind.RESERVE,
+            EntryKind.REOPEN,
+            EntryKind.CLOSE,
+            EntryKind.FORFEIT,
+        ]
 
 
 def test_lost_workers_close_the_data_set_only_after_a_declared_number(place: Place) -> None:

@@ -18,7 +18,7 @@ from lapwing.ledger.postgres.install import SCHEMA_VERSION, Roles, install
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.routines import ACTING, ASKING, COMMITTING, HELPING
 from lapwing.ledger.postgres.verify import verify
-from lapwing.ledger.protocol import Kind
+from lapwing.ledger.protocol import EntryKind
 from tests.ledger.cluster import APP_ROLE, CURATOR_ROLE, MONITOR_ROLE, OWNER_ROLE, SECOND_ROLE, Cluster
 from tests.ledger.pg import Place
 from tests.ledger.support import pure_budget, request
@@ -65,7 +65,7 @@ def test_a_curator_answers_and_decides_nothing(place: Place) -> None:
             lambda: curator.reopen("alone"),
             lambda: curator.close("alone"),
             lambda: curator.set_budget(pure_budget(5), reason="alone"),
-            lambda: curator.record(Kind.OVERRIDE, "alone"),
+            lambda: curator.record(EntryKind.OVERRIDE, "alone"),
             lambda: policy.admit(curator, "eve"),
             lambda: policy.set_limits(curator, policy.Limits()),
             lambda: policy.set_group(curator, "team", loss_total=1),

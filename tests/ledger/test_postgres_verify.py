@@ -10,7 +10,7 @@ from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.ledger import PostgresLedger
-from lapwing.ledger.postgres.verify import Report, sources, verify
+from lapwing.ledger.postgres.verify import Verification, sources, verify
 from tests.ledger.pg import Place
 from tests.ledger.support import pure_budget, request
 
@@ -34,7 +34,7 @@ def a_life(place: Place, ledger: PostgresLedger) -> None:
         policy.approve(second, policy.propose_budget(ledger, pure_budget(70), by="olga", reason="x"), by="piet")
 
 
-def checked(place: Place, ledger: PostgresLedger) -> Report:
+def checked(place: Place, ledger: PostgresLedger) -> Verification:
     return verify(ledger.connection, place.source_id, anchors=place.anchors)
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.permit import Permit
-from lapwing.receipts import Statement, check, new_key, receipt_text, receipt_value, sign
+from lapwing.receipts import ReceiptStatement, check, new_key, receipt_text, receipt_value, sign
 from tests.ledger.pg import Place
 from tests.ledger.support import pure_budget, request
 
-STATEMENT = Statement(
+STATEMENT = ReceiptStatement(
     source_id="clinic",
     ledger_id="f" * 32,
     charge_id=7,
@@ -48,7 +48,7 @@ def test_a_receipt_is_checked_with_the_public_key_alone(tmp_path: Path) -> None:
     assert refusal_of(text, elsewhere, answer=b"y") == "receipt-invalid"
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Statement)])
+@pytest.mark.parametrize("name", [field.name for field in fields(ReceiptStatement)])
 def test_a_change_of_any_field_is_seen(tmp_path: Path, name: str) -> None:
     new_key(tmp_path)
     content = json.loads(receipt_text(sign(STATEMENT, tmp_path)))

@@ -15,7 +15,7 @@ from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.local.ledger import LocalLedger
 from lapwing.ledger.local.registry import HOME_VARIABLE, REGISTRY_FILE, registry_home
-from lapwing.ledger.protocol import Kind
+from lapwing.ledger.protocol import EntryKind
 from tests.ledger.support import FINGERPRINT, SOURCE, ledger_path, new_ledger, open_ledger, pure_budget, request
 
 
@@ -63,7 +63,7 @@ def test_a_registered_source_gets_no_second_ledger(tmp_path: Path, source_id: st
         create(override=True, reason="  ")
     assert code_of(refused_reason) == "override-reason"
     with create(override=True, reason="the first study is over") as ledger:
-        assert (ledger.history()[0].kind, ledger.history()[0].detail) == (Kind.OVERRIDE, "source-registered: the first study is over")
+        assert (ledger.history()[0].kind, ledger.history()[0].detail) == (EntryKind.OVERRIDE, "source-registered: the first study is over")
     assert acts(tmp_path)[-1] == ("override", source_id, "source-registered: the first study is over")
     LocalLedger.open(second, source_id=source_id, source_fingerprint=fingerprint, home=tmp_path / "home").disconnect()
 
@@ -130,7 +130,7 @@ def test_an_older_state_is_refused_and_its_lost_charges_are_charged_again(tmp_pa
     with open_ledger(tmp_path, override=True, reason="the disk died") as restored:
         balance = restored.balance()
         assert (balance.spent, balance.budget, balance.closed) == (Cost(loss=5, delta=0), pure_budget(12), True)
-        assert [entry.kind for entry in restored.history(limit=3)] == [Kind.CLOSE, Kind.RESTORE, Kind.OVERRIDE]
+        assert [entry.kind for entry in restored.history(limit=3)] == [EntryKind.CLOSE, EntryKind.RESTORE, EntryKind.OVERRIDE]
         restored.reopen("checked")
         assert restored.reserve(request("kept", loss=2)) == restored.find("plan of kept")
         with pytest.raises(BudgetRefused):

@@ -17,7 +17,7 @@ from lapwing.engines.postgres.session import connect
 from lapwing.engines.postgres.sources import relation_marks, source_name
 from lapwing.errors import CatalogueError, LapwingError, LedgerError, PreparationError
 from lapwing.ledger.connect import accept_ledger
-from lapwing.ledger.protocol import Kind
+from lapwing.ledger.protocol import EntryKind
 from lapwing.receipts import new_key
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import BY_SEX, Wired, new_wired
@@ -99,7 +99,7 @@ def test_a_reason_is_written_down_and_asked_for_once(folder: Path) -> None:
     _registered(folder)
     with _data(folder, "second", "../p*.parquet") as curator:
         curator.prepare(override="two studies, announced as two")
-        assert any("shares rows with first: two studies" in entry.detail for entry in curator.history() if entry.kind is Kind.OVERRIDE)
+        assert any("shares rows with first: two studies" in entry.detail for entry in curator.history() if entry.kind is EntryKind.OVERRIDE)
         curator.prepare()
     _registered(folder)  # the first one goes on as before
     with _data(folder, "third", "../elsewhere.parquet") as unrelated:
@@ -172,7 +172,7 @@ def test_another_database_is_a_second_budget_and_is_written_down(cluster: Cluste
         data.prepare()
     with other.open() as data:
         data.prepare(override="the first database is lost")
-        overrides = [entry.detail for entry in data.curator.history(limit=100) if entry.kind is Kind.OVERRIDE]
+        overrides = [entry.detail for entry in data.curator.history(limit=100) if entry.kind is EntryKind.OVERRIDE]
         assert any("a second budget in another database: the first database is lost" in detail for detail in overrides)
 
 

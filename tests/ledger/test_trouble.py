@@ -30,7 +30,7 @@ from lapwing.ledger.local import sqlite_file as database
 from lapwing.ledger.local.deaths import DEATHS_MAX
 from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.connection import Connection
-from lapwing.ledger.protocol import Kind
+from lapwing.ledger.protocol import EntryKind
 from tests.ledger.cluster import Cluster
 from tests.ledger.support import declare_dead, ledger_path, new_ledger, open_ledger, request
 from tests.ledger.wired import BY_SEX, Wired, new_wired, server_ledger
@@ -96,7 +96,7 @@ def _while_running(monkeypatch: pytest.MonkeyPatch, act: object) -> None:
 
 
 def _charges(data: DataSet) -> int:
-    return sum(entry.kind is Kind.RESERVE for entry in data.curator.history(limit=1000))
+    return sum(entry.kind is EntryKind.RESERVE for entry in data.curator.history(limit=1000))
 
 
 def test_an_answer_that_a_busy_ledger_cannot_store_is_kept_and_given_to_whoever_asks_again(
@@ -240,4 +240,4 @@ def test_a_command_that_is_told_to_stop_ends_in_order_and_counts_as_no_death(tmp
         assert process.wait(60) == 128 + signal.SIGTERM
     with DataSet(Curator(tmp_path / "clinic", home=tmp_path / "home")) as opened:
         newest = opened.curator.history(limit=1)[0]
-        assert (newest.kind, newest.detail) == (Kind.FORFEIT, "no answer")
+        assert (newest.kind, newest.detail) == (EntryKind.FORFEIT, "no answer")

@@ -121,7 +121,7 @@ class Machine:
     def open(self, *, override: bool) -> None:
         self.known = None
         database, kept = self.world.database, self.anchors.known("clinic")
-        found = opening.Found(state=database.point(), sources=(), anchors=tuple(database.anchors), anchored=database.anchored)
+        found = opening.LedgerInDatabase(state=database.point(), sources=(), anchors=tuple(database.anchors), anchored=database.anchored)
         opening.require_anchors(found, kept)
         problems = opening.disagreements(found, kept, fingerprint=None, holds=database.holds)
         if problems and not override:

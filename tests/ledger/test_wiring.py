@@ -21,7 +21,7 @@ from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.verify import verify
-from lapwing.ledger.protocol import Kind
+from lapwing.ledger.protocol import EntryKind
 from lapwing.receipts import check, new_key, receipt_text, receipt_value
 from tests.ledger.cluster import APP_ROLE, SECOND_ROLE, Cluster
 from tests.ledger.wired import BY_SEX, Wired, new_wired, server_ledger
@@ -135,8 +135,8 @@ def test_two_processes_ask_one_data_set(wired: Wired, data: DataSet) -> None:
     ledger = server_ledger(data)
     charges = {charge for result in results for _, charge in result}
     entries = ledger.history(limit=1000)
-    committed = [entry for entry in entries if entry.kind is Kind.COMMIT and entry.charge_id in charges]
-    reserved = [entry for entry in entries if entry.kind is Kind.RESERVE and entry.charge_id in charges]
+    committed = [entry for entry in entries if entry.kind is EntryKind.COMMIT and entry.charge_id in charges]
+    reserved = [entry for entry in entries if entry.kind is EntryKind.RESERVE and entry.charge_id in charges]
     assert len(committed) == len(reserved) == len(charges) and 6 <= len(charges) <= 12
     assert _spent(data).loss - before.loss == sum(entry.cost.loss for entry in reserved)
     assert verify(ledger.connection, data.curator.declaration.dataset.id, anchors=FileAnchors(wired.base / "anchors")).problems == ()

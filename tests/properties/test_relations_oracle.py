@@ -12,7 +12,7 @@ from functools import lru_cache
 import pytest
 
 from lapwing.audit.conformance import listed_statements
-from lapwing.audit.runs import Outcome
+from lapwing.audit.runs import OracleRun
 from lapwing.catalog import Settings
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
@@ -81,7 +81,7 @@ def kinds_of(plan: Plan) -> set[str]:
     return found
 
 
-def run(relation: str, account: Account, seed: int, shapes: dict[str, SqlShape]) -> Outcome:
+def run(relation: str, account: Account, seed: int, shapes: dict[str, SqlShape]) -> OracleRun:
     return run_families(
         relation=relation,
         account=account,
@@ -93,7 +93,7 @@ def run(relation: str, account: Account, seed: int, shapes: dict[str, SqlShape])
     )
 
 
-def clean(outcome: Outcome, *, pairs: int) -> None:
+def clean(outcome: OracleRun, *, pairs: int) -> None:
     assert outcome.faults == []
     assert outcome.breaches == []
     assert outcome.pairs >= pairs, "the run must be as large as it says"

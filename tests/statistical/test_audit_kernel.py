@@ -13,7 +13,7 @@ from fractions import Fraction
 import pytest
 
 from lapwing.audit.claims import Concentrated, Pure, parameter_of
-from lapwing.audit.mechanisms import Case, audit_case, cases, mistakes, sharper
+from lapwing.audit.mechanisms import AuditedMechanism, audit_case, cases, mistakes, sharper
 from lapwing.audit.plan_shapes import shapes
 from lapwing.audit.plans import Pair, audit_pair, claim_of_plan, same_law, tiled_ratios, whole_releases, worst_pairs
 from lapwing.kernel import release as release_module
@@ -31,14 +31,14 @@ SETTINGS = [(account, relation) for account in Account for relation in ("unbound
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_no_mechanism_reveals_more_than_it_claims(case: Case) -> None:
+def test_no_mechanism_reveals_more_than_it_claims(case: AuditedMechanism) -> None:
     found = audit_case(case, samples=3_000, confidence=SURE)
     assert not found.caught, found
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "run"), MISTAKES, ids=[f"{case.family}: {case.name}" for case, _ in MISTAKES])
-def test_a_quarter_more_than_claimed_is_caught(case: Case, run: object) -> None:
+def test_a_quarter_more_than_claimed_is_caught(case: AuditedMechanism, run: object) -> None:
     """Each family at 1.25 times its epsilon (or mu), and permute-and-flip at the exponential mechanism's rho."""
     found = audit_case(case, samples=14_000, run=run)  # type: ignore[arg-type]
     assert found.caught, found

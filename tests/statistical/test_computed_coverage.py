@@ -21,7 +21,7 @@ from lapwing.kernel.ir import GridSum, RowCount
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.permit import issue
 from lapwing.kernel.release import release
-from lapwing.planning.plan import Limits, Price, plan_statement
+from lapwing.planning.plan import GroupLimits, Price, plan_statement
 from lapwing.sql import bind
 from tests.support.reference.evaluation import Row, evaluator, grid_sum
 
@@ -53,7 +53,7 @@ def answered(sql: str, account: Account) -> Assembled:
         Price(Fraction(1, 200) if approximate else Fraction(1, 10), Fraction(1, 2**40) if approximate else Fraction(0)),
         contributions={},
         units=None,
-        limits=Limits(GROUPS, GROUPS),
+        limits=GroupLimits(GROUPS, GROUPS),
         evaluate=evaluate,
     )
     tables = []

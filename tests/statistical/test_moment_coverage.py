@@ -30,7 +30,7 @@ from lapwing.kernel.ir import GridSum, RowCount
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.permit import issue
 from lapwing.kernel.release import release
-from lapwing.planning.plan import Limits, Price, plan_statement
+from lapwing.planning.plan import GroupLimits, Price, plan_statement
 from lapwing.sql import bind
 from tests.support.reference.evaluation import Row, evaluator, grid_sum
 
@@ -119,7 +119,7 @@ def answered(case: Case, names: tuple[str, ...]) -> Assembled:
         Price(Fraction(case.epsilon), delta),
         contributions={},
         units=None,
-        limits=Limits(ANSWERS, ANSWERS),
+        limits=GroupLimits(ANSWERS, ANSWERS),
         evaluate=evaluate,
     )
     (query,) = planned.certified.plan.queries

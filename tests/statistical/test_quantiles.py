@@ -20,7 +20,7 @@ from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.noise.bernoulli import coin_exp, coin_two_over_e, heads
 from lapwing.kernel.noise.quantile_tree import badness, draw_flipped, draw_nearest, draw_quantiles
 from lapwing.kernel.quantile_tree import AtShare, FromGreatest, FromLeast, QuantileTree, Target
-from lapwing.kernel.rank_line import Candidates, Cut, CutCandidates, Part, ValueCandidates
+from lapwing.kernel.rank_line import Candidates, Cut, CutCandidates, Segment, ValueCandidates
 from lapwing.mechanisms.selection import PermuteAndFlip
 from lapwing.planning.quantile_errors import rank_errors, tree_scale
 from tests.unit.kernel.quantile_laws import choices, line_of, log_law
@@ -72,11 +72,11 @@ def test_as_many_coins_fall_as_a_binomial_law_says(coins: int, halvings: int) ->
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(40)], ids=str)
 @pytest.mark.parametrize("kind", [ValueCandidates, CutCandidates])
 def test_a_candidate_is_drawn_from_the_exact_law(
-    monkeypatch: pytest.MonkeyPatch, kind: Callable[[Part], Candidates], scale: Fraction
+    monkeypatch: pytest.MonkeyPatch, kind: Callable[[Segment], Candidates], scale: Fraction
 ) -> None:
     monkeypatch.setattr(rank_line, "SHARES", 3)
     line = line_of(ROWS, lower=0, upper=12)
-    for part in (Part.whole(line), Part.between(line, Cut(2, 1), Cut(9, 2))):
+    for part in (Segment.whole(line), Segment.between(line, Cut(2, 1), Cut(9, 2))):
         candidates, level = kind(part), Fraction(17, 5)
         found = Counter(draw_nearest(candidates, level, scale) for _ in range(RUNS))
         assert chi_squared(found, [math.exp(chance) for chance in choices(candidates, level, scale)], RUNS) > FALSE_ALARM / 10
@@ -84,7 +84,7 @@ def test_a_candidate_is_drawn_from_the_exact_law(
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2), Fraction(40)], ids=str)
 def test_on_a_pure_account_a_value_is_drawn_by_permute_and_flip(scale: Fraction) -> None:
-    values, level = ValueCandidates(Part.whole(line_of(ROWS, lower=0, upper=12))), Fraction(17, 5)
+    values, level = ValueCandidates(Segment.whole(line_of(ROWS, lower=0, upper=12))), Fraction(17, 5)
     # in units of 1 / 60 all badnesses here are integers
     scores = [-int(badness(values, index, level) * 60) for index in range(values.size)]
     assert all(score * Fraction(-1, 60) == badness(values, index, level) for index, score in enumerate(scores))

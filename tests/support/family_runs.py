@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from lapwing.audit.oracle import Measured, compare
+from lapwing.audit.oracle import ExactResult, compare
 from lapwing.audit.plan_shapes import Shape
-from lapwing.audit.runs import Outcome, Prepare, prepare_in_duckdb
+from lapwing.audit.runs import OracleRun, Prepare, prepare_in_duckdb
 from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import Certified, certify
@@ -56,28 +56,28 @@ def run_families(
     caps: Caps,
     prepare: Prepare = prepare_in_duckdb,
     stop_at_first: bool = False,
-) -> Outcome:
+) -> OracleRun:
     """Compare every shape on every pair of neighbours of ``families`` random families.
 
     Facts are compared first; where they are equal, so is the certificate (it is a pure function of them), and it is made once.
     """
-    outcome = Outcome()
+    outcome = OracleRun()
     rng = random.Random(seed)
     certificates: dict[str, Certified] = {}
     with tempfile.TemporaryDirectory() as scratch:
         for number in range(families):
             family = make(rng)
-            measured: list[dict[str, Measured]] = []
+            measured: list[dict[str, ExactResult]] = []
             for index, world in enumerate(family.worlds):
                 directory = Path(scratch) / f"{number}-{index}"
                 snapshot = prepare(declare(world, directory, neighbours=relation, delta=_delta(account), seed=index, caps=caps))
-                found: dict[str, Measured] = {}
+                found: dict[str, ExactResult] = {}
                 for name, shape in only.items():
                     try:
                         certified = certificates.get(name)
                         if certified is None or certified.facts != snapshot.facts:
                             certified = certificates[name] = certify(shape(snapshot.facts), snapshot.facts)
-                        found[name] = Measured(certified, snapshot.run(certified))
+                        found[name] = ExactResult(certified, snapshot.run(certified))
                     except LapwingError as error:
                         outcome.faults.append((name, str(error)))
                 snapshot.close()
@@ -90,7 +90,7 @@ def run_families(
     return outcome
 
 
-def _compare(left: Mapping[str, Measured], right: Mapping[str, Measured], outcome: Outcome) -> None:
+def _compare(left: Mapping[str, ExactResult], right: Mapping[str, ExactResult], outcome: OracleRun) -> None:
     for name in left.keys() & right.keys():
         outcome.pairs += 1
         outcome.breaches += [(name, breach) for breach in compare(left[name], right[name])]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from lapwing.kernel.domains import Domain, Kind, kind_of
 from lapwing.sql.scalars.handlers import NAMED
-from lapwing.sql.scalars.named_function import Entry
+from lapwing.sql.scalars.named_function import NamedFunction
 from tests.support.sql_queries import SqlQueries
 
 _INTERVALS = ("INTERVAL '1 month'", "INTERVAL 400 DAY", "INTERVAL '2 years'", "INTERVAL '1 quarter'", "INTERVAL 3 WEEKS")
@@ -23,7 +23,7 @@ class SqlSamples:
         self._rng = random.Random(seed)
         self._numeric = [entry for entry in NAMED if entry.meaning.samples]
 
-    def number(self, depth: int) -> tuple[str, Entry]:
+    def number(self, depth: int) -> tuple[str, NamedFunction]:
         """A call that gives a number, and the entry it is a call of."""
         entry = self._rng.choice(self._numeric)
         text = self._rng.choice(entry.meaning.samples)

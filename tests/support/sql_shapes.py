@@ -13,7 +13,7 @@ from lapwing.kernel.accounting import Account, budget_for, statement_loss
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
 from lapwing.planning.contributions import Contributions
-from lapwing.planning.plan import Limits, Planned, Price, plan_statement
+from lapwing.planning.plan import GroupLimits, Planned, Price, plan_statement
 from lapwing.sql import bind
 from tests.support.sql_queries import SqlQueries
 from tests.support.sql_relations import RelationalQueries
@@ -51,7 +51,7 @@ class SqlShape:
             Price(statement_loss(budget, self.epsilon), budget.delta_keys / 1024),
             contributions=known,
             units=None,
-            limits=Limits(settings.known_cells_max, settings.groups_max),
+            limits=GroupLimits(settings.known_cells_max, settings.groups_max),
             evaluate=evaluate,
         )
 

@@ -19,7 +19,7 @@ from lapwing.kernel.expressions import Expression, Value
 from lapwing.kernel.stability import domain_of
 from lapwing.render.arrow_values import key_values
 from lapwing.render.duckdb import DUCKDB
-from lapwing.render.expressions import Scope, render_expression
+from lapwing.render.expressions import VisibleColumns, render_expression
 from lapwing.statements import ROW, PostProcess
 
 RUN = "_run"
@@ -45,7 +45,7 @@ def evaluate(expression: Expression, columns: Mapping[str, Domain], listed: Mapp
     names = list(listed)
     arrays = [_physical([row[i] for row in product(*listed.values())], columns[name]) for i, name in enumerate(names)]
     connection.register("enumerated", pa.table(arrays, names=names) if names else pa.table({"_": [0]}))
-    sql = render_expression(expression, Scope(columns, "t", DUCKDB))
+    sql = render_expression(expression, VisibleColumns(columns, "t", DUCKDB))
     try:
         result = connection.sql(f"SELECT DISTINCT {sql} AS v FROM enumerated t").to_arrow_table()
     finally:

@@ -34,7 +34,7 @@ CONFIDENCE = Fraction(99, 100)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class EventTest:
     """One test: an event, how often it happened on either side, and what that refutes."""
 
     pair: int
@@ -62,7 +62,7 @@ class Audit:
     """Number of tests that share the confidence."""
     caught: bool
     """The claim is refuted."""
-    found: tuple[Found, ...]
+    found: tuple[EventTest, ...]
 
 
 def repeated(mechanism: Callable[[Data], Output]) -> Draw[Data, Output]:
@@ -115,7 +115,7 @@ def audit_draws(
     # two bounds per test, one on each probability
     error = float((1 - confidence) / (2 * number))
     chosen_runs = max(1, int(samples * choosing))
-    found: list[Found] = []
+    found: list[EventTest] = []
     for place, (left, right) in enumerate(pairs):
         known = score(place) if score is not None else None
         first = draw(left, samples), draw(right, samples)
@@ -153,14 +153,14 @@ def _test(
     pair: int,
     towards_right: bool,
     score: Score[Output] | None,
-) -> Found:
+) -> EventTest:
     runs = len(measured[0])
     deviations = -NormalDist().inv_cdf(error)
     event = choose(choosers[0], choosers[1], claim, runs=runs, deviations=deviations, score=score)
     against, towards = event.hits(measured[0]), event.hits(measured[1])
     p = np.array([lower_bound(towards, runs, error=error)])
     q = np.array([upper_bound(against, runs, error=error)])
-    return Found(pair, towards_right, towards, against, runs, float(evidence(claim, p=p, q=q)[0]))
+    return EventTest(pair, towards_right, towards, against, runs, float(evidence(claim, p=p, q=q)[0]))
 
 
 def _require(samples: int, confidence: Fraction, choosing: Fraction, tests: int, *, pairs: int) -> None:

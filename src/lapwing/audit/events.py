@@ -28,7 +28,7 @@ _THRESHOLDS_MAX = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ThresholdEvent:
     """An event: outputs whose score reaches the threshold."""
 
     score: Score[Hashable]
@@ -41,7 +41,7 @@ class Chosen:
 
 def choose(
     left: Sequence[Output], right: Sequence[Output], claim: Claim, *, runs: int, deviations: float, score: Score[Output] | None = None
-) -> Chosen:
+) -> ThresholdEvent:
     """The event that looks most telling for ``right`` against ``left``, when ``runs`` runs on each will measure it.
 
     ``deviations`` is how many standard deviations the measuring bounds will allow for, so that rare events are not overrated.
@@ -59,7 +59,7 @@ def choose(
         if best is None or strength[place] > best[0]:
             best = (float(strength[place]), used, float(thresholds[place]))
     assert best is not None  # there is always a score to try
-    return Chosen(best[1], best[2])  # type: ignore[arg-type]
+    return ThresholdEvent(best[1], best[2])  # type: ignore[arg-type]
 
 
 def _thresholds(scores: Floats) -> Floats:

@@ -42,7 +42,7 @@ ONE_SIDED = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class AuditedMechanism:
     """A mechanism with neighbours and what it claims of them."""
 
     name: str
@@ -97,7 +97,7 @@ def runs_of(mechanism: Drawable, value: Any, runs: int) -> list[Any]:
 
 
 def audit_case(
-    case: Case, *, samples: int, tests: int | None = None, confidence: Fraction = CONFIDENCE, run: Drawable | None = None
+    case: AuditedMechanism, *, samples: int, tests: int | None = None, confidence: Fraction = CONFIDENCE, run: Drawable | None = None
 ) -> Audit:
     """Audit the claim of the mechanism, or of another one that is ``run`` in its place."""
     mechanism = case.mechanism if run is None else run
@@ -180,7 +180,7 @@ def most_telling(
     scale: Fraction,
     claim: Claim | None = None,
     runs: int = 100_000,
-) -> Case:
+) -> AuditedMechanism:
     """The case with those neighbours on which the exact law promises the strongest evidence."""
     claimed = claim or claim_of(mechanism.event())
     decay = Fraction(math.exp(-1.0 / float(scale))).limit_denominator(256)
@@ -190,7 +190,7 @@ def most_telling(
         return best_evidence(claimed, *laws, runs=runs, deviations=4.0)
 
     left, right = max(pairs, key=strength)
-    return Case(name, family, mechanism, left, right, claimed, decay)
+    return AuditedMechanism(name, family, mechanism, left, right, claimed, decay)
 
 
 EPSILON = Fraction(2)
@@ -204,7 +204,7 @@ def _curve(mechanism: GaussianMechanism) -> Gaussian:
     return Gaussian(sqrt_upper(discrete_mu_squared(sensitivity_squared=mechanism.l2_squared, sigma_squared=mechanism.scale**2)))
 
 
-def additive_cases() -> list[Case]:
+def additive_cases() -> list[AuditedMechanism]:
     """Laplace, geometric and Gaussian noise."""
     laplace, vector = laplace_for(epsilon=Fraction(1), l1=1), laplace_for(epsilon=Fraction(1), l1=5)
     clamped = geometric(alpha=Fraction(1, 2), clamp=(-1, 2))
@@ -213,29 +213,29 @@ def additive_cases() -> list[Case]:
     noise = DiscreteGaussian(gaussian.scale)
     at_one = Approximate(Fraction(1), gaussian_delta(noise, sensitivity=SHIFT, epsilon=Fraction(1)))
     return [
-        Case("Laplace", "Laplace", laplace, 0, 1, claim_of(laplace.event())),
-        Case("Laplace, rho", "Laplace", laplace, 0, 1, claim_of(laplace.event(), concentrated=True)),
-        Case("Laplace, two values", "Laplace", vector, (0, 0), (2, 3), claim_of(vector.event())),
-        Case("geometric, clamped", "Laplace", clamped, 0, 1, claim_of(clamped.event())),
-        Case("Gaussian, rho", "Gaussian", gaussian, 0, SHIFT, claim_of(gaussian.event())),
-        Case("Gaussian, curve", "Gaussian", gaussian, 0, SHIFT, _curve(gaussian)),
-        Case("Gaussian, delta at epsilon 1", "Gaussian", gaussian, 0, SHIFT, at_one),
-        Case("Gaussian, two values", "Gaussian", pairwise, (0, 0), (SHIFT, -SHIFT), _curve(pairwise)),
+        AuditedMechanism("Laplace", "Laplace", laplace, 0, 1, claim_of(laplace.event())),
+        AuditedMechanism("Laplace, rho", "Laplace", laplace, 0, 1, claim_of(laplace.event(), concentrated=True)),
+        AuditedMechanism("Laplace, two values", "Laplace", vector, (0, 0), (2, 3), claim_of(vector.event())),
+        AuditedMechanism("geometric, clamped", "Laplace", clamped, 0, 1, claim_of(clamped.event())),
+        AuditedMechanism("Gaussian, rho", "Gaussian", gaussian, 0, SHIFT, claim_of(gaussian.event())),
+        AuditedMechanism("Gaussian, curve", "Gaussian", gaussian, 0, SHIFT, _curve(gaussian)),
+        AuditedMechanism("Gaussian, delta at epsilon 1", "Gaussian", gaussian, 0, SHIFT, at_one),
+        AuditedMechanism("Gaussian, two values", "Gaussian", pairwise, (0, 0), (SHIFT, -SHIFT), _curve(pairwise)),
     ]
 
 
-def response_cases() -> list[Case]:
+def response_cases() -> list[AuditedMechanism]:
     """Randomised response."""
     two, four = (response_for(epsilon=EPSILON, categories=categories) for categories in (2, 4))
     return [
-        Case("randomised response", "response", two, 0, 1, claim_of(two.event())),
-        Case("randomised response, rho", "response", two, 0, 1, claim_of(two.event(), concentrated=True)),
-        Case("randomised response, four answers", "response", four, 0, 3, claim_of(four.event())),
-        Case("randomised response, three people", "response", four, (0, 1, 2), (0, 3, 2), claim_of(four.event())),
+        AuditedMechanism("randomised response", "response", two, 0, 1, claim_of(two.event())),
+        AuditedMechanism("randomised response, rho", "response", two, 0, 1, claim_of(two.event(), concentrated=True)),
+        AuditedMechanism("randomised response, four answers", "response", four, 0, 3, claim_of(four.event())),
+        AuditedMechanism("randomised response, three people", "response", four, (0, 1, 2), (0, 3, 2), claim_of(four.event())),
     ]
 
 
-def selection_cases() -> list[Case]:
+def selection_cases() -> list[AuditedMechanism]:
     """One of several candidates by score, several of them, and a quantile."""
     moves = [((0, -gap, -gap, -gap), (-2, 2 - gap, 2 - gap, 2 - gap)) for gap in range(16)]
     counts = [((0, -gap, -gap, -gap), (0, 2 - gap, 2 - gap, 2 - gap)) for gap in range(16)]
@@ -280,7 +280,7 @@ def selection_cases() -> list[Case]:
     ]
 
 
-def threshold_cases() -> list[Case]:
+def threshold_cases() -> list[AuditedMechanism]:
     """Above threshold, sparse vector, key sets."""
     streams = [((low,) * k + (last,), (low + 1,) * k + (last - 1,)) for k in (4, 8, 12) for low in (-2, -1, 0) for last in (0, 1, 2, 3)]
     above = above_threshold_for(epsilon=EPSILON, sensitivity=1, threshold=0)
@@ -296,19 +296,19 @@ def threshold_cases() -> list[Case]:
         most_telling("above threshold", "threshold", above, streams, scale=above.scale_query),
         most_telling("above threshold, monotone", "threshold", rising, risen, scale=rising.scale_query),
         most_telling("sparse vector", "threshold", sparse, streams[::3], scale=sparse.above.scale_query),
-        Case("key set, a key of one unit", "threshold", alone, (5, 1), (5, 0), claim_of(alone.event())),
-        Case("key set, shared key", "threshold", rarely, (near,), (near + 1,), claim_of(rarely.event())),
-        Case("key set, Gaussian", "threshold", both, (both.threshold, 1), (both.threshold - 1, 1), claim_of(both.event())),
-        Case("key set, replaced unit", "threshold", several, (1, 1, 1, 0, 0, 0), (0, 0, 0, 1, 1, 1), claim_of(several.event())),
+        AuditedMechanism("key set, a key of one unit", "threshold", alone, (5, 1), (5, 0), claim_of(alone.event())),
+        AuditedMechanism("key set, shared key", "threshold", rarely, (near,), (near + 1,), claim_of(rarely.event())),
+        AuditedMechanism("key set, Gaussian", "threshold", both, (both.threshold, 1), (both.threshold - 1, 1), claim_of(both.event())),
+        AuditedMechanism("key set, replaced unit", "threshold", several, (1, 1, 1, 0, 0, 0), (0, 0, 0, 1, 1, 1), claim_of(several.event())),
     ]
 
 
-def cases() -> list[Case]:
+def cases() -> list[AuditedMechanism]:
     """Every mechanism of the kernel."""
     return [*additive_cases(), *response_cases(), *selection_cases(), *threshold_cases()]
 
 
-def flip_charged_as_exponential() -> Case:
+def flip_charged_as_exponential() -> AuditedMechanism:
     """A known mistake: permute-and-flip charged rho = epsilon^2/8, which is right for the exponential mechanism only."""
     flip = permute_and_flip_for(Account.PURE, loss=EPSILON, score_sensitivity=2, candidates=4)
     wrong = Concentrated(EPSILON**2 / 8)
@@ -316,7 +316,7 @@ def flip_charged_as_exponential() -> Case:
     return most_telling("permute-and-flip charged as exponential", "selection", flip, moves, scale=flip.scale, claim=wrong)
 
 
-def mistakes(factor: Fraction) -> list[tuple[Case, Drawable]]:
+def mistakes(factor: Fraction) -> list[tuple[AuditedMechanism, Drawable]]:
     """For each family, a case whose neighbours attain the claim, and a mechanism that reveals ``factor`` times as much; and the flip."""
     wanted = ("Laplace", "Gaussian, curve", "randomised response", "permute-and-flip", "key set, shared key")
     flip = flip_charged_as_exponential()

@@ -26,7 +26,7 @@ from lapwing.kernel.sensitivity import Sensitivity
 
 
 @dataclass(frozen=True, slots=True)
-class Breach:
+class RefutedClaim:
     """A claim of the certificate that a pair of neighbours refutes. Test data only: it shows exact figures."""
 
     what: str
@@ -44,52 +44,52 @@ def gap(left: Sequence[int], right: Sequence[int]) -> Sensitivity:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ExactResult:
     """A certified plan with its exact result on one data set."""
 
     certified: Certified
     exact: Exact
 
 
-def measure(plan: Plan, snapshot: Snapshot) -> Measured:
+def measure(plan: Plan, snapshot: Snapshot) -> ExactResult:
     """Certify for the snapshot's own facts, and run."""
     certified = certify(plan, snapshot.facts)
-    return Measured(certified, snapshot.run(certified))
+    return ExactResult(certified, snapshot.run(certified))
 
 
-def compare(left: Measured, right: Measured) -> list[Breach]:
+def compare(left: ExactResult, right: ExactResult) -> list[RefutedClaim]:
     """All breaches of a plan's certificate on one pair of neighbours. What is public must not differ at all."""
     a, b = left.certified, right.certified
     if (a.facts, a.cost, a.digest) != (b.facts, b.cost, b.digest):
-        return [Breach("facts, cost or digest", "equal on neighbours", "different")]
+        return [RefutedClaim("facts, cost or digest", "equal on neighbours", "different")]
     return compare_exact(a, left.exact, right.exact)
 
 
-def compare_exact(certified: Certified, left: Exact, right: Exact) -> list[Breach]:
+def compare_exact(certified: Certified, left: Exact, right: Exact) -> list[RefutedClaim]:
     """All breaches, given both exact results."""
-    breaches: list[Breach] = []
+    breaches: list[RefutedClaim] = []
     loss, delta = Fraction(0), Fraction(0)
     for index, query in enumerate(certified.queries):
         found, query_loss, query_delta = _compare_query(query, certified, left._tables[index], right._tables[index])
-        breaches += [Breach(f"query {index}, {breach.what}", breach.claimed, breach.measured) for breach in found]
+        breaches += [RefutedClaim(f"query {index}, {breach.what}", breach.claimed, breach.measured) for breach in found]
         loss, delta = loss + query_loss, delta + query_delta
     if loss * LOSS_UNITS > certified.cost.loss:
-        breaches.append(Breach("loss of the statement", certified.cost.loss, loss * LOSS_UNITS))
+        breaches.append(RefutedClaim("loss of the statement", certified.cost.loss, loss * LOSS_UNITS))
     if delta * DELTA_UNITS > certified.cost.delta:
-        breaches.append(Breach("delta of the statement", certified.cost.delta, delta * DELTA_UNITS))
+        breaches.append(RefutedClaim("delta of the statement", certified.cost.delta, delta * DELTA_UNITS))
     return breaches
 
 
 def _compare_query(
     query: CertifiedQuery, certified: Certified, left: ExactTable, right: ExactTable
-) -> tuple[list[Breach], Fraction, Fraction]:
-    breaches: list[Breach] = []
+) -> tuple[list[RefutedClaim], Fraction, Fraction]:
+    breaches: list[RefutedClaim] = []
     delta = Fraction(0)
     groups = query.query.groups
     if isinstance(groups, KnownGroups):
         sides = dense_vectors(groups.groups, left), dense_vectors(groups.groups, right)
         if any(len(vector) != len(groups.groups) for side in sides for vector in side):
-            return [Breach("number of cells shown", len(groups.groups), "depends on the data")], Fraction(0), Fraction(0)
+            return [RefutedClaim("number of cells shown", len(groups.groups), "depends on the data")], Fraction(0), Fraction(0)
         pairs = list(zip(*sides, strict=True))
     else:
         union = list(dict.fromkeys([*left._groups, *right._groups]))
@@ -108,7 +108,7 @@ def _compare_query(
 
 def _compare_quantiles(
     quantiles: CertifiedQuantiles, query: CertifiedQuery, facts: Facts, left: Counts, right: Counts
-) -> tuple[list[Breach], Fraction]:
+) -> tuple[list[RefutedClaim], Fraction]:
     """Rows that went and rows that came, over all groups: the whole of what a set of quantiles is charged for.
 
     That the mass on the line moves by no more than these rows is proved, and tested on every small data set.
@@ -122,10 +122,12 @@ def _compare_quantiles(
             moved = after.get(value, 0) - before.get(value, 0)
             went, came = went + max(-moved, 0), came + max(moved, 0)
     most = quantiles.mechanism.rows_per_unit
-    breaches = [Breach(f"quantiles {name!r}, rows that {how}", most, rows) for how, rows in (("went", went), ("came", came)) if rows > most]
+    breaches = [
+        RefutedClaim(f"quantiles {name!r}, rows that {how}", most, rows) for how, rows in (("went", went), ("came", came)) if rows > most
+    ]
     claimed = most if facts.neighbours is Neighbours.UNBOUNDED else 2 * most
     if went + came > claimed:
-        breaches.append(Breach(f"quantiles {name!r}, rows that went or came", claimed, went + came))
+        breaches.append(RefutedClaim(f"quantiles {name!r}, rows that went or came", claimed, went + came))
     share = Fraction(went + came, claimed)
     return breaches, quantiles.loss * (share if facts.account is Account.PURE else share**2)
 
@@ -137,9 +139,11 @@ def _rows_by_value(rows: Sequence[tuple[int, int]]) -> dict[int, int]:
     return found
 
 
-def _exceeding(what: str, claimed: Sensitivity, measured: Sensitivity) -> list[Breach]:
+def _exceeding(what: str, claimed: Sensitivity, measured: Sensitivity) -> list[RefutedClaim]:
     names = ("l1", "l2_squared", "linf")
-    return [Breach(f"{what}, {n}", getattr(claimed, n), getattr(measured, n)) for n in names if getattr(measured, n) > getattr(claimed, n)]
+    return [
+        RefutedClaim(f"{what}, {n}", getattr(claimed, n), getattr(measured, n)) for n in names if getattr(measured, n) > getattr(claimed, n)
+    ]
 
 
 def _aligned(table: ExactTable, vector: Sequence[int], union: Sequence[tuple[Value, ...]]) -> list[int]:
@@ -149,7 +153,7 @@ def _aligned(table: ExactTable, vector: Sequence[int], union: Sequence[tuple[Val
 
 def _compare_keys(
     query: CertifiedQuery, groups: DiscoveredGroups, left: ExactTable, right: ExactTable, union: list[tuple[Value, ...]]
-) -> tuple[list[Breach], Fraction]:
+) -> tuple[list[RefutedClaim], Fraction]:
     """Discovered groups: the key counts obey their own bound, and keys held by one side alone are few and hold one unit each."""
     assert query.keys is not None and left._units is not None and right._units is not None
     measured = gap(_aligned(left, left._units, union), _aligned(right, right._units, union))
@@ -159,11 +163,11 @@ def _compare_keys(
         assert table._units is not None
         alone = [units for group, units in zip(table._groups, table._units, strict=True) if group not in set(other._groups)]
         if len(alone) > query.keys.groups_per_unit:
-            breaches.append(Breach("groups of one side alone", query.keys.groups_per_unit, len(alone)))
+            breaches.append(RefutedClaim("groups of one side alone", query.keys.groups_per_unit, len(alone)))
         if any(units > 1 for units in alone):
-            breaches.append(Breach("units of a group of one side alone", 1, max(alone)))
+            breaches.append(RefutedClaim("units of a group of one side alone", 1, max(alone)))
     # The chance that a unit alone makes one of its keys appear, from the noise law, against what the statement pays for it.
     worst = thresholds.threshold_delta(groups.law, groups_per_unit=query.keys.groups_per_unit, threshold=query.keys.threshold)
     if worst > groups.delta:
-        breaches.append(Breach("delta of the key threshold", float(groups.delta), float(worst)))
+        breaches.append(RefutedClaim("delta of the key threshold", float(groups.delta), float(worst)))
     return breaches, worst

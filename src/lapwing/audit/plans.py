@@ -19,7 +19,7 @@ import numpy as np
 
 from lapwing.audit.auditor import CONFIDENCE, Audit, audit_draws
 from lapwing.audit.claims import Claim, Concentrated, Floats, Pure
-from lapwing.audit.oracle import Measured, gap, measure
+from lapwing.audit.oracle import ExactResult, gap, measure
 from lapwing.audit.plan_shapes import Shape
 from lapwing.audit.runs import Prepare, prepare_in_duckdb
 from lapwing.audit.worlds import declare, neighbours_of, random_world
@@ -214,8 +214,8 @@ def _hidden(moved: Moved, law: Law) -> Floats:
 class Pair:
     """The neighbours on which a plan reveals most, among those that were tried."""
 
-    left: Measured
-    right: Measured
+    left: ExactResult
+    right: ExactResult
     moved: tuple[Moved, ...]
     share: float
     """The exact loss of these neighbours, as a part of what the certificate charges. Above 1 the certificate is wrong, for certain."""
@@ -227,7 +227,7 @@ class Pair:
         return self.share - 0.005 * cells
 
 
-def pair_of(left: Measured, right: Measured) -> Pair:
+def pair_of(left: ExactResult, right: ExactResult) -> Pair:
     """A pair with all that differs."""
     moved = moved_cells(left.certified, left.exact, right.exact)
     spent = sum((part.loss(left.certified.facts.account) for part in moved), Fraction(0))
@@ -244,7 +244,7 @@ def worst_pairs(
         for number in range(worlds):
             world = random_world(rng)
             variants = [world, *neighbours_of(world, relation, rng)]
-            measured: list[dict[str, Measured]] = []
+            measured: list[dict[str, ExactResult]] = []
             for index, variant in enumerate(variants):
                 declaration = declare(variant, Path(scratch) / f"{number}-{index}", neighbours=relation, delta=delta, seed=index)
                 snapshot = prepare(declaration)

@@ -18,7 +18,7 @@ from lapwing.answers.answer import Answer
 from lapwing.audit.auditor import CONFIDENCE, Audit, audit_draws
 from lapwing.audit.claims import Claim
 from lapwing.audit.invented import BACKGROUND_UNITS, Invented, Rows, Style, invent, write_rows
-from lapwing.audit.oracle import Measured
+from lapwing.audit.oracle import ExactResult
 from lapwing.audit.plans import Pair, audit_pair, claim_of_plan, pair_of
 from lapwing.client.dataset import DataSet
 from lapwing.curator.ask import plan_of
@@ -139,9 +139,9 @@ class InventedProject:
         asked = self._asked(worst, sides, statement, price, asks=asks, tests=tests, confidence=confidence) if asks else None
         return StatementAudit(statement, worst.share, released, asked)
 
-    def _measure(self, data_set: DataSet, statement: str, price: Fraction) -> Measured:
+    def _measure(self, data_set: DataSet, statement: str, price: Fraction) -> ExactResult:
         _, planned = plan_of(data_set.curator, statement, price)
-        return Measured(planned.certified, data_set.curator.snapshot.run(planned.certified))
+        return ExactResult(planned.certified, data_set.curator.snapshot.run(planned.certified))
 
     def _asked(
         self, pair: Pair, sides: tuple[DataSet, DataSet], statement: str, price: Fraction, *, asks: int, tests: int, confidence: Fraction

@@ -59,7 +59,7 @@ Program: TypeAlias = Callable[[Data, Noise], Result]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RecordedCall:
     """One call of a program: a mechanism with its public parameters, the exact value, and what came out."""
 
     mechanism: Mechanism
@@ -71,7 +71,7 @@ class Call:
 class Recording(Generic[Result]):
     """A run of a program. Test data only: it holds exact values."""
 
-    calls: tuple[Call, ...]
+    calls: tuple[RecordedCall, ...]
     result: Result
 
     def cost(self) -> Event:
@@ -102,8 +102,8 @@ class _Ended(BaseException):
 class _Tape:
     """Plays mechanisms: draws and records them, or gives back what was recorded and compares."""
 
-    recorded: tuple[Call, ...] | None
-    calls: list[Call] = field(default_factory=list)
+    recorded: tuple[RecordedCall, ...] | None
+    calls: list[RecordedCall] = field(default_factory=list)
     breaches: list[Breach] = field(default_factory=list)
 
     def laplace(self, value: Values, *, scale: Fraction, l1: int) -> Values:
@@ -131,7 +131,7 @@ class _Tape:
     def _play(self, mechanism: Mechanism, value: Values) -> Noisy:
         if self.recorded is None:
             output = _drawn(mechanism, value)
-            self.calls.append(Call(mechanism, value, output))
+            self.calls.append(RecordedCall(mechanism, value, output))
             return output
         number = len(self.calls)
         if number >= len(self.recorded):
@@ -144,7 +144,7 @@ class _Tape:
         moved = _moved_too_far(mechanism, before.value, value)
         if moved is not None:
             self._breach(moved)
-        self.calls.append(Call(mechanism, value, before.output))
+        self.calls.append(RecordedCall(mechanism, value, before.output))
         return before.output
 
     def _breach(self, what: str) -> None:

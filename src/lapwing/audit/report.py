@@ -17,7 +17,7 @@ from pathlib import Path
 
 from lapwing.audit.auditor import CONFIDENCE, Audit
 from lapwing.audit.claims import Claim, Gaussian, Pure, measure_of, parameter_of
-from lapwing.audit.mechanisms import Case, audit_case, cases, mistakes
+from lapwing.audit.mechanisms import AuditedMechanism, audit_case, cases, mistakes
 from lapwing.audit.plan_shapes import shapes
 from lapwing.audit.plans import Pair, audit_pair, same_law, tiled_ratios, whole_releases, worst_pairs
 from lapwing.errors import LapwingError
@@ -57,7 +57,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class AuditItem:
     """Something to audit."""
 
     area: str
@@ -102,46 +102,46 @@ def _delta(claim: Claim) -> Fraction:
     return Fraction(0) if isinstance(claim, Pure | Gaussian) else claim.delta
 
 
-def mechanism_items(*, confidence: Fraction = CONFIDENCE, tests: int = TESTS) -> list[Item]:
+def mechanism_items(*, confidence: Fraction = CONFIDENCE, tests: int = TESTS) -> list[AuditItem]:
     """Every mechanism of the kernel."""
 
-    def item(case: Case) -> Item:
-        return Item(
+    def item(case: AuditedMechanism) -> AuditItem:
+        return AuditItem(
             "mechanism", case.name, case.family, lambda samples: audit_case(case, samples=samples, tests=tests, confidence=confidence)
         )
 
     return [item(case) for case in cases()]
 
 
-def mistake_items(factor: Fraction, *, confidence: Fraction = CONFIDENCE, tests: int = TESTS) -> list[Item]:
+def mistake_items(factor: Fraction, *, confidence: Fraction = CONFIDENCE, tests: int = TESTS) -> list[AuditItem]:
     """Planted mistakes, which an audit must find: each family with too little noise, and permute-and-flip at the wrong price."""
 
-    def item(case: Case, run: Drawable) -> Item:
+    def item(case: AuditedMechanism, run: Drawable) -> AuditItem:
         def audited(samples: int) -> Audit:
             return audit_case(case, samples=samples, tests=tests, confidence=confidence, run=run)
 
         setting = "rho for another mechanism" if run == case.mechanism else f"{float(factor):g} times the claim"
-        return Item("mistake", case.name, setting, audited)
+        return AuditItem("mistake", case.name, setting, audited)
 
     return [item(case, run) for case, run in mistakes(factor)]
 
 
 def plan_items(
     *, confidence: Fraction = CONFIDENCE, tests: int = TESTS, worlds: int = WORLDS, whole_releases_each: int = 0, seed: int = 1
-) -> list[Item]:
+) -> list[AuditItem]:
     """Every shape of plan, for both kinds of account and both neighbour relations. Neighbours are looked for when the first is audited."""
 
     @lru_cache(maxsize=1)
     def pairs(account: Account, relation: str) -> dict[str, Pair]:
         return worst_pairs(shapes(account), relation=relation, account=account, worlds=worlds, seed=seed)
 
-    def item(name: str, account: Account, relation: str) -> Item:
+    def item(name: str, account: Account, relation: str) -> AuditItem:
         def audited(samples: int) -> Audit:
             pair = pairs(account, relation)[name]
             _compare_paths(pair, runs=whole_releases_each)
             return audit_pair(pair, samples=samples, tests=tests, confidence=confidence)
 
-        return Item("plan", name, f"{account.value}, {relation}", audited)
+        return AuditItem("plan", name, f"{account.value}, {relation}", audited)
 
     settings = [(account, relation) for account in Account for relation in ("unbounded", "bounded")]
     return [item(name, account, relation) for account, relation in settings for name in shapes(account)]
@@ -157,7 +157,7 @@ def _compare_paths(pair: Pair, *, runs: int) -> None:
 
 
 def measured(
-    items: Sequence[Item], *, samples: int, state: Path | None = None, wanted: Callable[[Item], bool] | None = None
+    items: Sequence[AuditItem], *, samples: int, state: Path | None = None, wanted: Callable[[AuditItem], bool] | None = None
 ) -> Iterator[Line]:
     """Audit each item with so many runs on each side; what ``state`` already holds with at least as many is not measured again."""
     known = read_state(state) if state is not None else {}

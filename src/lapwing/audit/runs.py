@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from lapwing.audit.oracle import Breach, Measured, compare, measure
+from lapwing.audit.oracle import ExactResult, RefutedClaim, compare, measure
 from lapwing.audit.plan_shapes import Shape, shapes
 from lapwing.audit.quantile_shapes import quantile_shapes
 from lapwing.audit.worlds import World, declare, neighbours_of, random_world
@@ -34,11 +34,11 @@ def prepare_in_duckdb(declaration: Declaration) -> Snapshot:
 
 
 @dataclass
-class Outcome:
+class OracleRun:
     """What an oracle run saw."""
 
     pairs: int = 0
-    breaches: list[tuple[str, Breach]] = field(default_factory=list)
+    breaches: list[tuple[str, RefutedClaim]] = field(default_factory=list)
     faults: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -52,9 +52,9 @@ def run_oracle(
     prepare: Prepare = prepare_in_duckdb,
     stop_at_first: bool = False,
     neighbours_max: int | None = None,
-) -> Outcome:
+) -> OracleRun:
     """Compare every shape on every neighbour of ``worlds`` random worlds; on slow engines on the first ``neighbours_max`` of each."""
-    outcome = Outcome()
+    outcome = OracleRun()
     rng = random.Random(seed)
     chosen = only if only is not None else {**shapes(account), **quantile_shapes(account)}
     delta = "0" if account is Account.PURE else '"2^-30"'
@@ -77,8 +77,8 @@ def _prepared(world: World, directory: Path, relation: str, delta: str, prepare:
     return prepare(declare(world, directory, neighbours=relation, delta=delta, seed=seed))
 
 
-def _measured(chosen: Mapping[str, Shape], snapshot: Snapshot, outcome: Outcome) -> dict[str, Measured]:
-    found: dict[str, Measured] = {}
+def _measured(chosen: Mapping[str, Shape], snapshot: Snapshot, outcome: OracleRun) -> dict[str, ExactResult]:
+    found: dict[str, ExactResult] = {}
     for name, shape in chosen.items():
         try:
             found[name] = measure(shape(snapshot.facts), snapshot)
@@ -87,7 +87,7 @@ def _measured(chosen: Mapping[str, Shape], snapshot: Snapshot, outcome: Outcome)
     return found
 
 
-def _compare_all(left: Mapping[str, Measured], right: Mapping[str, Measured], outcome: Outcome) -> None:
+def _compare_all(left: Mapping[str, ExactResult], right: Mapping[str, ExactResult], outcome: OracleRun) -> None:
     for name in left.keys() & right.keys():
         outcome.pairs += 1
         outcome.breaches += [(name, breach) for breach in compare(left[name], right[name])]

@@ -16,7 +16,7 @@ from lapwing.catalog.declaration import (
     DataSetDecl,
     Declaration,
     DefaultsDecl,
-    Engine,
+    EngineKind,
     LedgerDecl,
     Preparation,
     PublicDecl,
@@ -26,7 +26,7 @@ from lapwing.catalog.declaration import (
 from lapwing.catalog.exact import show
 from lapwing.catalog.file_forms import check_file_forms
 from lapwing.catalog.positions import Path
-from lapwing.catalog.problems import Report
+from lapwing.catalog.problems import ProblemReport
 from lapwing.catalog.schema import BudgetModel, CatalogueModel, DataSetModel, DefaultsModel, LedgerModel, PublicModel, TableModel
 from lapwing.catalog.settings import Settings
 from lapwing.catalog.shape_problems import closest
@@ -55,7 +55,7 @@ _DELTA_FACTOR = 10
 """Delta should be below one in ten times the number of units: at one in that number, publishing one whole record would be allowed."""
 
 
-def build(report: Report, model: CatalogueModel, *, directory: FilePath | None, settings: Settings) -> Declaration:
+def build(report: ProblemReport, model: CatalogueModel, *, directory: FilePath | None, settings: Settings) -> Declaration:
     """The declaration, meaningful only if no problem was reported."""
     dataset = _dataset(report, model.dataset)
     budget = _budget(report, model.budget)
@@ -95,7 +95,7 @@ def build(report: Report, model: CatalogueModel, *, directory: FilePath | None, 
     )
 
 
-def _dataset(report: Report, model: DataSetModel) -> DataSetDecl:
+def _dataset(report: ProblemReport, model: DataSetModel) -> DataSetDecl:
     if not _ID.fullmatch(model.id):
         hint = "small letters, digits, dots, dashes and underscores, at most 63"
         report.problem("catalogue-bad-name", ("dataset", "id"), "`id` cannot be used", hint=hint)
@@ -114,7 +114,7 @@ def _dataset(report: Report, model: DataSetModel) -> DataSetDecl:
         report.problem("catalogue-password", ("dataset",), "a catalogue is no place for a password", hint=hint)
     return DataSetDecl(
         id=model.id,
-        engine=Engine(model.engine),
+        engine=EngineKind(model.engine),
         unit=model.unit,
         neighbours=Neighbours(model.neighbours),
         units=model.units,
@@ -124,7 +124,7 @@ def _dataset(report: Report, model: DataSetModel) -> DataSetDecl:
     )
 
 
-def _budget(report: Report, model: BudgetModel) -> BudgetDecl:
+def _budget(report: ProblemReport, model: BudgetModel) -> BudgetDecl:
     before = len(report.problems)
     ceiling = model.epsilon if model.ceiling is None else model.ceiling.epsilon
     if not 0 < model.epsilon <= EPSILON_MAX:
@@ -161,7 +161,7 @@ def _budget(report: Report, model: BudgetModel) -> BudgetDecl:
     )
 
 
-def _defaults(report: Report, model: DefaultsModel, budget: BudgetDecl) -> DefaultsDecl:
+def _defaults(report: ProblemReport, model: DefaultsModel, budget: BudgetDecl) -> DefaultsDecl:
     epsilon = min(_EPSILON_DEFAULT, budget.epsilon) if model.epsilon is None else model.epsilon
     if model.epsilon is not None and budget.epsilon > 0 and not 0 < epsilon <= budget.epsilon:
         message = f"`epsilon` of one statement must be above 0 and at most the budget ({show(budget.epsilon)})"
@@ -171,7 +171,7 @@ def _defaults(report: Report, model: DefaultsModel, budget: BudgetDecl) -> Defau
     return DefaultsDecl(epsilon=epsilon, confidence=model.confidence)
 
 
-def _ledger(report: Report, model: LedgerModel) -> LedgerDecl:
+def _ledger(report: ProblemReport, model: LedgerModel) -> LedgerDecl:
     for key, value in (("database", model.database), ("anchors", model.anchors), ("keys", model.keys)):
         if value is not None and (not value.strip() or not value.isprintable() or len(value) > _SOURCE_CHARACTERS_MAX):
             report.problem("catalogue-bad-value", ("ledger", key), f"`{key}` cannot be used", hint="leave it out, or write it on one line")
@@ -187,7 +187,7 @@ def _ledger(report: Report, model: LedgerModel) -> LedgerDecl:
     return LedgerDecl(database=model.database, anchors=model.anchors, keys=model.keys)
 
 
-def _check_table_names(report: Report, model: CatalogueModel, *, settings: Settings) -> None:
+def _check_table_names(report: ProblemReport, model: CatalogueModel, *, settings: Settings) -> None:
     if not model.tables:
         report.problem("catalogue-missing-key", ("tables",), "no protected table is declared", hint="add a [tables.<name>]")
     if len(model.tables) + len(model.public) > settings.catalogue_tables_max:
@@ -200,7 +200,7 @@ def _check_table_names(report: Report, model: CatalogueModel, *, settings: Setti
             report.problem("catalogue-duplicate", ("public", name), f"`{name}` is a protected table already", of_key=True)
 
 
-def _rows_max(report: Report, name: str, model: TableModel, *, settings: Settings) -> int:
+def _rows_max(report: ProblemReport, name: str, model: TableModel, *, settings: Settings) -> int:
     if model.rows_max is None:
         return settings.rows_max_default
     if 1 <= model.rows_max <= _ROWS_MAX_MAX:
@@ -210,7 +210,7 @@ def _rows_max(report: Report, name: str, model: TableModel, *, settings: Setting
 
 
 def _table(
-    report: Report,
+    report: ProblemReport,
     name: str,
     model: TableModel,
     *,
@@ -246,7 +246,7 @@ def _table(
     )
 
 
-def _public(report: Report, name: str, model: PublicModel, *, settings: Settings) -> PublicDecl:
+def _public(report: ProblemReport, name: str, model: PublicModel, *, settings: Settings) -> PublicDecl:
     base: Path = ("public", name)
     columns = build_columns(
         report, (*base, "columns"), model.columns, rows_max=settings.rows_max_default, is_summed=False, settings=settings
@@ -275,7 +275,7 @@ def _public(report: Report, name: str, model: PublicModel, *, settings: Settings
     )
 
 
-def _check_values_from(report: Report, columns: Mapping[str, tuple[ColumnDecl, ...]], public: tuple[PublicDecl, ...]) -> None:
+def _check_values_from(report: ProblemReport, columns: Mapping[str, tuple[ColumnDecl, ...]], public: tuple[PublicDecl, ...]) -> None:
     texts = {f"{table.name}.{column.name}": column for table in public for column in table.columns if isinstance(column.domain, TextDomain)}
     for table, declared in columns.items():
         for column in declared:
@@ -287,7 +287,7 @@ def _check_values_from(report: Report, columns: Mapping[str, tuple[ColumnDecl, .
             report.problem("catalogue-bad-reference", ("tables", table, "columns", column.name, "values_from"), message, hint=hint)
 
 
-def _check_sources(report: Report, model: CatalogueModel) -> None:
+def _check_sources(report: ProblemReport, model: CatalogueModel) -> None:
     protected: dict[str, str] = {}
     for name, table in model.tables.items():
         at: Path = ("tables", name, "source")
@@ -323,7 +323,7 @@ def _matches(path: str, pattern: str) -> bool:
     return ("**" in pattern or path.count("/") == pattern.count("/")) and fnmatch.fnmatchcase(path, pattern)
 
 
-def _check_source(report: Report, path: Path, source: str, engine: str) -> bool:
+def _check_source(report: ProblemReport, path: Path, source: str, engine: str) -> bool:
     if engine == "postgres":
         # One spelling for one table: the ledger is bound to the text.
         if _SERVER_TABLE.fullmatch(source) and not _NEEDLESS_QUOTES.search(source) and source.isprintable():
@@ -343,7 +343,7 @@ def _check_source(report: Report, path: Path, source: str, engine: str) -> bool:
     return True
 
 
-def _warn_about_delta(report: Report, dataset: DataSetDecl, budget: BudgetDecl, rows_max: Mapping[str, int]) -> None:
+def _warn_about_delta(report: ProblemReport, dataset: DataSetDecl, budget: BudgetDecl, rows_max: Mapping[str, int]) -> None:
     """Without a declared number of units, a table holds at most as many as it has rows."""
     units = dataset.units if dataset.units is not None else max(rows_max.values(), default=1)
     if units >= 1 and budget.delta >= Fraction(1, _DELTA_FACTOR * units):

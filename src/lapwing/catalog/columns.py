@@ -11,7 +11,7 @@ from typing import TypeVar, assert_never
 from lapwing.catalog.declaration import ColumnDecl, ColumnRef
 from lapwing.catalog.exact import show
 from lapwing.catalog.positions import Path
-from lapwing.catalog.problems import Report
+from lapwing.catalog.problems import ProblemReport
 from lapwing.catalog.schema import (
     AnyColumnModel,
     BooleanModel,
@@ -58,7 +58,7 @@ def read_reference(text: str) -> ColumnRef | None:
     return ColumnRef(table=found[1], column=found[2]) if found else None
 
 
-def check_name(report: Report, path: Path, name: str) -> None:
+def check_name(report: ProblemReport, path: Path, name: str) -> None:
     """Names are the same in every engine, quoted or not: small letters, digits, underscores."""
     if IDENTIFIER.fullmatch(name):
         return
@@ -72,7 +72,7 @@ def check_name(report: Report, path: Path, name: str) -> None:
 
 
 def build_columns(
-    report: Report, base: Path, models: Mapping[str, AnyColumnModel], *, rows_max: int, is_summed: bool, settings: Settings
+    report: ProblemReport, base: Path, models: Mapping[str, AnyColumnModel], *, rows_max: int, is_summed: bool, settings: Settings
 ) -> tuple[ColumnDecl, ...]:
     """The columns of one table. ``rows_max`` bounds how many rows a sum can add up; public tables are not summed by themselves."""
     if len(models) > settings.columns_per_table_max:
@@ -103,7 +103,7 @@ def build_columns(
     return tuple(columns)
 
 
-def _source_name(report: Report, path: Path, name: str, model: AnyColumnModel) -> str:
+def _source_name(report: ProblemReport, path: Path, name: str, model: AnyColumnModel) -> str:
     written = model.source_name
     if written is None:
         return name
@@ -113,7 +113,7 @@ def _source_name(report: Report, path: Path, name: str, model: AnyColumnModel) -
     return written
 
 
-def _domain(report: Report, path: Path, model: AnyColumnModel, *, rows_max: int, is_summed: bool, settings: Settings) -> Domain:
+def _domain(report: ProblemReport, path: Path, model: AnyColumnModel, *, rows_max: int, is_summed: bool, settings: Settings) -> Domain:
     match model:
         case KeyModel():
             return KeyDomain(nullable=model.null, text=model.of == "text")
@@ -141,7 +141,7 @@ def _domain(report: Report, path: Path, model: AnyColumnModel, *, rows_max: int,
             assert_never(model)
 
 
-def _in_order(report: Report, path: Path, low: _Ordered, high: _Ordered) -> bool:
+def _in_order(report: ProblemReport, path: Path, low: _Ordered, high: _Ordered) -> bool:
     if low <= high:
         return True
     report.problem("catalogue-bad-bounds", (*path, "min"), f"`min` ({_shown(low)}) is above `max` ({_shown(high)})", hint="swap them?")
@@ -152,7 +152,7 @@ def _shown(end: int | Fraction | datetime.date) -> str:
     return str(end) if isinstance(end, datetime.date) else show(end)
 
 
-def _check_integers(report: Report, path: Path, model: IntegerModel, *, rows_max: int, is_summed: bool) -> None:
+def _check_integers(report: ProblemReport, path: Path, model: IntegerModel, *, rows_max: int, is_summed: bool) -> None:
     magnitude = max(abs(model.min), abs(model.max))
     end: Path = (*path, "max" if abs(model.max) >= abs(model.min) else "min")
     if magnitude >= DOUBLE_EXACT_LIMIT:
@@ -170,7 +170,7 @@ def _fits(model: RealModel, *, steps: int, rows_max: int, is_summed: bool) -> bo
     return magnitude < DOUBLE_EXACT_LIMIT and (not is_summed or magnitude * rows_max < INTEGER_LIMIT)
 
 
-def _steps(report: Report, path: Path, model: RealModel, *, rows_max: int, is_summed: bool, settings: Settings) -> int:
+def _steps(report: ProblemReport, path: Path, model: RealModel, *, rows_max: int, is_summed: bool, settings: Settings) -> int:
     """Steps of the grid per 1: as declared, or the finest power of ten that fits, because most measured numbers are decimals."""
     finest = 0
     while finest < STEPS_DIGITS_MAX and 10 ** (finest + 1) <= settings.steps_default_max:
@@ -198,7 +198,7 @@ def _steps(report: Report, path: Path, model: RealModel, *, rows_max: int, is_su
     return steps
 
 
-def _values(report: Report, path: Path, model: TextModel, *, settings: Settings) -> tuple[str, ...] | None:
+def _values(report: ProblemReport, path: Path, model: TextModel, *, settings: Settings) -> tuple[str, ...] | None:
     if model.other is not None:
         _check_text(report, (*path, "other"), model.other, settings=settings)
         if model.values is None and model.values_from is None:
@@ -228,14 +228,14 @@ def with_other(values: tuple[str, ...], other: str | None) -> tuple[str, ...]:
     return values if other is None or other in values else (*values, other)
 
 
-def _check_text(report: Report, path: Path, value: str, *, settings: Settings) -> None:
+def _check_text(report: ProblemReport, path: Path, value: str, *, settings: Settings) -> None:
     if "\x00" in value:
         report.problem("catalogue-bad-values", path, "a value cannot hold the NUL character")
     if len(value.encode()) > settings.text_value_bytes_max:
         report.problem("catalogue-limit", path, f"a value is longer than {settings.text_value_bytes_max} bytes")
 
 
-def _values_from(report: Report, path: Path, model: AnyColumnModel) -> ColumnRef | None:
+def _values_from(report: ProblemReport, path: Path, model: AnyColumnModel) -> ColumnRef | None:
     if not isinstance(model, TextModel) or model.values_from is None:
         return None
     reference = read_reference(model.values_from)

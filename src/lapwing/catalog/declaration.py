@@ -23,7 +23,7 @@ from lapwing.kernel.domains import Domain
 from lapwing.kernel.neighbours import Neighbours
 
 
-class Engine(Enum):
+class EngineKind(Enum):
     """Where the rows are."""
 
     DUCKDB = "duckdb"
@@ -136,7 +136,7 @@ class DataSetDecl:
     """What the data set is, and what one unit of it is called."""
 
     id: str
-    engine: Engine
+    engine: EngineKind
     unit: str
     neighbours: Neighbours
     units: int | None
@@ -246,11 +246,11 @@ class Declaration:
 
     def _is_file(self, source: str) -> bool:
         match self.dataset.engine:
-            case Engine.DUCKDB:
+            case EngineKind.DUCKDB:
                 return True
-            case Engine.POSTGRES:
+            case EngineKind.POSTGRES:
                 return False
-            case Engine.SPARK:
+            case EngineKind.SPARK:
                 return "/" in source or source.endswith(".parquet")
             case _:
                 assert_never(self.dataset.engine)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from lapwing.catalog.positions import Path
-from lapwing.catalog.problems import Report
+from lapwing.catalog.problems import ProblemReport
 from lapwing.catalog.schema import CatalogueModel, PublicModel, TableModel
 
 
-def check_file_forms(report: Report, model: CatalogueModel) -> None:
+def check_file_forms(report: ProblemReport, model: CatalogueModel) -> None:
     """``partitions`` and ``delimiter``: for files only, and of columns that are declared."""
     for section, tables in (("tables", model.tables), ("public", model.public)):
         for name, table in tables.items():
@@ -18,7 +18,7 @@ def check_file_forms(report: Report, model: CatalogueModel) -> None:
                 report.problem("catalogue-contradiction", (*base, "delimiter"), "only CSV files have a `delimiter`", hint="leave it out")
 
 
-def _check_partitions(report: Report, base: Path, table: TableModel | PublicModel, *, is_file: bool) -> None:
+def _check_partitions(report: ProblemReport, base: Path, table: TableModel | PublicModel, *, is_file: bool) -> None:
     if table.partitions and not is_file:
         report.problem("catalogue-contradiction", (*base, "partitions"), "only files lie in folders", hint="leave `partitions` out")
     read = {column.source_name or name for name, column in table.columns.items()}

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from lapwing.catalog.build import build
 from lapwing.catalog.declaration import Declaration
 from lapwing.catalog.positions import Positions, positions
-from lapwing.catalog.problems import Problem, Report, fail, problem_at
+from lapwing.catalog.problems import Problem, ProblemReport, fail, problem_at
 from lapwing.catalog.schema import FORMAT, shape
 from lapwing.catalog.settings import Settings
 from lapwing.catalog.shape_problems import report_shape
@@ -62,7 +62,7 @@ def _read(text: str, *, name: str, directory: Path | None, settings: Settings) -
         fail([_syntax_problem(error, name=name, text=text)])
     except (RecursionError, ValueError, ArithmeticError):  # thousands of brackets, or a number of thousands of digits
         raise CatalogueError("catalogue-syntax", f"{name}: the file is nested too deeply or holds a number that is too long") from None
-    report = Report(file=name, where=where, problems=[], warnings=[])
+    report = ProblemReport(file=name, where=where, problems=[], warnings=[])
     _check_format(report, document.get("format", FORMAT))
     if report.problems:
         fail(report.problems)  # another format has other keys: anything else we could say would mislead
@@ -77,7 +77,7 @@ def _read(text: str, *, name: str, directory: Path | None, settings: Settings) -
     return declaration
 
 
-def _check_format(report: Report, written: object) -> None:
+def _check_format(report: ProblemReport, written: object) -> None:
     if type(written) is not int:
         report.problem("catalogue-format", ("format",), "`format` must be a whole number", hint=f"start the file with format = {FORMAT}")
     elif written != FORMAT:

@@ -30,7 +30,7 @@ _STRINGS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KeyPosition:
     """Character ranges of a key and of its value; a table's value is its header, an array element has no key of its own."""
 
     key: tuple[int, int]
@@ -42,7 +42,7 @@ class Positions:
     """The places of all paths of one text."""
 
     text: str
-    places: dict[Path, Place]
+    places: dict[Path, KeyPosition]
 
     def span(self, path: Path, *, of_key: bool = False) -> Span:
         """The span of ``path``, or of its nearest ancestor that stands in the text (a missing key points at its table)."""
@@ -70,7 +70,7 @@ def positions(text: str) -> Positions:
 class _Scanner:
     text: str
     at: int = 0
-    places: dict[Path, Place] = field(default_factory=dict)
+    places: dict[Path, KeyPosition] = field(default_factory=dict)
     elements: dict[Path, int] = field(default_factory=dict)
     """How many ``[[headers]]`` each array of tables has had so far."""
 
@@ -189,4 +189,4 @@ class _Scanner:
     def note(self, path: Path, *, key: tuple[int, int], value: tuple[int, int], replace: bool) -> None:
         """Keep the first place of a table named only in passing; its own header or value wins over that."""
         if replace or path not in self.places:
-            self.places[path] = Place(key=key, value=value)
+            self.places[path] = KeyPosition(key=key, value=value)

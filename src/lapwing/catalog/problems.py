@@ -41,7 +41,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ProblemReport:
     """Collects the problems of one text. The lists grow while the text is checked; everything else is fixed."""
 
     file: str

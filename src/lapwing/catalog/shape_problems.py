@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from lapwing.catalog.positions import Path
-from lapwing.catalog.problems import Report
+from lapwing.catalog.problems import ProblemReport
 from lapwing.catalog.schema import COLUMN_MODELS, keys_of, model_at
 
 _NEEDED = {
@@ -31,7 +31,7 @@ _NEEDED = {
 """What was needed, and how to write it, by pydantic's error type."""
 
 
-def report_shape(report: Report, error: ValidationError) -> None:
+def report_shape(report: ProblemReport, error: ValidationError) -> None:
     """Translate every error of ``error`` into a problem."""
     details = error.errors(include_url=False, include_context=True)
     suggested = set()
@@ -61,7 +61,7 @@ def table_name(path: Path) -> str:
             return f"[{'.'.join(str(part) for part in path)}]"
 
 
-def _report_one(report: Report, detail: ErrorDetails) -> None:
+def _report_one(report: ProblemReport, detail: ErrorDetails) -> None:
     loc = detail["loc"]
     path = _file_path(loc)
     parent, key = path[:-1], path[-1]
@@ -90,7 +90,7 @@ def _report_one(report: Report, detail: ErrorDetails) -> None:
             report.problem("catalogue-wrong-type", path, f"`{key}` cannot be read")
 
 
-def _report_word(report: Report, path: Path, word: object, words: Iterable[str]) -> None:
+def _report_word(report: ProblemReport, path: Path, word: object, words: Iterable[str]) -> None:
     shown = f'"{word}"' if isinstance(word, str) else str(word)
     meant = closest(str(word), words)
     hint = f'did you mean "{meant}"?' if meant else _one_of(words)

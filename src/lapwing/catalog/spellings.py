@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from lapwing.catalog.positions import Path
-from lapwing.catalog.problems import Report
+from lapwing.catalog.problems import ProblemReport
 from lapwing.catalog.schema import AnyColumnModel, BooleanModel, DateModel, TimestampModel
 
 DAY_PARTS, TIME_PARTS = ("YYYY", "MM", "DD"), ("hh", "mm", "ss")
@@ -29,7 +29,7 @@ COMMON_SPELLING = Spelling()
 """The one grammar of all engines."""
 
 
-def spelling_of(report: Report, path: Path, model: AnyColumnModel) -> Spelling:
+def spelling_of(report: ProblemReport, path: Path, model: AnyColumnModel) -> Spelling:
     """The declared spelling, meaningful only if no problem was reported."""
     match model:
         case BooleanModel():
@@ -42,7 +42,7 @@ def spelling_of(report: Report, path: Path, model: AnyColumnModel) -> Spelling:
             return COMMON_SPELLING
 
 
-def _check_words(report: Report, path: Path, model: BooleanModel) -> None:
+def _check_words(report: ProblemReport, path: Path, model: BooleanModel) -> None:
     if bool(model.true) != bool(model.false):
         hint = 'such as true = ["yes"], false = ["no"]'
         report.problem("catalogue-contradiction", path, "`true` and `false` are declared together or not at all", hint=hint, of_key=True)
@@ -58,7 +58,7 @@ def _check_words(report: Report, path: Path, model: BooleanModel) -> None:
                 report.problem("catalogue-bad-values", at, "this spelling is listed twice")
 
 
-def _check_format(report: Report, path: Path, written: str, *, with_time: bool) -> None:
+def _check_format(report: ProblemReport, path: Path, written: str, *, with_time: bool) -> None:
     if not written:
         return
     parts = _PARTS.findall(written)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from lapwing.catalog.declaration import ColumnDecl, ColumnRef, Hop, UnitPath
-from lapwing.catalog.problems import Report
+from lapwing.catalog.problems import ProblemReport
 from lapwing.catalog.settings import Settings
 from lapwing.catalog.shape_problems import closest
 from lapwing.kernel.domains import Domain, KeyDomain, TextDomain
@@ -17,7 +17,7 @@ Columns = Mapping[str, ColumnDecl]
 
 
 def resolve_units(
-    report: Report, *, written: Mapping[str, str], columns: Mapping[str, Columns], public_names: frozenset[str], settings: Settings
+    report: ProblemReport, *, written: Mapping[str, str], columns: Mapping[str, Columns], public_names: frozenset[str], settings: Settings
 ) -> Mapping[str, UnitPath]:
     """The complete path of every table of ``written`` whose path is right; the others are reported.
 
@@ -39,7 +39,7 @@ def resolve_units(
 
 
 def _read_step(
-    report: Report, table: str, text: str, *, columns: Mapping[str, Columns], public_names: frozenset[str]
+    report: ProblemReport, table: str, text: str, *, columns: Mapping[str, Columns], public_names: frozenset[str]
 ) -> Hop | ColumnRef | None:
     """What ``unit`` of one table says: a hop to another table, or a column of its own."""
     at = ("tables", table, "unit")
@@ -71,7 +71,7 @@ def _read_step(
     return Hop(column=own.column, target=target)
 
 
-def _check_end(report: Report, table: str, end: ColumnRef, columns: Mapping[str, Columns]) -> bool:
+def _check_end(report: ProblemReport, table: str, end: ColumnRef, columns: Mapping[str, Columns]) -> bool:
     """A unit is told apart by the value of this column, so nothing may merge two values of it.
 
     Clamping an integer or mapping text to "other" would make two persons one unit; removing one of them could then change which rows
@@ -95,7 +95,7 @@ def _check_end(report: Report, table: str, end: ColumnRef, columns: Mapping[str,
             return False
 
 
-def _follow(report: Report, table: str, steps: Mapping[str, Hop | ColumnRef], *, settings: Settings) -> UnitPath | None:
+def _follow(report: ProblemReport, table: str, steps: Mapping[str, Hop | ColumnRef], *, settings: Settings) -> UnitPath | None:
     hops: list[Hop] = []
     visited = [table]
     while True:
@@ -116,7 +116,7 @@ def _follow(report: Report, table: str, steps: Mapping[str, Hop | ColumnRef], *,
         visited.append(step.target.table)
 
 
-def _check_one_type(report: Report, paths: Mapping[str, UnitPath], columns: Mapping[str, Columns]) -> None:
+def _check_one_type(report: ProblemReport, paths: Mapping[str, UnitPath], columns: Mapping[str, Columns]) -> None:
     first: ColumnRef | None = None
     reported: set[ColumnRef] = set()
     for table, path in paths.items():

@@ -13,7 +13,7 @@ from lapwing.cli import terminal
 from lapwing.cli.exits import reported, usage_error
 from lapwing.cli.ledgers import ledger_app, receipt_app
 from lapwing.cli.policies import add_policies
-from lapwing.cli.views import EngineName, Format, Report, Spelling
+from lapwing.cli.views import AnswerFormat, EngineName, ReportFormat, SqlSpelling
 from lapwing.demo.write import CATALOGUE_FILE, PATIENTS_DEFAULT, PATIENTS_MAX
 
 if TYPE_CHECKING:
@@ -208,14 +208,16 @@ def ask(
         str | None, typer.Option(metavar="NUMBER", help="For the whole statement; the catalogue's default when left out.")
     ] = None,
     confidence: Annotated[str | None, typer.Option(metavar="NUMBER", help="Of the error bars, such as 0.95.")] = None,
-    form: Annotated[Format, typer.Option("--format", help="How to print the answer.")] = Format.TABLE,
+    form: Annotated[AnswerFormat, typer.Option("--format", help="How to print the answer.")] = AnswerFormat.TABLE,
     analyst: Annotated[
         str | None, typer.Option(metavar="NAME", help="Who asks; on a ledger with analysts the user of the operating system when left out.")
     ] = None,
     request_id: Annotated[
         str | None, typer.Option(metavar="TEXT", help="A name for this request: repeating it never charges twice.")
     ] = None,
-    dialect: Annotated[Spelling, typer.Option(help="How the statement is spelt; what it means does not depend on it.")] = Spelling.DUCKDB,
+    dialect: Annotated[
+        SqlSpelling, typer.Option(help="How the statement is spelt; what it means does not depend on it.")
+    ] = SqlSpelling.DUCKDB,
     receipt: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the signed receipt here.")] = None,
     stored: Annotated[
         Path | None, typer.Option("--answer", metavar="FILE", help="Write the stored answer, which the receipt is for, here.")
@@ -254,9 +256,11 @@ def explain(
     epsilon: Annotated[
         str | None, typer.Option(metavar="NUMBER", help="For the whole statement; the catalogue's default when left out.")
     ] = None,
-    form: Annotated[Report, typer.Option("--format", help="How to print it.")] = Report.TABLE,
+    form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE,
     analyst: Annotated[str | None, typer.Option(metavar="NAME", help="Who would ask, and may see stored answers.")] = None,
-    dialect: Annotated[Spelling, typer.Option(help="How the statement is spelt; what it means does not depend on it.")] = Spelling.DUCKDB,
+    dialect: Annotated[
+        SqlSpelling, typer.Option(help="How the statement is spelt; what it means does not depend on it.")
+    ] = SqlSpelling.DUCKDB,
 ) -> None:
     """Say what a statement would cost, how people's influence is bounded and how large the noise is. Free; reads no row.
 
@@ -275,7 +279,9 @@ def explain(
 
 
 @app.command(short_help="Show what may be spent, what is spent and what is left.")
-def budget(context: typer.Context, form: Annotated[Report, typer.Option("--format", help="How to print it.")] = Report.TABLE) -> None:
+def budget(
+    context: typer.Context, form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE
+) -> None:
     """Show what the data set may spend, what is spent and what is left.
 
     \b
@@ -295,7 +301,7 @@ def budget(context: typer.Context, form: Annotated[Report, typer.Option("--forma
 def history(
     context: typer.Context,
     limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many entries, newest first.")] = 20,
-    form: Annotated[Report, typer.Option("--format", help="How to print it.")] = Report.TABLE,
+    form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE,
 ) -> None:
     """Show the entries of the ledger, newest first: charges, answers, the owner's acts.
 
@@ -401,7 +407,7 @@ def audit(
     asks: Annotated[int, typer.Option(min=0, max=1_000, help="Answers asked for one by one, ledger and all, on each of them.")] = 50,
     mechanisms: Annotated[bool, typer.Option("--mechanisms", help="Audit every mechanism of the kernel; needs no catalogue.")] = False,
     plans: Annotated[bool, typer.Option("--plans", help="Audit every shape of plan; needs no catalogue.")] = False,
-    form: Annotated[Report, typer.Option("--format", help="How to print it.")] = Report.TABLE,
+    form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE,
 ) -> None:
     """Try to refute what is claimed: run on neighbouring made-up data sets, and compare. Reads no row of yours, charges nothing.
 
@@ -430,7 +436,7 @@ def audit(
 
 
 @app.command(short_help="Run the project's own list of statements.")
-def conformance(form: Annotated[Report, typer.Option("--format", help="How to print it.")] = Report.TABLE) -> None:
+def conformance(form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE) -> None:
     """Run the project's own list of statements on made-up data: which are answered, and which are refused. Takes half a minute.
 
     An answer counts when, with the noise turned down, it is what bare DuckDB gives; a refusal when it points into the statement and

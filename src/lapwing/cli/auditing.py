@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from lapwing.cli import terminal
 from lapwing.cli.exits import ExitStatus
-from lapwing.cli.views import Report, as_json
+from lapwing.cli.views import ReportFormat, as_json
 
 if TYPE_CHECKING:
-    from lapwing.audit.report import Item, Line
+    from lapwing.audit.report import AuditItem, Line
 
 HEADERS = ("audited", "setting", "claimed", "at least", "runs", "the claim")
 RIGHT = (False, False, False, True, True, False)
@@ -25,7 +25,7 @@ CONFIDENCE_TEXT = "99 %"
 
 
 def audited(
-    catalogue: Path, statements: Sequence[str], *, epsilon: str, samples: int, asks: int, mechanisms: bool, plans: bool, form: Report
+    catalogue: Path, statements: Sequence[str], *, epsilon: str, samples: int, asks: int, mechanisms: bool, plans: bool, form: ReportFormat
 ) -> ExitStatus:
     """Audit and print; the status says whether a claim was refuted."""
     lines: list[Line] = []
@@ -37,13 +37,13 @@ def audited(
     return ExitStatus.REFUTED if any(line.caught for line in lines) else ExitStatus.OK
 
 
-def _items(*, mechanisms: bool, plans: bool) -> list[Item]:
+def _items(*, mechanisms: bool, plans: bool) -> list[AuditItem]:
     from lapwing.audit.report import mechanism_items, plan_items
 
     return [*(mechanism_items() if mechanisms else []), *(plan_items() if plans else [])]
 
 
-def _measured(items: Sequence[Item], *, samples: int) -> list[Line]:
+def _measured(items: Sequence[AuditItem], *, samples: int) -> list[Line]:
     from lapwing.audit.report import measured
 
     lines = []
@@ -87,11 +87,11 @@ def _statements(catalogue: Path, statements: Sequence[str], *, epsilon: str, sam
     return lines
 
 
-def write_lines(lines: Sequence[Line], form: Report) -> None:
+def write_lines(lines: Sequence[Line], form: ReportFormat) -> None:
     """Print what was found."""
     from lapwing.audit.report import claim_text, headline, runs_text, verdict
 
-    if form is Report.JSON:
+    if form is ReportFormat.JSON:
         refuted = sum(line.caught for line in lines)
         terminal.write(as_json({"confidence": 0.99, "refuted": refuted, "lines": [asdict(line) for line in lines]}))
         return

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lapwing.cli import terminal
 from lapwing.cli.exits import ExitStatus
 from lapwing.cli.terminal import ALARM
-from lapwing.cli.views import Report, as_json
+from lapwing.cli.views import ReportFormat, as_json
 
 if TYPE_CHECKING:
     from lapwing.audit.conformance import Outcome, Score
@@ -22,7 +22,7 @@ HEADERS = ("", "statement", "outcome", "")
 RIGHT = (False, False, False, False)
 
 
-def conformed(form: Report) -> ExitStatus:
+def conformed(form: ReportFormat) -> ExitStatus:
     """Run the list and print the score; the status says whether everything went as it should."""
     from lapwing.audit.conformance import Score, listed_statements, run_list
 
@@ -38,9 +38,9 @@ def conformed(form: Report) -> ExitStatus:
     return ExitStatus.INTERNAL if score.failed or len(outcomes) != total else ExitStatus.OK
 
 
-def write_score(score: Score, form: Report) -> None:
+def write_score(score: Score, form: ReportFormat) -> None:
     """Print a score: JSON is the figures and the names of what failed, a table has a line for each statement."""
-    if form is Report.JSON:
+    if form is ReportFormat.JSON:
         terminal.write(as_json(score.to_dict()))
         return
     rows = [_row(outcome) for outcome in score.outcomes]

@@ -15,7 +15,7 @@ import typer
 
 from lapwing.cli.amounts import FORMS, delta_limit, epsilon_of, loss_limit, loss_units
 from lapwing.cli.exits import reported, usage_error
-from lapwing.cli.views import Report
+from lapwing.cli.views import ReportFormat
 
 if TYPE_CHECKING:
     from lapwing.curator.policies import Policies
@@ -46,7 +46,9 @@ def add_policies(app: typer.Typer) -> None:
     app.command("deny", short_help="End a proposal without carrying it out.")(deny)
 
 
-def status(context: typer.Context, form: Annotated[Report, typer.Option("--format", help="How to print it.")] = Report.TABLE) -> None:
+def status(
+    context: typer.Context, form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE
+) -> None:
     """Show the ledger of the data set (-C): where it is, what is spent, who may ask and how much, and what waits for a second person."""
     from lapwing.cli.standing import write_standing
     from lapwing.curator.life import Curator

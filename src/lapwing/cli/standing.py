@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lapwing.cli import terminal
-from lapwing.cli.views import Report, as_json, write_pairs, write_table
+from lapwing.cli.views import ReportFormat, as_json, write_pairs, write_table
 
 if TYPE_CHECKING:
     from lapwing.answers.budget import BudgetView
     from lapwing.curator.life import Curator
 
 
-def write_standing(curator: Curator, form: Report) -> None:
+def write_standing(curator: Curator, form: ReportFormat) -> None:
     """Print it. Amounts are exact decimals in JSON."""
     from lapwing.curator.policies import standing
 
     found, balance = standing(curator)
-    if form is Report.JSON:
+    if form is ReportFormat.JSON:
         terminal.write(as_json(found))
         return
     write_pairs(_pairs(found, curator.view_of(balance)))

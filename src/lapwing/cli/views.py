@@ -23,7 +23,7 @@ ROWS_SHOWN_MAX = 200
 _BAR_CELLS = 40
 
 
-class Format(StrEnum):
+class AnswerFormat(StrEnum):
     """Of answers."""
 
     TABLE = "table"
@@ -31,14 +31,14 @@ class Format(StrEnum):
     CSV = "csv"
 
 
-class Report(StrEnum):
+class ReportFormat(StrEnum):
     """Of everything else."""
 
     TABLE = "table"
     JSON = "json"
 
 
-class Spelling(StrEnum):
+class SqlSpelling(StrEnum):
     """Of statements: the names of ``lapwing.sql.DIALECTS``, here so that nothing need be imported for them."""
 
     DUCKDB = "duckdb"
@@ -46,7 +46,7 @@ class Spelling(StrEnum):
 
 
 class EngineName(StrEnum):
-    """Of engines: the values of ``lapwing.catalog.Engine``, here so that nothing need be imported for them."""
+    """Of engines: the values of ``lapwing.catalog.EngineKind``, here so that nothing need be imported for them."""
 
     DUCKDB = "duckdb"
     POSTGRES = "postgres"
@@ -58,18 +58,18 @@ def as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
 
 
-def write_answer(answer: Answer, form: Format) -> None:
+def write_answer(answer: Answer, form: AnswerFormat) -> None:
     """Print an answer. In CSV the price and the notes go to standard error, so that what is piped is the table alone."""
     match form:
-        case Format.JSON:
+        case AnswerFormat.JSON:
             terminal.write(as_json(answer.to_dict()))
-        case Format.CSV:
+        case AnswerFormat.CSV:
             terminal.write_data(answer_csv(answer).rstrip("\n"))
             for line in (*_last_lines(answer), *(f"note: {note}" for note in answer.notes)):
                 terminal.write_note(line)
-        case Format.TABLE if terminal.is_terminal():
+        case AnswerFormat.TABLE if terminal.is_terminal():
             _print_answer(answer)
-        case Format.TABLE:
+        case AnswerFormat.TABLE:
             terminal.write(str(answer))
 
 
@@ -132,9 +132,9 @@ def _alignment(answer: Answer) -> tuple[list[bool], list[bool]]:
     return right, accents
 
 
-def write_explanation(explanation: Explanation, form: Report) -> None:
+def write_explanation(explanation: Explanation, form: ReportFormat) -> None:
     """Print what a statement would cost."""
-    if form is Report.JSON:
+    if form is ReportFormat.JSON:
         terminal.write(as_json(explanation.to_dict()))
     elif terminal.is_terminal():
         _print_pairs(explanation.lines)
@@ -142,11 +142,11 @@ def write_explanation(explanation: Explanation, form: Report) -> None:
         terminal.write(str(explanation))
 
 
-def write_budget(view: BudgetView, *, name: str, form: Report) -> None:
+def write_budget(view: BudgetView, *, name: str, form: ReportFormat) -> None:
     """Print what a data set has and has spent. The share leads: epsilons do not add up."""
     values = view.to_dict()
     closed = view.closed
-    if form is Report.JSON:
+    if form is ReportFormat.JSON:
         terminal.write(as_json({"dataset": name, "closed": closed, **values}))
         return
     pairs = _budget_pairs(view, values, name=name, closed=closed)
@@ -178,10 +178,10 @@ def _budget_pairs(view: BudgetView, values: Mapping[str, Any], *, name: str, clo
     return pairs
 
 
-def write_history(entries: Sequence[Entry], *, form: Report, loss_unit: str) -> None:
+def write_history(entries: Sequence[Entry], *, form: ReportFormat, loss_unit: str) -> None:
     """Print entries of the ledger, newest first."""
     values = [_entry(entry, loss_unit) for entry in entries]
-    if form is Report.JSON:
+    if form is ReportFormat.JSON:
         terminal.write(as_json(values))
         return
     headers = ("#", "when (UTC)", "what", "analyst", loss_unit, "detail")

@@ -12,7 +12,7 @@ from lapwing.curator.accuracy_targets import PlanAt
 from lapwing.curator.life import Curator
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
-from lapwing.planning.plan import Limits, Planned, Price, plan_statement
+from lapwing.planning.plan import GroupLimits, Planned, Price, plan_statement
 from lapwing.sql import bind
 from lapwing.sql.text.refusals import span_in
 from lapwing.statements import Statement
@@ -51,7 +51,7 @@ def bound_statement(curator: Curator, text: str, *, dialect: str) -> BoundStatem
                 Price(loss, delta),
                 contributions=contributions,
                 units=declaration.dataset.units,
-                limits=Limits(settings.known_cells_max, settings.groups_max),
+                limits=GroupLimits(settings.known_cells_max, settings.groups_max),
                 evaluate=evaluate,
             )
         except Refused as error:

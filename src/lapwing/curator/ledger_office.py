@@ -17,10 +17,10 @@ from lapwing.ledger.postgres.connection import Connection, require_extra, withou
 from lapwing.ledger.postgres.install import SCHEMA_VERSION, Roles, install
 from lapwing.ledger.postgres.overview import analysts
 from lapwing.ledger.postgres.transfer import move
-from lapwing.ledger.postgres.verify import Report, sources, verify
+from lapwing.ledger.postgres.verify import Verification, sources, verify
 from lapwing.receipts import require_signing_key
 
-__all__ = ["MovedLedger", "Report", "Roles", "accept", "install", "move_ledger", "report_lost_anchor", "verified", "without_password"]
+__all__ = ["MovedLedger", "Roles", "Verification", "accept", "install", "move_ledger", "report_lost_anchor", "verified", "without_password"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def move_ledger(curator: Curator, database: str, *, anchors: Path, keys: Path, b
         return MovedLedger(curator.view_of(moved.balance()), tuple(one.analyst for one in analysts(moved)))
 
 
-def verified(database: str, *, anchors: Path, names: Sequence[str]) -> tuple[Report, ...]:
+def verified(database: str, *, anchors: Path, names: Sequence[str]) -> tuple[Verification, ...]:
     """Everything derived again from the entries, of these sources or of all, and compared with the anchors."""
     with _connected(database, standby=True) as connection:
         return tuple(verify(connection, name, anchors=FileAnchors(anchors)) for name in names or sources(connection))

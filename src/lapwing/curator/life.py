@@ -30,7 +30,7 @@ from lapwing.kernel.ir import Plan
 from lapwing.ledger.connect import OWNER_ANALYST, admit_owner, apply_budget, default_analyst, open_ledger, place_of, system_user
 from lapwing.ledger.limits import HISTORY_ENTRIES_MAX, require_name
 from lapwing.ledger.local.sources import claim, require_unclaimed
-from lapwing.ledger.protocol import Balance, Bought, Entry, Kind, Ledger, Request, StoredAnswer
+from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Ledger, Request, StoredAnswer
 from lapwing.ledger.settling import Settling
 from lapwing.planning.contributions import Contributions, fitted, histogram_plan
 from lapwing.receipts import Receipt
@@ -103,7 +103,7 @@ class Curator:
         if self._last_declaration() is None:
             self._require_never_prepared(ledger, override)
         for change in overridden:
-            ledger.record(Kind.OVERRIDE, f"{change.where}: {override}")
+            ledger.record(EntryKind.OVERRIDE, f"{change.where}: {override}")
         apply_budget(ledger, self.declaration.budget(), by=system_user())
         existing = self.engine.versions()
         version, key, newest = self.state.next_version(existing), self.state.ranking_key(), max(existing, default=None)
@@ -121,7 +121,7 @@ class Curator:
         # Only now: a preparation that failed, which may be because of a row, takes no number that analysts could see missing.
         self.state.remember(version)
         self.state.remember_declared(text)
-        ledger.record(Kind.VERSION, f"version {version} prepared")
+        ledger.record(EntryKind.VERSION, f"version {version} prepared")
         if self._snapshot is not None:
             self._snapshot.close()
         self._snapshot = None
@@ -175,7 +175,7 @@ class Curator:
         if self.state.declared() is None and version == self.latest():
             self.state.remember_declared(self.engine.stored_text(version))
         self.engine.retire(version)
-        self.ledger.record(Kind.RETIRE, f"version {version} retired")
+        self.ledger.record(EntryKind.RETIRE, f"version {version} retired")
 
     def reopen(self, reason: str) -> None:
         """Open the data set to analysts again after an incident."""
@@ -196,12 +196,12 @@ class Curator:
 
     def _require_never_prepared(self, ledger: Ledger, override: str) -> None:
         """Where it is not known what was last declared, nothing shows that the same is protected now."""
-        if not any(entry.kind is Kind.VERSION for entry in ledger.history(limit=HISTORY_ENTRIES_MAX)):
+        if not any(entry.kind is EntryKind.VERSION for entry in ledger.history(limit=HISTORY_ENTRIES_MAX)):
             return
         if not override:
             message = "the data set was prepared before, and the state directory no longer says from which declaration"
             raise PreparationError("override-needed", message, hint="restore the state directory, or give a reason to override")
-        ledger.record(Kind.OVERRIDE, f"the last declaration is not known: {override}")
+        ledger.record(EntryKind.OVERRIDE, f"the last declaration is not known: {override}")
 
     def _last_declaration(self) -> Declaration | None:
         """The declaration that was last prepared, also when its version is retired by now."""

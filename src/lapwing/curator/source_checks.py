@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lapwing.catalog import Declaration, Engine, PublicDecl, Settings, TableDecl
+from lapwing.catalog import Declaration, EngineKind, PublicDecl, Settings, TableDecl
 from lapwing.curator.file_checks import file_problems
 from lapwing.curator.source_schemas import Held, UnreadableSource, read_columns, source_files
 from lapwing.engines.registry import source_kinds
@@ -16,7 +16,7 @@ from lapwing.kernel.domains import KeyDomain, TextDomain
 def source_problems(declaration: Declaration) -> Iterator[str]:
     """What is missing or different in the sources that a catalogue names; from their schemas alone."""
     tables: list[TableDecl | PublicDecl] = [*declaration.tables, *declaration.public_tables]
-    if declaration.dataset.engine is not Engine.DUCKDB:
+    if declaration.dataset.engine is not EngineKind.DUCKDB:
         yield from _engine_problems(declaration, tables)
         return
     for table in tables:

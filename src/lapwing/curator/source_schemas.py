@@ -51,10 +51,10 @@ class SourceColumn:
 
 def table_columns(name: str, engine: str, connection: str) -> list[SourceColumn]:
     """The columns of a table on a server or in a session."""
-    from lapwing.catalog import Engine, Settings
+    from lapwing.catalog import EngineKind, Settings
     from lapwing.engines.registry import source_kinds
 
-    (kinds,) = source_kinds(Engine(engine), connection, [name], Settings())
+    (kinds,) = source_kinds(EngineKind(engine), connection, [name], Settings())
     return [SourceColumn(column, _held_by(kind), kind.name.lower()) for column, kind in kinds.items()]
 
 

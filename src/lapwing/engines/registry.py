@@ -6,26 +6,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import assert_never
 
-from lapwing.catalog import Declaration, Engine, Settings
+from lapwing.catalog import Declaration, EngineKind, Settings
 from lapwing.engines import base
 from lapwing.render.dialect import SourceKind
 
 
-def source_kinds(engine: Engine, connection: str, sources: Sequence[str], settings: Settings) -> list[Mapping[str, SourceKind]]:
+def source_kinds(engine: EngineKind, connection: str, sources: Sequence[str], settings: Settings) -> list[Mapping[str, SourceKind]]:
     """What the columns of tables on an engine of the owner's hold, by name, from its own catalogue: no row is read.
 
     Raises PreparationError where there is no such table. Files on DuckDB say it themselves.
     """
     match engine:
-        case Engine.POSTGRES:
+        case EngineKind.POSTGRES:
             from lapwing.engines.postgres import schemas as on_postgres
 
             return on_postgres.schemas(connection, sources, settings)
-        case Engine.SPARK:
+        case EngineKind.SPARK:
             from lapwing.engines.spark import schemas as on_spark
 
             return on_spark.schemas(sources)
-        case Engine.DUCKDB:
+        case EngineKind.DUCKDB:
             raise ValueError("the sources of this engine are files")
         case _:
             assert_never(engine)
@@ -34,15 +34,15 @@ def source_kinds(engine: Engine, connection: str, sources: Sequence[str], settin
 def engine_of(declaration: Declaration, directory: Path, settings: Settings) -> base.Engine:
     """The engine a catalogue names, with its versions; ``directory`` is the state directory of the data set."""
     match declaration.dataset.engine:
-        case Engine.DUCKDB:
+        case EngineKind.DUCKDB:
             from lapwing.engines.duckdb import DuckDBEngine
 
             return DuckDBEngine(directory, settings)
-        case Engine.POSTGRES:
+        case EngineKind.POSTGRES:
             from lapwing.engines.postgres import PostgresEngine
 
             return PostgresEngine(declaration, settings)
-        case Engine.SPARK:
+        case EngineKind.SPARK:
             from lapwing.engines.spark import SparkEngine
 
             return SparkEngine(directory, settings)

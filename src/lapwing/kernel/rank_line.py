@@ -93,7 +93,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Segment:
     """What lies between two cuts of a line: the values there, and the mass to the left of either end."""
 
     line: RankLine
@@ -103,14 +103,14 @@ class Part:
     high: Fraction = field(repr=False)
 
     @staticmethod
-    def between(line: RankLine, start: Cut, end: Cut) -> Part:
+    def between(line: RankLine, start: Cut, end: Cut) -> Segment:
         """The part between two cuts, the first of which is not to the right of the second."""
-        return Part(line, start, end, start.mass(line), end.mass(line))
+        return Segment(line, start, end, start.mass(line), end.mass(line))
 
     @staticmethod
-    def whole(line: RankLine) -> Part:
+    def whole(line: RankLine) -> Segment:
         """The whole line, both fixed points included."""
-        return Part.between(line, Cut(line.lower - 1), Cut(line.upper + 1))
+        return Segment.between(line, Cut(line.lower - 1), Cut(line.upper + 1))
 
     @property
     def values(self) -> range:
@@ -126,7 +126,7 @@ class Part:
 class ValueCandidates:
     """The values of a part as candidates for a quantile, in increasing order. Levels of mass are counted from the start of the line."""
 
-    part: Part
+    part: Segment
 
     @property
     def size(self) -> int:
@@ -163,7 +163,7 @@ class ValueCandidates:
 class CutCandidates:
     """The cuts of a part as candidates, ``SHARES`` per value, in increasing order."""
 
-    part: Part
+    part: Segment
 
     @property
     def size(self) -> int:

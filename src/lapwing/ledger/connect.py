@@ -24,7 +24,7 @@ from lapwing.ledger.local.ledger import LocalLedger, elsewhere
 from lapwing.ledger.local.schema import LEDGER_FORMAT
 from lapwing.ledger.local.sqlite_file import open_database
 from lapwing.ledger.postgres.anchors import AnchorPoint, FileAnchors
-from lapwing.ledger.protocol import Balance, Kind, Ledger
+from lapwing.ledger.protocol import Balance, EntryKind, Ledger
 
 if TYPE_CHECKING:
     from lapwing.ledger.postgres.ledger import PostgresLedger
@@ -247,7 +247,7 @@ def _open_on_server(place: Place, server: Server, declaration: Declaration, *, o
             lease_seconds=server.lease_seconds,
         )
         if known:  # the database itself may know of no other ledger, and would write nothing down
-            ledger.record(Kind.OVERRIDE, f"source-registered: a second budget in another database: {override}")
+            ledger.record(EntryKind.OVERRIDE, f"source-registered: a second budget in another database: {override}")
     remember_on_server(place, ledger.state(), fingerprint)
     return ledger
 

@@ -25,7 +25,7 @@ class State(Enum):
     FORFEITED = "forfeited"
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """What an entry of the history records."""
 
     REGISTER = "register"
@@ -54,7 +54,7 @@ class Kind(StrEnum):
     DENY = "deny"
 
 
-RECORDABLE = frozenset({Kind.OVERRIDE, Kind.VERSION, Kind.RETIRE})
+RECORDABLE = frozenset({EntryKind.OVERRIDE, EntryKind.VERSION, EntryKind.RETIRE})
 """Kinds an owner's act may write through ``record``; the ledger itself writes the others, together with what they describe."""
 
 
@@ -97,7 +97,7 @@ class Entry:
     entry_id: int
     at: str
     """UTC, ISO 8601. For people to read; it decides nothing."""
-    kind: Kind
+    kind: EntryKind
     analyst: str
     """Empty for the owner's acts."""
     charge_id: int | None
@@ -190,7 +190,7 @@ class Ledger(Protocol):
         """Let analysts in again."""
         ...
 
-    def record(self, kind: Kind, detail: str) -> None:
+    def record(self, kind: EntryKind, detail: str) -> None:
         """Write an owner's act (one of ``RECORDABLE``) into the history."""
         ...
 

@@ -42,7 +42,7 @@ from lapwing.planning.quantiles import with_scale
 from lapwing.planning.relations import contributions_of, fans_out, kept_of, limited, tables_of
 from lapwing.statements import PrivateQuery
 
-__all__ = ["Limits", "Part", "Planned", "Price", "limited", "plan_query", "plan_statement"]
+__all__ = ["GroupLimits", "Part", "Planned", "Price", "limited", "plan_query", "plan_statement"]
 
 CLIP_BITS = 10
 PLACEHOLDER = Fraction(1)
@@ -57,7 +57,7 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class GroupLimits:
     """Public limits on groups."""
 
     known_cells_max: int
@@ -121,7 +121,7 @@ def plan_statement(
     *,
     contributions: Mapping[str, Contributions],
     units: int | None,
-    limits: Limits,
+    limits: GroupLimits,
     evaluate: Evaluate,
 ) -> Planned:
     """The plan with the least predicted error for the price; its certified cost is at most the price.
@@ -158,7 +158,7 @@ def plan_query(
     *,
     contributions: Mapping[str, Contributions],
     units: int | None,
-    limits: Limits,
+    limits: GroupLimits,
     evaluate: Evaluate,
 ) -> Planned:
     """The plan of a statement that is one private query."""
@@ -166,7 +166,7 @@ def plan_query(
 
 
 def _fitting(
-    draft: _Draft, situation: Situation, choice: Choice, price: Price, share: Fraction, limits: Limits, facts: Facts
+    draft: _Draft, situation: Situation, choice: Choice, price: Price, share: Fraction, limits: GroupLimits, facts: Facts
 ) -> tuple[Choice, Query]:
     """The query with this choice of bounds or, where its finer grid would not fit the integers, with a limit on rows."""
     candidate = choice
@@ -195,7 +195,7 @@ class _Draft:
     def of(
         query: PrivateQuery,
         facts: Facts,
-        limits: Limits,
+        limits: GroupLimits,
         evaluate: Evaluate,
         contributions: Mapping[str, Contributions],
         units: int | None,
@@ -288,7 +288,7 @@ def _draft(
     choice: Choice,
     found: tuple[tuple[Value, ...], ...] | None,
     price: Price,
-    limits: Limits,
+    limits: GroupLimits,
     facts: Facts,
 ) -> Query:
     """The query with its bounds and a placeholder for the noise."""

@@ -35,7 +35,7 @@ _INFIX = {Function.ADD: "+", Function.SUBTRACT: "-", Function.MULTIPLY: "*"}
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class VisibleColumns:
     """The columns an expression can see, and the table alias they are read from."""
 
     columns: Mapping[str, Domain]
@@ -43,7 +43,7 @@ class Scope:
     dialect: Dialect
 
 
-def render_expression(expression: Expression, scope: Scope) -> str:
+def render_expression(expression: Expression, scope: VisibleColumns) -> str:
     """SQL of an expression in the physical form of its own domain."""
     match expression:
         case Column(name):
@@ -63,7 +63,7 @@ def render_expression(expression: Expression, scope: Scope) -> str:
             assert_never(expression)
 
 
-def as_double(expression: Expression, scope: Scope) -> str:
+def as_double(expression: Expression, scope: VisibleColumns) -> str:
     """SQL of a numeric expression as a double."""
     domain = domain_of(expression, scope.columns)
     if isinstance(expression, Literal) and isinstance(expression.value, int | Fraction):
@@ -79,7 +79,7 @@ def as_double(expression: Expression, scope: Scope) -> str:
             return sql
 
 
-def _as(expression: Expression, domain: Domain, scope: Scope) -> str:
+def _as(expression: Expression, domain: Domain, scope: VisibleColumns) -> str:
     """SQL in the physical form of a wider ``domain``."""
     if isinstance(domain, RealDomain) and domain.steps is None:
         return as_double(expression, scope)
@@ -118,7 +118,7 @@ def _literal(literal: Literal, dialect: Dialect) -> str:
             raise Refused("type-mismatch", f"a constant does not fit the type {literal.kind.value}")
 
 
-def _call(function: Function, arguments: tuple[Expression, ...], whole: Call, scope: Scope) -> str:
+def _call(function: Function, arguments: tuple[Expression, ...], whole: Call, scope: VisibleColumns) -> str:
     match function:
         case Function.AND | Function.OR:
             joined = f" {function.name} ".join(render_expression(argument, scope) for argument in arguments)
@@ -141,7 +141,7 @@ def _call(function: Function, arguments: tuple[Expression, ...], whole: Call, sc
             return _numeric_or_own(function, arguments, whole, scope)
 
 
-def _numeric_or_own(function: Function, arguments: tuple[Expression, ...], whole: Call, scope: Scope) -> str:
+def _numeric_or_own(function: Function, arguments: tuple[Expression, ...], whole: Call, scope: VisibleColumns) -> str:
     """Arithmetic on integers or doubles by the kind of the result; everything else as the dialect emits it."""
     dialect, emit = scope.dialect, scope.dialect.functions
     domain = domain_of(whole, scope.columns)
@@ -210,7 +210,7 @@ def is_exact_divisor(domain: Domain) -> bool:
     return isinstance(domain, IntegerDomain) or (isinstance(domain, RealDomain) and domain.steps is not None)
 
 
-def _to_grid(arguments: tuple[Expression, ...], domain: Domain, scope: Scope) -> str:
+def _to_grid(arguments: tuple[Expression, ...], domain: Domain, scope: VisibleColumns) -> str:
     steps = arguments[1]
     source = domain_of(arguments[0], scope.columns)
     if not isinstance(domain, RealDomain) or not isinstance(steps, Literal) or not isinstance(steps.value, int):
@@ -236,7 +236,7 @@ def clamped(integer: str, *, lo: int, hi: int) -> str:
     return f"least(greatest({integer}, {lo}), {hi})"
 
 
-def _grid_scaled(subject: Expression, constant: Expression, scope: Scope) -> Fraction | None:
+def _grid_scaled(subject: Expression, constant: Expression, scope: VisibleColumns) -> Fraction | None:
     """A constant in grid steps of the column it is compared with, or None where that does not apply."""
     domain = domain_of(subject, scope.columns)
     if isinstance(subject, Column) and isinstance(domain, RealDomain) and domain.steps is not None and isinstance(constant, Literal):
@@ -266,7 +266,7 @@ _MIRRORED = {
 }
 
 
-def _compare(function: Function, arguments: tuple[Expression, ...], scope: Scope) -> str:
+def _compare(function: Function, arguments: tuple[Expression, ...], scope: VisibleColumns) -> str:
     left, right = arguments
     if (scaled := _grid_scaled(left, right, scope)) is not None:
         return f"({render_expression(left, scope)} {_COMPARISONS[function]} {grid_comparison(function, scaled)})"
@@ -282,7 +282,7 @@ def _compare(function: Function, arguments: tuple[Expression, ...], scope: Scope
     return f"({render_expression(left, scope)} {operator} {render_expression(right, scope)})"
 
 
-def _in(arguments: tuple[Expression, ...], scope: Scope) -> str:
+def _in(arguments: tuple[Expression, ...], scope: VisibleColumns) -> str:
     value, options = arguments[0], arguments[1:]
     scaled = [_grid_scaled(value, option, scope) for option in options]
     if all(item is not None for item in scaled):

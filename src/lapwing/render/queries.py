@@ -43,7 +43,7 @@ from lapwing.kernel.selections import quantile_bounds
 from lapwing.kernel.stability import domain_of
 from lapwing.render.dialect import GROUP_SALT, Dialect, double_literal
 from lapwing.render.encoding import encoded
-from lapwing.render.expressions import SQL_BYTES_MAX, Scope, as_double, clamped, gridded, render_expression
+from lapwing.render.expressions import SQL_BYTES_MAX, VisibleColumns, as_double, clamped, gridded, render_expression
 from lapwing.render.relations import ROWS, UNIT, render_relation
 
 BYTES_PER_PART = 8
@@ -125,7 +125,7 @@ def _render_query(certified: CertifiedQuery, facts: Facts, dialect: Dialect) -> 
 
 def _quantiles(item: QuantileSet, certified: CertifiedQuery, facts: Facts, dialect: Dialect) -> RenderedQuantiles:
     """Rows by group and grid integer. A unit's rows are bounded by the relation, and no value can make a row count twice."""
-    query, scope = certified.query, Scope(certified.shape.columns, "t", dialect)
+    query, scope = certified.query, VisibleColumns(certified.shape.columns, "t", dialect)
     domain = domain_of(item.value, certified.shape.columns)
     listed = [f"{render_expression(key, scope)} AS k{i}" for i, (_, key) in enumerate(query.keys)]
     if isinstance(domain, DateDomain | TimestampDomain):
@@ -158,7 +158,7 @@ class _Input:
         self.dialect = dialect
         self.query = certified.query
         weighted = isinstance(self.query.bounding, Weighted)
-        scope = Scope(certified.shape.columns, "t", dialect)
+        scope = VisibleColumns(certified.shape.columns, "t", dialect)
         listed = [f"t.{UNIT}"]
         listed += [f"{render_expression(key, scope)} AS k{i}" for i, (_, key) in enumerate(self.query.keys)]
         listed += [f"{sql} AS x{i}" for i, v in enumerate(self.query.vectors) if (sql := _row_value(v, scope)) is not None]
@@ -258,7 +258,7 @@ def is_stored(column: str, relation: Relation) -> bool:
             assert_never(relation)
 
 
-def _row_value(vector: Vector, scope: Scope) -> str | None:
+def _row_value(vector: Vector, scope: VisibleColumns) -> str | None:
     """SQL of what the input carries for a vector: the value of a sum, the distinct value, or a condition as 1 / 0."""
     measure = vector.measure
     match measure:

@@ -25,7 +25,7 @@ from lapwing.kernel.ir import (
 )
 from lapwing.kernel.stability import shape_of
 from lapwing.render.dialect import Dialect
-from lapwing.render.expressions import Scope, render_expression
+from lapwing.render.expressions import VisibleColumns, render_expression
 
 UNIT = "_unit"
 RANK = "_rank"
@@ -78,8 +78,8 @@ def unit_equality(left: str, right: str) -> str:
     return f"{left}.{UNIT} = {right}.{UNIT}"
 
 
-def _scope(relation: Relation, facts: Facts, dialect: Dialect) -> Scope:
-    return Scope(shape_of(relation, facts).columns, "t", dialect)
+def _scope(relation: Relation, facts: Facts, dialect: Dialect) -> VisibleColumns:
+    return VisibleColumns(shape_of(relation, facts).columns, "t", dialect)
 
 
 def _list(alias: str, names: list[str], dialect: Dialect) -> str:
@@ -101,7 +101,7 @@ def _public_join(join: PublicJoin, facts: Facts, dialect: Dialect, *, rows: bool
         *(f"p.{dialect.quoted(column)} AS {dialect.quoted(name)}" for name, column in join.columns),
     ]
     listed += [f"t.{ROWS}"] if rows else []
-    on = render_expression(join.on, Scope(source, "t", dialect))
+    on = render_expression(join.on, VisibleColumns(source, "t", dialect))
     key = dialect.quoted(facts.public_table(join.table).key)
     inner = render_relation(join.source, facts, dialect, rows=rows)
     return f"SELECT {', '.join(listed)} FROM ({inner}) t {_join_word(join.kind)} {dialect.table(join.table)} p ON {on} = p.{key}"
@@ -122,7 +122,7 @@ def _join_word(kind: JoinKind) -> str:
     return "LEFT JOIN" if kind is JoinKind.LEFT else "JOIN"
 
 
-def _unit_aggregate(aggregate: UnitAggregate, scope: Scope) -> str:
+def _unit_aggregate(aggregate: UnitAggregate, scope: VisibleColumns) -> str:
     if aggregate.value is None:
         return "COUNT(*)"
     value = render_expression(aggregate.value, scope)

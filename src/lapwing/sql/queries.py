@@ -16,7 +16,7 @@ from lapwing.errors import Span
 from lapwing.kernel.expressions import Column, Expression
 from lapwing.kernel.ir import Filter, Relation
 from lapwing.sql.grouped import GroupedLeaves, keys_of, meant
-from lapwing.sql.over_answers.answers import Answered, named_rows
+from lapwing.sql.over_answers.answers import AnsweredSelect, named_rows
 from lapwing.sql.over_answers.expressions import Outputs, Value
 from lapwing.sql.over_answers.select import NoisyLeaves, NoisyScope
 from lapwing.sql.over_answers.select import join as noisy_join
@@ -69,9 +69,9 @@ class Queries:
     def bind_item(self, node: exp.Expr, environment: Environment) -> Rows | NoisyItem:
         """A query that stands in FROM or IN."""
         found = self.bind(node, environment)
-        return found.item if isinstance(found, Answered) else found
+        return found.item if isinstance(found, AnsweredSelect) else found
 
-    def bind(self, node: exp.Expr, environment: Environment) -> Rows | Answered:
+    def bind(self, node: exp.Expr, environment: Environment) -> Rows | AnsweredSelect:
         """Any query."""
         if type(node) is exp.Subquery:
             with self.session.reading(node) as reader:
@@ -110,7 +110,7 @@ class Queries:
 
     # -- SELECT -----------------------------------------------------------------------------------------------------------------------
 
-    def _select(self, reader: Reader, outside: Environment) -> Rows | Answered:
+    def _select(self, reader: Reader, outside: Environment) -> Rows | AnsweredSelect:
         environment = self._with(reader, outside)
         reader.require_absent("windows", "qualify")
         first, joins = reader.optional("from_"), reader.many("joins")
@@ -133,7 +133,9 @@ class Queries:
             called.append(self.tables.item(join.this, environment))
         return called
 
-    def _over_rows(self, reader: Reader, environment: Environment, called: list[Called], joins: tuple[exp.Expr, ...]) -> Rows | Answered:
+    def _over_rows(
+        self, reader: Reader, environment: Environment, called: list[Called], joins: tuple[exp.Expr, ...]
+    ) -> Rows | AnsweredSelect:
         first = called[0]
         if isinstance(first.item, PublicItem):
             hint = "name a protected table first and join the public one to it"
@@ -268,7 +270,7 @@ class Queries:
         items: list[SelectItem],
         grouped: Grouping,
         distinct: exp.Expr | None,
-    ) -> Answered:
+    ) -> AnsweredSelect:
         number = len(self.privates)
         self.privates.append(None)
         if distinct is not None:
@@ -298,7 +300,7 @@ class Queries:
         self.spans.append((f"q{number}", self.session.source.span(reader.node)))
         self.spans += [(f"q{number}.k{i}", self.session.source.span(key.node)) for i, key in enumerate(keys)]
         self.spans += [(f"q{number}.a{i}", span) for i, span in enumerate(aggregates.spans)]
-        return Answered(
+        return AnsweredSelect(
             PostProcess(
                 post.outputs,
                 source=scalar.beside(f"q{number}"),
@@ -332,7 +334,7 @@ class Queries:
         limit, offset = row_count(self.session, reader.optional("limit")), row_count(self.session, reader.optional("offset"))
         return PostProcess(named, having=condition, order_by=ordered, limit=limit, offset=offset or 0)
 
-    def _noisy(self, reader: Reader, environment: Environment, called: list[Called], joins: tuple[exp.Expr, ...]) -> Answered:
+    def _noisy(self, reader: Reader, environment: Environment, called: list[Called], joins: tuple[exp.Expr, ...]) -> AnsweredSelect:
         for item in called:
             if not isinstance(item.item, NoisyItem):
                 message = "an answer cannot be joined to rows: it would be joined to nobody in particular"
@@ -391,7 +393,7 @@ class Queries:
             limit=post.limit,
             offset=post.offset,
         )
-        return Answered(made, tuple(values), leaves.aggregated)
+        return AnsweredSelect(made, tuple(values), leaves.aggregated)
 
     def _noisy_values(self, scope: NoisyScope, outputs: Outputs, item: SelectItem) -> list[tuple[SelectItem, Value]]:
         """What one item of SELECT over answers gives: itself, or all columns for *."""
@@ -411,14 +413,14 @@ class Queries:
 
     # -- UNION ALL --------------------------------------------------------------------------------------------------------------------
 
-    def _union(self, reader: Reader, outside: Environment) -> Rows | Answered:
+    def _union(self, reader: Reader, outside: Environment) -> Rows | AnsweredSelect:
         environment = self._with(reader, outside)
         if reader.flag("distinct"):
             message = "UNION removes equal rows, whoever they belong to"
             raise self.session.refuse("union-unsupported", message, node=reader.node, hint="use UNION ALL")
         parts = [self.bind(node, environment) for node in (reader.node_of("this"), reader.node_of("expression"))]
         reader.require_absent("order", "limit", "offset", "by_name", "side", "kind", "on")
-        rows, answers = [part for part in parts if isinstance(part, Rows)], [part for part in parts if isinstance(part, Answered)]
+        rows, answers = [part for part in parts if isinstance(part, Rows)], [part for part in parts if isinstance(part, AnsweredSelect)]
         if rows and answers:
             raise self.session.refuse("union-unsupported", "rows and answers cannot be put together", node=reader.node)
         if rows:
@@ -450,7 +452,7 @@ class _Scalar:
         with session.reading(node) as reader:
             reader.require_absent("alias")
             found = self.queries.bind(reader.node_of("this"), self.environment)
-        if not isinstance(found, Answered):
+        if not isinstance(found, AnsweredSelect):
             raise session.refuse(
                 "rows-not-aggregates", "this subquery asks for rows", node=node, hint="ask for an aggregate such as COUNT(*)"
             )
@@ -466,7 +468,7 @@ class _Scalar:
         self.found.append(post.sql(numbered=False))
         return Value(f"v.s{len(self.found) - 1}", value.kind, value.form, node)
 
-    def _is_single(self, found: Answered) -> bool:
+    def _is_single(self, found: AnsweredSelect) -> bool:
         """Whether an answer has one row, whatever the noise: aggregates without groups."""
         post = found.post
         if post.rows_of is None:

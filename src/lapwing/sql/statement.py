@@ -9,7 +9,7 @@ from sqlglot import exp
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused
 from lapwing.kernel.facts import Facts
-from lapwing.sql.over_answers.answers import Answered
+from lapwing.sql.over_answers.answers import AnsweredSelect
 from lapwing.sql.queries import Queries
 from lapwing.sql.rows.names import Environment, Known
 from lapwing.sql.rows_asked import rows_asked
@@ -48,7 +48,7 @@ def bind_tree(source: Source, tree: exp.Expr, known: Known, *, settings: Setting
     session = Session(source, settings)
     queries = Queries(session, known, HANDLERS, tree)
     found = queries.bind(tree, Environment())
-    if not isinstance(found, Answered):
+    if not isinstance(found, AnsweredSelect):
         raise rows_asked(session, tree)
     for node in tree.walk():
         if id(node) not in session.read:

@@ -9,7 +9,7 @@ from lapwing.kernel.expressions import Column
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Project, Union
 from lapwing.kernel.stability import shape_of
-from lapwing.sql.over_answers.answers import Answered
+from lapwing.sql.over_answers.answers import AnsweredSelect
 from lapwing.sql.over_answers.expressions import Value
 from lapwing.sql.rows import algebra, disjoint
 from lapwing.sql.scalars.scope import Rows
@@ -40,7 +40,7 @@ def union_of_rows(session: Session, facts: Facts, parts: list[Rows], node: exp.E
     return Rows(relation, "union", domains, dict(zip(first.names, made, strict=True)), {}, frozenset(units), frozenset(virtual))
 
 
-def union_of_answers(session: Session, privates: list[PrivateQuery | None], parts: list[Answered], node: exp.Expr) -> Answered:
+def union_of_answers(session: Session, privates: list[PrivateQuery | None], parts: list[AnsweredSelect], node: exp.Expr) -> AnsweredSelect:
     """Both answers, one under the other."""
     first = parts[0]
     for part in parts[1:]:
@@ -52,10 +52,10 @@ def union_of_answers(session: Session, privates: list[PrivateQuery | None], part
     source = " UNION ALL ".join(f"({part.post.sql(numbered=False)})" for part in parts)
     outputs = tuple(Output(o.name, f"u.c{i}", algebra.COMPUTED) for i, o in enumerate(first.post.outputs))
     values = tuple(Value(f"u.c{i}", value.kind, algebra.COMPUTED, value.node) for i, value in enumerate(first.values))
-    return Answered(PostProcess(outputs, source=f"({source}) AS u", rows_of=None), values)
+    return AnsweredSelect(PostProcess(outputs, source=f"({source}) AS u", rows_of=None), values)
 
 
-def _one_vector(privates: list[PrivateQuery | None], parts: list[Answered]) -> Answered | None:
+def _one_vector(privates: list[PrivateQuery | None], parts: list[AnsweredSelect]) -> AnsweredSelect | None:
     """Branches over one relation that exclude one another are one vector with one bound: charged once, not once each."""
     numbers = [part.post.rows_of for part in parts]
     if any(number is None or number != len(privates) - len(parts) + i for i, number in enumerate(numbers)):
@@ -68,12 +68,12 @@ def _one_vector(privates: list[PrivateQuery | None], parts: list[Answered]) -> A
     del privates[numbers[0] :]
     privates.append(found)
     post = parts[0].post
-    return Answered(
+    return AnsweredSelect(
         PostProcess(post.outputs, source=post.source, rows_of=post.rows_of, order_by=(f"q{numbers[0]}.k0 ASC",)), parts[0].values
     )
 
 
-def _same_but_query(first: Answered, other: Answered) -> bool:
+def _same_but_query(first: AnsweredSelect, other: AnsweredSelect) -> bool:
     """Whether two answers do the same with the same columns of their own query, and nothing else."""
     a, b = first.post, other.post
     plain = all(p.where is None and not p.order_by and p.limit is None and not p.offset and not p.distinct for p in (a, b))

@@ -34,7 +34,7 @@ class Norm(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sensitivity(Generic[Database]):
+class WitnessedSensitivity(Generic[Database]):
     """The largest difference found, and a pair of neighbours that shows it (None when no pair differs)."""
 
     value: Fraction
@@ -73,7 +73,7 @@ def difference(left: Answer, right: Answer, norm: Norm) -> Fraction:
 
 def sensitivity_over(
     query: Callable[[Database], Answer], pairs: Iterable[tuple[Database, Database]], *, norm: Norm
-) -> Sensitivity[Database]:
+) -> WitnessedSensitivity[Database]:
     """The largest difference of the query's answers over these pairs, with the first pair that attains it."""
     largest, witness = Fraction(0), None
     answers: dict[Database, Answer] = {}
@@ -84,19 +84,19 @@ def sensitivity_over(
         apart = difference(answers[pair[0]], answers[pair[1]], norm)
         if apart > largest:
             largest, witness = apart, pair
-    return Sensitivity(value=largest, norm=norm, witness=witness)
+    return WitnessedSensitivity(value=largest, norm=norm, witness=witness)
 
 
 def sensitivity(
     query: Callable[[Histogram], Answer], universe: Universe[Record], relation: Neighbours, *, size_max: int, norm: Norm
-) -> Sensitivity[Histogram]:
+) -> WitnessedSensitivity[Histogram]:
     """The sensitivity of a query over all databases of at most ``size_max`` rows, with a pair of neighbours that attains it."""
     return sensitivity_over(query, neighbouring_pairs(universe, relation, size_max=size_max), norm=norm)
 
 
 def local_sensitivity(
     query: Callable[[Histogram], Answer], database: Histogram, relation: Neighbours, *, size_max: int, norm: Norm
-) -> Sensitivity[Histogram]:
+) -> WitnessedSensitivity[Histogram]:
     """The largest difference between *this* database and a neighbour of at most ``size_max`` rows.
 
     It depends on the data: noise of this size is not private (``lapwing.theory.broken``: ``local_sensitivity_noise``).

@@ -20,7 +20,7 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
 from lapwing.kernel.expressions import Function
 from lapwing.render.dialect import SourceKind
-from lapwing.render.expressions import Scope, render_expression
+from lapwing.render.expressions import VisibleColumns, render_expression
 from lapwing.render.postgres import POSTGRES
 from lapwing.render.queries import render_plan
 from lapwing.sql import DIALECTS, bind
@@ -124,7 +124,9 @@ def test_statements_call_a_fixed_list_of_functions_all_of_them_built_in(worlds: 
     columns = snapshot.facts.table("visits").columns
     fuzz = ExpressionFuzz(columns, seed=1)
     texts += [
-        render_expression(fuzz.expression(kind, depth=4).expression, Scope(columns, "t", POSTGRES)) for kind in KINDS for _ in range(150)
+        render_expression(fuzz.expression(kind, depth=4).expression, VisibleColumns(columns, "t", POSTGRES))
+        for kind in KINDS
+        for _ in range(150)
     ]
     called = {name for text in texts for name in _called(text)}
     assert called == CALLED

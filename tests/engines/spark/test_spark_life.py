@@ -26,7 +26,7 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.ir import KnownGroups, Plan, Query, Ranked, RowCount, Scan, Vector
 from lapwing.kernel.laws import DiscreteLaplace
-from lapwing.ledger.protocol import Kind
+from lapwing.ledger.protocol import EntryKind
 from tests.engines.comparison import comparable
 from tests.support.spark_worlds import prepare_in_spark, spark_engine, spark_session
 
@@ -128,7 +128,7 @@ def test_a_task_that_fails_is_run_again_and_the_answer_is_drawn_once(tmp_path: P
     noisy = [answered.released.tables[0].columns[0].values for answered in (first, second)]
     assert noisy[0] == noisy[1]
     assert abs(int(noisy[0][0]) - exact) < 400
-    assert entries.count(Kind.COMMIT) == 1
+    assert entries.count(EntryKind.COMMIT) == 1
 
 
 def _failed_tasks() -> int:

@@ -18,7 +18,7 @@ from sqlglot import exp
 from lapwing.audit import worlds
 from lapwing.audit.plan_shapes import shapes
 from lapwing.audit.quantile_shapes import quantile_shapes
-from lapwing.catalog import Declaration, Engine, PublicDecl, TableDecl
+from lapwing.catalog import Declaration, EngineKind, PublicDecl, TableDecl
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.prepare import SourceTable, private_table, public_table
 from lapwing.kernel.accounting import Account
@@ -27,7 +27,7 @@ from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDom
 from lapwing.kernel.expressions import Call
 from lapwing.kernel.facts import Facts
 from lapwing.render.dialect import SourceKind
-from lapwing.render.expressions import Scope, render_expression
+from lapwing.render.expressions import VisibleColumns, render_expression
 from lapwing.render.queries import render_plan
 from lapwing.render.trino import TRINO, source_kind
 from tests.unit.render.test_render_expressions import COLUMNS, RENDERED
@@ -94,7 +94,8 @@ def _preparing(declaration: Declaration, *, text: bool) -> Iterator[tuple[str, s
 def _statements(declaration: Declaration) -> Iterator[tuple[str, str]]:
     """Everything the dialect can write: functions, plans of every shape, preparation."""
     for function, (arguments, _) in RENDERED.items():
-        yield f"function {function.name}", f"SELECT {render_expression(Call(function, arguments), Scope(COLUMNS, 't', TRINO))} AS x FROM t"
+        written = render_expression(Call(function, arguments), VisibleColumns(COLUMNS, "t", TRINO))
+        yield f"function {function.name}", f"SELECT {written} AS x FROM t"
     facts = _facts(declaration)
     for name, shape in {**shapes(Account.APPROXIMATE), **quantile_shapes(Account.APPROXIMATE)}.items():
         for number, query in enumerate(render_plan(certify(shape(facts), facts), TRINO)):
@@ -138,7 +139,7 @@ def test_the_statements_as_they_are(statements: dict[str, str]) -> None:
 
 def test_the_dialect_says_that_it_was_not_executed_and_no_catalogue_can_ask_for_it() -> None:
     assert not TRINO.executed
-    assert TRINO.name not in {engine.value for engine in Engine}
+    assert TRINO.name not in {engine.value for engine in EngineKind}
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.ir import Clipped
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.planning.contributions import Contributions
-from lapwing.planning.plan import Limits, Planned, Price, plan_query
+from lapwing.planning.plan import GroupLimits, Planned, Price, plan_query
 from lapwing.sql import bind
 from lapwing.statements import Statement
 
@@ -36,7 +36,7 @@ def clipped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Statement, Planne
         Price(Fraction(1, 10), Fraction(1, 10**9)),
         contributions={"visits": Contributions(((11.0, 1_000.0),))},
         units=None,
-        limits=Limits(1_000, 1_000),
+        limits=GroupLimits(1_000, 1_000),
         evaluate=evaluate,
     )
     assert snapshot.facts.account is Account.APPROXIMATE and isinstance(planned.certified.plan.queries[0].bounding, Clipped)

@@ -15,7 +15,7 @@ from lapwing.kernel.domains import Domain, RealDomain
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
-from lapwing.planning.plan import Limits, Planned, Price, plan_statement
+from lapwing.planning.plan import GroupLimits, Planned, Price, plan_statement
 from lapwing.spread import half_width
 from lapwing.sql import bind
 
@@ -34,7 +34,7 @@ def assembled(listed: str) -> tuple[Planned, Assembled]:
         Price(Fraction(1, 10), Fraction(1, 2**40)),
         contributions={},
         units=None,
-        limits=Limits(10, 10),
+        limits=GroupLimits(10, 10),
         evaluate=evaluate,
     )
     query = planned.certified.queries[0]

@@ -14,7 +14,7 @@ from lapwing.audit.mechanisms import cases
 from lapwing.audit.plan_shapes import shapes
 from lapwing.audit.report import (
     TESTS,
-    Item,
+    AuditItem,
     Line,
     headline,
     is_wrong,
@@ -32,12 +32,12 @@ def found(claim: Claim, bound: float, samples: int) -> Audit:
     return Audit(claim, bound, samples, Fraction(99, 100), 2, bound > float(getattr(claim, "epsilon", 1)), ())
 
 
-def counting(name: str, log: list[tuple[str, int]]) -> Item:
+def counting(name: str, log: list[tuple[str, int]]) -> AuditItem:
     def audited(samples: int) -> Audit:
         log.append((name, samples))
         return found(Pure(Fraction(1)), 0.5, samples)
 
-    return Item("mechanism", name, "family", audited)
+    return AuditItem("mechanism", name, "family", audited)
 
 
 def test_a_run_is_taken_up_where_it_was(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.catalog import ColumnRef, Engine, Hop, UnitPath, load, parse
+from lapwing.catalog import ColumnRef, EngineKind, Hop, UnitPath, load, parse
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, budget_for
 from lapwing.kernel.domains import BooleanDomain, DateDomain, IntegerDomain, KeyDomain, RealDomain, TextDomain, TimestampDomain
@@ -34,7 +34,7 @@ class TestClinic:
         dataset = self.clinic.dataset
         assert (dataset.id, dataset.engine, dataset.unit, dataset.neighbours) == (
             "clinic-2026",
-            Engine.DUCKDB,
+            EngineKind.DUCKDB,
             "patient",
             Neighbours.UNBOUNDED,
         )

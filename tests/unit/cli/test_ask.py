@@ -6,7 +6,7 @@ import csv
 import io
 import json
 
-from lapwing.cli.views import Spelling
+from lapwing.cli.views import SqlSpelling
 from lapwing.sql import DIALECTS
 from tests.unit.cli.conftest import Clinic
 
@@ -126,4 +126,4 @@ def test_both_spellings_are_one_question(clinic: Clinic) -> None:
 
 
 def test_the_spellings_are_those_of_the_reader() -> None:
-    assert tuple(spelling.value for spelling in Spelling) == DIALECTS
+    assert tuple(spelling.value for spelling in SqlSpelling) == DIALECTS

@@ -13,7 +13,7 @@ from lapwing.audit.claims import Concentrated, Pure
 from lapwing.audit.report import exact_line
 from lapwing.cli import auditing
 from lapwing.cli.exits import ExitStatus
-from lapwing.cli.views import Report
+from lapwing.cli.views import ReportFormat
 from tests.unit.cli.conftest import Clinic
 from tests.unit.cli.support import run
 
@@ -75,10 +75,10 @@ def test_a_refuted_claim_ends_with_six(capsys: pytest.CaptureFixture[str], monke
     lines = [exact_line(Pure(Fraction(1)), share=0.5, name="fine"), exact_line(Concentrated(Fraction(1, 2)), share=1.25, name="wrong")]
     monkeypatch.setattr(auditing, "_statements", lambda *_arguments, **_terms: lines)
     terms = {"epsilon": "1", "samples": 100, "asks": 0, "mechanisms": False, "plans": False}
-    assert auditing.audited(tmp_path, [], **terms, form=Report.TABLE) is ExitStatus.REFUTED  # type: ignore[arg-type]
+    assert auditing.audited(tmp_path, [], **terms, form=ReportFormat.TABLE) is ExitStatus.REFUTED  # type: ignore[arg-type]
     shown = capsys.readouterr().out
     assert "1 of 2 claims are refuted: wrong." in shown and "0.6250  exact  refuted" in shown
-    assert auditing.audited(tmp_path, [], **terms, form=Report.JSON) is ExitStatus.REFUTED  # type: ignore[arg-type]
+    assert auditing.audited(tmp_path, [], **terms, form=ReportFormat.JSON) is ExitStatus.REFUTED  # type: ignore[arg-type]
     assert json.loads(capsys.readouterr().out)["refuted"] == 1
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from lapwing.kernel.noise.quantile_tree import asked_level, badness
 from lapwing.kernel.quantile_tree import AtShare, Branch, Leaf, Node, QuantileTree, reach, tree_of
-from lapwing.kernel.rank_line import Candidates, Cut, CutCandidates, Part, RankLine, ValueCandidates
+from lapwing.kernel.rank_line import Candidates, Cut, CutCandidates, RankLine, Segment, ValueCandidates
 
 Outcome = tuple[tuple[int, int | Cut], ...]
 """What each selection chose, in the order they are made: more than is published, so a bound on it is a bound on that."""
@@ -25,7 +25,7 @@ def line_of(rows: Iterable[int], *, lower: int, upper: int) -> RankLine:
 def log_law(mechanism: QuantileTree, rows: Iterable[int]) -> Mapping[Outcome, float]:
     """The logarithm of the chance of every outcome."""
     line = line_of(rows, lower=mechanism.lower, upper=mechanism.upper)
-    return _outcomes(mechanism, tree_of(mechanism.targets), Part.whole(line), 1, 1)
+    return _outcomes(mechanism, tree_of(mechanism.targets), Segment.whole(line), 1, 1)
 
 
 def choices(candidates: Candidates, level: Fraction, scale: Fraction) -> list[float]:
@@ -36,7 +36,7 @@ def choices(candidates: Candidates, level: Fraction, scale: Fraction) -> list[fl
     return [weight - total for weight in weights]
 
 
-def _outcomes(mechanism: QuantileTree, node: Node | None, part: Part, before: int, after: int) -> dict[Outcome, float]:
+def _outcomes(mechanism: QuantileTree, node: Node | None, part: Segment, before: int, after: int) -> dict[Outcome, float]:
     if node is None:
         return {(): 0.0}
     if isinstance(node, Leaf):
@@ -51,20 +51,20 @@ def _outcomes(mechanism: QuantileTree, node: Node | None, part: Part, before: in
     return _after_cut(mechanism, node, part, before, after, choices(CutCandidates(part), level, scale))
 
 
-def _chosen(number: int, part: Part, level: Fraction, scale: Fraction) -> dict[Outcome, float]:
+def _chosen(number: int, part: Segment, level: Fraction, scale: Fraction) -> dict[Outcome, float]:
     values = ValueCandidates(part)
     return {((number, values.value(index)),): chance for index, chance in enumerate(choices(values, level, scale))}
 
 
-def _after_cut(mechanism: QuantileTree, node: Branch, part: Part, before: int, after: int, chances: list[float]) -> dict[Outcome, float]:
+def _after_cut(mechanism: QuantileTree, node: Branch, part: Segment, before: int, after: int, chances: list[float]) -> dict[Outcome, float]:
     found: dict[Outcome, float] = {}
     by_cut: dict[Cut, float] = {}
     for index, chance in enumerate(chances):
         cut = CutCandidates(part).cut(index)
         by_cut[cut] = by_cut.get(cut, 0.0) + math.exp(chance)
     for cut, share in by_cut.items():
-        left = _outcomes(mechanism, node.left, Part.between(part.line, part.start, cut), before, 0)
-        right = _outcomes(mechanism, node.right, Part.between(part.line, cut, part.end), 0, after)
+        left = _outcomes(mechanism, node.left, Segment.between(part.line, part.start, cut), before, 0)
+        right = _outcomes(mechanism, node.right, Segment.between(part.line, cut, part.end), 0, after)
         for outcome, chance in _joined(left, right).items():
             found[((node.target, cut), *outcome)] = math.log(share) + chance
     return found

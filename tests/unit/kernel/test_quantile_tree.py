@@ -24,7 +24,7 @@ from lapwing.kernel.quantile_tree import (
     levels_of,
     tree_of,
 )
-from lapwing.kernel.rank_line import Candidates, Cut, CutCandidates, Part, ValueCandidates
+from lapwing.kernel.rank_line import Candidates, Cut, CutCandidates, Segment, ValueCandidates
 from tests.unit.kernel.quantile_laws import Outcome, line_of, log_law
 
 ROUNDING = 1e-9
@@ -52,13 +52,13 @@ def datasets(most: int) -> Iterator[tuple[int, ...]]:
         yield from combinations_with_replacement(range(TOP + 1), size)
 
 
-def parts(rng: random.Random) -> Iterator[Part]:
+def parts(rng: random.Random) -> Iterator[Segment]:
     for _ in range(300):
         top = rng.randint(0, 9)
         line = line_of([rng.randint(0, top) for _ in range(rng.randint(0, 8))], lower=0, upper=top)
-        yield Part.whole(line)
+        yield Segment.whole(line)
         start, end = sorted(Cut(rng.randint(0, top), rng.randint(0, 2)) for _ in range(2))
-        yield Part.between(line, start, end)
+        yield Segment.between(line, start, end)
 
 
 @pytest.mark.usefixtures("few_shares")
@@ -188,4 +188,4 @@ def test_what_was_not_paid_for_is_not_drawn() -> None:
 
 def test_a_line_shows_nothing_of_its_rows() -> None:
     assert "4711" not in repr(line_of((4711,), lower=0, upper=9999))
-    assert "4711" not in repr(Part.whole(line_of((4711,), lower=0, upper=9999)))
+    assert "4711" not in repr(Segment.whole(line_of((4711,), lower=0, upper=9999)))

@@ -21,7 +21,7 @@ from lapwing.kernel.ir import Clipped, DiscoveredGroups, Follow, Grouped, Ranked
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.planning.bounding import Situation, choose
 from lapwing.planning.contributions import Contributions, assumed, bin_edges, fitted, histogram_plan
-from lapwing.planning.plan import Limits, Planned, Price, plan_query
+from lapwing.planning.plan import GroupLimits, Planned, Price, plan_query
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
 
 HEAVY = Contributions(tuple((2.0**i, 100_000 * 2 ** (-1.2 * i)) for i in range(11)))
@@ -97,7 +97,13 @@ def _planned(account: Account, key: Expression | None, *aggregates: Aggregate, p
     delta = Fraction(0) if account is Account.PURE else Fraction(1, 10**9)
     contributions = {"t": assumed(rows_per_unit_max=100, rows_max=100_000, units=5_000)}
     return plan_query(
-        query, _facts(account), Price(price, delta), contributions=contributions, units=None, limits=Limits(1_000, 100), evaluate=evaluate
+        query,
+        _facts(account),
+        Price(price, delta),
+        contributions=contributions,
+        units=None,
+        limits=GroupLimits(1_000, 100),
+        evaluate=evaluate,
     )
 
 

@@ -15,7 +15,7 @@ from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import GridSum, Ranked, RowCount
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.planning.moments import Moments
-from lapwing.planning.plan import Limits, Planned, Price, plan_statement
+from lapwing.planning.plan import GroupLimits, Planned, Price, plan_statement
 from lapwing.sql import bind
 
 COLUMNS: dict[str, Domain] = {
@@ -30,7 +30,7 @@ COLUMNS: dict[str, Domain] = {
 def planned(listed: str, *, neighbours: Neighbours = Neighbours.UNBOUNDED, rows_max: int = 10_000_000) -> Planned:
     facts = Facts("moments", 1, neighbours, Account.APPROXIMATE, {"t": TableFacts(COLUMNS, 20, rows_max)}, {})
     statement = bind(f"SELECT {listed} FROM t", facts, settings=Settings(), unit_columns={})
-    limits = Limits(1_000, 1_000)
+    limits = GroupLimits(1_000, 1_000)
     price = Price(Fraction(1, 10), Fraction(1, 2**40))
     return plan_statement(statement.privates, facts, price, contributions={}, units=None, limits=limits, evaluate=evaluate)
 

@@ -21,13 +21,13 @@ from lapwing.kernel.ir import GridSum, Grouped, PublicJoin, Ranked, RowCount, Sc
 from lapwing.kernel.stability import shape_of
 from lapwing.planning.contributions import Contributions
 from lapwing.planning.measures import Averaged, Counted, Summed, measured
-from lapwing.planning.plan import Limits, Planned, Price, plan_query
+from lapwing.planning.plan import GroupLimits, Planned, Price, plan_query
 from lapwing.sql import bind
 from lapwing.statements import Statement
 from tests.support.sql_queries import SqlQueries
 
 UNIT_COLUMNS = {"people": "person_id", "visits": "person_id"}
-LIMITS = Limits(1_000_000, 1_000)
+LIMITS = GroupLimits(1_000_000, 1_000)
 
 
 @lru_cache

@@ -11,7 +11,7 @@ from lapwing.answers.post_processing import evaluate
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.ir import Clipped, GridSum, Query, Ranked
 from lapwing.planning.contributions import Contributions
-from lapwing.planning.plan import Limits, Planned, Price, plan_statement
+from lapwing.planning.plan import GroupLimits, Planned, Price, plan_statement
 from lapwing.planning.relations import contributions_of, fans_out, having_any, kept_of
 from tests.unit.sql.clinic import FACTS, bound
 
@@ -19,7 +19,7 @@ KNOWN: Mapping[str, Contributions] = {
     "visits": Contributions(((2.0, 8_000.0), (10.0, 1_500.0), (60.0, 100.0))),
     "prescriptions": Contributions(((1.0, 8_000.0), (8.0, 1_000.0))),
 }
-LIMITS = Limits(10**6, 10**5)
+LIMITS = GroupLimits(10**6, 10**5)
 
 
 def planned(text: str, loss: Fraction = Fraction(1, 1_000)) -> Planned:

@@ -12,7 +12,7 @@ from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDom
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal, call
 from lapwing.render.dialect import quoted, standard_text_literal
 from lapwing.render.duckdb import DUCKDB
-from lapwing.render.expressions import SQL_BYTES_MAX, Scope, as_double, clamped, gridded, render_expression
+from lapwing.render.expressions import SQL_BYTES_MAX, VisibleColumns, as_double, clamped, gridded, render_expression
 
 COLUMNS: Mapping[str, Domain] = {
     "i": IntegerDomain(-9, 9),
@@ -24,7 +24,7 @@ COLUMNS: Mapping[str, Domain] = {
     "d": DateDomain(0, 9),
     "m": TimestampDomain(0, 9),
 }
-SCOPE = Scope(COLUMNS, "t", DUCKDB)
+SCOPE = VisibleColumns(COLUMNS, "t", DUCKDB)
 TWO = Literal(2, Kind.INTEGER)
 PRICE = '(CAST(t."p" AS DOUBLE) / CAST(100 AS DOUBLE))'
 

@@ -33,7 +33,7 @@ _PATH = "url_decode(replace(_metadata.file_path, '+', '%2B'))"
 
 
 @dataclass(frozen=True, slots=True)
-class FileState:
+class SparkFileState:
     """A file as it was at one moment."""
 
     path: str
@@ -45,7 +45,7 @@ class FileState:
 class SourceFiles:
     """The files of one table, and the schema of the wanted columns that all of them have, as Spark writes it in JSON."""
 
-    files: tuple[FileState, ...]
+    files: tuple[SparkFileState, ...]
     schema: str
 
     def body(self) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class SourceFiles:
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> SourceFiles:
         """Inverse of :meth:`body`."""
-        return cls(tuple(FileState(*file) for file in body["files"]), body["schema"])
+        return cls(tuple(SparkFileState(*file) for file in body["files"]), body["schema"])
 
 
 def is_path(source: str) -> bool:
@@ -161,7 +161,7 @@ def _folder(name: str) -> str:
     return f"(CASE WHEN {value} <> '{NULL_FOLDER}' THEN url_decode(replace({value}, '+', '%2B')) END)"
 
 
-def _listed(session: SparkSession, paths: Sequence[str]) -> tuple[FileState, ...] | None:
+def _listed(session: SparkSession, paths: Sequence[str]) -> tuple[SparkFileState, ...] | None:
     """Files by their names, without a look into them; None if a path stands for none."""
     from pyspark.errors import AnalysisException
 
@@ -170,4 +170,4 @@ def _listed(session: SparkSession, paths: Sequence[str]) -> tuple[FileState, ...
         rows = found.selectExpr("path", "length", "unix_micros(modificationTime)").collect()
     except AnalysisException:
         return None
-    return tuple(sorted((FileState(str(row[0]), int(row[1]), int(row[2])) for row in rows), key=lambda file: file.path)) or None
+    return tuple(sorted((SparkFileState(str(row[0]), int(row[1]), int(row[2])) for row in rows), key=lambda file: file.path)) or None

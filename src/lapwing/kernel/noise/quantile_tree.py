@@ -29,7 +29,7 @@ from lapwing.kernel.quantile_tree import (
     reach,
     tree_of,
 )
-from lapwing.kernel.rank_line import Candidates, CutCandidates, Part, RankLine, ValueCandidates
+from lapwing.kernel.rank_line import Candidates, CutCandidates, RankLine, Segment, ValueCandidates
 
 FLIPPED_MAX = 2**20
 """Up to so many values are selected by permute-and-flip on a pure account; it goes through a coin of each. With more there is no gain."""
@@ -47,12 +47,12 @@ def draw_quantiles(mechanism: QuantileTree, line: RankLine, *, account: Account,
         raise LapwingError("value-invalid", "the rows of a quantile have other bounds than it")
     chosen: dict[int, int] = {}
     select = draw_flipped if account is Account.PURE else draw_nearest
-    _descend(mechanism, select, tree_of(mechanism.targets), Part.whole(line), 1, 1, chosen)
+    _descend(mechanism, select, tree_of(mechanism.targets), Segment.whole(line), 1, 1, chosen)
     return tuple(chosen[number] for number in range(len(mechanism.targets)))
 
 
 def _descend(
-    mechanism: QuantileTree, select: Select, node: Node | None, part: Part, before: int, after: int, chosen: dict[int, int]
+    mechanism: QuantileTree, select: Select, node: Node | None, part: Segment, before: int, after: int, chosen: dict[int, int]
 ) -> None:
     """Select in this part, then in the parts it is cut into. ``before`` and ``after`` are 1 where the part ends at a fixed point."""
     match node:
@@ -71,18 +71,18 @@ def _descend(
             cuts = CutCandidates(part)
             cut = cuts.cut(draw_nearest(cuts, level, scale))
             chosen[number] = min(max(cut.value, mechanism.lower), mechanism.upper)
-            _descend(mechanism, select, left, Part.between(part.line, part.start, cut), before, 0, chosen)
-            _descend(mechanism, select, right, Part.between(part.line, cut, part.end), 0, after, chosen)
+            _descend(mechanism, select, left, Segment.between(part.line, part.start, cut), before, 0, chosen)
+            _descend(mechanism, select, right, Segment.between(part.line, cut, part.end), 0, after, chosen)
         case never:
             assert_never(never)
 
 
-def _value(part: Part, select: Select, level: Fraction, scale: Fraction) -> int:
+def _value(part: Segment, select: Select, level: Fraction, scale: Fraction) -> int:
     values = ValueCandidates(part)
     return values.value((draw_nearest if values.size > FLIPPED_MAX else select)(values, level, scale))
 
 
-def asked_level(target: Target, part: Part, before: int, after: int) -> Fraction:
+def asked_level(target: Target, part: Segment, before: int, after: int) -> Fraction:
     """The mass, from the start of the line, that the target asks for in this part."""
     first, inner = part.low + before, part.high - part.low - before - after
     match target:

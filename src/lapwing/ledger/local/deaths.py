@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from lapwing.ledger.local import rows
 from lapwing.ledger.local.rows import LedgerState
-from lapwing.ledger.protocol import Kind
+from lapwing.ledger.protocol import EntryKind
 from lapwing.ledger.workers import Worker, went_with_its_machine
 
 DEATHS_MAX = 10
@@ -29,13 +29,13 @@ def forfeit_of(connection: sqlite3.Connection, state: LedgerState, charge_id: in
     state = rows.settle(connection, state, charge_id, payload=None, detail=_DIED)
     if state.closed or _deaths(connection) < DEATHS_MAX:
         return state
-    return rows.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail="too many processes died while answering")
+    return rows.append(connection, replace(state, closed=True), kind=EntryKind.CLOSE, detail="too many processes died while answering")
 
 
 def _deaths(connection: sqlite3.Connection) -> int:
     row = connection.execute(
         "SELECT count(DISTINCT charge.worker_id) FROM entry JOIN charge USING (charge_id) WHERE entry.kind = ? AND entry.detail = ?"
         " AND entry.entry_id > (SELECT coalesce(max(entry_id), 0) FROM entry WHERE kind = ?)",
-        [Kind.FORFEIT.value, _DIED, Kind.REOPEN.value],
+        [EntryKind.FORFEIT.value, _DIED, EntryKind.REOPEN.value],
     ).fetchone()
     return int(row[0])

@@ -31,7 +31,7 @@ from lapwing.ledger.local.registry import Anchor
 from lapwing.ledger.local.rows import LedgerState
 from lapwing.ledger.local.schema import LEDGER_FORMAT
 from lapwing.ledger.local.sqlite_file import PROCESS_GATE, Database, create_database, open_database
-from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, Kind, Request, State, StoredAnswer
+from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, EntryKind, Request, State, StoredAnswer
 from lapwing.ledger.workers import Worker, current_worker, is_dead
 from lapwing.receipts import Receipt, sign
 
@@ -104,15 +104,15 @@ class LocalLedger:
                     nonlocal state
                     state = rows.start(connection, state)
                     if known:
-                        state = rows.append(connection, state, kind=Kind.OVERRIDE, detail=f"source-registered: {reason}")
+                        state = rows.append(connection, state, kind=EntryKind.OVERRIDE, detail=f"source-registered: {reason}")
 
                 create_database(path, LEDGER_FORMAT, fill).close()
                 anchor = registry.anchor_of(state, path)
                 registry.put_anchor(registered, anchor)
                 registry.add_fingerprint(registered, source_id, source_fingerprint)
-                registry.add_act(registered, anchor, Kind.REGISTER, "")
+                registry.add_act(registered, anchor, EntryKind.REGISTER, "")
                 if known:
-                    registry.add_act(registered, anchor, Kind.OVERRIDE, f"source-registered: {reason}")
+                    registry.add_act(registered, anchor, EntryKind.OVERRIDE, f"source-registered: {reason}")
         finally:
             books.close()
         return cls.open(path, source_id=source_id, source_fingerprint=source_fingerprint, home=home)
@@ -224,7 +224,7 @@ class LocalLedger:
             if was_open:
                 state = rows.settle(connection, state, permit.charge_id, payload=None, detail="incident" if incident else "no answer")
             if incident and not state.closed:
-                rows.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail="incident")
+                rows.append(connection, replace(state, closed=True), kind=EntryKind.CLOSE, detail="incident")
         if incident:
             self._anchor()
         if not was_open:
@@ -266,7 +266,7 @@ class LocalLedger:
             state = rows.read_state(connection)
             detail = rows.MOVED + to
             if not state.closed or rows.newest_entries(connection, 1)[0].detail != detail:
-                state = rows.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail=detail)
+                state = rows.append(connection, replace(state, closed=True), kind=EntryKind.CLOSE, detail=detail)
             if rows.open_charges(connection):
                 raise LedgerError("ledger-in-use", "requests are still being answered from this ledger", hint="wait until they have ended")
             paid = rows.paid_requests(connection)
@@ -291,7 +291,7 @@ class LocalLedger:
             if not admits(to, spent=state.spent, cost=Cost.zero()):
                 raise CatalogueError("budget-below-spent", "the budget cannot be lowered below what is already spent")
             state = replace(state, budget=to)
-            rows.append(connection, state, kind=Kind.BUDGET, detail=reason, evidence=rows.budgets_digest(state))
+            rows.append(connection, state, kind=EntryKind.BUDGET, detail=reason, evidence=rows.budgets_digest(state))
         self._anchor()
 
     def raise_ceiling(self, to: Budget, *, reason: str) -> None:
@@ -302,7 +302,7 @@ class LocalLedger:
             state = rows.read_state(connection)
             limits.require_within(state.ceiling, to)
             state = replace(state, ceiling=to)
-            rows.append(connection, state, kind=Kind.CEILING, detail=reason, evidence=rows.budgets_digest(state))
+            rows.append(connection, state, kind=EntryKind.CEILING, detail=reason, evidence=rows.budgets_digest(state))
         self._anchor()
 
     def close(self, reason: str) -> None:
@@ -313,7 +313,7 @@ class LocalLedger:
         """Let analysts in again."""
         self._set_closed(False, reason)
 
-    def record(self, kind: Kind, detail: str) -> None:
+    def record(self, kind: EntryKind, detail: str) -> None:
         """Write an owner's act into the history."""
         limits.require_detail(detail)
         if kind not in RECORDABLE:
@@ -330,7 +330,7 @@ class LocalLedger:
             if not closed and rows.moved_to(connection) is not None:
                 raise LedgerError("ledger-superseded", "the ledger was moved and goes on elsewhere", hint="open it there")
             state = replace(rows.read_state(connection), closed=closed)
-            rows.append(connection, state, kind=Kind.CLOSE if closed else Kind.REOPEN, detail=reason)
+            rows.append(connection, state, kind=EntryKind.CLOSE if closed else EntryKind.REOPEN, detail=reason)
         self._anchor()
 
     def _is_open(self, connection: sqlite3.Connection, permit: Permit) -> bool:
@@ -380,14 +380,14 @@ class LocalLedger:
         with self._registry.write() as registered:
             anchor = registry.find_anchor(registered, self._source_id)
             with self._database.write() as connection:
-                state = rows.append(connection, rows.read_state(connection), kind=Kind.OVERRIDE, detail=detail)
+                state = rows.append(connection, rows.read_state(connection), kind=EntryKind.OVERRIDE, detail=detail)
                 if anchor is not None and anchor.ledger_id == state.ledger_id and rows.head_at(connection, anchor.entries) != anchor.head:
                     state = _restored(connection, state, anchor)
             anchor = registry.anchor_of(state, self._path)
             registry.put_anchor(registered, anchor)
             if self._fingerprint is not None:
                 registry.add_fingerprint(registered, self._source_id, self._fingerprint)
-            registry.add_act(registered, anchor, Kind.OVERRIDE, detail)
+            registry.add_act(registered, anchor, EntryKind.OVERRIDE, detail)
 
     def _disagreements(self, registered: sqlite3.Connection, connection: sqlite3.Connection) -> list[LapwingError]:
         """Everything in which this ledger is not the one the registry knows, in its newest state, for this data."""
@@ -476,9 +476,9 @@ def _restored(connection: sqlite3.Connection, state: LedgerState, anchor: Anchor
     lost = Cost(loss=max(0, anchor.spent.loss - state.spent.loss), delta=max(0, anchor.spent.delta - state.spent.delta))
     state = replace(state, budget=anchor.budget, ceiling=anchor.ceiling)
     detail = "charges made after the restored state"
-    state = rows.append(connection, state, kind=Kind.RESTORE, detail=detail, cost=lost, evidence=rows.budgets_digest(state))
+    state = rows.append(connection, state, kind=EntryKind.RESTORE, detail=detail, cost=lost, evidence=rows.budgets_digest(state))
     if anchor.closed and not state.closed:
-        state = rows.append(connection, replace(state, closed=True), kind=Kind.CLOSE, detail="closed before the ledger was restored")
+        state = rows.append(connection, replace(state, closed=True), kind=EntryKind.CLOSE, detail="closed before the ledger was restored")
     return state
 
 

@@ -24,7 +24,7 @@ from lapwing.ledger.amounts import budget_text, budget_value
 from lapwing.ledger.local.rows import LedgerState, now_text
 from lapwing.ledger.local.schema import REGISTRY_FORMAT
 from lapwing.ledger.local.sqlite_file import Database, create_database, open_database
-from lapwing.ledger.protocol import Kind
+from lapwing.ledger.protocol import EntryKind
 
 HOME_VARIABLE = "LAPWING_HOME"
 REGISTRY_FILE = "registry.sqlite"
@@ -156,7 +156,7 @@ def add_fingerprint(connection: sqlite3.Connection, source_id: str, fingerprint:
     connection.execute("INSERT INTO fingerprint VALUES (?, ?) ON CONFLICT DO NOTHING", [fingerprint, source_id])
 
 
-def add_act(connection: sqlite3.Connection, anchor: Anchor, kind: Kind, detail: str) -> None:
+def add_act(connection: sqlite3.Connection, anchor: Anchor, kind: EntryKind, detail: str) -> None:
     """Write down a registration or an override."""
     connection.execute(
         "INSERT INTO act (at, kind, source_id, ledger_id, ledger_path, detail) VALUES (?, ?, ?, ?, ?, ?)",

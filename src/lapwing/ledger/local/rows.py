@@ -19,9 +19,9 @@ from typing import NoReturn, assert_never
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budget_value
-from lapwing.ledger.protocol import Bought, Entry, Kind, Request, State, StoredAnswer
+from lapwing.ledger.protocol import Bought, Entry, EntryKind, Request, State, StoredAnswer
 from lapwing.ledger.workers import Worker
-from lapwing.receipts import Statement, statement_of_row
+from lapwing.receipts import ReceiptStatement, statement_of_row
 
 _CANONICAL = json.JSONEncoder(separators=(",", ":"))
 
@@ -72,7 +72,7 @@ def start(connection: sqlite3.Connection, state: LedgerState) -> LedgerState:
         " :delta_spent, :delta_total, :delta_ceiling, :closed, :entries, :head)",
         _state_columns(state),
     )
-    return append(connection, state, kind=Kind.REGISTER, detail=f"registered {state.source_id}", evidence=budgets_digest(state))
+    return append(connection, state, kind=EntryKind.REGISTER, detail=f"registered {state.source_id}", evidence=budgets_digest(state))
 
 
 def first_head(ledger_id: str, source_id: str) -> str:
@@ -104,7 +104,7 @@ def append(
     connection: sqlite3.Connection,
     state: LedgerState,
     *,
-    kind: Kind,
+    kind: EntryKind,
     detail: str,
     analyst: str = "",
     charge_id: int | None = None,
@@ -141,7 +141,7 @@ def add_charge(connection: sqlite3.Connection, state: LedgerState, request: Requ
     after = append(
         connection,
         state,
-        kind=Kind.RESERVE,
+        kind=EntryKind.RESERVE,
         detail=request.summary,
         analyst=request.analyst,
         charge_id=charge_id,
@@ -154,9 +154,9 @@ def add_charge(connection: sqlite3.Connection, state: LedgerState, request: Requ
 def settle(connection: sqlite3.Connection, state: LedgerState, charge_id: int, *, payload: bytes | None, detail: str) -> LedgerState:
     """End an open charge: committed with its answer, or forfeited without one. The caller has checked that it is open and whose it is."""
     if payload is None:
-        end, kind, evidence = State.FORFEITED, Kind.FORFEIT, None
+        end, kind, evidence = State.FORFEITED, EntryKind.FORFEIT, None
     else:
-        end, kind, evidence = State.COMMITTED, Kind.COMMIT, hashlib.sha256(payload).hexdigest()
+        end, kind, evidence = State.COMMITTED, EntryKind.COMMIT, hashlib.sha256(payload).hexdigest()
     analyst = connection.execute("SELECT analyst FROM charge WHERE charge_id = ?", [charge_id]).fetchone()[0]
     connection.execute(
         "UPDATE charge SET state = ?, payload = ?, payload_digest = ? WHERE charge_id = ?", [end.value, payload, evidence, charge_id]
@@ -282,17 +282,17 @@ def moved_to(connection: sqlite3.Connection) -> str | None:
     """Where this ledger goes on, as it was last said; None if it is here."""
     row = connection.execute(
         "SELECT detail FROM entry WHERE kind = ? AND substr(detail, 1, ?) = ? ORDER BY entry_id DESC LIMIT 1",
-        [Kind.CLOSE.value, len(MOVED), MOVED],
+        [EntryKind.CLOSE.value, len(MOVED), MOVED],
     ).fetchone()
     return None if row is None else str(row[0]).removeprefix(MOVED)
 
 
-def receipt_statement(connection: sqlite3.Connection, charge_id: int) -> Statement:
+def receipt_statement(connection: sqlite3.Connection, charge_id: int) -> ReceiptStatement:
     """What a receipt says about a committed charge; refuses any other (``receipt-missing``)."""
     row = connection.execute(
         "SELECT c.analyst, c.request_id, c.digest, c.payload_digest, c.loss, c.delta, e.entry_id, e.chained, e.at"
         " FROM charge c JOIN entry e ON e.charge_id = c.charge_id AND e.kind = ? WHERE c.charge_id = ?",
-        [Kind.COMMIT.value, charge_id],
+        [EntryKind.COMMIT.value, charge_id],
     ).fetchone()
     state = read_state(connection)
     return statement_of_row(row, source_id=state.source_id, ledger_id=state.ledger_id, charge_id=charge_id, amount=amount_value)
@@ -323,17 +323,17 @@ def verified_state(connection: sqlite3.Connection) -> LedgerState:
             _damaged()
         spent += Cost(loss=amount_value(loss), delta=amount_value(delta))
         match kind := _kind(kind):
-            case Kind.RESERVE:
+            case EntryKind.RESERVE:
                 reserved[charge_id], ends[charge_id] = evidence, (State.RESERVED, "")
-            case Kind.COMMIT | Kind.FORFEIT:
+            case EntryKind.COMMIT | EntryKind.FORFEIT:
                 if ends.get(charge_id) != (State.RESERVED, ""):
                     _damaged()
-                ends[charge_id] = (State.COMMITTED if kind == Kind.COMMIT else State.FORFEITED, evidence)
-            case Kind.CLOSE | Kind.REOPEN:
-                closed = kind == Kind.CLOSE
-            case Kind.REGISTER | Kind.BUDGET | Kind.CEILING | Kind.RESTORE:
+                ends[charge_id] = (State.COMMITTED if kind == EntryKind.COMMIT else State.FORFEITED, evidence)
+            case EntryKind.CLOSE | EntryKind.REOPEN:
+                closed = kind == EntryKind.CLOSE
+            case EntryKind.REGISTER | EntryKind.BUDGET | EntryKind.CEILING | EntryKind.RESTORE:
                 budgets = evidence
-            case Kind.OVERRIDE | Kind.VERSION | Kind.RETIRE | Kind.POLICY | Kind.PROPOSE | Kind.DENY:
+            case EntryKind.OVERRIDE | EntryKind.VERSION | EntryKind.RETIRE | EntryKind.POLICY | EntryKind.PROPOSE | EntryKind.DENY:
                 pass
             case never:
                 assert_never(never)
@@ -351,9 +351,9 @@ def verified_state(connection: sqlite3.Connection) -> LedgerState:
     return state
 
 
-def _kind(text: str) -> Kind:
+def _kind(text: str) -> EntryKind:
     try:
-        return Kind(text)
+        return EntryKind(text)
     except ValueError:
         _damaged()
 

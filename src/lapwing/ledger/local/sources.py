@@ -13,7 +13,7 @@ from pathlib import Path
 from lapwing.errors import CatalogueError
 from lapwing.ledger import limits
 from lapwing.ledger.local import registry
-from lapwing.ledger.protocol import Kind, Ledger
+from lapwing.ledger.protocol import EntryKind, Ledger
 
 
 def require_unclaimed(home: Path | None, source_id: str, marks: AbstractSet[str], *, override: str) -> None:
@@ -42,7 +42,7 @@ def claim(home: Path | None, ledger: Ledger, source_id: str, marks: AbstractSet[
         if others and not override:
             raise _claimed(others)
         if others:  # in the ledger first: after a crash it is there twice rather than not at all
-            ledger.record(Kind.OVERRIDE, _accepted(others, override))
+            ledger.record(EntryKind.OVERRIDE, _accepted(others, override))
         if not new:
             return
         with books.write() as registered:
@@ -53,7 +53,7 @@ def claim(home: Path | None, ledger: Ledger, source_id: str, marks: AbstractSet[
                 registry.add_fingerprint(registered, source_id, mark)
             anchor = registry.find_anchor(registered, source_id)
             if others and anchor is not None:
-                registry.add_act(registered, anchor, Kind.OVERRIDE, _accepted(others, override))
+                registry.add_act(registered, anchor, EntryKind.OVERRIDE, _accepted(others, override))
     finally:
         books.close()
 

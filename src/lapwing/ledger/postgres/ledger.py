@@ -32,7 +32,7 @@ from lapwing.ledger.postgres.batch import Batch, Result
 from lapwing.ledger.postgres.connection import RETRY_SECONDS, Connection, require_extra
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.outcomes import missing, not_open, refusal, registered, second_person
-from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, Kind, Request, StoredAnswer
+from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, EntryKind, Request, StoredAnswer
 from lapwing.ledger.workers import Worker, current_worker, host_name
 from lapwing.receipts import Receipt, sign
 
@@ -368,7 +368,7 @@ class PostgresLedger:
         limits.require_detail(reason)
         self.change("lapwing.set_closed(%s, false, %s)", [reason])
 
-    def record(self, kind: Kind, detail: str) -> None:
+    def record(self, kind: EntryKind, detail: str) -> None:
         """Write an owner's act into the history."""
         limits.require_detail(detail)
         if kind not in RECORDABLE:

@@ -18,7 +18,7 @@ from lapwing.ledger.workers import Worker, is_dead_here
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LedgerInDatabase:
     """The ledger of a source as the database has it, and under which sources it knows the data."""
 
     state: AnchorPoint
@@ -29,7 +29,7 @@ class Found:
     """The entry that each of them certainly has."""
 
 
-def found(connection: Connection, *, source_id: str, fingerprint: str | None) -> Found:
+def found(connection: Connection, *, source_id: str, fingerprint: str | None) -> LedgerInDatabase:
     """The ledger in force of a source. Refuses ``ledger-missing``, and ``ledger-damaged`` if its head is not that of its newest entry."""
     answered = connection.ask(
         f"SELECT agrees, known, (state).anchors, (state).anchored, {rows.STATE_OF_OUTCOME} FROM lapwing.find_ledger(%s, %s)",
@@ -41,10 +41,10 @@ def found(connection: Connection, *, source_id: str, fingerprint: str | None) ->
     agrees, sources, anchors, anchored, *columns = answered[0]
     if not agrees:
         raise LedgerError("ledger-damaged", "the ledger contradicts itself", hint="restore it, then open it with an override")
-    return Found(state=rows.state_of(columns), sources=tuple(sources or ()), anchors=tuple(anchors), anchored=anchored)
+    return LedgerInDatabase(state=rows.state_of(columns), sources=tuple(sources or ()), anchors=tuple(anchors), anchored=anchored)
 
 
-def require_anchors(at: Found, kept: Mapping[str, AnchorPoint | None]) -> None:
+def require_anchors(at: LedgerInDatabase, kept: Mapping[str, AnchorPoint | None]) -> None:
     """Every anchor that this ledger was used with is here, and none of them is an older copy of itself.
 
     No override helps: what an anchor that is not here has seen, nobody here can know. ``lapwing.ledger.postgres.anchoring`` is for one that
@@ -62,7 +62,7 @@ def require_anchors(at: Found, kept: Mapping[str, AnchorPoint | None]) -> None:
 
 
 def disagreements(
-    at: Found, kept: Mapping[str, AnchorPoint | None], *, fingerprint: str | None, holds: Callable[[AnchorPoint], bool]
+    at: LedgerInDatabase, kept: Mapping[str, AnchorPoint | None], *, fingerprint: str | None, holds: Callable[[AnchorPoint], bool]
 ) -> list[LapwingError]:
     """Everything in which this ledger is not the one that was anchored (``kept``), in its newest state, for this data."""
     hint = "if this is meant, the data owner can open it with an override and a reason"

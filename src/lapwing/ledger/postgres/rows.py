@@ -13,8 +13,8 @@ from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import budget_value
 from lapwing.ledger.postgres.anchors import AnchorPoint
 from lapwing.ledger.postgres.connection import Connection
-from lapwing.ledger.protocol import Bought, Entry, Kind, StoredAnswer
-from lapwing.receipts import Statement, statement_of_row
+from lapwing.ledger.protocol import Bought, Entry, EntryKind, StoredAnswer
+from lapwing.receipts import ReceiptStatement, statement_of_row
 
 _TEXT = "::pg_catalog.text"
 _COLUMNS = ("ledger_id", "source_id", "entries", "head", "budget", "ceiling", f"loss_spent{_TEXT}", f"delta_spent{_TEXT}", "closed")
@@ -57,14 +57,14 @@ def entry_of(row: Sequence[Any]) -> Entry:
     """One row of the history."""
     entry_id, at, kind, analyst, charge_id, loss, delta, detail = row
     try:
-        known = Kind(kind)
+        known = EntryKind(kind)
     except ValueError as error:
         raise LedgerError("ledger-damaged", "the ledger holds an entry of a kind that does not exist") from error
     cost = Cost(loss=int(loss), delta=int(delta))
     return Entry(entry_id=entry_id, at=at, kind=known, analyst=analyst, charge_id=charge_id, cost=cost, detail=detail)
 
 
-def statement_of(connection: Connection, *, source_id: str, ledger_id: str, charge_id: int) -> Statement:
+def statement_of(connection: Connection, *, source_id: str, ledger_id: str, charge_id: int) -> ReceiptStatement:
     """The statement about a committed charge, from its rows; refuses any other (``receipt-missing``)."""
     rows = connection.ask(
         "SELECT analyst, request_id, digest, payload_digest, loss::pg_catalog.text, delta::pg_catalog.text, entry_id, chained, at"

@@ -16,7 +16,7 @@ from lapwing.kernel.accounting import Cost
 from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.anchors import AnchorPoint, Anchors
 from lapwing.ledger.postgres.connection import Connection
-from lapwing.ledger.protocol import Kind
+from lapwing.ledger.protocol import EntryKind
 
 if TYPE_CHECKING:
     import psycopg
@@ -31,7 +31,7 @@ _CHARGE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Verification:
     """What was checked, and what is wrong; a ledger is sound if ``problems`` is empty."""
 
     source_id: str
@@ -66,9 +66,9 @@ class _Derived:
     problems: Counter[str] = field(default_factory=Counter)
 
 
-def verify(connection: Connection, source_id: str, *, anchors: Anchors | None) -> Report:
+def verify(connection: Connection, source_id: str, *, anchors: Anchors | None) -> Verification:
     """Check the chain, the sums, every charge, every stored answer, the sub-budgets and the anchor of one source."""
-    reports: list[Report] = []
+    reports: list[Verification] = []
     kept = None if anchors is None else anchors.newest(source_id)
     connection.read(lambda inside: reports.append(_verified(inside, source_id, kept)))
     return reports[0]
@@ -79,7 +79,7 @@ def sources(connection: Connection) -> list[str]:
     return [name for (name,) in connection.look("SELECT source_id FROM lapwing.data_set WHERE NOT superseded ORDER BY 1")]
 
 
-def _verified(connection: psycopg.Connection[tuple[Any, ...]], source_id: str, kept: AnchorPoint | None) -> Report:
+def _verified(connection: psycopg.Connection[tuple[Any, ...]], source_id: str, kept: AnchorPoint | None) -> Verification:
     found = connection.execute(
         f"SELECT {rows.STATE}, {_TOTALS} FROM lapwing.data_set WHERE source_id = %s AND NOT superseded".encode(), [source_id]
     ).fetchall()
@@ -106,7 +106,7 @@ def _verified(connection: psycopg.Connection[tuple[Any, ...]], source_id: str, k
     _check_policies(connection, state.ledger_id, derived)
     _check_days(connection, state.ledger_id, derived)
     _check_proposals(connection, state.ledger_id, derived)
-    return Report(
+    return Verification(
         source_id=source_id,
         ledger_id=state.ledger_id,
         entries=state.entries,
@@ -130,25 +130,25 @@ def _take(derived: _Derived, row: tuple[Any, ...], kept: AnchorPoint | None) -> 
     derived.spent += Cost(loss=int(loss), delta=int(delta))
     derived.anchor_found |= kept is not None and (kept.entries, kept.head) == (entry_id, chained)
     match kind:
-        case Kind.RESERVE:
+        case EntryKind.RESERVE:
             derived.problems["a charge is reserved twice"] += charge_id in derived.charges
             derived.charges[charge_id] = (evidence, "reserved")
             for who in ("", analyst):
                 derived.days[who] = _day_after(derived.days.get(who), at[:10], int(loss))
-        case Kind.COMMIT | Kind.FORFEIT:
+        case EntryKind.COMMIT | EntryKind.FORFEIT:
             reserved, end = derived.charges.get(charge_id, ("", "never reserved"))
             derived.problems["a charge ends that is not open"] += end != "reserved"
-            derived.charges[charge_id] = (reserved, evidence if kind == Kind.COMMIT else "forfeited")
-        case Kind.CLOSE | Kind.REOPEN:
-            derived.closed = kind == Kind.CLOSE
-        case Kind.REGISTER | Kind.BUDGET | Kind.CEILING | Kind.RESTORE:
+            derived.charges[charge_id] = (reserved, evidence if kind == EntryKind.COMMIT else "forfeited")
+        case EntryKind.CLOSE | EntryKind.REOPEN:
+            derived.closed = kind == EntryKind.CLOSE
+        case EntryKind.REGISTER | EntryKind.BUDGET | EntryKind.CEILING | EntryKind.RESTORE:
             derived.budgets = evidence
-        case Kind.POLICY:
+        case EntryKind.POLICY:
             about, _, digest = evidence.rpartition(" ")
             derived.policies[about] = digest
-        case Kind.PROPOSE:
+        case EntryKind.PROPOSE:
             derived.proposals.append(evidence)
-        case Kind.OVERRIDE | Kind.VERSION | Kind.RETIRE | Kind.DENY:
+        case EntryKind.OVERRIDE | EntryKind.VERSION | EntryKind.RETIRE | EntryKind.DENY:
             pass
         case _:
             derived.problems["an entry is of an unknown kind"] += 1

@@ -15,7 +15,7 @@ from lapwing.statements import PostProcess
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredSelect:
     """A SELECT that is an answer: its post-processing, with what is known of each column."""
 
     post: PostProcess

@@ -16,7 +16,7 @@ from lapwing.kernel.domains import DateDomain, Kind, TimestampDomain
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql.scalars import date_arithmetic, dates
 from lapwing.sql.scalars.binding import Typed
-from lapwing.sql.scalars.named_function import Bind, Composer, Entry, Meaning
+from lapwing.sql.scalars.named_function import Bind, Composer, Meaning, NamedFunction
 from lapwing.sql.scalars.text_tables import CASES_MAX
 
 _GROUP = "dates"
@@ -170,13 +170,13 @@ def _entry(
     differs: str = "",
     checked: tuple[str | tuple[str, str], ...],
     samples: tuple[str, ...],
-) -> Entry:
+) -> NamedFunction:
     meaning = Meaning(tuple(names.split()), arguments, _GROUP, gives, means, total=total, differs=differs, checked=checked, samples=samples)
-    return Entry(meaning, count, count, bind)
+    return NamedFunction(meaning, count, count, bind)
 
 
 _TABLE = "a public look-up over the declared range, at most 1000 texts"
-NAMED: tuple[Entry, ...] = (
+NAMED: tuple[NamedFunction, ...] = (
     _entry(
         "DATE_PART DATEPART",
         "'part', d",

@@ -8,12 +8,12 @@ from sqlglot import exp
 
 from lapwing.sql.scalars import date_functions, dates, functions, number_functions, operators, text_functions
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, unknown_function
-from lapwing.sql.scalars.named_function import Composer, Entry, check_count
+from lapwing.sql.scalars.named_function import Composer, NamedFunction, check_count
 from lapwing.sql.text.reader import Reader
 
-NAMED: tuple[Entry, ...] = (*number_functions.NAMED, *date_functions.NAMED, *text_functions.NAMED)
+NAMED: tuple[NamedFunction, ...] = (*number_functions.NAMED, *date_functions.NAMED, *text_functions.NAMED)
 """Functions that are called by name, each with everything that is said about it."""
-BY_NAME: Mapping[str, Entry] = {name: entry for entry in NAMED for name in entry.meaning.names}
+BY_NAME: Mapping[str, NamedFunction] = {name: entry for entry in NAMED for name in entry.meaning.names}
 
 
 def _anonymous(scalars: Scalars, reader: Reader) -> Typed:

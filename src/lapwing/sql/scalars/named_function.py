@@ -52,7 +52,7 @@ class Meaning:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class NamedFunction:
     """A function that is called by name: what it means, how many arguments it takes, and how it is bound."""
 
     meaning: Meaning

@@ -9,7 +9,7 @@ from sqlglot import exp
 from lapwing.kernel.domains import IntegerDomain, is_numeric
 from lapwing.kernel.expressions import Function
 from lapwing.sql.scalars.binding import Typed
-from lapwing.sql.scalars.named_function import Bind, Composer, Entry, Meaning
+from lapwing.sql.scalars.named_function import Bind, Composer, Meaning, NamedFunction
 
 PI = Fraction("3.14159265358979323846264338327950288419716939937510582097494459")
 """More digits than a double holds."""
@@ -130,7 +130,7 @@ def _entry(
     checked: tuple[str | tuple[str, str], ...],
     samples: tuple[str, ...],
     dialect: str = "duckdb",
-) -> Entry:
+) -> NamedFunction:
     meaning = Meaning(
         tuple(names.split()),
         arguments,
@@ -143,11 +143,11 @@ def _entry(
         samples=samples,
         dialect=dialect,
     )
-    return Entry(meaning, *counts, bind)
+    return NamedFunction(meaning, *counts, bind)
 
 
 _LOGARITHM = "NULL for numbers that are not positive"
-NAMED: tuple[Entry, ...] = (
+NAMED: tuple[NamedFunction, ...] = (
     _entry(
         "LOG10",
         "x",

@@ -12,7 +12,7 @@ from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql.scalars import text_values
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, function
 from lapwing.sql.scalars.functions import INTEGER_BITS, REALS, cast, type_name
-from lapwing.sql.scalars.named_function import NULL_IF_ANY, Composer, Entry, Meaning, check_count
+from lapwing.sql.scalars.named_function import NULL_IF_ANY, Composer, Meaning, NamedFunction, check_count
 from lapwing.sql.scalars.text_tables import TEXT_CHARACTERS_MAX, Lookup, Result, emit, joined, lookup_of, mapped, too_much
 from lapwing.sql.text.reader import Reader
 
@@ -235,13 +235,13 @@ class NamedText:
     most: int
     read: Callable[[Scalars, exp.Expr, tuple[exp.Expr, ...]], Lookup]
 
-    def entry(self) -> Entry:
+    def entry(self) -> NamedFunction:
         """The entry for where an expression is wanted."""
 
         def bind(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
             return emit(composer.scalars, composer.node, self.read(composer.scalars, composer.node, nodes), Kind.TEXT)
 
-        return Entry(self.meaning, self.least, self.most, bind)
+        return NamedFunction(self.meaning, self.least, self.most, bind)
 
 
 def _pad(*, before: bool) -> Callable[[Scalars, exp.Expr, tuple[exp.Expr, ...]], Lookup]:
@@ -405,9 +405,9 @@ _NAMED_TEXTS = (
 )
 NAMED_TEXT: dict[str, NamedText] = {name: named for named in _NAMED_TEXTS for name in named.meaning.names}
 """Functions from text to text that are called by name."""
-NAMED: tuple[Entry, ...] = (
+NAMED: tuple[NamedFunction, ...] = (
     *(named.entry() for named in _NAMED_TEXTS),
-    Entry(
+    NamedFunction(
         _meaning(
             "STRPOS INSTR",
             "s, 'part'",
@@ -420,7 +420,7 @@ NAMED: tuple[Entry, ...] = (
         2,
         lambda composer, nodes: _place(composer, nodes[0], nodes[1]),
     ),
-    Entry(
+    NamedFunction(
         _meaning(
             "POSITION",
             "'part' IN s",
@@ -432,7 +432,7 @@ NAMED: tuple[Entry, ...] = (
         1,
         _position,
     ),
-    Entry(
+    NamedFunction(
         _meaning(
             "ASCII", "s", "code of the first character, 0 for no text", gives="integer", checked=("ASCII(region)", "ASCII(LEFT(region, 0))")
         ),
@@ -440,13 +440,13 @@ NAMED: tuple[Entry, ...] = (
         1,
         _code,
     ),
-    Entry(
+    NamedFunction(
         _meaning("PREFIX", "s, 'start'", "whether the text starts with a constant", gives="boolean", checked=("PREFIX(region, 'n')",)),
         2,
         2,
         lambda composer, nodes: tested(composer.scalars, composer.node, nodes[0], nodes[1], str.startswith),
     ),
-    Entry(
+    NamedFunction(
         _meaning("SUFFIX", "s, 'end'", "whether the text ends with a constant", gives="boolean", checked=("SUFFIX(region, 'e')",)),
         2,
         2,
