@@ -37,7 +37,7 @@ lint:
 	$(PY) -m ruff format --check .
 
 types:
-	$(PY) -m mypy src tests docs/conf.py $(wildcard benchmarks)
+	$(PY) -m mypy src tests docs/conf.py docs/make_trusted_base.py $(wildcard benchmarks)
 
 contracts:
 	$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
