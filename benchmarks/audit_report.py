@@ -14,6 +14,8 @@ from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 
+from docs.paragraphs import wrapped
+
 from lapwing.audit.auditor import CONFIDENCE
 from lapwing.audit.report import (
     TESTS,
@@ -67,15 +69,18 @@ def _lengths(lines: list[Line]) -> str:
 
 def page(lines: list[Line], *, note: str = "") -> str:
     """The report as a page of the reference; ``note`` says what a reader should know of how it was measured."""
+    summary = (
+        f"**{headline(lines)}** Each line gives what is claimed and the largest value that the runs refute, at a confidence of "
+        f"{float(CONFIDENCE):.0%} for the whole page (each test is corrected for {TESTS:,} tests). A claim is refuted if that value is "
+        "above it. A value well below the claim says that these neighbours, or this number of runs, show no more; it proves nothing. "
+        f"*Runs* are those on each of the two data sets. {_lengths(lines)}{f' {note}' if note else ''}"
+    )
     first = f"""# Audit report
 
 Version {version("lapwing")}. Made by `benchmarks/audit_report.py`. How to read and repeat it: {{doc}}`../how-to/audit`; why it is sound:
 {{doc}}`../proofs/audit`.
 
-**{headline(lines)}** Each line gives what is claimed and the largest value that the runs refute, at a confidence of
-{float(CONFIDENCE):.0%} for the whole page (each test is corrected for {TESTS:,} tests). A claim is refuted if that value is above it. A
-value well below the claim says that these neighbours, or this number of runs, show no more; it proves nothing. *Runs* are those on each of
-the two data sets. {_lengths(lines)}{f" {note}" if note else ""}
+{wrapped(summary)}
 """
     parts = [("mechanism", MECHANISMS), ("plan", PLANS), ("mistake", MISTAKES)]
     return first + "".join(text + _table([line for line in lines if line.area == area]) for area, text in parts)

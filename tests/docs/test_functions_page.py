@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from docs.function_listing import GROUPS, LISTED, SIGNS
+from docs.paragraphs import wrapped
 
 from lapwing.sql.scalars.dates import COMPUTED_PARTS, PARTS, TRUNCATIONS
 from lapwing.sql.scalars.named_function import Meaning
@@ -65,7 +66,8 @@ def page() -> str:
         parts.append("| call | meaning | gives | NULL | total because | differs |\n|---|---|---|---|---|---|\n" + "\n".join(rows) + "\n")
         if group == "dates":
             listed = ", ".join(f"`{part}`" for part in sorted([*PARTS, *COMPUTED_PARTS]))
-            parts.append(DATES.format(parts=listed, truncations=", ".join(f"`{part}`" for part in TRUNCATIONS)))
+            text = DATES.format(parts=listed, truncations=", ".join(f"`{part}`" for part in TRUNCATIONS))
+            parts.append("\n\n".join(wrapped(paragraph) for paragraph in text.split("\n\n")) + "\n")
         if group == "text":
             parts.append(TEXT)
     return "\n".join(parts)

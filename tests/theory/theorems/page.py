@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from docs.paragraphs import wrapped
+
 from tests.theory.theorems.registry import SECTIONS, STATEMENTS
 from tests.theory.theorems.statement import Statement
 
@@ -41,8 +43,9 @@ What the notes mention and Lapwing does not have yet is listed in {{doc}}`concep
 
 
 def _entry(item: Statement) -> str:
-    wrong = "\n".join(f"- False: {change}." for change in item.wrong)
-    return f"### {item.name}\n\n{item.says} ({item.method.value.capitalize()}. Source: {item.source}.)\n\n{wrong}\n"
+    wrong = "\n".join(wrapped(f"- False: {change}.", indent="  ") for change in item.wrong)
+    says = wrapped(f"{item.says} ({item.method.value.capitalize()}. Source: {item.source}.)")
+    return f"### {item.name}\n\n{says}\n\n{wrong}\n"
 
 
 def rendered() -> str:
