@@ -77,6 +77,7 @@ ROOMS = {
     "theory": Room("other", "definitions, as code"),
     "audit": Room("other", "looks for leaks"),
     "demo": Room("other", "made-up people"),
+    "receipts": Room("other", "signed statements"),
     "spread": Room("other", "how far noise spreads"),
     "errors": Room("other", "codes, who can act"),
 }
