@@ -56,12 +56,13 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """A statement asked for an accuracy. ``sql`` is its text as written, ``text`` that without Lapwing's words."""
+    """A statement asked for an accuracy. ``sql`` is its text as written, ``question`` that without Lapwing's words."""
 
     curator: Curator
     analyst: str
     sql: str
-    text: str
+    question: Question
+    dialect: str
     bound: BoundStatement
     target: Target
     pilots: tuple[Fraction, ...]
@@ -126,37 +127,41 @@ class Aim:
 
     def _bought_before(self) -> tuple[tuple[Answered, ...], tuple[Before, ...]]:
         """The same, with the stored answers they come from, in the same order."""
-        tokens = self._tokens(self.text)
-        curator = self.curator
-        found = curator.released_before(lambda summary: self._tokens_of(summary) == tokens, limit=BEFORE_MAX, analyst=self.analyst)
-        return tuple(answered for _, answered in found), tuple(
-            Before(answered.released, item.cost.loss, item.summary.startswith(PILOT_MARK), self._was_for_target(item))
-            for item, answered in found
+        tokens, questions = self._tokens(self.question), dict[str, Question | None]()
+
+        def is_same(summary: str) -> bool:
+            question = questions[summary] = self._question_of(summary)
+            return question is not None and self._tokens(question) == tokens
+
+        bought = self.curator.released_before(is_same, limit=BEFORE_MAX, analyst=self.analyst)
+        return tuple(answered for _, answered in bought), tuple(
+            Before(
+                answered.released,
+                item.cost.loss,
+                item.summary.startswith(PILOT_MARK),
+                self._was_for_target(item, questions[item.summary]),
+            )
+            for item, answered in bought
         )
 
-    def _tokens(self, text: str) -> tuple[tuple[str, str], ...] | None:
+    def _tokens(self, question: Question) -> tuple[tuple[str, str], ...] | None:
         from lapwing.sql.text.privacy_clause import statement_tokens
 
-        return statement_tokens(text)
+        return statement_tokens(question.statement, question.tokens, dialect=self.dialect)
 
-    def _tokens_of(self, summary: str) -> tuple[tuple[str, str], ...] | None:
-        words = self._words_of(summary)
-        return None if words is None else self._tokens(words.statement)
-
-    def _words_of(self, summary: str) -> Question | None:
+    def _question_of(self, summary: str) -> Question | None:
         """The history also holds lines that are no statements."""
         try:
-            words = read_words(summary, settings=self.curator.settings)
+            words = read_words(summary, settings=self.curator.settings, dialect=self.dialect)
         except Refused:
             return None
         return words if isinstance(words, Question) else None
 
-    def _was_for_target(self, item: Bought) -> bool:
+    def _was_for_target(self, item: Bought, question: Question | None) -> bool:
         """Whether it was bought for this target or a harder one."""
-        words = self._words_of(item.summary)
-        if words is None or words.clause is None or item.summary.startswith(PILOT_MARK):
+        if question is None or question.clause is None or item.summary.startswith(PILOT_MARK):
             return False
-        asked, confidence = words.clause.asked, words.clause.confidence
+        asked, confidence = question.clause.asked, question.clause.confidence
         sure = self.curator.declaration.defaults.confidence if confidence is None else confidence.value
         match asked, self.target.asked:
             case (ErrorAsked(bought), ErrorAsked(wanted)) | (ShareAsked(bought), ShareAsked(wanted)):

@@ -82,11 +82,11 @@ def _posed(
     analyst: str | None,
     dialect: str,
 ) -> _Posed:
-    bound = bound_statement(curator, words.statement, dialect=dialect)
+    bound = bound_statement(curator, words, dialect=dialect)
     declaration, budget = curator.declaration, curator.balance().budget
     terms = terms_of(words.clause, epsilon=epsilon, confidence=confidence, declaration=declaration, budget=budget)
     pilots = tuple(statement_loss(budget, pilot) for pilot in pilot_epsilons(declaration))
-    return _Posed(curator, sql, words, bound, terms, pilots, curator.analyst_default if analyst is None else analyst)
+    return _Posed(curator, sql, words, dialect, bound, terms, pilots, curator.analyst_default if analyst is None else analyst)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,7 @@ class _Posed:
     curator: Curator
     sql: str
     words: Question
+    dialect: str
     bound: BoundStatement
     terms: Terms
     pilots: tuple[Fraction, ...]
@@ -122,7 +123,7 @@ class _Posed:
         return explanation(self.bound.statement, planned, self.curator, confidence=self.terms.confidence, analyst=self.analyst)
 
     def _aim(self, target: Target) -> Aim:
-        return Aim(self.curator, self.analyst, self.sql, self.words.statement, self.bound, target, self.pilots)
+        return Aim(self.curator, self.analyst, self.sql, self.words, self.dialect, self.bound, target, self.pilots)
 
     def _declared(self, planned: Planned) -> Answer:
         """An answer that measures nothing."""

@@ -14,6 +14,7 @@ from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.planning.plan import GroupLimits, Planned, Price, plan_statement
 from lapwing.sql import bind
+from lapwing.sql.text.privacy_words import Question
 from lapwing.sql.text.refusals import span_in
 from lapwing.statements import Statement
 
@@ -35,11 +36,20 @@ class BoundStatement:
         return planned
 
 
-def bound_statement(curator: Curator, text: str, *, dialect: str) -> BoundStatement:
-    """The statement of a text without Lapwing's words, or ``Refused``. No data is read."""
+def bound_statement(curator: Curator, asked: Question | str, *, dialect: str) -> BoundStatement:
+    """The statement of a question, or of a text without Lapwing's words; or ``Refused``. No data is read."""
+    question = Question(asked, None, explain=False) if isinstance(asked, str) else asked
     declaration, facts, settings = curator.declaration, curator.facts, curator.settings
     units, references = unit_columns(declaration), references_of(declaration)
-    statement = bind(text, facts, settings=settings, unit_columns=units, references=references, dialect=dialect)
+    statement = bind(
+        question.statement,
+        facts,
+        settings=settings,
+        unit_columns=units,
+        references=references,
+        dialect=dialect,
+        tokens=question.tokens,
+    )
     budget, contributions = curator.balance().budget, curator.contributions()
     delta = budget.delta_keys / DELTA_STATEMENTS if budget.account is Account.APPROXIMATE else Fraction(0)
 

@@ -8,11 +8,15 @@ comes before anything is charged or read.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused
 from lapwing.kernel.facts import Facts
 from lapwing.statements import Statement
+
+if TYPE_CHECKING:
+    from sqlglot.tokenizer_core import Token
 
 __all__ = ["DIALECTS", "bind"]
 
@@ -28,12 +32,14 @@ def bind(
     unit_columns: Mapping[str, str],
     references: Mapping[tuple[str, str], tuple[str, str]] | None = None,
     dialect: str = "duckdb",
+    tokens: tuple[Token, ...] | None = None,
 ) -> Statement:
     """The statement in our own terms, or ``Refused``.
 
     ``unit_columns`` names the column that holds the unit, for each protected table that has one: counting its distinct values counts units.
     ``references`` are declared keys on the way to the unit, each from (table, column) to the (table, column) it refers to.
     ``dialect`` is one of ``DIALECTS``: how the text is spelt, never what it means.
+    ``tokens`` are those of the text, where ``read_words`` split it already.
     The outcome depends on the text, the facts and the settings only; no data is read.
     """
     if dialect not in DIALECTS:
@@ -41,4 +47,6 @@ def bind(
     # sqlglot takes a third of a second to import, and only binding needs it.
     from lapwing.sql.statement import bind_statement
 
-    return bind_statement(text, facts, settings=settings, unit_columns=unit_columns, references=references or {}, dialect=dialect)
+    return bind_statement(
+        text, facts, settings=settings, unit_columns=unit_columns, references=references or {}, dialect=dialect, tokens=tokens
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token
 
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused
@@ -31,12 +32,13 @@ def bind_statement(
     unit_columns: Mapping[str, str],
     references: Mapping[Origin, Origin],
     dialect: str,
+    tokens: tuple[Token, ...] | None = None,
 ) -> Statement:
     """See ``lapwing.sql.bind``."""
     known = Known(facts, unit_columns, references)
     with deep_recursion(settings.expression_depth_max):
         try:
-            source, tree = parse(text, settings=settings, dialect=dialect, bound_by_name=BY_NAME)
+            source, tree = parse(text, tokens, settings=settings, dialect=dialect, bound_by_name=BY_NAME)
             return bind_tree(source, tree, known, settings=settings)
         except RecursionError as error:
             message = f"nested deeper than {settings.expression_depth_max} levels"

@@ -12,6 +12,7 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ErrorLevel, ParseError
 from sqlglot.parser import Parser
+from sqlglot.tokenizer_core import Token
 
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused, Span
@@ -49,13 +50,15 @@ def _quiet() -> Iterator[None]:
         log.disabled = before
 
 
-def parse(text: str, *, settings: Settings, dialect: str, bound_by_name: Container[str]) -> tuple[Source, exp.Expr]:
+def parse(
+    text: str, tokens: tuple[Token, ...] | None = None, *, settings: Settings, dialect: str, bound_by_name: Container[str]
+) -> tuple[Source, exp.Expr]:
     """The tree of one SELECT or UNION ALL, or refuse. Pre: inside ``deep_recursion``.
 
     Calls of the functions ``bound_by_name`` (in capitals) stay calls of that name, whatever the parser knows about them.
     """
     grammar = Dialect.get_or_raise(dialect)
-    source = tokenise(text, settings=settings, dialect=grammar)
+    source = tokenise(text, tokens, settings=settings, dialect=grammar)
     try:
         with _quiet():
             trees = _parser(grammar, bound_by_name).parse(list(source.tokens), text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -23,8 +24,17 @@ _NUMBER = re.compile(r"(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-
 _ERROR_MAX = Fraction(10) ** 30
 
 
-def read_clause(text: str, *, settings: Settings, dialect: str) -> tuple[Clause, tuple[tuple[int, int], ...]] | None:
-    """The clause that ends the text and the places of its tokens, or None where there is none; a clause elsewhere is refused."""
+@dataclass(frozen=True, slots=True)
+class ReadText:
+    """A text split into tokens: the clause that ends it, if there is one, the places of its tokens, and the tokens of the rest."""
+
+    clause: Clause | None
+    places: tuple[tuple[int, int], ...]
+    rest: tuple[Token, ...]
+
+
+def read_clause(text: str, *, settings: Settings, dialect: str) -> ReadText | None:
+    """The text with the clause that ends it, or None where it cannot be split; a clause elsewhere is refused."""
     try:
         tokens = Dialect.get_or_raise(dialect).tokenize(text)
     except SqlglotError:
@@ -33,7 +43,7 @@ def read_clause(text: str, *, settings: Settings, dialect: str) -> tuple[Clause,
         return None  # so here
     found = [i for i in range(len(tokens) - 1) if _starts(tokens, i)]
     if not found:
-        return None
+        return ReadText(None, (), tuple(tokens))
     last = len(tokens)
     while tokens[last - 1].token_type is TokenType.SEMICOLON:
         last -= 1
@@ -46,15 +56,20 @@ def read_clause(text: str, *, settings: Settings, dialect: str) -> tuple[Clause,
         wrong = _Written(text, tuple(tokens[found[0] : found[0] + 2]))
         hint = "write it once, after everything else"
         raise wrong.refuse("privacy-misplaced", "WITH PRIVACY stands at the end of the whole statement", start=0, end=2, hint=hint)
-    return written.clause(), tuple((token.start, token.end + 1) for token in written.tokens)
+    places = tuple((token.start, token.end + 1) for token in written.tokens)
+    return ReadText(written.clause(), places, (*tokens[:start], *tokens[last:]))
 
 
-def statement_tokens(text: str, *, dialect: str = "duckdb") -> tuple[tuple[str, str], ...] | None:
-    """The tokens of a text, by which two writings of one statement are known as the same: white space and comments do not count."""
-    try:
-        tokens = Dialect.get_or_raise(dialect).tokenize(text)
-    except SqlglotError:
-        return None
+def statement_tokens(text: str, tokens: Sequence[Token] | None = None, *, dialect: str = "duckdb") -> tuple[tuple[str, str], ...] | None:
+    """The tokens of a text, by which two writings of one statement are known as the same: white space and comments do not count.
+
+    ``tokens`` are those of the text, where it was split before.
+    """
+    if tokens is None:
+        try:
+            tokens = Dialect.get_or_raise(dialect).tokenize(text)
+        except SqlglotError:
+            return None
     return tuple((token.token_type.name, token.text) for token in tokens if token.token_type is not TokenType.SEMICOLON)
 
 

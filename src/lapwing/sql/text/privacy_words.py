@@ -8,13 +8,16 @@ the rest. The words are recognised by their place only, so that a table, a colum
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused
 from lapwing.sql.text.privacy_terms import Clause
 from lapwing.sql.text.refusals import span_of
+
+if TYPE_CHECKING:
+    from sqlglot.tokenizer_core import Token
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class Question:
     statement: str
     clause: Clause | None
     explain: bool
+    tokens: tuple[Token, ...] | None = field(default=None, compare=False)
+    """The statement's tokens, where the text was split to look for the clause; a text is split once."""
 
 
 Words: TypeAlias = ShowBudget | Question
@@ -124,11 +129,10 @@ def _asked(text: str, *, settings: Settings, dialect: str, explain: bool) -> Que
         return Question(text, None, explain)
     from lapwing.sql.text.privacy_clause import read_clause
 
-    found = read_clause(text, settings=settings, dialect=dialect)
-    if found is None:
+    read = read_clause(text, settings=settings, dialect=dialect)
+    if read is None:
         return Question(text, None, explain)
-    clause, places = found
-    return Question(_blanked(text, places), clause, explain)
+    return Question(_blanked(text, read.places), read.clause, explain, read.rest)
 
 
 def _blanked(text: str, places: tuple[tuple[int, int], ...]) -> str:

@@ -171,18 +171,22 @@ def positions(node: exp.Expr) -> Iterator[int]:
             yield start
 
 
-def tokenise(text: str, *, settings: Settings, dialect: Dialect) -> Source:
-    """Tokens of a text within the limits, or refuse. Every character is part of a token, white space or an ordinary comment."""
+def tokenise(text: str, tokens: tuple[Token, ...] | None = None, *, settings: Settings, dialect: Dialect) -> Source:
+    """Tokens of a text within the limits, or refuse. Every character is part of a token, white space or an ordinary comment.
+
+    ``tokens`` are those of the text, where it was split before; they are checked like others.
+    """
     if len(text.encode("utf-8", "surrogatepass")) > settings.statement_bytes_max:
         message = f"the statement is longer than {settings.statement_bytes_max} bytes"
         raise Refused("statement-too-long", message, span=span_of(text, 0, len(text)))
     for i, character in enumerate(text):
         if character == "\x00" or 0xD800 <= ord(character) <= 0xDFFF:
             raise Refused("text-invalid", "the statement holds a character that is not text", span=span_of(text, i, i + 1))
-    try:
-        tokens = tuple(dialect.tokenize(text))
-    except SqlglotError as error:
-        raise Refused("sql-syntax", "the statement ends inside a quoted text or comment", span=span_of(text, 0, len(text))) from error
+    if tokens is None:
+        try:
+            tokens = tuple(dialect.tokenize(text))
+        except SqlglotError as error:
+            raise Refused("sql-syntax", "the statement ends inside a quoted text or comment", span=span_of(text, 0, len(text))) from error
     if not tokens:
         raise Refused("statement-empty", "there is no statement", span=span_of(text, 0, len(text)))
     source = Source(text, tokens, {token.start: i for i, token in enumerate(tokens)})
