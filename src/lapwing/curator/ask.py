@@ -10,13 +10,14 @@ from fractions import Fraction
 
 from lapwing.answers.answer import Answer, CostView
 from lapwing.answers.assembly import assemble, check_post
+from lapwing.answers.notes import notes_of
 from lapwing.answers.quantile_notes import quantile_notes
 from lapwing.curator.accuracy_search import Aim
 from lapwing.curator.accuracy_targets import Target
 from lapwing.curator.asked_price import Number, Terms, pilot_epsilons, terms_of
 from lapwing.curator.bound_statement import BoundStatement, bound_statement
 from lapwing.curator.charged_release import Answered
-from lapwing.curator.explanation import Explanation, explanation, notes_of
+from lapwing.curator.explanation import Explanation, explanation
 from lapwing.curator.life import Curator
 from lapwing.curator.privacy_statements import budget_answer, explained_answer
 from lapwing.errors import Refused

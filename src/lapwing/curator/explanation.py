@@ -1,4 +1,4 @@
-"""EXPLAIN PRIVACY in words, and the notes on an answer: what was bounded, what may be hidden, what is uncertain."""
+"""EXPLAIN PRIVACY in words: what would be bounded, what would be hidden, how uncertain it would be."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any, assert_never
 
 from lapwing.answers.answer import CostView
-from lapwing.answers.assembly import Assembled
 from lapwing.answers.number_format import figure, percent, share_text, shortened
 from lapwing.answers.quantile_notes import quantile_errors
 from lapwing.curator.life import Curator
@@ -15,7 +14,6 @@ from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, DistinctCount, KnownGroups, UnitCount
-from lapwing.kernel.release import Released
 from lapwing.kernel.stability import shape_of
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
 from lapwing.planning.moments import Moments
@@ -24,8 +22,6 @@ from lapwing.planning.quantiles import Chosen
 from lapwing.spread import half_width
 from lapwing.statements import LinearOutput, Noisy, Statement
 
-TRUNCATION_NOTED = 0.01
-"""A predicted loss of more than this share of the rows is worth a note."""
 NAME_LENGTH_MAX = 60
 """Longest name of an aggregate in a line of its own."""
 PART_LENGTH_MAX = 96
@@ -230,38 +226,3 @@ def _bounding(part: Part, query: CertifiedQuery, unit: str, facts: Facts) -> str
 
 def _rows(number: float) -> str:
     return f"{figure(number, digits=3)} row{'' if number == 1 else 's'}"
-
-
-def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit: str) -> tuple[str, ...]:
-    """What an analyst should know about this answer; from released values and public facts only."""
-    notes = []
-    thresholds = sorted({table.threshold for table in released.tables if table.threshold is not None})
-    if thresholds:
-        notes.append(f"groups with fewer than about {thresholds[-1]:,} units may be hidden")
-    if any(part.query.levels is not None and not part.known for part in planned.parts):
-        notes.append("totals add up the groups that are shown, not those that stay hidden")
-    lost = max((part.lost for part in planned.parts if part.number is not None and not _counts_values(part)), default=0.0)
-    if lost > TRUNCATION_NOTED:
-        notes.append(f"rows beyond the bound on one {unit} are left out: about {min(lost, 1.0):.0%} of the rows are expected missing")
-    ends = sorted({end for part in planned.parts for end in part.ends.values()})
-    if ends:
-        notes.append(f"values of one {unit} above {' or '.join(figure(float(end)) for end in ends)} count as that much")
-    wide = [name for name, found in assembled.intervals.items() if _mostly_wide(assembled, name, found)]
-    if wide:
-        summed = any(isinstance(recipe, Summed | Averaged) for part in planned.parts for recipe in part.recipes)
-        clamped = ", or clamp what is summed, as in SUM(LEAST(x, 100))" if summed else ""
-        notes.append(
-            f"the error bars of {', '.join(wide)} are wider than most of the values: ask with a larger epsilon or fewer groups{clamped}"
-        )
-    return tuple(notes)
-
-
-def _counts_values(part: Part) -> bool:
-    """Whether nothing but distinct values is counted: rows that are not looked at are then no loss by themselves."""
-    return all(isinstance(recipe, Counted) and recipe.most is not None for recipe in part.recipes)
-
-
-def _mostly_wide(assembled: Assembled, name: str, found: list[Any]) -> bool:
-    values = assembled.table.column(name).to_pylist()
-    wide = [i is not None and v is not None and (i.hi - i.lo) / 2 > abs(float(v)) for v, i in zip(values, found, strict=True)]
-    return bool(wide) and sum(wide) * 2 > len(wide)

@@ -1,0 +1,49 @@
+"""The notes on an answer: what was left out, what may be hidden, what is uncertain. From released values and public facts only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lapwing.answers.assembly import Assembled
+from lapwing.answers.number_format import figure
+from lapwing.kernel.release import Released
+from lapwing.planning.measures import Averaged, Counted, Summed
+from lapwing.planning.plan import Part, Planned
+
+TRUNCATION_NOTED = 0.01
+"""A predicted loss of more than this share of the rows is worth a note."""
+
+
+def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit: str) -> tuple[str, ...]:
+    """What an analyst should know about this answer; from released values and public facts only."""
+    notes = []
+    thresholds = sorted({table.threshold for table in released.tables if table.threshold is not None})
+    if thresholds:
+        notes.append(f"groups with fewer than about {thresholds[-1]:,} units may be hidden")
+    if any(part.query.levels is not None and not part.known for part in planned.parts):
+        notes.append("totals add up the groups that are shown, not those that stay hidden")
+    lost = max((part.lost for part in planned.parts if part.number is not None and not _counts_values(part)), default=0.0)
+    if lost > TRUNCATION_NOTED:
+        notes.append(f"rows beyond the bound on one {unit} are left out: about {min(lost, 1.0):.0%} of the rows are expected missing")
+    ends = sorted({end for part in planned.parts for end in part.ends.values()})
+    if ends:
+        notes.append(f"values of one {unit} above {' or '.join(figure(float(end)) for end in ends)} count as that much")
+    wide = [name for name, found in assembled.intervals.items() if _mostly_wide(assembled, name, found)]
+    if wide:
+        summed = any(isinstance(recipe, Summed | Averaged) for part in planned.parts for recipe in part.recipes)
+        clamped = ", or clamp what is summed, as in SUM(LEAST(x, 100))" if summed else ""
+        notes.append(
+            f"the error bars of {', '.join(wide)} are wider than most of the values: ask with a larger epsilon or fewer groups{clamped}"
+        )
+    return tuple(notes)
+
+
+def _counts_values(part: Part) -> bool:
+    """Whether nothing but distinct values is counted: rows that are not looked at are then no loss by themselves."""
+    return all(isinstance(recipe, Counted) and recipe.most is not None for recipe in part.recipes)
+
+
+def _mostly_wide(assembled: Assembled, name: str, found: list[Any]) -> bool:
+    values = assembled.table.column(name).to_pylist()
+    wide = [i is not None and v is not None and (i.hi - i.lo) / 2 > abs(float(v)) for v, i in zip(values, found, strict=True)]
+    return bool(wide) and sum(wide) * 2 > len(wide)
