@@ -159,7 +159,7 @@ def _row(curator: Curator, name: str, predicate: Expression | None, truth: dict[
         if kind not in best or measured < best[kind][0]:
             best[kind] = (measured, parameter)
     least = min(value for value, _ in best.values())
-    picked = f"{planned.only.choice.kind} {planned.only.choice.limit:.3g}"
+    picked = f"{planned.only.choice.kind.value} {planned.only.choice.limit:.3g}"
     return {
         "filter": name,
         "epsilon": epsilon,

@@ -15,6 +15,7 @@ from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, DistinctCount, KnownGroups, UnitCount
 from lapwing.kernel.stability import shape_of
+from lapwing.planning.bounding import BoundingKind
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
 from lapwing.planning.moments import Moments
 from lapwing.planning.plan import Part, Planned
@@ -115,7 +116,7 @@ def _explained(
     return lines, {
         "groups": len(query.query.groups.groups) if isinstance(query.query.groups, KnownGroups) else None,
         "threshold": None if query.keys is None else query.keys.threshold,
-        "bounding": part.choice.kind,
+        "bounding": part.choice.kind.value,
         "limit": part.choice.limit,
         "predicted_truncation": part.choice.truncation,
         "predicted_noise": part.choice.noise,
@@ -205,23 +206,25 @@ def _bounding(part: Part, query: CertifiedQuery, unit: str, facts: Facts) -> str
     choice = part.choice
     one_cell = isinstance(query.query.groups, KnownGroups) and len(query.query.groups.groups) == 1
     match choice.kind:
-        case "ranked" if shape_of(part.query.source, facts).rows_per_unit == 1:
+        case BoundingKind.RANKED if shape_of(part.query.source, facts).rows_per_unit == 1:
             return f"none needed: every {unit} has at most one row"
-        case "ranked" if _only_units(query) and one_cell:
+        case BoundingKind.RANKED if _only_units(query) and one_cell:
             return f"none needed: every {unit} counts once, however many rows it has"
-        case "ranked" if _only_units(query) and isinstance(query.query.groups, KnownGroups):
+        case BoundingKind.RANKED if _only_units(query) and isinstance(query.query.groups, KnownGroups):
             groups = min(len(query.query.groups.groups), query.shape.rows_per_unit)
             return f"every {unit} counts once in a group, in at most {groups:,} groups"
-        case "ranked":
+        case BoundingKind.RANKED:
             return f"ranked: at most {_rows(choice.limit)} of each {unit} count, chosen at random once, at preparation"
-        case "clipped" if one_cell:
+        case BoundingKind.CLIPPED if one_cell:
             return f"clipped: each {unit} counts like at most {_rows(choice.limit)}; one with more is scaled down"
-        case "clipped":
+        case BoundingKind.CLIPPED:
             return f"clipped: what each {unit} adds to the groups is scaled down to length {figure(choice.limit)}"
-        case _ if one_cell:
+        case BoundingKind.GROUPED if one_cell:
             return f"grouped: each {unit} counts like at most {_rows(choice.limit)}"
-        case _:
+        case BoundingKind.GROUPED:
             return f"grouped: each {unit} keeps a few groups, and counts like at most {_rows(choice.limit)}"
+        case _:
+            assert_never(choice.kind)
 
 
 def _rows(number: float) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 
 from lapwing.kernel.accounting import Account
 from lapwing.planning.contributions import Contributions
@@ -70,12 +71,22 @@ class Situation:
         return 1 / math.sqrt(2 * self.loss_per_vector)
 
 
+class BoundingKind(Enum):
+    """The bounding plans there are to choose from."""
+
+    RANKED = "ranked"
+    """Rows are left out before the filter, by a rank that was drawn at preparation."""
+    CLIPPED = "clipped"
+    """After the filter, what a unit adds to the groups is scaled down to a norm."""
+    GROUPED = "grouped"
+    """After the filter, a unit keeps a few groups, and a few rows in each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """A bounding plan with its parameter and prediction, in rows per cell."""
 
-    kind: str
-    """ranked | clipped | grouped"""
+    kind: BoundingKind
     limit: float
     """Rows per unit (ranked), norm (clipped) or rows per unit after the filter (grouped)."""
     truncation: float
@@ -94,7 +105,7 @@ class Choice:
 def choose(situation: Situation) -> Choice:
     """The plan to use."""
     if situation.rows_per_unit_max == 1 or (situation.units_only and situation.cells == 1):
-        return Choice("ranked", float(situation.rows_per_unit_max), 0.0, situation.unit_noise)
+        return Choice(BoundingKind.RANKED, float(situation.rows_per_unit_max), 0.0, situation.unit_noise)
     full = _ranked(situation, float(situation.rows_per_unit_max))
     if full.noise < NEGLIGIBLE:
         return full  # nothing is gained by leaving out a row
@@ -125,11 +136,11 @@ def candidate_limits(most: int, *, whole: bool) -> list[float]:
     """Candidate limits, closer than a tenth apart."""
     # Below one row every unit would be scaled down: less noise, but a shrunken answer rather than an estimate.
     value = 1.0
-    found = {value, float(most)}
+    limits = {value, float(most)}
     while value < most:
-        found.add(float(round(value)) if whole else value)
+        limits.add(float(round(value)) if whole else value)
         value *= 1.08
-    return sorted(found)
+    return sorted(limits)
 
 
 def _cells(situation: Situation) -> float:
@@ -163,7 +174,9 @@ def lost_share(situation: Situation, choice: Choice) -> float:
 
 def _ranked(situation: Situation, limit: float) -> Choice:
     missing = situation.kept * situation.contributions.excess(limit) / _cells(situation)
-    return Choice("ranked", limit, missing, situation.unit_noise * (_units_norm(situation, limit) if situation.units_only else limit))
+    return Choice(
+        BoundingKind.RANKED, limit, missing, situation.unit_noise * (_units_norm(situation, limit) if situation.units_only else limit)
+    )
 
 
 def _units_norm(situation: Situation, limit: float) -> float:
@@ -194,7 +207,7 @@ def _after_filter(situation: Situation) -> Choice | None:
             groups = groups_for(limit, situation.cells)
             norm = math.sqrt(groups) * math.ceil(limit / groups) if gaussian else limit
         missing = situation.contributions.excess(rows, share=share) / _cells(situation)
-        return Choice("clipped" if clip else "grouped", limit, missing, situation.unit_noise * norm)
+        return Choice(BoundingKind.CLIPPED if clip else BoundingKind.GROUPED, limit, missing, situation.unit_noise * norm)
 
     return _best(situation, (candidate(limit) for limit in candidate_limits(situation.rows_per_unit_max, whole=not clip)))
 

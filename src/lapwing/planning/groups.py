@@ -53,8 +53,8 @@ def _values(key: Expression, columns: Mapping[str, Domain], evaluate: Evaluate) 
         total *= ENUMERATED_MAX + 1 if values is None else len(values)
     if total > ENUMERATED_MAX:
         return direct
-    found = evaluate(key, columns, {name: values for name, values in sources.items() if values is not None})
-    return found if len(found) <= LISTED_MAX else None
+    outcomes = evaluate(key, columns, {name: values for name, values in sources.items() if values is not None})
+    return outcomes if len(outcomes) <= LISTED_MAX else None
 
 
 def _truncated(domain: Domain, unit: str) -> tuple[Value, ...] | None:
@@ -67,8 +67,8 @@ def _truncated(domain: Domain, unit: str) -> tuple[Value, ...] | None:
             return None
     if (hi - lo) // scale > ENUMERATED_MAX:
         return None
-    found = dict.fromkeys(truncate_days(day, unit) * scale for day in range(lo // scale, hi // scale + 1))
-    return (*found, *((None,) if nullable else ())) if len(found) <= LISTED_MAX else None
+    starts = dict.fromkeys(truncate_days(day, unit) * scale for day in range(lo // scale, hi // scale + 1))
+    return (*starts, *((None,) if nullable else ())) if len(starts) <= LISTED_MAX else None
 
 
 def listed(domain: Domain, *, grid: bool = False) -> tuple[Value, ...] | None:

@@ -63,15 +63,15 @@ class Moments:
     @property
     def vectors(self) -> dict[str, str]:
         """The vectors it is made of, and what each of them is called."""
-        found = {self.count: "count"}
+        described = {self.count: "count"}
         for name, value in (("y", self.y), ("x", self.x)):
             if value is not None:
-                found.setdefault(value.mean.vector, f"sum of {name}" if self.x is not None else "sum")
+                described.setdefault(value.mean.vector, f"sum of {name}" if self.x is not None else "sum")
             if value is not None and value.square is not None:
-                found.setdefault(value.square.vector, f"squares of {name}" if self.x is not None else "squares")
+                described.setdefault(value.square.vector, f"squares of {name}" if self.x is not None else "squares")
         if self.product is not None:
-            found.setdefault(self.product.vector, "products")
-        return found
+            described.setdefault(self.product.vector, "products")
+        return described
 
 
 def moments_of(aggregate: Aggregate, shape: Shape, vector: Callable[[Measure], str]) -> Moments:

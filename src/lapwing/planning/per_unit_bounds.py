@@ -43,9 +43,12 @@ TYPICAL_SHARE = Fraction(1, 10)
 ROOM = 2
 """Sums of so many rows as the limit says, of values this many times the typical one, are still taken whole."""
 
+CENTRED_SHARE = Fraction(1, 2)
+"""The sum under an average is of distances from the middle of the range, so a unit moves it by this share of the range at most."""
+
 
 def narrowed(
-    wanted: Measured,
+    needed: Measured,
     source: Relation,
     facts: Facts,
     *,
@@ -60,18 +63,18 @@ def narrowed(
     """
     per_unit = next(_per_units(source), None)
     if per_unit is None or shape_of(source, facts).rows_per_unit != 1:
-        return wanted, {}
+        return needed, {}
     cap = shape_of(per_unit.source, facts).rows_per_unit
     known = contributions_of(per_unit.source, facts, contributions, units)
     kept, summed = kept_of(per_unit.source, facts), _sums(source)
-    measures, recipes, ends = dict(wanted.measures), list(wanted.recipes), {}
+    measures, recipes, ends = dict(needed.measures), list(needed.recipes), {}
     for index, recipe in enumerate(recipes):
         name = _vector(recipe)
-        grid = None if name is None else wanted.measures[name]
+        grid = None if name is None else needed.measures[name]
         if name is None or not isinstance(grid, GridSum) or sum(name == _vector(other) for other in recipes) > 1:
             continue
         of_sums = bool(columns_of(grid.value) & summed)
-        weight = (ROOM if of_sums else 1) / (2 if isinstance(recipe, Averaged) else 1)
+        weight = float((ROOM if of_sums else 1) * (CENTRED_SHARE if isinstance(recipe, Averaged) else 1))
         if noise * weight * cap < NEGLIGIBLE:
             continue
         limit = _limit(known, kept=kept, cap=cap, weight=weight, noise=noise, cells=cells)
@@ -80,7 +83,7 @@ def narrowed(
             continue
         measures[name], recipes[index] = _with_ends(grid, recipe, lower, upper)
         ends[index] = upper
-    return replace(wanted, measures=measures, recipes=tuple(recipes)), ends
+    return replace(needed, measures=measures, recipes=tuple(recipes)), ends
 
 
 def _limit(known: Contributions, *, kept: float, cap: int, weight: float, noise: float, cells: int) -> int:
@@ -109,11 +112,11 @@ def _ends(grid: GridSum, source: Relation, facts: Facts, limit: int, share: Frac
 
 
 def _with_ends(grid: GridSum, recipe: Recipe, lower: Fraction, upper: Fraction) -> tuple[Measure, Recipe]:
-    made = replace(grid, lower=lower, upper=upper, offset=0)
+    narrower = replace(grid, lower=lower, upper=upper, offset=0)
     if not isinstance(recipe, Averaged):
-        return made, recipe
-    made = centred(made)
-    return made, replace(recipe, offset=made.offset, lower=lower, upper=upper)
+        return narrower, recipe
+    narrower = centred(narrower)
+    return narrower, replace(recipe, offset=narrower.offset, lower=lower, upper=upper)
 
 
 def _vector(recipe: Recipe) -> str | None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import assert_never
 
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
@@ -31,7 +32,7 @@ from lapwing.kernel.ir import (
 )
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, law_for
 from lapwing.kernel.stability import Shape, domain_of, shape_of
-from lapwing.planning.bounding import Choice, Situation, best_ranked, choose, groups_for, lost_share
+from lapwing.planning.bounding import BoundingKind, Choice, Situation, best_ranked, choose, groups_for, lost_share
 from lapwing.planning.contributions import Contributions
 from lapwing.planning.fewer_rows import fitting, lost_by_lowering, without_repeats
 from lapwing.planning.groups import Evaluate, known_groups
@@ -46,6 +47,19 @@ __all__ = ["GroupLimits", "Part", "Planned", "Price", "limited", "plan_query", "
 
 CLIP_BITS = 10
 PLACEHOLDER = Fraction(1)
+
+COUNT_NOISE = 1.0
+"""Noise of a count, in rows, when one row moves it by 1. The weights below are in the same unit."""
+SUM_NOISE = 10.0
+"""The same of a sum: a typical value is taken as a tenth of its bound."""
+CENTRED_SUM_NOISE = SUM_NOISE / 2
+"""Of a sum of distances from the middle of the range, which are at most half as large."""
+QUANTILE_NOISE = 10.0
+"""A rank that is off by the largest share of one row is off by several: a selection looks at many candidates."""
+TOTAL_LOSS = 1.0
+"""How much a lost row matters to a count or a sum: it is missing."""
+RATIO_LOSS = 0.2
+"""How much it matters to an average, a moment or a quantile: the other rows of its group say much the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +144,7 @@ def plan_statement(
     """
     drafts = [_Draft.of(query, facts, limits, evaluate, contributions, units, queries=len(queries)) for query in queries]
     vectors = sum(draft.vectors for draft in drafts)
-    discovering = sum(draft.found is None for draft in drafts)
+    discovering = sum(draft.groups is None for draft in drafts)
     share = price.loss / max(vectors, 1)
     delta = price.delta / max(discovering, 1)
     parts: list[Part] = []
@@ -140,12 +154,12 @@ def plan_statement(
         draft, ends = draft.narrowed(facts, contributions, units, situation)
         choice = choose(situation)
         if draft.vectors == 0:
-            parts.append(Part(draft.query, None, draft.found, (), choice, situation.kept))
+            parts.append(Part(draft.query, None, draft.groups, (), choice, situation.kept))
             continue
         choice, query = _fitting(draft, situation, choice, Price(price.loss, delta), share, limits, facts)
         lost = max(draft.lost, 0.0 if situation.units_only else lost_share(situation, choice))
         rows = draft.rows(situation, contributions)
-        parts.append(Part(draft.query, len(measured_queries), draft.found, draft.wanted.recipes, choice, situation.kept, lost, rows, ends))
+        parts.append(Part(draft.query, len(measured_queries), draft.groups, draft.needed.recipes, choice, situation.kept, lost, rows, ends))
         measured_queries.append(query)
     certified = certify(Plan(tuple(measured_queries)), facts) if measured_queries else None
     return Planned(certified, tuple(parts), facts)
@@ -171,11 +185,11 @@ def _fitting(
     """The query with this choice of bounds or, where its finer grid would not fit the integers, with a limit on rows."""
     candidate = choice
     while True:
-        drafted = _draft(draft.query, draft.shape, draft.wanted, candidate, draft.found, price, limits, facts)
+        drafted = _draft(draft.query, draft.shape, draft.needed, candidate, draft.groups, price, limits, facts)
         try:
             return candidate, _with_noise(drafted, facts, share)
         except Refused as error:
-            if error.code != "range-too-wide" or candidate.kind == "ranked":
+            if error.code != "range-too-wide" or candidate.kind is BoundingKind.RANKED:
                 raise
             candidate = best_ranked(situation)
 
@@ -186,8 +200,8 @@ class _Draft:
 
     query: PrivateQuery
     shape: Shape
-    wanted: Measured
-    found: tuple[tuple[Value, ...], ...] | None
+    needed: Measured
+    groups: tuple[tuple[Value, ...], ...] | None
     lost: float
     """Share of the rows that is predicted to be left out so that no step has too many rows of one unit."""
 
@@ -206,61 +220,61 @@ class _Draft:
         query = fitting(whole, facts, queries=queries)
         lost = lost_by_lowering(whole.source, query.source, facts, contributions, units)
         shape = shape_of(query.source, facts)
-        found = query.groups
-        if found is None:
-            found = known_groups(query.keys, shape.columns, cells_max=limits.known_cells_max, evaluate=evaluate) if query.keys else ((),)
-        if found is None and facts.account is Account.PURE:
+        groups = query.groups
+        if groups is None:
+            groups = known_groups(query.keys, shape.columns, cells_max=limits.known_cells_max, evaluate=evaluate) if query.keys else ((),)
+        if groups is None and facts.account is Account.PURE:
             raise Refused(
                 "keys-need-delta",
                 "the values of a GROUP BY key are not declared, and this data set has no delta to discover them with",
                 hint="group by a declared column, or let the owner declare its values",
             )
-        if found is None and any(isinstance(domain_of(key, shape.columns), RealDomain) for _, key in query.keys):
+        if groups is None and any(isinstance(domain_of(key, shape.columns), RealDomain) for _, key in query.keys):
             message, hint = "a real number makes too many groups to know them beforehand", "bin it into whole numbers, as in FLOOR(x / 10)"
             raise Refused("groups-by-real", message, hint=hint)
-        return _Draft(query, shape, measured(query.aggregates, shape), found, lost)
+        return _Draft(query, shape, measured(query.aggregates, shape), groups, lost)
 
     @property
     def vectors(self) -> int:
         """How many vectors and sets of quantiles share the loss; discovering groups takes one more."""
-        return len(self.wanted.measures) + len(self.wanted.quantiles) + (1 if self.found is None else 0)
+        return len(self.needed.measures) + len(self.needed.quantiles) + (1 if self.groups is None else 0)
 
     def narrowed(
         self, facts: Facts, contributions: Mapping[str, Contributions], units: int | None, situation: Situation
     ) -> tuple[_Draft, dict[int, Fraction]]:
         """With narrower ends for what is added up over per-unit rows, and those ends."""
         cells = situation.groups_guess if situation.cells is None else max(situation.cells, 1)
-        wanted, ends = narrowed(
-            self.wanted, self.query.source, facts, contributions=contributions, units=units, noise=situation.unit_noise, cells=cells
+        needed, ends = narrowed(
+            self.needed, self.query.source, facts, contributions=contributions, units=units, noise=situation.unit_noise, cells=cells
         )
-        return replace(self, wanted=wanted), ends
+        return replace(self, needed=needed), ends
 
     def rows(self, situation: Situation, contributions: Mapping[str, Contributions]) -> float | None:
         """Rows that are predicted, as far as bought statistics say."""
         if any(table not in contributions for table in tables_of(self.query.source)):
             return None
-        found = situation.contributions
-        return situation.kept * (found.units() if self.shape.rows_per_unit == 1 else found.rows())
+        known = situation.contributions
+        return situation.kept * (known.units() if self.shape.rows_per_unit == 1 else known.rows())
 
     def situation(self, facts: Facts, share: Fraction, contributions: Mapping[str, Contributions], units: int | None) -> Situation:
         """What the choice of bounds depends on."""
-        query, wanted = self.query, self.wanted
+        query, needed = self.query, self.needed
         return Situation(
             contributions=contributions_of(query.source, facts, contributions, units),
             rows_per_unit_max=self.shape.rows_per_unit,
             kept=kept_of(query.source, facts),
-            cells=None if self.found is None else len(self.found),
+            cells=None if self.groups is None else len(self.groups),
             account=facts.account,
             loss_per_vector=float(share),
-            has_average=wanted.has_average,
-            units_only=wanted.units_only,
+            has_average=needed.has_average,
+            units_only=needed.units_only,
             fans_out=fans_out(query.source, facts),
-            values=max((r.most for r in wanted.recipes if isinstance(r, Counted) and r.most is not None), default=None),
-            distinct=wanted.has_distinct,
-            ratios=wanted.has_moments or bool(wanted.quantiles),
+            values=max((r.most for r in needed.recipes if isinstance(r, Counted) and r.most is not None), default=None),
+            distinct=needed.has_distinct,
+            ratios=needed.has_moments or bool(needed.quantiles),
             real_keys=any(_is_computed_real(domain_of(key, self.shape.columns)) for _, key in query.keys),
-            loss_weight=_weight(wanted, of_noise=False),
-            noise_weight=_weight(wanted, of_noise=True),
+            loss_weight=_weight(needed, of_noise=False),
+            noise_weight=_weight(needed, of_noise=True),
         )
 
 
@@ -268,55 +282,57 @@ def _is_computed_real(domain: Domain) -> bool:
     return isinstance(domain, RealDomain) and domain.steps is None
 
 
-def _weight(wanted: Measured, *, of_noise: bool) -> float:
-    """Root mean square over vectors of how much lost rows, or noise, matter to them. A typical value is taken as a tenth of its bound."""
-    averaged = {name for recipe in wanted.recipes if isinstance(recipe, Averaged) for name in (recipe.total, recipe.count)}
-    averaged |= {name for recipe in wanted.recipes if isinstance(recipe, Moments) for name in recipe.vectors}
+def _weight(needed: Measured, *, of_noise: bool) -> float:
+    """Root mean square over vectors of how much lost rows, or noise, matter to them."""
+    averaged = {name for recipe in needed.recipes if isinstance(recipe, Averaged) for name in (recipe.total, recipe.count)}
+    averaged |= {name for recipe in needed.recipes if isinstance(recipe, Moments) for name in recipe.vectors}
     squares = []
-    for name, measure in wanted.measures.items():
-        noise = 1.0 if not isinstance(measure, GridSum) else 5.0 if measure.offset else 10.0
-        squares.append(noise**2 if of_noise else (0.2 if name in averaged else 1.0) ** 2)
-    # A rank that is off by the largest share of one row is off by several: a selection looks at many candidates.
-    squares += [(10.0 if of_noise else 0.2) ** 2] * len(wanted.quantiles)
+    for name, measure in needed.measures.items():
+        noise = COUNT_NOISE if not isinstance(measure, GridSum) else CENTRED_SUM_NOISE if measure.offset else SUM_NOISE
+        lost = RATIO_LOSS if name in averaged else TOTAL_LOSS
+        squares.append(noise**2 if of_noise else lost**2)
+    squares += [(QUANTILE_NOISE if of_noise else RATIO_LOSS) ** 2] * len(needed.quantiles)
     return math.sqrt(sum(squares) / len(squares)) if squares else 1.0
 
 
 def _draft(
     query: PrivateQuery,
     shape: Shape,
-    wanted: Measured,
+    needed: Measured,
     choice: Choice,
-    found: tuple[tuple[Value, ...], ...] | None,
+    groups: tuple[tuple[Value, ...], ...] | None,
     price: Price,
     limits: GroupLimits,
     facts: Facts,
 ) -> Query:
     """The query with its bounds and a placeholder for the noise."""
-    source, bounding = query.source, _bounding(choice, shape, wanted, cells=None if found is None else len(found))
-    if choice.kind == "ranked":
+    source, bounding = query.source, _bounding(choice, shape, needed, cells=None if groups is None else len(groups))
+    if choice.kind is BoundingKind.RANKED:
         source = limited(source, int(choice.limit), facts)
     vectors = tuple(
-        Vector(name, measure, _placeholder(price), _bound(measure, bounding, choice, wanted, name))
-        for name, measure in wanted.measures.items()
+        Vector(name, measure, _placeholder(price), _bound(measure, bounding, choice, needed, name))
+        for name, measure in needed.measures.items()
     )
-    groups = DiscoveredGroups(_placeholder(price), price.delta, limits.groups_max) if found is None else KnownGroups(found)
-    quantiles = tuple(item.unscaled(name) for name, item in wanted.quantiles.items())
-    return Query(source, query.keys, groups, bounding, vectors, quantiles)
+    key_groups = DiscoveredGroups(_placeholder(price), price.delta, limits.groups_max) if groups is None else KnownGroups(groups)
+    quantiles = tuple(item.unscaled(name) for name, item in needed.quantiles.items())
+    return Query(source, query.keys, key_groups, bounding, vectors, quantiles)
 
 
 def _placeholder(price: Price) -> Law:
     return DiscreteGaussian(PLACEHOLDER) if price.delta else DiscreteLaplace(PLACEHOLDER)
 
 
-def _bounding(choice: Choice, shape: Shape, wanted: Measured, *, cells: int | None) -> Bounding:
+def _bounding(choice: Choice, shape: Shape, needed: Measured, *, cells: int | None) -> Bounding:
     match choice.kind:
-        case "ranked":
+        case BoundingKind.RANKED:
             return Ranked()
-        case "clipped":
+        case BoundingKind.CLIPPED:
             return Clipped(CLIP_BITS)
-        case _:
-            groups = int(choice.limit) if wanted.units_only else groups_for(choice.limit, cells)
+        case BoundingKind.GROUPED:
+            groups = int(choice.limit) if needed.units_only else groups_for(choice.limit, cells)
             return Grouped(min(groups, shape.rows_per_unit))
+        case _:
+            assert_never(choice.kind)
 
 
 def _rows_per_cell(choice: Choice, bounding: Bounding) -> int:
@@ -324,7 +340,7 @@ def _rows_per_cell(choice: Choice, bounding: Bounding) -> int:
     return max(1, math.ceil(choice.limit / bounding.groups))
 
 
-def _bound(measure: Measure, bounding: Bounding, choice: Choice, wanted: Measured, name: str) -> Cap | Follow | None:
+def _bound(measure: Measure, bounding: Bounding, choice: Choice, needed: Measured, name: str) -> Cap | Follow | None:
     """How one unit's share of a vector is bounded."""
     match bounding:
         case Ranked():
@@ -332,7 +348,7 @@ def _bound(measure: Measure, bounding: Bounding, choice: Choice, wanted: Measure
         case Clipped():
             if isinstance(measure, UnitCount):
                 return None
-            leader = next((r.count for r in wanted.recipes if isinstance(r, Averaged) and r.total == name), None)
+            leader = next((r.count for r in needed.recipes if isinstance(r, Averaged) and r.total == name), None)
             if leader is not None:
                 return Follow(leader)
             return Cap(max(1, int(choice.limit * 2**CLIP_BITS * _row_size(measure))))

@@ -95,11 +95,11 @@ def contributions_of(relation: Relation, facts: Facts, known: Mapping[str, Contr
             many = [side for side in (left, right) if shape_of(side, facts).rows_per_unit > 1] or [left]
             return max((contributions_of(side, facts, known, units) for side in many), key=Contributions.rows)
         case SemiJoin(source, other, on, negated):
-            found = contributions_of(source, facts, known, units)
+            all_units = contributions_of(source, facts, known, units)
             if on:
-                return found
+                return all_units
             has = having_any(contributions_of(other, facts, known, units), kept_of(other, facts))
-            return found.thinned(1 - has if negated else has)
+            return all_units.thinned(1 - has if negated else has)
         case Union(sources):
             parts = [contributions_of(source, facts, known, units) for source in sources]
             largest = max(parts, key=Contributions.rows)
@@ -113,8 +113,8 @@ def having_any(contributions: Contributions, kept: float) -> float:
     everyone = contributions.units()
     if everyone <= 0:
         return 1.0
-    found: float = sum(units * (1 - (1 - min(kept, 1.0)) ** rows) for rows, units in contributions.bins)
-    return found / everyone
+    with_rows: float = sum(units * (1 - (1 - min(kept, 1.0)) ** rows) for rows, units in contributions.bins)
+    return with_rows / everyone
 
 
 def kept_of(relation: Relation, facts: Facts) -> float:

@@ -19,7 +19,7 @@ from lapwing.kernel.expressions import Column, Expression
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import Clipped, DiscoveredGroups, Follow, Grouped, Ranked, Scan
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.planning.bounding import Situation, choose
+from lapwing.planning.bounding import BoundingKind, Situation, choose
 from lapwing.planning.contributions import Contributions, assumed, bin_edges, fitted, histogram_plan
 from lapwing.planning.plan import GroupLimits, Planned, Price, plan_query
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
@@ -42,18 +42,18 @@ def _situation(**changes: object) -> Situation:
 
 
 def test_wide_scans_are_ranked_and_selective_filters_bounded_after() -> None:
-    assert choose(_situation()).kind == "ranked"
+    assert choose(_situation()).kind is BoundingKind.RANKED
     month, day = choose(_situation(kept=1 / 12)), choose(_situation(kept=1 / 365))
-    assert (month.kind, day.kind) == ("clipped", "clipped")
+    assert (month.kind, day.kind) == (BoundingKind.CLIPPED, BoundingKind.CLIPPED)
     assert day.limit < month.limit
 
 
 def test_what_the_account_and_the_statement_allow() -> None:
-    assert choose(_situation(kept=1 / 365, account=Account.PURE, loss_per_vector=0.1)).kind == "grouped"
-    assert choose(_situation(kept=1 / 365, account=Account.PURE, loss_per_vector=0.1, has_average=True)).kind == "ranked"
-    assert choose(_situation(kept=1 / 365, cells=None)).kind == "grouped"
+    assert choose(_situation(kept=1 / 365, account=Account.PURE, loss_per_vector=0.1)).kind is BoundingKind.GROUPED
+    assert choose(_situation(kept=1 / 365, account=Account.PURE, loss_per_vector=0.1, has_average=True)).kind is BoundingKind.RANKED
+    assert choose(_situation(kept=1 / 365, cells=None)).kind is BoundingKind.GROUPED
     one_row = choose(_situation(rows_per_unit_max=1, kept=1 / 365))
-    assert (one_row.kind, one_row.limit, one_row.truncation) == ("ranked", 1.0, 0.0)
+    assert (one_row.kind, one_row.limit, one_row.truncation) == (BoundingKind.RANKED, 1.0, 0.0)
 
 
 def test_more_budget_allows_more_rows() -> None:

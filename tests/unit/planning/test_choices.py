@@ -14,7 +14,7 @@ from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDom
 from lapwing.kernel.expressions import Column, Expression, Function, Literal, call
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.planning.bounding import Situation, choose, groups_for
+from lapwing.planning.bounding import BoundingKind, Situation, choose, groups_for
 from lapwing.planning.contributions import Contributions, assumed, histogram_plan
 from lapwing.planning.selectivity import kept_share
 
@@ -115,7 +115,7 @@ WIDE = Situation(
 
 def test_units_alone_need_no_row_bound() -> None:
     choice = choose(replace(WIDE, units_only=True, cells=1))
-    assert (choice.kind, choice.limit, choice.truncation) == ("ranked", 200.0, 0.0)
+    assert (choice.kind, choice.limit, choice.truncation) == (BoundingKind.RANKED, 200.0, 0.0)
 
 
 def test_groups_kept_are_the_root_of_the_limit() -> None:
