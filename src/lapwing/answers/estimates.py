@@ -87,7 +87,7 @@ def _averages(recipe: Averaged, noisy: NoisyTable, confidence: Fraction, terms: 
     assert total.step * recipe.steps == count.step
     found = []
     for s, n in zip(total.values, count.values, strict=True):
-        if round(n * count.step) < 1:  # as a count it would be shown as 0: there is nothing to average
+        if round(n * count.step) < 1:  # the count would be shown as 0: there is nothing to average
             found.append(Estimate(None, None))
             continue
         value, interval = ratio_interval(

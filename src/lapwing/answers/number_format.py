@@ -22,7 +22,7 @@ def figure(value: float, *, digits: int = DIGITS) -> str:
 
 
 def share_text(share: float) -> str:
-    """A share of a whole as percent: two decimals, and never 0.00% for something."""
+    """A share of a whole as percent: two decimals, and never 0.00% for something above 0."""
     if 0 < share < 0.0001:
         return "less than 0.01%"
     return f"{share:.2%}"

@@ -89,7 +89,7 @@ def post_process(noisy: Sequence[pa.Table], post: PostProcess) -> tuple[pa.Table
     try:
         result = connection.sql(post.sql(numbered=True)).to_arrow_table()
     except duckdb.Error as error:
-        # Noisy values only are at stake here; still the text of an engine is not ours to show.
+        # Only noisy values are at stake here; still, the text of an engine is not ours to show.
         raise Refused("post-processing", "the expressions over the noisy answer cannot be computed") from error
     finally:
         for name in names:
@@ -105,7 +105,8 @@ def post_process_runs(noisy: Sequence[pa.Table], post: PostProcess, *, runs: int
     """The same for many runs at once: every table has the columns ``_run``, from 0 on, and ``_row``. So has the result, in front.
 
     One statement that does all runs side by side: each sees its own rows under the names of the tables. Its columns c0, c1, .. are the
-    outputs, and the last is the number of the noisy row where there is one. Refuses (``post-processing``) what the engine cannot do so.
+    outputs, and the last is the number of the noisy row where there is one. Refuses (``post-processing``) what the engine cannot do that
+    way.
     """
     connection = _connection()
     names = [f"q{number}" for number in range(len(noisy))]

@@ -1,6 +1,6 @@
-"""What is said of quantiles beside their values: as which rank an extreme is answered, and how far off in ranks an answer may be.
+"""What an answer says about quantiles beside their values: which rank stands for an extreme, and how far off in ranks an answer may be.
 
-No interval of values is given. The rank error is a public fact, but which values lie so many ranks away is not, and was not bought.
+No interval of values is given. The rank error is a public fact, but which values lie that many ranks away is not, and was not bought.
 """
 
 from __future__ import annotations

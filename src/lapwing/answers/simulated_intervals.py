@@ -1,9 +1,9 @@
 """Error bars of what is computed from several noisy values: ratios across queries, sums of answers, rounded averages.
 
-The noise could have been another: the whole of post-processing is done again on tables with the noise taken off and drawn anew, and the
+The noise could have been different: all post-processing is done again on tables with the noise taken off and drawn anew, and the
 spread of an output over these runs is its error bar (docs/proofs/error-bars.md, "Functions of several cells"). Everything here is
-post-processing of released values and public laws. Nothing random is used, least of all the kernel's noise: what is put in
-the place of the noise is spread like it by a hash of its place, so that the same answer always has the same error bars.
+post-processing of released values and public laws. Nothing random is used, least of all the kernel's noise: what replaces the noise is
+spread like it, by a hash of its place, so that the same answer always has the same error bars.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from lapwing.statements import ROW, ComputedOutput, PostProcess
 RUNS = (999, 239)
 """How often post-processing is done again: as often as the cells allow."""
 CELLS_MAX = (1_000, 5_000)
-"""Most noisy cells of an answer for so many runs. Larger answers have no computed error bars: each run computes all cells."""
+"""Most noisy cells of an answer for this many runs. Larger answers have no computed error bars: each run computes all cells."""
 _SELECTING = re.compile(r"\b(max|min)\(|\bOVER\b|\bLIMIT\b", re.IGNORECASE)
-"""The largest of noisy values is biased by choosing it; doing so again says nothing of the truth. So is a place among them."""
+"""The largest of noisy values is biased by choosing it; doing so again says nothing about the truth. So is a place among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,9 @@ def _can_be_redrawn(parts: Sequence[Redrawn], post: PostProcess) -> bool:
 
 
 def _telling(answer: pa.Table, outputs: Sequence[pa.ChunkedArray], run: list[int]) -> list[int]:
-    """Columns that tell rows apart in every run: what is no number, and whole numbers that no other noise changes, which are keys."""
+    """Columns that tell rows apart in every run: whatever is not a number, and whole numbers that other noise would not change, which are
+    keys.
+    """
     found = []
     for i in range(answer.num_columns):
         if not _is_number(answer, i):

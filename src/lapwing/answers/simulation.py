@@ -1,4 +1,4 @@
-"""Noise as it could have been: fixed points that are spread like the noise of a release, for error bars of what is computed from it.
+"""Noise as it might have been: fixed points that are spread like the noise of a release, for error bars of what is computed from it.
 
 The points depend on nothing but their number: no randomness is drawn, none of the kernel's is used, and the same release always has the
 same error bars. All of it is post-processing of public laws. Proof of what the points are good for: docs/proofs/error-bars.md.

@@ -102,7 +102,7 @@ def _budget(old: BudgetDecl, new: BudgetDecl) -> list[Change]:
     if old.ceiling_epsilon > new.ceiling_epsilon and not follows:
         changes.append(_keeps("budget.ceiling", "the budget can be raised less far; the promise stays the one of the old ceiling"))
     if (old.delta, old.delta_keys_share) != (new.delta, new.delta_keys_share):
-        # Were they to move, the rho of one time and the delta for keys of another could add up to more than was promised at any time.
+        # If they could move, the rho of one time and the delta for keys of another could add up to more than was promised at any time.
         where = "budget.delta" if old.delta != new.delta else "budget.delta_keys_share"
         changes.append(_override(where, "delta and its two parts are fixed when the ledger is made"))
     if old.statistics_share != new.statistics_share:

@@ -1,4 +1,4 @@
-"""Columns of the catalogue: from what was written to a domain that preparation can enforce."""
+"""Columns of the catalogue: from what the file says to a domain that preparation can enforce."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def check_name(report: ProblemReport, path: Path, name: str) -> None:
 def build_columns(
     report: ProblemReport, base: Path, models: Mapping[str, AnyColumnModel], *, rows_max: int, is_summed: bool, settings: Settings
 ) -> tuple[ColumnDecl, ...]:
-    """The columns of one table. ``rows_max`` bounds how many rows a sum can add up; public tables are not summed by themselves."""
+    """The columns of one table. ``rows_max`` bounds how many rows a sum can have; public tables are not summed by themselves."""
     if len(models) > settings.columns_per_table_max:
         report.problem("catalogue-limit", base, f"more than {settings.columns_per_table_max} columns")
     if not models:

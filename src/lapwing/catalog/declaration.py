@@ -116,7 +116,7 @@ class TableDecl:
 
 @dataclass(frozen=True, slots=True)
 class PublicDecl:
-    """A table that is no secret at all; it can be joined on its key, which preparation makes unique."""
+    """A table that is not secret at all; it can be joined on its key, which preparation makes unique."""
 
     name: str
     source: str
@@ -179,9 +179,9 @@ class LedgerDecl:
     database: str | None = None
     """Connection string of libpq, without a password; None for the local ledger."""
     anchors: str | None = None
-    """Directory of the anchors, relative to the catalogue; there whenever ``database`` is."""
+    """Directory of the anchors, relative to the catalogue; set whenever ``database`` is."""
     keys: str | None = None
-    """Directory of the key that signs receipts, relative to the catalogue; there whenever ``database`` is."""
+    """Directory of the key that signs receipts, relative to the catalogue; set whenever ``database`` is."""
 
 
 @dataclass(frozen=True, slots=True)

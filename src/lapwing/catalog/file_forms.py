@@ -1,4 +1,4 @@
-"""How the files of a table are to be read: what is declared beside the columns, and whether it can be meant."""
+"""How the files of a table are to be read: what is declared beside the columns, and whether it makes sense."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def load(path: str | Path, *, settings: Settings | None = None) -> Declaration:
 
 
 def parse(text: str, name: str = FILE_NAME, *, settings: Settings | None = None) -> Declaration:
-    """Read the text of a catalogue; ``name`` is how errors call it. Raises as ``load`` does."""
+    """Read the text of a catalogue; ``name`` is what errors call it. Raises as ``load`` does."""
     return _read(text, name=name, directory=None, settings=settings or Settings())
 
 
@@ -65,7 +65,7 @@ def _read(text: str, *, name: str, directory: Path | None, settings: Settings) -
     report = ProblemReport(file=name, where=where, problems=[], warnings=[])
     _check_format(report, document.get("format", FORMAT))
     if report.problems:
-        fail(report.problems)  # another format has other keys: anything else we could say would mislead
+        fail(report.problems)  # another format has other keys, so any other message would mislead
     try:
         model = shape(document)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Where each key and value of a TOML text stands, so that a problem can point at its line.
+"""Where each key and value of a TOML text is, so that a problem can point at its line.
 
 ``tomllib`` decides what the text means; this scanner only remembers places. It runs on text that ``tomllib`` has already accepted, so it
 needs no error handling of its own, and a test compares the two on random documents: every path ``tomllib`` reads has a place here, and

@@ -18,7 +18,7 @@ _WIDTH_MAX = 120
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake (or, in ``Declaration.warnings``, one thing to reconsider) with the place it stands at."""
+    """One mistake (or, in ``Declaration.warnings``, one thing to reconsider) and its place."""
 
     code: str
     message: str
@@ -78,7 +78,7 @@ def fail(problems: Sequence[Problem]) -> NoReturn:
 def _excerpt(text: str, span: Span) -> str:
     lines = text.split("\n")
     if span.end == 0 or span.line > len(lines):
-        return ""  # nothing of the text is meant: the file as a whole lacks something
+        return ""  # no place in the text is meant: the file as a whole lacks something
     line = "".join(char if char.isprintable() or char == "\t" else "?" for char in lines[span.line - 1])
     column = min(span.column - 1, len(line))
     length = max(1, min(span.end - span.start, len(line) - column))

@@ -51,7 +51,7 @@ def closest(word: str, words: Iterable[str]) -> str:
 
 
 def table_name(path: Path) -> str:
-    """How a table of the file is spoken of: its header, or the column it declares."""
+    """How messages refer to a table of the file: by its header, or by the column it declares."""
     match path:
         case ():
             return "the catalogue"

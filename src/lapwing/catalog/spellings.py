@@ -22,7 +22,7 @@ class Spelling:
     true: tuple[str, ...] = ()
     false: tuple[str, ...] = ()
     format: str = ""
-    """Of a date or timestamp: the parts, each once and of fixed width, and signs between them."""
+    """For a date or timestamp: the parts, each once and of fixed width, and the signs between them."""
 
 
 COMMON_SPELLING = Spelling()

@@ -19,7 +19,7 @@ Columns = Mapping[str, ColumnDecl]
 def resolve_units(
     report: ProblemReport, *, written: Mapping[str, str], columns: Mapping[str, Columns], public_names: frozenset[str], settings: Settings
 ) -> Mapping[str, UnitPath]:
-    """The complete path of every table of ``written`` whose path is right; the others are reported.
+    """The complete path of every table of ``written`` whose path is valid; the others are reported.
 
     Post: each path starts in its table, follows declared columns only, visits no table twice, and all paths end in columns of one type
     (units of different tables must be comparable).
@@ -72,7 +72,7 @@ def _read_step(
 
 
 def _check_end(report: ProblemReport, table: str, end: ColumnRef, columns: Mapping[str, Columns]) -> bool:
-    """A unit is told apart by the value of this column, so nothing may merge two values of it.
+    """Units are distinguished by the value of this column, so nothing may merge two of its values.
 
     Clamping an integer or mapping text to "other" would make two persons one unit; removing one of them could then change which rows
     of the other survive, and the preparation lemma would fail. Hence keys, and text as it stands, only.

@@ -92,7 +92,7 @@ def budget_for(*, epsilon: Fraction, delta: Fraction, delta_keys_share: Fraction
     """The budget whose full use is (epsilon, delta)-differentially private.
 
     ``delta_keys_share`` is the part of delta set aside for keys that are not public; the rest converts rho into epsilon. Refuses with
-    ``budget-invalid`` what is no budget, and what is too small to pay for anything.
+    ``budget-invalid`` what is not a budget, and what is too small to pay for anything.
     """
     require_exact(epsilon, delta, delta_keys_share)
     epsilon, delta, delta_keys_share = Fraction(epsilon), Fraction(delta), Fraction(delta_keys_share)

@@ -132,10 +132,10 @@ def _timestamp_of(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Dom
 
 
 def _add_months(domains: tuple[Domain, ...], arguments: tuple[Expression, ...]) -> Domain:
-    """So many months later, on the last day of the month where it has no such day; the time of day stays.
+    """The day that many months later, or the last day of the month where it has no such day; the time of day stays.
 
-    Monotone in the day, hence the ends for dates. Of two moments a day apart the later may land on the same day at an earlier hour, so a
-    timestamp is only known by its day.
+    Monotone in the day, hence the ends for dates. Of two moments a day apart the later may land on the same day at an earlier hour, so of a
+    timestamp only the day is known.
     """
     require_count(Function.ADD_MONTHS, domains, 2)
     months = arguments[1].value if isinstance(arguments[1], Literal) and isinstance(domains[1], IntegerDomain) else None

@@ -22,7 +22,7 @@ from lapwing.kernel.numbers import float_at_least, require_exact, sqrt_upper
 from lapwing.kernel.tails import gaussian_tail_upper, laplace_tail_upper
 
 SCALE_MIN = Fraction(1, 2**20)
-"""Smallest scale: noise of this scale is 0 but for a probability below ``exp(-2**20)``."""
+"""Smallest scale: noise of this scale is 0 except with a probability below ``exp(-2**20)``."""
 
 SCALE_MAX = Fraction(2**56)
 """Largest scale. Values are at most ``2**62`` in size, so a 64-bit result saturates with probability below ``2 exp(-64)``."""
@@ -53,7 +53,9 @@ class DiscreteLaplace:
 
 @dataclass(frozen=True, slots=True)
 class DiscreteGaussian:
-    """``P[Z = z]`` proportional to ``exp(-z^2 / (2 scale^2))`` on the integers; ``scale`` is sigma, the deviation but for tiny scales."""
+    """``P[Z = z]`` proportional to ``exp(-z^2 / (2 scale^2))`` on the integers; ``scale`` is sigma: the deviation, except for tiny
+    scales.
+    """
 
     scale: Fraction
 

@@ -16,9 +16,8 @@ _SEAL = object()
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """A durable reservation of ``cost`` for the plan with this ``digest``. Made by ``issue`` only; nothing makes a second one of it.
-
-    The seal is asked for and not kept, so that it cannot be taken from one permit to make a second.
+    """A durable reservation of ``cost`` for the plan with this ``digest``. Made by ``issue`` only, and nothing can make a second one from
+    it. The seal is asked for and not kept, so that it cannot be taken from one permit to make a second.
     """
 
     charge_id: int

@@ -1,4 +1,4 @@
-"""Numbers of a plan are what their annotations say: True is no row limit, and a float is nothing the kernel reasons about."""
+"""Numbers of a plan are what their annotations say: True is not a row limit, and the kernel does not reason about floats."""
 
 from __future__ import annotations
 

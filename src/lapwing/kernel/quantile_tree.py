@@ -1,4 +1,4 @@
-"""Any number of quantiles of one column for one charge: select the middle one, part the rows there, go on in both parts.
+"""Any number of quantiles of one column for one charge: select the middle one, split the rows there, and go on in both parts.
 
 Each row lies in one part per level, so m quantiles cost ``1 + log2(m)`` selections, not m. A selection is the exponential mechanism; what
 is bad about a candidate is how far the mass up to it (:mod:`lapwing.kernel.rank_line`) is from what the quantile asks for.
@@ -64,7 +64,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A share of the rows at hand that is selected first, then parts them. ``target`` is its number."""
+    """A share of the current rows that is selected first and then splits them. ``target`` is its number."""
 
     target: int
     share: Fraction
@@ -84,7 +84,7 @@ def tree_of(targets: tuple[Target, ...]) -> Node:
 
 
 def _node(numbers: tuple[int, ...], targets: tuple[Target, ...], start: Fraction, end: Fraction) -> Node | None:
-    """The tree of these targets among the rows from share ``start`` to share ``end``. Extremes never part rows."""
+    """The tree of these targets among the rows from share ``start`` to share ``end``. Extremes never split rows."""
     if not numbers:
         return None
     middle = (len(numbers) - 1) / 2
@@ -165,7 +165,7 @@ class QuantileTree:
 
 
 def movement(targets: tuple[Target, ...], *, rows_per_unit: int, neighbours: Neighbours, alone: bool) -> Fraction:
-    """Epsilon of one level times the scale: how far badnesses of two candidates can move apart, over their reach, all parts together."""
+    """Epsilon of one level times the scale: how far badnesses of two candidates can move apart relative to their reach, over all parts."""
     if type(rows_per_unit) is not int or rows_per_unit < 1:
         raise LapwingError("sensitivity-invalid", "the number of rows per unit is a positive integer")
     match neighbours:

@@ -4,7 +4,7 @@ The rows are integers from ``lower`` to ``upper``; one fixed point stands just b
 neighbouring points the mass 1 is spread evenly, and where rows are equal it lies in the one point. N rows make a mass of N + 1. The value
 at which the mass below reaches ``1 + q (N - 1)`` is the q-quantile as SQL interpolates it.
 
-What makes it good for privacy: a row more adds a measure that is nowhere negative and has mass 1. All numbers are exact.
+What makes it good for privacy is that one more row adds a measure that is nowhere negative and has mass 1. All numbers are exact.
 
 Proof: ``docs/proofs/quantiles.md``.
 """
@@ -45,7 +45,7 @@ class RankLine:
 
     @property
     def mass(self) -> int:
-        """The mass of the whole line: the number of rows and 1."""
+        """The mass of the whole line: the number of rows plus 1."""
         return self._before[-1] + 1
 
     def _gap(self, place: int) -> tuple[int, int]:
@@ -81,7 +81,7 @@ class RankLine:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Cut:
-    """A place that parts the line: all below ``value``, and this share of the mass in it (in units of 1 / SHARES), lie to the left."""
+    """A place that splits the line: all below ``value``, and this share of the mass in it (in units of 1 / SHARES), lie to the left."""
 
     value: int
     share: int = 0
@@ -143,7 +143,7 @@ class ValueCandidates:
         return min(max(part.line.below(value), part.low), part.high), min(max(part.line.through(value), part.low), part.high)
 
     def under(self, level: Fraction) -> int:
-        """How many candidates have less than this level up to them: the first so many."""
+        """How many candidates have less than this level up to them; these are the first ones."""
         if level <= self.part.low:
             return 0
         if level > self.part.high:
@@ -151,7 +151,7 @@ class ValueCandidates:
         return _within(self.part.line.first_through(level) - self.part.values[0], self.size)
 
     def over(self, level: Fraction) -> int:
-        """How many candidates have more than this level below them: the last so many."""
+        """How many candidates have more than this level below them; these are the last ones."""
         if level < self.part.low:
             return self.size
         if level >= self.part.high:
@@ -171,7 +171,7 @@ class CutCandidates:
         return len(self.part.values) * SHARES
 
     def cut(self, index: int) -> Cut:
-        """The candidate. Of those beyond an end of the part, which have no mass of it on one side, each is that end."""
+        """The candidate. Those beyond an end of the part, with none of its mass on one side, all stand for that end."""
         place, share = divmod(index, SHARES)
         return self.part.inside(Cut(self.part.values[place], share))
 
@@ -181,7 +181,7 @@ class CutCandidates:
         return level, level
 
     def under(self, level: Fraction) -> int:
-        """How many cuts have less than this level to the left: the first so many."""
+        """How many cuts have less than this level to the left; these are the first ones."""
         if level <= self.part.low:
             return 0
         if level > self.part.high:
@@ -189,7 +189,7 @@ class CutCandidates:
         return self._first(self.part.line.first_through(level), level, reached=True)
 
     def over(self, level: Fraction) -> int:
-        """How many cuts have more than this level to the left: the last so many."""
+        """How many cuts have more than this level to the left; these are the last ones."""
         if level < self.part.low:
             return self.size
         if level >= self.part.high:

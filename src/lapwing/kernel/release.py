@@ -158,7 +158,7 @@ def dense_vectors(groups: Sequence[tuple[Value, ...]], table: ExactTable) -> lis
 
 
 def _require_once(table: ExactTable) -> None:
-    """Refuse a result in which a group stands twice: which of its rows counted would be the engine's choice."""
+    """Refuse a result in which a group appears twice: the engine would choose which of its rows counts."""
     if len(set(table._groups)) != len(table._groups):
         raise LapwingError("engine-result", "the engine's result does not fit the plan")
 

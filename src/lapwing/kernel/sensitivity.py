@@ -47,7 +47,7 @@ class RowRange:
 
     @property
     def spread(self) -> int:
-        """R: the largest difference between two contributions, nothing included."""
+        """R: the largest difference between two contributions, of which one may be nothing."""
         return max(self.hi, 0) - min(self.lo, 0)
 
     @property

@@ -1,4 +1,4 @@
-"""What is publicly known of a relation, and how the shapes of joined and united relations follow from those of their parts.
+"""What is publicly known of a relation, and how the shapes of joins and unions follow from those of their parts.
 
 Proofs: docs/proofs/rows-per-unit.md, docs/proofs/unit-work.md.
 """
@@ -27,14 +27,14 @@ class Shape:
     rows_per_unit: int
     rows_max: int
     weighable: bool
-    """Each row still is one row of one prepared table, so row weights are sound."""
+    """Each row is still one row of one prepared table, so row weights are sound."""
     widest: int
     """Most rows of one unit in this relation or any that it is made of."""
     work: int
-    """Parts of expressions computed for one unit's rows, and rows made, to come to this relation."""
+    """Parts of expressions computed for one unit's rows, and rows produced, on the way to this relation."""
 
     def after(self, parts: int) -> Shape:
-        """The same rows after so many parts of expressions were computed on each."""
+        """The same rows after this many parts of expressions were computed on each."""
         return replace(self, work=self.work + self.rows_per_unit * parts)
 
 

@@ -115,7 +115,7 @@ def _literal_domain(literal: Literal) -> Domain:
 
 
 def _require_valid_text(value: str) -> None:
-    """Refuse what no engine can be sent: it would fail after the charge."""
+    """Refuse what cannot be sent to any engine: it would fail after the charge."""
     if "\x00" in value:
         raise Refused("text-invalid", "text may not contain the character with code 0")
     if any(0xD800 <= ord(character) <= 0xDFFF for character in value):

@@ -129,7 +129,7 @@ def normal_tail_lower(x: Fraction) -> Fraction:
 def _central_series(x: Fraction) -> tuple[Fraction, Fraction]:
     """Lower and upper bound on ``sum over n >= 0 of x^(2n+1) / (1 * 3 * ... * (2n+1))``, which times the density is ``1/2 - Q(x)``.
 
-    ``x`` is at least 0 and at most ``_SERIES_ARGUMENT_MAX`` (and a hair), a multiple of ``2**-_FIXED_BITS``.
+    ``x`` is at least 0 and at most ``_SERIES_ARGUMENT_MAX`` (or a hair above), a multiple of ``2**-_FIXED_BITS``.
     """
     square = x * x
     square_lower, square_upper = math.floor(square * _ONE), math.ceil(square * _ONE)

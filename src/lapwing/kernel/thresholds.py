@@ -1,7 +1,7 @@
 """The threshold for keys that are not public.
 
-A key is shown only if its noisy number of units reaches T. T is chosen so that the keys which one unit alone carries stay hidden but for
-a probability of at most delta, with the exact tail of the noise, rounded against us.
+A key is shown only if its noisy number of units reaches T. T is chosen so that the keys which one unit alone carries stay hidden except
+with a probability of at most delta, with the exact tail of the noise, rounded against us.
 
 Proof: ``docs/proofs/key-threshold.md``.
 """

@@ -32,7 +32,7 @@ from lapwing.kernel.shapes import Shape
 from lapwing.kernel.stability import domain_of
 
 PASSES_AFTER_CELLS = 3
-"""How often an engine that keeps nothing comes past the cells of a unit: their norm or number, the choice among them, their sum."""
+"""How often an engine that keeps nothing goes over the cells of a unit: their norm or number, the choice among them, their sum."""
 
 
 def require_bounded_work(queries: tuple[tuple[Query, Shape], ...], facts: Facts) -> None:
@@ -54,7 +54,7 @@ def require_bounded_work(queries: tuple[tuple[Query, Shape], ...], facts: Facts)
 
 
 def kept_bytes(keys: Iterable[Expression], distinct: Iterable[Expression], columns: Mapping[str, Domain]) -> int:
-    """Most bytes of a row that an engine has to keep until all rows were read: the unit, keys, and values that are told apart."""
+    """Most bytes of a row that an engine has to keep until all rows have been read: the unit, keys, and values that are kept apart."""
     return OPEN_TEXT_BYTES + sum(bytes_max(domain_of(value, columns)) for value in (*keys, *distinct))
 
 

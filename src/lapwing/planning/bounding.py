@@ -2,7 +2,7 @@
 
 Inputs are public: declared domains, bought or assumed contributions, the share of rows a filter keeps by its text. Every candidate would be
 certified; the choice moves accuracy and speed only. Ranked plans are near the bare engine's speed, bounding after the filter costs a
-GROUP BY on the unit, so it has to be clearly better.
+GROUP BY on the unit, so the latter has to be clearly better.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ SKEW = 1.35
 GROUPED_WASTE = 1.5
 """Assumed loss of the grouped plan: it keeps as much as a limit smaller by this factor would."""
 DISTINCT_ROWS = 4.0
-"""Rows of each unit that count towards distinct values whose number is not declared: values that many units share show with any of them."""
+"""Rows of each unit that count towards distinct values whose number is not declared: values that many units share show up with any of
+them.
+"""
 CONCENTRATION = 0.85
 """Assumed ratio of the Euclidean norm of a unit's counts over groups to their sum, when there are several groups."""
 
@@ -150,7 +152,7 @@ def _cells(situation: Situation) -> float:
 
 
 def _distinct(situation: Situation) -> Choice:
-    """How many rows of each unit show the values: one is enough where units are many more than values.
+    """How many rows of each unit show the values: one is enough where there are many more units than values.
 
     Of ``values`` values that are equally frequent, ``values * exp(-rows / values)`` are expected to be in none of the rows looked at.
     """

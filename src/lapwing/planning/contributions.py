@@ -51,7 +51,7 @@ class Contributions:
         return Contributions(tuple((rows, units * share) for rows, units in self.bins))
 
     def scaled(self, factor: float) -> Contributions:
-        """The same units, with so many times as many rows."""
+        """The same units, each with this many times the rows."""
         return Contributions(tuple((rows * factor, units) for rows, units in self.bins))
 
     def excess(self, limit: float, *, share: float = 1.0) -> float:
@@ -113,7 +113,7 @@ def _integer(value: int) -> Expression:
 def fitted(edges: Sequence[int], noisy: Sequence[float], deviation: float) -> Contributions:
     """Contributions from a noisy histogram: seen bins as they are, and beyond the last seen bin a power law fitted to what is seen.
 
-    In a heavy tail most rows belong to few units, far fewer than the noise of a bin; leaving them out would set every bound too low. The
+    In a heavy tail most rows belong to a few units, far fewer than the noise of a bin; leaving them out would set every bound too low. The
     last bin also holds the units that preparation cut at the cap.
     """
     ends = [0, *edges]

@@ -1,4 +1,4 @@
-"""The same question with fewer rows of one unit on the way: what only tells units or values apart needs no row twice.
+"""The same question with fewer rows of one unit on the way: what only distinguishes units or values needs no row twice.
 
 Both rewrites are chosen here and trusted nowhere: the certifier derives rows and work of whatever comes out.
 """
@@ -49,7 +49,7 @@ def _read(expressions: list[Expression]) -> frozenset[str]:
 
 
 def _shortened(relation: Relation, facts: Facts) -> Relation:
-    """The very same rows; what stands behind a condition on the unit is only looked for, so repeats there do not matter."""
+    """The very same rows; behind a condition on the unit only existence counts, so repeats there do not matter."""
     match relation:
         case Scan():
             return relation
@@ -116,7 +116,7 @@ def _distinct_join(join: UnitJoin, read: frozenset[str], facts: Facts) -> Relati
 def fitting(query: PrivateQuery, facts: Facts, *, queries: int) -> PrivateQuery:
     """The query with scans lowered so far that the rows of one unit keep to the limits of every step, if one row of each scan does.
 
-    It is one of so many ``queries`` of its statement, which share what may be kept.
+    It is one of ``queries`` queries of its statement, which share what may be kept.
     """
     columns = shape_of(query.source, facts).columns
     distinct = [item.value for item in query.aggregates if item.kind is AggregateKind.COUNT_DISTINCT and item.value is not None]

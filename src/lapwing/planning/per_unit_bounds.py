@@ -41,7 +41,7 @@ from lapwing.planning.relations import contributions_of, kept_of, limited
 TYPICAL_SHARE = Fraction(1, 10)
 """A typical value is taken as this share of its bound, as for sums over rows."""
 ROOM = 2
-"""Sums of so many rows as the limit says, of values this many times the typical one, are still taken whole."""
+"""Sums of as many rows as the limit says, of values this many times the typical one, are still taken whole."""
 
 CENTRED_SHARE = Fraction(1, 2)
 """The sum under an average is of distances from the middle of the range, so a unit moves it by this share of the range at most."""
@@ -87,7 +87,7 @@ def narrowed(
 
 
 def _limit(known: Contributions, *, kept: float, cap: int, weight: float, noise: float, cells: int) -> int:
-    """Rows of a unit up to which its value is taken whole: the least of what is cut off and of the noise together."""
+    """Rows of a unit up to which its value is taken whole: where what is cut off and the noise are least together."""
     groups = cells / SKEW if cells > 1 else 1.0
 
     def error(limit: float) -> float:
@@ -97,7 +97,7 @@ def _limit(known: Contributions, *, kept: float, cap: int, weight: float, noise:
 
 
 def _ends(grid: GridSum, source: Relation, facts: Facts, limit: int, share: Fraction) -> tuple[Fraction, Fraction]:
-    """Ends of the value where a unit has at most ``limit`` rows, of a share of that; never beyond those there are, on whole numbers."""
+    """Ends of the value where a unit has at most ``limit`` rows, of a share of that; never beyond the ends there are, in whole numbers."""
     domain = domain_of(grid.value, shape_of(_lowered(source, limit, facts), facts).columns)
     one_row = domain_of(grid.value, shape_of(_lowered(source, 1, facts), facts).columns)
     if not is_numeric(domain) or bounds(domain) == bounds(one_row):

@@ -203,7 +203,7 @@ class _Draft:
     needed: Measured
     groups: tuple[tuple[Value, ...], ...] | None
     lost: float
-    """Share of the rows that is predicted to be left out so that no step has too many rows of one unit."""
+    """Predicted share of the rows that are left out so that no step has too many rows of one unit."""
 
     @staticmethod
     def of(

@@ -58,8 +58,8 @@ def extreme_rank(mechanism: QuantileTree, *, confidence: Fraction) -> int:
 
 
 def rank_errors(mechanism: QuantileTree, *, confidence: Fraction, rows_max: int) -> tuple[int, ...]:
-    """With this confidence the value chosen for each target is at most so many ranks from it, in a group of ``rows_max`` rows at most. For
-    extremes: from the rank they name, in a group of twice as many rows at least."""
+    """With this confidence the value chosen for each target is at most this many ranks from it, in a group of at most ``rows_max`` rows.
+    For extremes: from the rank they name, in a group of twice as many rows at least."""
     require_confidence(confidence)
     failure = (1 - confidence) / mechanism.levels
     candidates = mechanism.upper - mechanism.lower + 1

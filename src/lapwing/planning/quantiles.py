@@ -25,7 +25,7 @@ from lapwing.statements import QUANTILES, Aggregate, AggregateKind, quantile_kin
 
 EXTREME_CONFIDENCE = Fraction(95, 100)
 CANDIDATES_WANTED = 10**7
-"""A computed real is put on the finest decimal grid with no more values than this; each ten times more cost some ranks of error."""
+"""A computed real is put on the finest decimal grid with no more values than this; each further factor of ten costs some ranks of error."""
 UNSCALED = Fraction(1)
 DAY_MICROSECONDS = 86_400_000_000
 
@@ -37,7 +37,7 @@ class Chosen:
     quantiles: str
     target: int
     kind: Kind
-    """What the answer is: whole numbers and dates are rounded to, an interpolated date is a moment."""
+    """What kind the answer has: it is rounded to whole numbers or dates, and an interpolated date is a moment."""
     of_days: bool
     """The integers are days."""
 
@@ -125,7 +125,7 @@ def _ends(domain: Domain) -> tuple[Fraction, Fraction]:
 
 
 def _steps(domain: Domain, *, between: bool) -> int:
-    """Steps per 1. Interpolated quantiles of whole numbers lie between them: halves are told apart, as in a median."""
+    """Steps per 1. Interpolated quantiles of whole numbers lie between them: halves are kept apart, as in a median."""
     match domain:
         case RealDomain(steps=int(steps)):
             return steps

@@ -62,7 +62,7 @@ def fans_out(relation: Relation, facts: Facts) -> bool:
 
 
 def tables_of(relation: Relation) -> tuple[str, ...]:
-    """The tables whose rows make up the relation's; those behind conditions and per-unit rows add none."""
+    """The tables whose rows make up the relation's; those behind conditions and per-unit rows do not count."""
     match relation:
         case Scan(table):
             return (table,)

@@ -1,4 +1,6 @@
-"""Which share of rows a filter keeps, from declared domains only: values are taken as evenly spread. A guess that moves accuracy only."""
+"""What share of the rows a filter keeps, from declared domains only: values are taken as evenly spread. A guess that moves accuracy
+only.
+"""
 
 from __future__ import annotations
 

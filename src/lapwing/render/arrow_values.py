@@ -1,4 +1,4 @@
-"""Values of a result column as ours: what an engine's Arrow types stand for, by domain."""
+"""Values of a result column in our own terms: what an engine's Arrow types stand for, by domain."""
 
 from __future__ import annotations
 

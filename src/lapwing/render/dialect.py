@@ -71,10 +71,13 @@ class Dialect:
     keyed_hash: Callable[[str, str], str]
     """SQL of the hexadecimal SHA-256 of (key SQL, text SQL)."""
     quotient: Callable[[str, str], str]
-    """SQL of the integer quotient of two integers, rounded towards zero, exact at any width of theirs; it has itself 64 bits at most."""
+    """SQL of the integer quotient of two integers, rounded towards zero, exact whatever their width; the quotient itself has at most 64
+    bits.
+    """
     byte_length: Callable[[str], str]
     try_cast: Callable[[str, SourceKind, str], str]
-    """SQL of a source value (its SQL, what it is, type wanted), or NULL where that cannot be. Never an error, whatever the row holds.
+    """SQL of a source value (its SQL, what it is, the type to read it as), or NULL where that is impossible. Never an error, whatever the
+    row holds.
 
     Called for what ``reading.readable`` allows only. Text is cast to anything but text only where it matches the grammar for that type, and
     then a number beyond a double or 64 bits and a date that does not exist are NULL, or infinite; a number below the least double is 0.
@@ -91,15 +94,17 @@ class Dialect:
     parameter: Callable[[str], str]
     """Placeholder of a bound parameter, by name."""
     materialised: str
-    """What says that a common table expression is computed once: after AS, with a space at its end, or nothing."""
+    """The words after AS which say that a common table expression is computed once, with a space at the end; or nothing."""
     fence: str
-    """What after a SELECT keeps an engine from copying its expressions to every place that uses them: a space and words, or nothing."""
+    """The words after a SELECT that keep an engine from copying its expressions to every place that uses them, with a space before; or
+    nothing.
+    """
     functions: Mapping[Function, Emit]
     """Emission of functions that are not shared (see ``expressions``)."""
     wide_as_double: Callable[[str], str]
     """SQL of a wide integer of at least 0 as the double nearest to it, halves to even."""
     table: Callable[[str], str]
-    """SQL of a prepared or public table, by its name: a name, or where nothing may be stored the SELECT that prepares it."""
+    """SQL of a prepared or public table, by its name: a name or, where nothing may be stored, the SELECT that prepares it."""
     quoted: Callable[[str], str] = quoted
     """An identifier in quotes."""
     bytewise: Callable[[str], str] = lambda text: text
@@ -114,12 +119,14 @@ class Dialect:
     total: Callable[[str], str] = lambda value: f"SUM({value})"
     """SQL of the exact sum of 64-bit integers, which a certificate keeps below 2^62, or of wide ones, below 2^126; NULL over no row.
 
-    The certificate counts on ``rows_max``. Where nothing checks that (virtual preparation) the sum must be wide of either.
+    The certificate counts on ``rows_max``. Where nothing checks that (virtual preparation), the sum must be wide for both.
     """
     extreme: Callable[[str, Sequence[str]], str] = lambda name, values: f"{name}({', '.join(values)})"
     """SQL of the ``least`` or ``greatest`` (its name) of values that are not NULL; NULL where all are."""
     executed: bool = True
-    """Whether the statements have run on the engine, in the engine suite. No engine is registered for a dialect of which they have not."""
+    """Whether the statements have run on the engine, in the engine suite. No engine is registered for a dialect whose statements have
+    not.
+    """
 
 
 def standard_text_literal(value: str) -> str:

@@ -55,7 +55,7 @@ def _whole_decimal(value: str) -> str:
 
 
 def _wide_as_double(value: str) -> str:
-    """DuckDB rounds integers beyond 2^53 twice on the way to a double; it reads their digits as it should."""
+    """DuckDB rounds integers beyond 2^53 twice on the way to a double; it reads their digits correctly."""
     return f"(CASE WHEN {value} <= {2**53} THEN CAST({value} AS DOUBLE) ELSE CAST(CAST({value} AS VARCHAR) AS DOUBLE) END)"
 
 

@@ -1,7 +1,7 @@
 """How small the doubles of an expression can become without being 0.
 
-Some engines raise where a product or a quotient of doubles underflows. A guard costs several times what the product does, and almost no
-product needs one: prices and counts are far from 2^-1074. These bounds, from the expression alone, tell which do.
+Some engines raise where a product or a quotient of doubles underflows. A guard costs several times as much as the product, and almost no
+product needs one: prices and counts are far from 2^-1074. These bounds, from the expression alone, show which ones do.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """PostgreSQL's spelling. No driver here: only text.
 
 PostgreSQL raises where others give NULL, 0 or infinity: on a product or quotient of doubles that underflows, on a number that a type cannot
-hold, on a text that is no date. Each spelling below is total: what could raise stands behind a CASE whose condition is computed first. Text
-sorts by the database's collation unless told otherwise, so every text that is compared or sorted is told ``COLLATE "C"``: by bytes.
+hold, on a text that is not a date. Each spelling below is total: what could raise stands behind a CASE whose condition is computed first.
+Text sorts by the database's collation unless told otherwise, so every text that is compared or sorted is told ``COLLATE "C"``: by bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CALENDAR_START = -calendar.DAYS_MIN * calendar.DAY_MICROSECONDS
 _LEAST_NUMERIC = "2.48e-324"
 """A number of smaller magnitude is 0 as a double; the cast would raise."""
 _NUMERIC_LIMIT = "1.797693134862315807e308"
-"""A number of at least this magnitude is no double; the cast would raise."""
+"""A number of at least this magnitude does not fit a double; the cast would raise."""
 
 
 def _date_literal(days: int) -> str:
@@ -124,14 +124,14 @@ def _ratio(a: str, b: str) -> str:
 
 
 def _log_2(value: str) -> str:
-    """ln(x) / ln(2), and the very power where x is a power of two: there other engines are exact."""
+    """ln(x) / ln(2), and the exact power where x is a power of two: other engines are exact there."""
     quotient = f"(ln({value}) / CAST(0.6931471805599453 AS {DOUBLE}))"
     nearest = f"greatest(round({quotient}), -1074)"
     return f"(CASE WHEN power(CAST(2 AS {DOUBLE}), {nearest}) = {value} THEN {nearest} ELSE {quotient} END)"
 
 
 def _timestamp_of(microseconds: str) -> str:
-    """Microseconds times an interval are computed in doubles: exact for the time of a day only, so days go by themselves."""
+    """Microseconds times an interval are computed in doubles: exact for the time of a day only, so days are added separately."""
     since = f"({microseconds} + {_CALENDAR_START})"
     day = f"(DATE '0001-01-01' + CAST({since} / {calendar.DAY_MICROSECONDS} AS INTEGER))"
     return f"({day} + ({since} % {calendar.DAY_MICROSECONDS}) * INTERVAL '1 microsecond')"

@@ -76,7 +76,7 @@ class RenderedQuery:
 
 
 def render_plan(certified: Certified, dialect: Dialect) -> tuple[RenderedQuery, ...]:
-    """SQL of every query of a certified plan. Refuses what becomes too much for an engine once it is written out."""
+    """SQL of every query of a certified plan. Refuses a plan that becomes too much for an engine once it is written out."""
     # With tables by name: a virtual one is a long text, and the same in every statement.
     named = _rendered(certified, replace(dialect, table=dialect.quoted))
     require_bounded_sql(certified, named)
@@ -277,7 +277,7 @@ def _row_value(vector: Vector, scope: VisibleColumns) -> str | None:
 
 
 def _is_physical(domain: Domain, measure: GridSum) -> bool:
-    """Whether the value already is an integer on the grid of the sum."""
+    """Whether the value is already an integer on the grid of the sum."""
     if isinstance(domain, IntegerDomain):
         return measure.steps == 1
     return isinstance(domain, RealDomain) and domain.steps == measure.steps

@@ -91,7 +91,7 @@ def _try_cast(value: str, kind: SourceKind, wanted: str) -> str:
     """``try_cast`` is NULL where a cast does not fit, in either mode of Spark; it is used where that can occur."""
     match kind:
         case SourceKind.TEXT if wanted == TEXT:
-            # a Parquet file can hold bytes that are no UTF-8; they would stop the result on its way out
+            # a Parquet file can hold bytes that are not UTF-8; they would stop the result on its way out
             return f"try_validate_utf8({_binary(f'CAST({value} AS {TEXT})')})"
         case SourceKind.DATE if wanted == TIMESTAMP:
             ends = f"{_date(calendar.DAYS_MIN)} AND {_date(calendar.DAYS_MAX)}"

@@ -23,7 +23,7 @@ _PARTS = {
     Function.QUARTER: "quarter({})",
     Function.MONTH: "month({})",
     Function.DAY: "day({})",
-    # Monday is 1 and Sunday 7 there
+    # in Trino Monday is 1 and Sunday 7
     Function.DAY_OF_WEEK: "(day_of_week({}) % 7)",
     Function.DAY_OF_YEAR: "day_of_year({})",
     Function.WEEK: "week({})",
@@ -94,7 +94,7 @@ def _half_to_even(value: str) -> str:
 
 
 def _extreme(name: str, values: Sequence[str]) -> str:
-    """least and greatest are NULL there as soon as one value is."""
+    """In Trino least and greatest are NULL as soon as one value is."""
     chosen = {"least": "array_min", "greatest": "array_max"}[name]
     return f"{chosen}(filter(ARRAY[{', '.join(values)}], e -> e IS NOT NULL))"
 
@@ -121,7 +121,7 @@ TRINO = Dialect(
     is_finite=lambda value: f"is_finite({value})",
     days=lambda value: f"date_diff('day', DATE '1970-01-01', {value})",
     microseconds=_microseconds,
-    # Parameters have no names there: a statement may use one of the two only, so virtual preparation would need another way.
+    # Trino's parameters have no names: a statement may use one of the two only, so virtual preparation would need another way.
     parameter=lambda _name: "?",
     materialised="",
     fence="",

@@ -20,7 +20,7 @@ def coin(chance: Fraction) -> bool:
 
 
 def heads(coins: int, halvings: int) -> int:
-    """How many of so many coins, each with chance ``2 ** -halvings``, fall true: those that pass are tossed again, as often as that."""
+    """How many of ``coins`` coins, each with chance ``2 ** -halvings``, fall true: those that pass are tossed again, ``halvings`` times."""
     for _ in range(halvings):
         if not coins:
             break
@@ -29,7 +29,7 @@ def heads(coins: int, halvings: int) -> int:
 
 
 def coin_exp(x: Fraction) -> bool:
-    """True with chance ``exp(-x)``, for ``x >= 0``. Ends after few steps whatever x is: each whole 1 of it is a coin of its own."""
+    """True with chance ``exp(-x)``, for ``x >= 0``. Ends after a few steps whatever x is: each whole 1 in it is a coin of its own."""
     while x > 1:
         if not _coin_exp_to_one(Fraction(1)):
             return False

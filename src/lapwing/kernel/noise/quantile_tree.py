@@ -32,7 +32,7 @@ from lapwing.kernel.quantile_tree import (
 from lapwing.kernel.rank_line import Candidates, CutCandidates, RankLine, Segment, ValueCandidates
 
 FLIPPED_MAX = 2**20
-"""Up to so many values are selected by permute-and-flip on a pure account; it goes through a coin of each. With more there is no gain."""
+"""Up to this many values are selected by permute-and-flip on a pure account, which tosses a coin for each. With more there is no gain."""
 
 
 def draw_quantiles(mechanism: QuantileTree, line: RankLine, *, account: Account, charged: Fraction) -> tuple[int, ...]:
