@@ -1,11 +1,11 @@
-"""The audit: run a mechanism on neighbouring data sets many times, and see what it claims too little.
+"""The audit: run a mechanism on neighbouring data sets many times, and see whether it reveals more than it claims.
 
     found = audit(mechanism, [(left, right)], Pure(Fraction(1)), samples=100_000)
     found.lower_bound    # at this confidence, the mechanism's epsilon is at least this
     found.caught         # whether that is more than it claims
 
 A lower bound above the claim is a proof, at the stated confidence, that the claim is false: of the mechanism, its analysis or its code. A
-lower bound below it proves nothing: it says that this audit, with these pairs and so many runs, found nothing.
+lower bound below it proves nothing: it says that this audit, with these pairs and this many runs, found nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lapwing.kernel.numbers import require_exact
 Data = TypeVar("Data")
 Output = TypeVar("Output", bound=Hashable)
 Draw: TypeAlias = Callable[[Data, int], Sequence[Output]]
-"""Runs a mechanism on a data set so many times, independently."""
+"""Runs a mechanism on a data set this many times, independently."""
 
 SAMPLES_MIN = 20
 CONFIDENCE = Fraction(99, 100)

@@ -1,4 +1,4 @@
-"""What a bare DuckDB lacks of the functions that statements may use: definitions of PostgreSQL's, to compare answers with."""
+"""Functions that statements may use and a bare DuckDB lacks: PostgreSQL's definitions of them, to compare answers with."""
 
 from __future__ import annotations
 

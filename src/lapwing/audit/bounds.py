@@ -24,7 +24,7 @@ _TERMS = 4096
 
 
 def upper_bound(hits: int, runs: int, *, error: float) -> float:
-    """A number that is at least the probability of a hit, but for a chance of at most ``error``.
+    """A number that is at least the probability of a hit, except with a chance of at most ``error``.
 
     Pre: ``hits`` of ``runs`` independent runs were hits, and ``runs`` was fixed beforehand. Source: Clopper and Pearson 1934.
     """
@@ -45,7 +45,7 @@ def upper_bound(hits: int, runs: int, *, error: float) -> float:
 
 
 def lower_bound(hits: int, runs: int, *, error: float) -> float:
-    """A number that is at most the probability of a hit, but for a chance of at most ``error``: the bound above for the misses."""
+    """A number that is at most the probability of a hit, except with a chance of at most ``error``: the bound above, for the misses."""
     return max(0.0, math.nextafter(1.0 - upper_bound(runs - hits, runs, error=error), 0.0))
 
 

@@ -1,9 +1,9 @@
 """What can be claimed of a mechanism, and how much of it an event refutes.
 
 An event is a set of outputs. If it happens with probability at least ``p`` on one data set and at most ``q`` on its neighbour, a claim
-allows only so much. :func:`evidence` gives the largest parameter that ``p`` and ``q`` refute, in the claim's own measure; the claim is
-refuted when that exceeds the parameter claimed. Every measure grows in ``p`` and falls in ``q`` while ``p > q``, so confidence bounds may
-stand in for the probabilities. Proof: ``docs/proofs/audit.md``.
+limits how far apart these may be. :func:`evidence` gives the largest parameter that ``p`` and ``q`` refute, in the claim's own measure; the
+claim is refuted when that exceeds the parameter claimed. Every measure grows in ``p`` and falls in ``q`` while ``p > q``, so confidence
+bounds may stand in for the probabilities. Proof: ``docs/proofs/audit.md``.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
 *Answered* means accepted, as accurate as its words ask for and, at a budget so large that noise vanishes, equal to what bare DuckDB says of
 the same files: every row that bare SQL gives is there, with the same values. Rows that only Lapwing gives stand for declared groups
 without rows, and hold nothing.
-*Refused* means refused with the place in the text, and nothing charged. Anything else has failed, and is reported as that.
+*Refused* means refused with the place in the text, and nothing charged. Anything else has failed, and is reported as such.
 
 A false alarm has a probability below 1e-9 in a run of the whole list. The made-up rows are always the same, so chance is in the noise
-alone: where all noise is 0 but with probability ``CHANCE_OF_NOISE``, a statement is compared at ``LIMIT_EPSILON``, and elsewhere at
-``LIMIT_EPSILON_SUMS``. There, but with a probability below 1e-12, no draw moves a value by half of what ``TOLERANCE`` allows, nor an empty
-group by 0.5 (tests compute both from the plans). Accuracy is asked for, and judged, at the confidence ``SURE``.
+alone: where all noise is 0 except with probability ``CHANCE_OF_NOISE``, a statement is compared at ``LIMIT_EPSILON``, and elsewhere at
+``LIMIT_EPSILON_SUMS``. There, except with a probability below 1e-12, no draw moves a value by half of what ``TOLERANCE`` allows, nor an
+empty group by 0.5 (tests compute both from the plans). Accuracy is asked for, and judged, at the confidence ``SURE``.
 """
 
 from __future__ import annotations

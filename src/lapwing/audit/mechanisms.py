@@ -86,7 +86,7 @@ def _log_odds(towards: Fraction | int, against: Fraction | int) -> float:
 
 
 def runs_of(mechanism: Drawable, value: Any, runs: int) -> list[Any]:
-    """So many runs, each paid for, on an account that knows rho and delta: every mechanism can be charged there."""
+    """This many runs, each paid for, on an account that knows rho and delta: every mechanism can be charged there."""
     one = mechanism.event().cost(Account.APPROXIMATE)
     outputs: list[Any] = []
     for start in range(0, runs, RUNS_AT_ONCE):
@@ -120,7 +120,7 @@ def _over(scale: Fraction, factor: Fraction) -> Fraction:
 
 
 def sharper(mechanism: Drawable, factor: Fraction) -> Drawable:
-    """The same mechanism with so many times the epsilon (for Gaussian noise, the mu), and no word of it in its parameters but the scale."""
+    """The same mechanism with this many times the epsilon (for Gaussian noise, the mu), which of its parameters only the scale shows."""
     match mechanism:
         case (
             LaplaceMechanism() | GaussianMechanism() | ExponentialMechanism() | PermuteAndFlip() | NoisyMax() | TopK() | QuantileSelection()
@@ -154,7 +154,7 @@ def _sharper_law(law: Law, factor: Fraction) -> Law:
 
 
 def best_evidence(claim: Claim, left: Mapping[Any, Fraction], right: Mapping[Any, Fraction], *, runs: int, deviations: float) -> float:
-    """What an audit of so many measuring runs can expect to refute, given both laws, in the better direction."""
+    """What an audit with this many measuring runs can expect to refute, given both laws, in the better direction."""
     names = list(left.keys() | right.keys())
     laws = [np.array([float(law.get(name, 0)) for name in names]) for law in (left, right)]
     found = 0.0

@@ -1,4 +1,4 @@
-"""Audits of plans: the certificate against what release does, on the worst neighbours that were found.
+"""Audits of plans: the certificate against what release does, on the worst neighbours known.
 
 The engine runs once on each of two neighbouring data sets. The exact results are then released many times, through the code that releases
 an answer: the cells that differ are repeated, each run under groups of its own, so that one call draws the noise of many runs. What is
@@ -143,7 +143,7 @@ def _moved(query: CertifiedQuery, left: ExactTable, right: ExactTable) -> Moved:
 
 
 def released_ratios(moved: Moved, facts: Facts, *, right: bool, runs: int) -> Floats:
-    """Release one side so many times; for each run the log likelihood ratio of right to left."""
+    """Release one side this many times; for each run the log likelihood ratio of right to left."""
     chunks = [_ratios_at_once(moved, facts, right=right, runs=min(_RUNS_AT_ONCE, runs - start)) for start in range(0, runs, _RUNS_AT_ONCE)]
     return np.concatenate(chunks)
 
@@ -262,7 +262,7 @@ def worst_pairs(
 
 
 def tiled_ratios(pair: Pair, *, right: bool, runs: int) -> Floats:
-    """The log ratio of so many releases of one side, drawn many at once."""
+    """The log ratio of this many releases of one side, drawn many at once."""
     total = np.zeros(runs)
     for part in pair.moved:
         total += released_ratios(part, pair.left.certified.facts, right=right, runs=runs)

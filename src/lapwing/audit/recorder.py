@@ -196,7 +196,7 @@ def record(program: Program[Data, Result], data: Data) -> Recording[Result]:
 
 
 def replay(program: Program[Data, Result], neighbour: Data, recording: Recording[Result]) -> list[Breach]:
-    """Run a program on a neighbour with the recorded outputs; everything that it did otherwise than it claimed.
+    """Run a program on a neighbour with the recorded outputs; everything that it did differently from what it claimed.
 
     Pre: the program depends on its data and the noise alone: no clock, no randomness of its own. Post: an empty list says that on this
     pair, along this one path, control flow, parameters, number of calls, movements and result kept to the claim.
@@ -216,7 +216,7 @@ def replay(program: Program[Data, Result], neighbour: Data, recording: Recording
 
 
 def check(program: Program[Data, Result], data: Data, neighbours: Sequence[Data], *, recordings: int = 1) -> list[Breach]:
-    """Record so often on ``data``, and replay each recording on every neighbour."""
+    """Record this often on ``data``, and replay each recording on every neighbour."""
     found: list[Breach] = []
     for _ in range(recordings):
         recording = record(program, data)

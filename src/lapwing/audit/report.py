@@ -64,7 +64,7 @@ class AuditItem:
     name: str
     setting: str
     audited: Callable[[int], Audit]
-    """Audits with so many runs on each side."""
+    """Audits with this many runs on each side."""
 
     def key(self) -> str:
         """As that of its line."""
@@ -159,7 +159,7 @@ def _compare_paths(pair: Pair, *, runs: int) -> None:
 def measured(
     items: Sequence[AuditItem], *, samples: int, state: Path | None = None, wanted: Callable[[AuditItem], bool] | None = None
 ) -> Iterator[Line]:
-    """Audit each item with so many runs on each side; what ``state`` already holds with at least as many is not measured again."""
+    """Audit each item with this many runs on each side; what ``state`` already holds with at least as many is not measured again."""
     known = read_state(state) if state is not None else {}
     for item in items:
         if wanted is not None and not wanted(item):

@@ -2,7 +2,7 @@
 
 Every value lies inside what the catalogue declares and no patient has more rows than it allows, so that an answer differs from the bare
 engine's by noise alone. What makes the data worth asking about is put in on purpose: visits are heavy-tailed, influenza comes in winter,
-older patients come more often, hospitals are dearer, some regions smoke more, drugs have a long tail, and values are missing.
+older patients come more often, hospitals are more expensive, some regions smoke more, drugs have a long tail, and values are missing.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A code of the public table of diagnoses. ``weight`` is how common it is; ``cost_factor`` how dear a visit with it is."""
+    """A code of the public table of diagnoses. ``weight`` is how common it is; ``cost_factor`` how expensive a visit with it is."""
 
     code: str
     chapter: str

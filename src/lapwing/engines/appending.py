@@ -1,9 +1,9 @@
 """Preparing again after rows were appended: only the units that have new rows are ranked again.
 
 The kept rows of a unit are those with the ``cap`` smallest hashes. So the kept rows after an append are the ``cap`` smallest among the kept
-rows before and the new rows, and what was capped away earlier is not needed (docs/proofs/preparation.md). The owner declares which column
-of a source only grows; how far a version read it is its *mark*, which is data and stays inside the version. That rows up to the mark are
-still as many as they were is checked; that they are the same rows is the owner's promise.
+rows before and the new rows, and what the cap removed earlier is not needed (docs/proofs/preparation.md). The owner declares which column
+of a source only grows; how far a version read it is its *mark*, which is data and stays inside the version. That there are still as many
+rows up to the mark is checked; that they are the same rows is the owner's promise.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def rows_before_query(grows: str, source: SourceTable, mark: Mark) -> str:
 
 
 def read_up_to(grows: str, source: SourceTable, mark: Mark) -> SourceTable:
-    """The source as it was when the mark was taken: what is written while it is read does not count, and is there next time."""
+    """The source as it was when the mark was taken: what is written while it is read does not count, and will be read next time."""
     return SourceTable(f"(SELECT * FROM {source.sql} s WHERE {at_or_before(grows, mark)})", source.kinds)
 
 
@@ -95,7 +95,7 @@ def at_or_before(grows: str, mark: Mark) -> str:
 
 
 def require_append_only(declared: TableDecl, before: Mark, rows_now: int) -> None:
-    """Refuse where rows up to the mark are not as many as they were: rows were deleted, or came late."""
+    """Refuse if the number of rows up to the mark has changed: rows were deleted, or came late."""
     if rows_now != before.rows:
         message = f"the source of table {declared.name!r} has other rows than when it was last read, not only later ones"
         raise PreparationError("append-not-only", message, hint="prepare without --append")

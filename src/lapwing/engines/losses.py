@@ -21,7 +21,7 @@ from lapwing.render.relations import UNIT
 COLUMNS_AT_ONCE = 100
 """Columns that one statement counts: servers limit how much a SELECT lists."""
 HEAVY_SHARE = 10
-"""Losing more than one row in so many of a table wants a second look."""
+"""Losing more than one row in this many deserves a second look."""
 
 NULL_IN_SOURCE = "NULL in the source"
 UNREADABLE = "could not be read, NULL now"

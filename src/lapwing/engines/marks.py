@@ -1,4 +1,4 @@
-"""What a file is, whatever it is called: for telling that two data sets are about the same rows."""
+"""What a file is, whatever it is called: to recognise that two data sets are about the same rows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 def file_marks(paths: Iterable[str]) -> frozenset[str]:
     """Two marks for every file that a path, a folder or a pattern stands for: where it is, and which file of the disk it is.
 
-    The second tells hard links; the first lasts when a file is written anew. A path that stands for nothing has no marks: reading it fails
-    by itself.
+    The second recognises hard links; the first stays when a file is written anew. A path that stands for nothing has no marks: reading it
+    fails by itself.
     """
     return frozenset(mark for path in paths for file in _files(path) for mark in _marks(file))
 

@@ -113,13 +113,13 @@ def ranked_rows(clean: str, declared: TableDecl, columns: Mapping[str, Domain], 
 
 
 def require_rows_max(rows: int, table: TableDecl) -> None:
-    """Refuse so many rows of a prepared table: certificates rest on the declared number."""
+    """Refuse a prepared table with this many rows: certificates rest on the declared number."""
     if rows > table.rows_max:
         raise PreparationError("rows-max", f"table {table.name!r} has more rows than its declared rows_max", hint="raise rows_max")
 
 
 def cap_predicate(cap: int) -> str:
-    """Rows that are written; for a table with one row per unit this is what makes it so."""
+    """Rows that are written; this is what leaves a table with one row per unit only one."""
     return f"c._r <= {cap}"
 
 
@@ -134,7 +134,7 @@ def ranking_text(columns: Mapping[str, Domain], dialect: Dialect) -> str:
 
 
 def rank_of(window: str) -> str:
-    """Position among the unit's rows. Equal rows are interchangeable, so ROW_NUMBER may order them as it likes; RANK would let all in."""
+    """Position among the unit's rows. Equal rows are interchangeable, so ROW_NUMBER may order them anyhow; RANK would keep them all."""
     return f"ROW_NUMBER() OVER ({window} ORDER BY c._hash)"
 
 

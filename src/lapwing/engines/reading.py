@@ -1,8 +1,9 @@
 """Reading the owner's values: one meaning for all engines, and none of it an engine's own guess.
 
-Text is read by a grammar of ours (NUMBER, WHOLE, DATE, TIMESTAMP, TRUE, FALSE below) and is NULL where it does not follow it; no blanks are
-taken off and no other spelling is known. What a column holds is known before any row is read, so a source that cannot be read as declared
-is refused at preparation, never row by row: a double has no text that all engines agree on, and a record or a list has none at all.
+Text is read by a grammar of ours (NUMBER, WHOLE, DATE, TIMESTAMP, TRUE, FALSE below) and is NULL where it does not follow it; blanks are
+not removed, and no other spelling is known. What a column holds is known before any row is read, so a source that cannot be read as
+declared is refused at preparation, never row by row: a double has no text that all engines agree on, and a record or a list has none at
+all.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def readable(kind: SourceKind, domain: Domain) -> bool:
 
 
 def require_readable(kind: SourceKind, domain: Domain) -> None:
-    """Refuse a declaration that the source's type cannot keep. Depends on types only."""
+    """Refuse a declaration that does not fit the source's type. Depends on types only."""
     if readable(kind, domain):
         return
     declared = "text" if isinstance(domain, KeyDomain | TextDomain) else kind_of(domain).value
@@ -219,7 +220,7 @@ def _boolean(raw: str, kind: SourceKind, spelling: Spelling, dialect: Dialect) -
 
 
 def _in_common_form(raw: str, kind: SourceKind, spelling: Spelling, parts: tuple[str, ...], dialect: Dialect) -> str:
-    """Text in a declared format as the common grammar has it, each part from its place; parts of a time that are not written are 0."""
+    """Text in a declared format, rewritten in the common grammar, each part from its place; parts of a time that are not written are 0."""
     form = spelling.format
     if not form or kind is not SourceKind.TEXT:
         return raw

@@ -14,7 +14,7 @@ from lapwing.render.dialect import SourceKind
 def source_kinds(engine: EngineKind, connection: str, sources: Sequence[str], settings: Settings) -> list[Mapping[str, SourceKind]]:
     """What the columns of tables on an engine of the owner's hold, by name, from its own catalogue: no row is read.
 
-    Raises PreparationError where there is no such table. Files on DuckDB say it themselves.
+    Raises PreparationError where there is no such table. Files on DuckDB carry their own schema.
     """
     match engine:
         case EngineKind.POSTGRES:

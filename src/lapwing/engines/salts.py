@@ -7,7 +7,7 @@ import hmac
 
 
 def key_check(ranking_key: bytes) -> str:
-    """Tells one ranking key from another and says nothing else of it; stored with ranks, which only that key can go on with."""
+    """Distinguishes one ranking key from another and reveals nothing else about it; stored with ranks, which only that key can continue."""
     return hmac.new(ranking_key, b"lapwing which key", hashlib.sha256).hexdigest()[:32]
 
 

@@ -46,7 +46,7 @@ def columns_wanted(table: TableDecl | PublicDecl) -> tuple[str, ...]:
 
 
 def agreed_columns(table: TableDecl | PublicDecl, files: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Type of every wanted column, but for names of folders; ``files`` gives columns and types by the name of each file.
+    """Type of every column that is read, except names of folders; ``files`` gives columns and types by the name of each file.
 
     Refuses files that lack one, or do not agree about one: an engine would read all of them as it reads the first one.
     """
@@ -122,7 +122,7 @@ def _csv_header(table: TableDecl | PublicDecl, file: str) -> tuple[str, ...]:
 
 
 def first_line(file: str) -> bytes:
-    """The first line of a CSV file, and of a file that is not packed not a byte more. Refuses one that is not there or too long."""
+    """The first line of a CSV file; of an uncompressed file not a byte more is read. Refuses one that is missing or too long."""
     try:
         if file.endswith(".gz"):
             with gzip.open(file, "rb") as packed:

@@ -10,7 +10,7 @@
     .lapwing/ledger.sqlite    the ledger (see lapwing.ledger)
 
 The ranking key decides which rows of a unit survive the cap. Its secrecy stops somebody from writing rows that are sure to survive; the
-guarantee does not rest on it. Losing it is no breach: the next version then orders rows anew.
+guarantee does not rest on it. Losing it is not a breach: the next version then orders rows anew.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lapwing.errors import PreparationError
 
 STATE_DIRECTORY = ".lapwing"
 KEPT_FILES = ("ranking.key", "versions", "declared.toml", "statistics.json")
-"""What a backup keeps of it, besides the ledger."""
+"""What a backup keeps of it, in addition to the ledger."""
 
 
 class StateDirectory:
@@ -94,7 +94,7 @@ class StateDirectory:
         self._write("declared.toml", text)
 
     def _write(self, name: str, text: str) -> None:
-        """Whole or not at all, durably, and for the owner only also while it is being written."""
+        """Whole or not at all, durably, and readable by the owner only, even while it is being written."""
         partial = self.directory / f"{name}.partial"
         with contextlib.suppress(FileNotFoundError):
             partial.unlink()

@@ -100,7 +100,7 @@ class AboveThreshold:
 
     def error(self, *, confidence: Fraction, queries: int = 1) -> int:
         """The distance alpha such that, with this confidence, every value said to be below is under ``threshold + alpha``, and the one said
-        to be above is at least ``threshold - alpha``, among the first so many values.
+        to be above is at least ``threshold - alpha``, among the first ``queries`` values.
 
         Half of the failure probability is for the threshold, the other half is shared by the values (union bound).
         """
@@ -229,6 +229,6 @@ class SparseVector:
         return law | open_runs
 
     def error(self, *, confidence: Fraction, queries: int = 1) -> int:
-        """As for ``AboveThreshold``, for all starts at once: so many values in all, and one threshold for each start (union bound)."""
+        """As for ``AboveThreshold``, for all starts at once: ``queries`` values in all, and one threshold for each start (union bound)."""
         require_confidence(confidence)
         return self.above.error(confidence=1 - (1 - Fraction(confidence)) / self.starts, queries=queries)

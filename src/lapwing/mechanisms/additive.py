@@ -67,7 +67,7 @@ def clamped(value: Integers, clamp: Clamp) -> Integers:
 
 
 def _half_width(law: Law, *, confidence: Fraction, coordinates: int) -> int:
-    """The half-width that holds for so many coordinates at once, by the union bound."""
+    """The half-width that holds for this many coordinates at once, by the union bound."""
     require_exact(confidence)
     if type(coordinates) is not int or coordinates < 1:
         raise Refused("mechanism-invalid", "the number of coordinates is a positive integer")
@@ -169,8 +169,8 @@ class GaussianMechanism:
 
     Pre: between neighbours the squared L2 norm of the value's movement is at most ``l2_squared``. Post: ``l2_squared / (2 scale^2)``-zCDP.
 
-    It has no ``law`` at a rational decay (its normalising sum is no rational function) and no ``odds`` (the ratio of two probabilities is
-    unbounded), so it is no :class:`~lapwing.mechanisms.mechanism.Mechanism`; for one coordinate,
+    It has no ``law`` at a rational decay (its normalising sum is not a rational function) and no ``odds`` (the ratio of two probabilities
+    is unbounded), so it is not a :class:`~lapwing.mechanisms.mechanism.Mechanism`; for one coordinate,
     :func:`lapwing.mechanisms.calibration.gaussian_delta` bounds its exact delta at every epsilon.
     """
 

@@ -66,9 +66,9 @@ def draw(mechanism: Drawable, value: Any, *, account: Account, charged: Cost) ->
 
 
 def draw_many(mechanism: Drawable, value: Any, *, times: int, account: Account, charged: Cost) -> list[Any]:
-    """So many independent runs on the same value, each paid for: ``charged`` covers them all. For audits, which need a million of them.
+    """This many independent runs on the same value, each paid for: ``charged`` covers them all. For audits, which need a million of them.
 
-    The noise of all runs is drawn in few calls where the sampler can; the law of the outputs is that of so many calls of :func:`draw`.
+    The noise of all runs is drawn in a few calls where the sampler can; the law of the outputs is that of as many calls of :func:`draw`.
     """
     if type(times) is not int or times < 0:
         raise Refused("mechanism-invalid", "the number of runs is an integer that is not negative")

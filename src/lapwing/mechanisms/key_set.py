@@ -72,7 +72,7 @@ class KeySet:
                 assert_never(never)
 
     def shown(self, units: int, *, decay: Fraction) -> Fraction:
-        """The exact probability that a key of so many units is shown, at this decay of Laplace noise."""
+        """The exact probability that a key with this many units is shown, at this decay of Laplace noise."""
         require_decay(decay)
         self._require_laplace()
         return tail(self.threshold - units, decay=decay) if units else Fraction(0)

@@ -20,7 +20,7 @@ Output = TypeVar("Output", bound=Hashable)
 
 
 class Mechanism(Protocol[Value_contra, Output]):
-    """What every mechanism can say of itself, without data or with data the caller holds. Implementations are frozen records."""
+    """What every mechanism can say about itself, without data or with data that the caller holds. Implementations are frozen records."""
 
     def event(self) -> Event:
         """What one run costs."""

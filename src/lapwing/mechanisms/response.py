@@ -89,7 +89,7 @@ class RandomisedResponse:
         return self.truth / self.lie()
 
     def error(self, *, confidence: Fraction, people: int = 1) -> int:
-        """How far :meth:`estimate` may be, with this confidence, from how many of so many people truly gave one answer (Hoeffding)."""
+        """How far :meth:`estimate` may be, with this confidence, from the number of these people who truly gave one answer (Hoeffding)."""
         require_confidence(confidence)
         if type(people) is not int or people < 1:
             raise Refused("mechanism-invalid", "the number of people is a positive integer")
@@ -123,7 +123,7 @@ class RandomisedResponse:
         return sum(counts)
 
     def require_answers(self, value: Answers) -> tuple[int, ...]:
-        """The answers as a tuple; anything that is no category is stopped with ``value-invalid``."""
+        """The answers as a tuple; anything that is not a category is stopped with ``value-invalid``."""
         answers = value if isinstance(value, tuple) else (value,)
         if any(type(answer) is not int or not 0 <= answer < self.categories for answer in answers):
             raise LapwingError("value-invalid", "an answer is the number of a category, counted from 0")

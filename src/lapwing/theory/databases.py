@@ -2,7 +2,7 @@
 
 Two forms of one thing. The *multiset form* is a collection of rows, each a record of the universe; the *histogram form* counts how often
 each record occurs. Mechanisms of :mod:`lapwing.theory` take histograms (plain tuples of integers), because their ``l1`` distance is what
-the definition of differential privacy speaks of. The order of rows is therefore no part of a database.
+the definition of differential privacy speaks of. The order of rows is therefore not part of a database.
 
 Some texts call databases neighbours at distance *at most* 1, others at exactly 1. Here neighbours differ: a database is not its own
 neighbour. Nothing depends on it, since for equal laws the inequality of the definition holds for every epsilon >= 0 and delta >= 0.
@@ -146,7 +146,7 @@ def neighbouring_pairs(universe: Universe[Record], relation: Neighbours, *, size
 def group_pairs(
     universe: Universe[Record], relation: Neighbours, *, size_max: int, group_size: int
 ) -> Iterator[tuple[Histogram, Histogram]]:
-    """All pairs that are ``group_size`` steps apart: a shortest chain of neighbours between them has exactly so many links.
+    """All pairs that are ``group_size`` steps apart: a shortest chain of neighbours between them has exactly that many links.
 
     Unbounded: at distance ``group_size``. Bounded: of equal size, at distance ``2 * group_size``. In both cases the chain stays within
     ``size_max`` rows (remove before adding), so group privacy over these databases follows from privacy over them.

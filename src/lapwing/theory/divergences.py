@@ -21,7 +21,7 @@ Output = TypeVar("Output", bound=Hashable)
 
 
 def require_law(law: Mapping[Output, Fraction]) -> None:
-    """Refuses (``law-invalid``) what is no law: every probability exact and at least 0, the sum exactly 1."""
+    """Refuses (``law-invalid``) what is not a law: every probability exact and at least 0, the sum exactly 1."""
     require_exact(*law.values())
     if any(probability < 0 for probability in law.values()) or sum(law.values()) != 1:
         raise LapwingError("law-invalid", "the probabilities of a law are at least 0 and sum to 1 exactly")

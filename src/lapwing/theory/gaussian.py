@@ -141,7 +141,7 @@ def pure_mu_upper(guarantee: Guarantee) -> Fraction:
 
 
 def discrete_mu_squared(*, sensitivity_squared: int, sigma_squared: Fraction, smoothing_squared: Fraction = Fraction(4)) -> Fraction:
-    """The square of the mu that discrete Gaussian noise has, but for :func:`discrete_closeness_upper`: ``Delta^2 / (sigma^2 - s^2)``.
+    """The square of the mu that discrete Gaussian noise has, up to :func:`discrete_closeness_upper`: ``Delta^2 / (sigma^2 - s^2)``.
     Exact.
 
     Discrete Gaussian noise on integers is, up to that factor on every probability, a *continuous* Gaussian of variance ``sigma^2 - s^2``

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BLACK, BLUE, RED, GREEN, GREY, PALE = "#000000", "#0072b2", "#d55e00", "#007a5a", "#6b6b6b", "#d9d9d9"
-"""Colours that are told apart by people with the common kinds of colour blindness (after Okabe and Ito 2008), and two greys."""
+"""Colours that can be distinguished by people with the common kinds of colour blindness (after Okabe and Ito 2008), and two greys."""
 
 LINES = ((BLACK, "-"), (BLUE, "--"), (RED, "-."), (GREEN, (0, (1, 1.2))), (GREY, (0, (5, 1, 1, 1, 1, 1))))
 """Colour and dashes of the first, second, ... line of a picture."""

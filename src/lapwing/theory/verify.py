@@ -28,7 +28,7 @@ Output = TypeVar("Output", bound=Hashable)
 Pair: TypeAlias = tuple[Database, Database]
 
 OUTPUTS_SHOWN = 6
-"""A report lists at most so many outputs of a witness set."""
+"""A report lists at most this many outputs of a witness set."""
 
 PROBABILITY_CHARACTERS = 24
 """A report writes a probability as a fraction up to this length."""

@@ -73,7 +73,7 @@ def append_snapshot(
 
 
 class _Appending:
-    """The private tables of one version on their way."""
+    """The private tables of one version while they are written."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, declaration: Declaration, ranking_key: bytes, settings: Settings) -> None:
         self._connection, self._declaration, self._key = connection, declaration, ranking_key

@@ -83,7 +83,7 @@ def require_at_rest(declaration: Declaration, states: Mapping[str, tuple[FileSta
 @contextmanager
 def written_whole(target: Path, settings: Settings, *, start: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to a file that becomes ``target`` at the end, and nothing where something failed; it starts as a copy of ``start``."""
-    # In a folder of its own: what the engine writes beside the file is for the owner only too, also while it is being written.
+    # In a folder of its own: what the engine writes beside the file is for the owner only too, even while it is being written.
     folder = target.with_suffix(".partial")
     shutil.rmtree(folder, ignore_errors=True)
     folder.unlink(missing_ok=True)
@@ -196,7 +196,7 @@ def _try_private_table(
     *,
     ranking_key: bytes,
 ) -> None:
-    """Read every value of a virtual table, and every row by its definition, and keep nothing: what cannot be read is the owner's to mend.
+    """Read every value of a virtual table, and every row by its definition, and keep nothing: the owner has to fix what cannot be read.
 
     Hashes are asked for because a value that no result depends on would not be read.
     """
@@ -261,7 +261,7 @@ def write_private_table(
 
 
 def require_parquet(declaration: Declaration, table: TableDecl) -> None:
-    """Refuse a virtual table over CSV: a line that is no row of the table would stop a question, and lines are data."""
+    """Refuse a virtual table over CSV: a line that is not a row of the table would stop a question, and lines are data."""
     if is_csv(declaration.source_path(table)):
         hint = 'convert the file to Parquet, or leave `preparation = "virtual"` out'
         raise PreparationError("virtual-csv", f"table {table.name!r} is read from CSV, which can only be prepared as a copy", hint=hint)

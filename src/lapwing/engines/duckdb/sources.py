@@ -72,7 +72,7 @@ def _require_lines(
 ) -> None:
     """Refuse a line that is not a record by itself: a quote that it does not close would take in other lines, which are other people's.
 
-    The lines are looked at as lines, without quotes, before anything reads them as records; then records must be as many.
+    The lines are looked at as lines, without quotes, before anything reads them as records; then there must be as many records.
     """
     value = f'(?:[^"{_in_class(table.delimiter)}]*|"(?:[^"]|"")*")'
     record = standard_text_literal(f"{value}(?:{_in_pattern(table.delimiter)}{value})*")

@@ -1,4 +1,4 @@
-"""Virtual versions with DuckDB: Parquet files are read where they lie, by every question, and nothing of them is copied.
+"""Virtual versions with DuckDB: Parquet files are read where they are, by every question, and nothing is copied.
 
 A version is about the files as they were when it was prepared, which ran its definition over every row once: a row that the engine cannot
 read stops the owner then, and no question later. Files that arrive later are not part of it. Where a file of the version is gone or was

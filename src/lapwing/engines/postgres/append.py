@@ -1,4 +1,4 @@
-"""A version made from an older one and the rows that came since, in place: the older one is no more when the new one is there.
+"""A version made from an older one and the rows that came since, in place: the older one is gone once the new one exists.
 
 All is one transaction. Plans that run read the older version to their end; the change of name waits for them, and a plan that starts
 afterwards does not find the older version (``PostgresSnapshot.check`` says so before anything is charged).
@@ -96,14 +96,14 @@ def append_version(
         ask(connection, f"ALTER SCHEMA {quoted(older)} RENAME TO {quoted(schema)}")
         grant(connection, schema, reader)
     with owners_words():
-        # The others have few new rows; the server sees to them in its own time.
+        # The others have few new rows; the server takes care of them in its own time.
         settle(connection, rewritten, schema)
     progress("done", 1, 1)
     return tuple(appended)
 
 
 def _older(connection: Connection, schema: str, ranking_key: bytes, settings: Settings) -> tuple[Declaration, Facts, dict[str, Mark]]:
-    """Declaration and facts of the older version, and how far it read; no marks where its rows cannot be gone on with."""
+    """Declaration and facts of the older version, and how far it read; no marks where its rows cannot be continued."""
     meta, private = (json.loads(ask(connection, f"SELECT body FROM {quoted(schema)}.{table}")[0][0]) for table in (META, MARKS))
     old = parse(meta["text"], settings=settings)
     values = {public.name: public_values(connection, public, schema, settings) for public in old.public_tables}

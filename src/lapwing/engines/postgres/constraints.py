@@ -17,7 +17,7 @@ from lapwing.errors import PreparationError
 from lapwing.render.dialect import SourceKind
 
 _EXACT = frozenset({SourceKind.INTEGER, SourceKind.TEXT, SourceKind.UUID})
-"""Kinds whose values are links as they are: two values that the index holds apart can become one link in no other way than being equal."""
+"""Kinds whose values are links as they are: two values that the index keeps apart cannot become one link."""
 _UNIQUE = (
     "SELECT 1 FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace"
     " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]"

@@ -59,7 +59,7 @@ class PostgresEngine:
         append_to: int | None = None,
         witness: Witness | None = None,
     ) -> None:
-        """Write one version as the owner, and let the role that answers read it; with ``append_to``, in the place of that version."""
+        """Write one version as the owner, and let the role that answers read it; with ``append_to``, instead of that version."""
         reader = str(ask(self._reader(), "SELECT current_user")[0][0])
         schema, settings = schema_name(self._source_id, version), self._settings
         appends = append_to is not None and declaration.dataset.preparation is Preparation.STORED

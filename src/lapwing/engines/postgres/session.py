@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 
 OWNER_VARIABLE = "LAPWING_POSTGRES_OWNER"
-"""Environment variable: what differs in the connection when preparing, such as ``user=clinic_owner``; nothing unless it is set."""
+"""Environment variable: what differs in the connection when preparing, such as ``user=clinic_owner``; none unless it is set."""
 CONNECT_SECONDS = 10
 SERVER_VERSION_MIN = 140000
 """PostgreSQL 14: EXTRACT is exact from there on."""
@@ -99,7 +99,7 @@ def ask(connection: Connection, statement: str, parameters: Sequence[str] = ()) 
 
 
 def merged(conninfo: str, changes: str) -> str:
-    """A connection string in which what ``changes`` says takes the place of what was there."""
+    """A connection string in which ``changes`` override what was there."""
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
     given = {name: value for name, value in conninfo_to_dict(changes).items() if value is not None}

@@ -77,7 +77,7 @@ class PostgresSnapshot:
         return replace(stored, table=lambda name: virtual.get(name) or stored.table(name))
 
     def check(self, certified: Certified) -> None:
-        """Refuse what cannot be run, before anything is charged: a plan of another version or of one that is no more, one that cannot be
+        """Refuse what cannot be run, before anything is charged: a plan of another version or of one that is gone, one that cannot be
         rendered, or sources that are not what they were. Depends on no row.
         """
         self._rendered(certified)

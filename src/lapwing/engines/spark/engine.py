@@ -55,7 +55,7 @@ class SparkEngine:
         append_to: int | None = None,
         witness: Witness | None = None,
     ) -> None:
-        """Write one version. With ``append_to`` too it is made from nothing, which gives the same rows."""
+        """Write one version. Even with ``append_to`` it is made from nothing, which gives the same rows."""
         prepare_version(
             self._own(),
             declaration,

@@ -93,7 +93,7 @@ def prepare_version(
     progress: Progress,
     witness: Witness | None = None,
 ) -> Facts:
-    """Write one version, whole or not at all: until its marker is there the version is not, and a failed one leaves nothing behind."""
+    """Write one version, whole or not at all: the version exists once its marker does, and a failed one leaves nothing behind."""
     rows = rows_path(directory, version)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     shutil.rmtree(rows, ignore_errors=True)

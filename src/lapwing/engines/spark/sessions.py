@@ -29,7 +29,7 @@ PINNED: dict[str, str] = {
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
-    # Files: the dates that are in them, types that no value decides, and no file left out in silence.
+    # Files: the dates that are in them, types that no value decides, and no file silently left out.
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",

@@ -103,7 +103,7 @@ def _mapped_loss(mechanism: ExponentialMechanism | PermuteAndFlip | TopK, accoun
 
 @lru_cache(maxsize=256)
 def _measurement(mechanism: ExponentialMechanism | PermuteAndFlip | TopK) -> Any:
-    """OpenDP's selection on vectors of 64-bit integers, whose neighbours are told in the greatest move of any score."""
+    """OpenDP's selection on vectors of 64-bit integers, whose neighbours are measured by the largest move of any score."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")

@@ -1,8 +1,8 @@
 """Discrete Laplace noise that never saturates, for mechanisms that compare noisy values instead of publishing them.
 
 The sampler works in 64 bits and cuts larger draws off there. Where a noisy value is published that is post-processing; where noisy values
-are compared it would change the law that was proved. So a draw that was cut is drawn on: the law has no memory, what lies beyond any point
-is again geometric.
+are compared it would change the law that was proved. So a draw that was cut off is continued: the law has no memory, and what lies beyond
+any point is again geometric.
 
 Proof: ``docs/proofs/above-threshold.md``.
 """
@@ -21,7 +21,7 @@ SAMPLER_MIN, SAMPLER_MAX = -(2**63), 2**63 - 1
 
 
 def laplace_noise(law: DiscreteLaplace, number: int, *, l1: int, epsilon_charged: Fraction) -> list[int]:
-    """So many independent draws of the law, of any size.
+    """This many independent draws of the law, of any size.
 
     Pre: what the caller does with a draw reveals no more than a movement of the noise by ``l1`` costs, and ``epsilon_charged`` is paid for
     that. Both accountants of :func:`~lapwing.kernel.noise.additive.add_noise` are held to it.
@@ -34,7 +34,7 @@ def laplace_noise(law: DiscreteLaplace, number: int, *, l1: int, epsilon_charged
 
 
 def drawn_on(noise: int, *, low: int, high: int, again: Callable[[], int]) -> int:
-    """A draw that was cut off to ``low`` and ``high`` (below and above 0), as it would be had it not been.
+    """A draw that was cut off to ``low`` and ``high`` (below and above 0), as it would be without the cut.
 
     ``again`` makes another independent draw of the same law, cut off likewise. A draw that is not negative is geometric, and so is the
     distance of a draw from any point that it lies beyond.

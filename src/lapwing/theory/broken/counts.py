@@ -14,7 +14,7 @@ from lapwing.theory.sensitivity import Norm, local_sensitivity
 from lapwing.theory.verify import Claim
 
 ROWS_MAX = 3
-"""Databases of at most so many rows are compared, all of them."""
+"""All databases of at most this many rows are compared."""
 
 _LOW, _HIGH = -4, 7
 """Published values are clamped to this range, past both ends of every count and sum here."""

@@ -35,7 +35,7 @@ def stream_pairs(*, length: int, value_max: int) -> tuple[tuple[Stream, Stream],
 
 
 def patterns(length: int, *, above_max: int) -> Iterator[Pattern]:
-    """All answers to a stream of this length, by a mechanism that stops after so many times "above"."""
+    """All answers to a stream of this length, by a mechanism that stops after this many times "above"."""
     for answers in product((False, True), repeat=length):
         stop = next((place for place in range(length) if sum(answers[: place + 1]) == above_max), length - 1)
         if not any(answers[stop + 1 :]):  # one representative of all that agree up to the stop
