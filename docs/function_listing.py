@@ -12,7 +12,7 @@ _TABLE = "a public look-up over the declared values"
 _BITS = "refused where it could exceed 62 bits"
 
 
-def _said(
+def _meaning(
     names: str,
     arguments: str,
     group: str,
@@ -27,12 +27,12 @@ def _said(
 
 
 BUILT_IN: tuple[Meaning, ...] = (
-    _said("ABS", "x", NUMBERS, "as x", "size", "ABS(minutes - 240)", "ABS(cost - 100.5)", total=_BITS),
-    _said("SIGN", "x", NUMBERS, "integer", "-1, 0 or 1", "SIGN(minutes - 30)", "SIGN(cost - 20)"),
-    _said(
+    _meaning("ABS", "x", NUMBERS, "as x", "size", "ABS(minutes - 240)", "ABS(cost - 100.5)", total=_BITS),
+    _meaning("SIGN", "x", NUMBERS, "integer", "-1, 0 or 1", "SIGN(minutes - 30)", "SIGN(cost - 20)"),
+    _meaning(
         "FLOOR", "x", NUMBERS, "integer", "next whole number below", "FLOOR(cost)", "FLOOR(-cost / 7)", total=_BITS, differs="engines: real"
     ),
-    _said(
+    _meaning(
         "CEIL CEILING",
         "x",
         NUMBERS,
@@ -43,7 +43,7 @@ BUILT_IN: tuple[Meaning, ...] = (
         total=_BITS,
         differs="engines: real",
     ),
-    _said(
+    _meaning(
         "ROUND",
         "x [, digits]",
         NUMBERS,
@@ -53,8 +53,8 @@ BUILT_IN: tuple[Meaning, ...] = (
         "ROUND(cost)",
         "ROUND(minutes, 2)",
     ),
-    _said("SQRT", "x", NUMBERS, "real", "square root", "SQRT(minutes)", total="NULL below 0", differs="engines raise an error below 0"),
-    _said(
+    _meaning("SQRT", "x", NUMBERS, "real", "square root", "SQRT(minutes)", total="NULL below 0", differs="engines raise an error below 0"),
+    _meaning(
         "LN",
         "x",
         NUMBERS,
@@ -64,8 +64,8 @@ BUILT_IN: tuple[Meaning, ...] = (
         total="NULL for 0 and below",
         differs="engines raise an error for 0",
     ),
-    _said("EXP", "x", NUMBERS, "real", "e to the power x", "EXP(minutes / 100)", total="refused above 200; below -200 as at -200"),
-    _said(
+    _meaning("EXP", "x", NUMBERS, "real", "e to the power x", "EXP(minutes / 100)", total="refused above 200; below -200 as at -200"),
+    _meaning(
         "MOD",
         "a, b",
         NUMBERS,
@@ -75,7 +75,7 @@ BUILT_IN: tuple[Meaning, ...] = (
         "(minutes - 240) % 7",
         total="NULL for b = 0",
     ),
-    _said(
+    _meaning(
         "LEAST",
         "x, y, ...",
         CHOICE,
@@ -86,7 +86,7 @@ BUILT_IN: tuple[Meaning, ...] = (
         "LEAST(started, day)",
         null="leaves NULLs out",
     ),
-    _said(
+    _meaning(
         "GREATEST",
         "x, y, ...",
         CHOICE,
@@ -96,7 +96,7 @@ BUILT_IN: tuple[Meaning, ...] = (
         "GREATEST(started, TIMESTAMP '2024-06-30 10:00:00')",
         null="leaves NULLs out",
     ),
-    _said(
+    _meaning(
         "COALESCE IFNULL",
         "x, y, ...",
         CHOICE,
@@ -106,8 +106,8 @@ BUILT_IN: tuple[Meaning, ...] = (
         "IFNULL(code, 'none')",
         null="NULL where all are",
     ),
-    _said("NULLIF", "x, y", CHOICE, "as x", "x, but NULL where it equals y", "NULLIF(minutes, 30)", null="NULL where x is, or equals y"),
-    _said(
+    _meaning("NULLIF", "x, y", CHOICE, "as x", "x, but NULL where it equals y", "NULLIF(minutes, 30)", null="NULL where x is, or equals y"),
+    _meaning(
         "IF",
         "p, x [, y]",
         CHOICE,
@@ -116,14 +116,14 @@ BUILT_IN: tuple[Meaning, ...] = (
         "IF(minutes > 30, cost, 0)",
         null="as CASE",
     ),
-    _said("YEAR", "d", DATES, "integer", "year", "YEAR(day)", "YEAR(started)"),
-    _said("QUARTER", "d", DATES, "integer", "quarter, 1 to 4", "QUARTER(day)"),
-    _said("MONTH", "d", DATES, "integer", "month, 1 to 12", "MONTH(started)"),
-    _said("DAY DAYOFMONTH", "d", DATES, "integer", "day of the month", "DAY(day)", "DAYOFMONTH(day)"),
-    _said("DAYOFWEEK", "d", DATES, "integer", "day of the week, Sunday is 0", "DAYOFWEEK(day)"),
-    _said("HOUR", "t", DATES, "integer", "hour of the day", "HOUR(started)"),
-    _said("MINUTE", "t", DATES, "integer", "minute of the hour", "MINUTE(started)"),
-    _said(
+    _meaning("YEAR", "d", DATES, "integer", "year", "YEAR(day)", "YEAR(started)"),
+    _meaning("QUARTER", "d", DATES, "integer", "quarter, 1 to 4", "QUARTER(day)"),
+    _meaning("MONTH", "d", DATES, "integer", "month, 1 to 12", "MONTH(started)"),
+    _meaning("DAY DAYOFMONTH", "d", DATES, "integer", "day of the month", "DAY(day)", "DAYOFMONTH(day)"),
+    _meaning("DAYOFWEEK", "d", DATES, "integer", "day of the week, Sunday is 0", "DAYOFWEEK(day)"),
+    _meaning("HOUR", "t", DATES, "integer", "hour of the day", "HOUR(started)"),
+    _meaning("MINUTE", "t", DATES, "integer", "minute of the hour", "MINUTE(started)"),
+    _meaning(
         "DATE_TRUNC DATETRUNC",
         "'part', d",
         DATES,
@@ -135,9 +135,9 @@ BUILT_IN: tuple[Meaning, ...] = (
         "DATE_TRUNC('week', day)",
         differs="engines: a date becomes a timestamp",
     ),
-    _said("LOWER LCASE", "s", TEXT, "text", "small letters", "LOWER(region)", "LCASE(region)", total=_TABLE),
-    _said("UPPER UCASE", "s", TEXT, "text", "capitals", "UPPER(region)", "UCASE(region)", total=_TABLE),
-    _said(
+    _meaning("LOWER LCASE", "s", TEXT, "text", "small letters", "LOWER(region)", "LCASE(region)", total=_TABLE),
+    _meaning("UPPER UCASE", "s", TEXT, "text", "capitals", "UPPER(region)", "UCASE(region)", total=_TABLE),
+    _meaning(
         "SUBSTRING SUBSTR",
         "s, start [, length]",
         TEXT,
@@ -147,9 +147,9 @@ BUILT_IN: tuple[Meaning, ...] = (
         "SUBSTR(region, -3)",
         total=_TABLE,
     ),
-    _said("LEFT", "s, n", TEXT, "text", "first n characters", "LEFT(region, 2)", total=_TABLE),
-    _said("RIGHT", "s, n", TEXT, "text", "last n characters", "RIGHT(region, -2)", total=_TABLE),
-    _said(
+    _meaning("LEFT", "s, n", TEXT, "text", "first n characters", "LEFT(region, 2)", total=_TABLE),
+    _meaning("RIGHT", "s, n", TEXT, "text", "last n characters", "RIGHT(region, -2)", total=_TABLE),
+    _meaning(
         "TRIM LTRIM RTRIM",
         "s [, 'characters']",
         TEXT,
@@ -161,8 +161,8 @@ BUILT_IN: tuple[Meaning, ...] = (
         "TRIM(region, 'ne')",
         total=_TABLE,
     ),
-    _said("REPLACE", "s, 'old', 'new'", TEXT, "text", "every occurrence replaced", "REPLACE(region, 'o', '00')", total=_TABLE),
-    _said(
+    _meaning("REPLACE", "s, 'old', 'new'", TEXT, "text", "every occurrence replaced", "REPLACE(region, 'o', '00')", total=_TABLE),
+    _meaning(
         "CONCAT",
         "s, ...",
         TEXT,
@@ -173,7 +173,7 @@ BUILT_IN: tuple[Meaning, ...] = (
         null="leaves NULLs out",
         total=_TABLE,
     ),
-    _said(
+    _meaning(
         "LENGTH LEN CHAR_LENGTH CHARACTER_LENGTH",
         "s",
         TEXT,
@@ -184,7 +184,7 @@ BUILT_IN: tuple[Meaning, ...] = (
         "CHAR_LENGTH(region)",
         total=_TABLE,
     ),
-    _said(
+    _meaning(
         "STARTS_WITH",
         "s, 'start'",
         TEXT,
@@ -193,13 +193,13 @@ BUILT_IN: tuple[Meaning, ...] = (
         "STARTS_WITH(region, 'n')",
         total="exact",
     ),
-    _said("ENDS_WITH", "s, 'end'", TEXT, "boolean", "whether it ends with a constant", "ENDS_WITH(region, 'e')", total=_TABLE),
-    _said("CONTAINS", "s, 'part'", TEXT, "boolean", "whether it holds a constant", "CONTAINS(region, 'o')", total=_TABLE),
+    _meaning("ENDS_WITH", "s, 'end'", TEXT, "boolean", "whether it ends with a constant", "ENDS_WITH(region, 'e')", total=_TABLE),
+    _meaning("CONTAINS", "s, 'part'", TEXT, "boolean", "whether it holds a constant", "CONTAINS(region, 'o')", total=_TABLE),
 )
 """Functions that the parser has a class of its own for."""
 
 SIGNS: tuple[Meaning, ...] = (
-    _said(
+    _meaning(
         "+ - *",
         "x, y",
         NUMBERS,
@@ -211,7 +211,7 @@ SIGNS: tuple[Meaning, ...] = (
         "(day - 3) - day",
         total="refused where it could exceed 62 bits or the calendar",
     ),
-    _said(
+    _meaning(
         "/",
         "x, y",
         NUMBERS,
@@ -221,7 +221,7 @@ SIGNS: tuple[Meaning, ...] = (
         total="NULL for y = 0 (computed: below 2^-30)",
         differs="7 / 2 is 3.5, as in DuckDB; PostgreSQL: 3 (write DIV)",
     ),
-    _said(
+    _meaning(
         "//",
         "a, b",
         NUMBERS,
@@ -230,7 +230,7 @@ SIGNS: tuple[Meaning, ...] = (
         "(minutes - 240) // 7",
         total="NULL for b = 0",
     ),
-    _said(
+    _meaning(
         "INTERVAL",
         "d + INTERVAL 'n units'",
         DATES,
@@ -246,7 +246,7 @@ SIGNS: tuple[Meaning, ...] = (
         total="refused where it could leave the years 1 to 9999",
         differs="engines: a date becomes a timestamp; here only with hours or less",
     ),
-    _said(
+    _meaning(
         "EXTRACT",
         "part FROM d",
         DATES,
@@ -260,7 +260,7 @@ SIGNS: tuple[Meaning, ...] = (
         "EXTRACT(DECADE FROM day)",
         "EXTRACT(ISODOW FROM day)",
     ),
-    _said(
+    _meaning(
         "= <> < <= > >=",
         "x, y",
         CONDITIONS,
@@ -271,7 +271,7 @@ SIGNS: tuple[Meaning, ...] = (
         "started < day",
         "day <= '2024-05-05'",
     ),
-    _said(
+    _meaning(
         "IS [NOT] DISTINCT FROM",
         "x, y",
         CONDITIONS,
@@ -283,7 +283,7 @@ SIGNS: tuple[Meaning, ...] = (
         "minutes IS DISTINCT FROM 5",
         null="never NULL",
     ),
-    _said(
+    _meaning(
         "BETWEEN IN",
         "x",
         CONDITIONS,
@@ -292,7 +292,7 @@ SIGNS: tuple[Meaning, ...] = (
         "minutes BETWEEN 5 AND 30",
         "code NOT IN ('J10', 'J11')",
     ),
-    _said(
+    _meaning(
         "LIKE ILIKE",
         "s, 'pattern'",
         CONDITIONS,
@@ -302,7 +302,7 @@ SIGNS: tuple[Meaning, ...] = (
         "region ILIKE 'NORTH%'",
         total=_TABLE,
     ),
-    _said(
+    _meaning(
         "IS NULL, IS TRUE, IS FALSE",
         "x",
         CONDITIONS,
@@ -312,7 +312,7 @@ SIGNS: tuple[Meaning, ...] = (
         "smoker IS NOT TRUE",
         null="never NULL",
     ),
-    _said(
+    _meaning(
         "AND OR NOT",
         "p, q",
         CONDITIONS,
@@ -322,7 +322,7 @@ SIGNS: tuple[Meaning, ...] = (
         "cost > 20 OR minutes > 5",
         null="as in SQL",
     ),
-    _said(
+    _meaning(
         "CAST ::",
         "x AS type",
         CASTS,
@@ -337,7 +337,7 @@ SIGNS: tuple[Meaning, ...] = (
         total="refused where a row could make it fail",
         differs="halves to even, as in DuckDB",
     ),
-    _said(
+    _meaning(
         "TRY_CAST",
         "x AS type",
         CASTS,

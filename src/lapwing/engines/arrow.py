@@ -37,12 +37,12 @@ def _counts(result: pa.Table, key_domains: Sequence[Domain], domain: Domain) -> 
     decoded = [key_values(result.column(i), key) for i, key in enumerate(key_domains)]
     groups = zip(*decoded, strict=True) if decoded else repeat((), result.num_rows)
     values, counts = key_values(result.column(keys), domain), _integers(result.column(keys + 1))
-    found: dict[tuple[Value, ...], list[tuple[int, int]]] = {}
+    by_group: dict[tuple[Value, ...], list[tuple[int, int]]] = {}
     for group, value, count in zip(groups, values, counts, strict=True):
         if type(value) is not int:
             raise TypeError("a value of a quantile is not a whole number")
-        found.setdefault(group, []).append((value, count))
-    return found
+        by_group.setdefault(group, []).append((value, count))
+    return by_group
 
 
 def _integers(column: pa.ChunkedArray) -> list[int]:

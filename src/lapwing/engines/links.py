@@ -33,14 +33,14 @@ def link_keys(declaration: Declaration) -> tuple[LinkKey, ...]:
 
     A key that is itself what leads on (``patient_id`` of patients) is not among them: it leads to one owner whatever the rows hold.
     """
-    found: dict[LinkKey, None] = {}
+    keys: dict[LinkKey, None] = {}
     for table in declaration.tables:
         for hop in table.unit.hops:
             path = declaration.table(hop.target.table).unit
             owner = path.hops[0].column if path.hops else path.end.column
             if owner != hop.target.column:
-                found[LinkKey(hop.target.table, hop.target.column, owner)] = None
-    return tuple(found)
+                keys[LinkKey(hop.target.table, hop.target.column, owner)] = None
+    return tuple(keys)
 
 
 def link_parents(declaration: Declaration) -> frozenset[str]:

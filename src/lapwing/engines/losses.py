@@ -111,8 +111,8 @@ def _table_losses(
     beyond = int(ask(f"SELECT COALESCE(SUM(g.n - {cap}), 0) FROM ({units}) g WHERE g.n > {cap}")[0][0])
     by_column: dict[str, int] = {}
     for chunk in _chunks(list(clean)):
-        _, *found = _counted([f"{owned} AND c.{dialect.quoted(name)} IS NULL" for name in chunk], f"({rows}) c", ask)
-        by_column |= dict(zip(chunk, found, strict=True))
+        _, *null_counts = _counted([f"{owned} AND c.{dialect.quoted(name)} IS NULL" for name in chunk], f"({rows}) c", ask)
+        by_column |= dict(zip(chunk, null_counts, strict=True))
     return TableLosses(
         table.name,
         total,
@@ -143,12 +143,12 @@ def _rows_with_units(
 def _changes(table: TableDecl, source: SourceTable, facts: Facts, dialect: Dialect, ask: Ask) -> list[Changed]:
     domains = facts.table(table.name).columns
     rules = [(column.name, rule, sql) for column in table.columns for rule, sql in _rules(column, source, facts, table, dialect)]
-    found: list[Changed] = []
+    changes: list[Changed] = []
     for chunk in _chunks(rules):
         _, *counts = _counted([sql for _, _, sql in chunk], f"{source.sql} s", ask)
-        found += [Changed(name, rule, count) for (name, rule, _), count in zip(chunk, counts, strict=True)]
-    assert {change.column for change in found} <= set(domains)
-    return found
+        changes += [Changed(name, rule, count) for (name, rule, _), count in zip(chunk, counts, strict=True)]
+    assert {change.column for change in changes} <= set(domains)
+    return changes
 
 
 def _rules(column: ColumnDecl, source: SourceTable, facts: Facts, table: TableDecl, dialect: Dialect) -> list[tuple[str, str]]:

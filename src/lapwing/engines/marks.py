@@ -23,11 +23,11 @@ def text_mark(text: str) -> str:
 
 
 def _files(path: str) -> Iterator[str]:
-    for found in [path] if os.path.exists(path) else glob.iglob(path, recursive=True):
-        if os.path.isdir(found):
-            yield from (os.path.join(folder, name) for folder, _, names in os.walk(found, followlinks=True) for name in names)
+    for match in [path] if os.path.exists(path) else glob.iglob(path, recursive=True):
+        if os.path.isdir(match):
+            yield from (os.path.join(folder, name) for folder, _, names in os.walk(match, followlinks=True) for name in names)
         else:
-            yield found
+            yield match
 
 
 def _marks(file: str) -> tuple[str, str]:

@@ -173,5 +173,5 @@ def unit_links(
 
 def link_key(declared: TableDecl, column: str, source: SourceTable, dialect: Dialect) -> str:
     """SQL of a key or unit of a raw row ``s`` as links are matched by it."""
-    found = declared.column(column)
-    return unit_value(*raw_column(found, source, dialect), found.domain, dialect)
+    key = declared.column(column)
+    return unit_value(*raw_column(key, source, dialect), key.domain, dialect)

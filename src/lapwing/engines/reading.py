@@ -113,12 +113,12 @@ def sanitised(
             return _boolean(raw, kind, spelling, dialect)
         case DateDomain(lo, hi):
             raw = _in_common_form(raw, kind, spelling, DAY_PARTS, dialect)
-            found = _matching(raw, kind, DATE, dialect.date, dialect)
-            return _between(found, dialect.date_literal(lo), dialect.date_literal(hi))
+            moment = _matching(raw, kind, DATE, dialect.date, dialect)
+            return _between(moment, dialect.date_literal(lo), dialect.date_literal(hi))
         case TimestampDomain(lo, hi):
             raw = _in_common_form(raw, kind, spelling, (*DAY_PARTS, *TIME_PARTS), dialect)
-            found = _matching(raw, kind, TIMESTAMP, dialect.timestamp, dialect)
-            return _between(found, dialect.timestamp_literal(lo), dialect.timestamp_literal(hi))
+            moment = _matching(raw, kind, TIMESTAMP, dialect.timestamp, dialect)
+            return _between(moment, dialect.timestamp_literal(lo), dialect.timestamp_literal(hi))
         case KeyDomain():
             return unit_value(raw, kind, domain, dialect)
         case TextDomain(values):
@@ -143,12 +143,12 @@ def outside(raw: str, kind: SourceKind, domain: Domain, dialect: Dialect, spelli
             return f"({double} < {low} OR {double} > {high})"
         case DateDomain(lo, hi):
             raw = _in_common_form(raw, kind, spelling, DAY_PARTS, dialect)
-            found = _matching(raw, kind, DATE, dialect.date, dialect)
-            return f"({found} < {dialect.date_literal(lo)} OR {found} > {dialect.date_literal(hi)})"
+            value = _matching(raw, kind, DATE, dialect.date, dialect)
+            return f"({value} < {dialect.date_literal(lo)} OR {value} > {dialect.date_literal(hi)})"
         case TimestampDomain(lo, hi):
             raw = _in_common_form(raw, kind, spelling, (*DAY_PARTS, *TIME_PARTS), dialect)
-            found = _matching(raw, kind, TIMESTAMP, dialect.timestamp, dialect)
-            return f"({found} < {dialect.timestamp_literal(lo)} OR {found} > {dialect.timestamp_literal(hi)})"
+            value = _matching(raw, kind, TIMESTAMP, dialect.timestamp, dialect)
+            return f"({value} < {dialect.timestamp_literal(lo)} OR {value} > {dialect.timestamp_literal(hi)})"
         case _:
             return None
 
@@ -184,9 +184,9 @@ def _short(text: str, dialect: Dialect) -> str:
     return f"(CASE WHEN {dialect.byte_length(text)} <= {OPEN_TEXT_BYTES} THEN {text} END)"
 
 
-def _matching(raw: str, kind: SourceKind, pattern: str, wanted: str, dialect: Dialect) -> str:
+def _matching(raw: str, kind: SourceKind, pattern: str, target: str, dialect: Dialect) -> str:
     """The value as the type wanted; text only where it follows the grammar."""
-    value = dialect.try_cast(raw, kind, wanted)
+    value = dialect.try_cast(raw, kind, target)
     if kind is not SourceKind.TEXT:
         return value
     return f"(CASE WHEN {dialect.matches(dialect.try_cast(raw, kind, dialect.text), pattern)} THEN {value} END)"
@@ -228,9 +228,9 @@ def _in_common_form(raw: str, kind: SourceKind, spelling: Spelling, parts: tuple
     pattern = "".join(f"[{sign}]" for sign in form)
     for part in (*DAY_PARTS, *TIME_PARTS):
         pattern = pattern.replace("".join(f"[{sign}]" for sign in part), f"[0-9]{{{len(part)}}}")
-    found = [f"substr({text}, {form.index(part) + 1}, {len(part)})" if part in form else "'00'" for part in parts]
+    pieces = [f"substr({text}, {form.index(part) + 1}, {len(part)})" if part in form else "'00'" for part in parts]
     signs = ["", "-", "-", " ", ":", ":"]
-    joined = " || ".join(f"'{sign}' || {value}" if sign else value for sign, value in zip(signs, found, strict=False))
+    joined = " || ".join(f"'{sign}' || {value}" if sign else value for sign, value in zip(signs, pieces, strict=False))
     return f"(CASE WHEN {dialect.matches(text, pattern)} THEN {joined} END)"
 
 

@@ -33,10 +33,10 @@ def is_csv(path: str) -> bool:
 
 def source_files(path: str) -> tuple[str, ...]:
     """The files that a path or pattern stands for, in the order of their names; at least one."""
-    found = [path] if os.path.isfile(path) else sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
-    if not found:
+    paths = [path] if os.path.isfile(path) else sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name))
+    if not paths:
         raise PreparationError("source-missing", "the source file does not exist")
-    return tuple(found)
+    return tuple(paths)
 
 
 def columns_wanted(table: TableDecl | PublicDecl) -> tuple[str, ...]:

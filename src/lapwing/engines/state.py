@@ -138,8 +138,8 @@ class StateDirectory:
     def statistics(self) -> dict[str, Any]:
         """Noisy statistics bought so far, by table: released values, so public."""
         path = self.directory / "statistics.json"
-        found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-        return found
+        statistics: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        return statistics
 
     def save_statistics(self, statistics: dict[str, Any]) -> None:
         """Keep bought statistics for later versions."""

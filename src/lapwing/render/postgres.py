@@ -62,10 +62,10 @@ def _matches(text: str, pattern: str) -> str:
     return f'(({text}) COLLATE "C" ~ {standard_text_literal(f"^({pattern})$")})'
 
 
-def _try_cast(value: str, kind: SourceKind, wanted: str) -> str:
-    if wanted == TEXT:
+def _try_cast(value: str, kind: SourceKind, target: str) -> str:
+    if target == TEXT:
         return f'(CAST({value} AS {TEXT}) COLLATE "C")'
-    match kind, wanted:
+    match kind, target:
         case SourceKind.DECIMAL, "DOUBLE PRECISION":
             return numeric_as_double(value)
         case SourceKind.TEXT, "DOUBLE PRECISION":
@@ -76,14 +76,14 @@ def _try_cast(value: str, kind: SourceKind, wanted: str) -> str:
         case SourceKind.TEXT, "DATE" | "TIMESTAMP":
             day = f"substr({value}, 1, 10)"
             exists = f"{_matches(day, _EXISTING_DATE)} AND {day} >= '0001-01-01'"
-            return f"(CASE WHEN {exists} THEN CAST({value} AS {wanted}) END)"
+            return f"(CASE WHEN {exists} THEN CAST({value} AS {target}) END)"
         case SourceKind.DATE, "TIMESTAMP":
             # a date may lie beyond the last timestamp
             return f"(CASE WHEN {value} BETWEEN DATE '0001-01-01' AND DATE '9999-12-31' THEN CAST({value} AS {TIMESTAMP}) END)"
         case SourceKind.INTEGER, "BIGINT":
             return f"(CASE WHEN {value} BETWEEN -9223372036854775808 AND 9223372036854775807 THEN CAST({value} AS {INTEGER}) END)"
         case _:
-            return f"CAST({value} AS {wanted})"
+            return f"CAST({value} AS {target})"
 
 
 def _whole_decimal(value: str) -> str:

@@ -55,9 +55,9 @@ def render_relation(relation: Relation, facts: Facts, dialect: Dialect, *, rows:
             return _unit_join(relation, facts, dialect)
         case SemiJoin(source, other, on, negated):
             condition = " AND ".join([unit_equality("o", "t"), *_equalities(on, "t", "o", dialect)])
-            found = f"EXISTS (SELECT 1 FROM ({render_relation(other, facts, dialect)}) o WHERE {condition})"
+            exists = f"EXISTS (SELECT 1 FROM ({render_relation(other, facts, dialect)}) o WHERE {condition})"
             outer = render_relation(source, facts, dialect, rows=rows)
-            return f"SELECT {_list('t', kept, dialect)} FROM ({outer}) t WHERE {'NOT ' if negated else ''}{found}"
+            return f"SELECT {_list('t', kept, dialect)} FROM ({outer}) t WHERE {'NOT ' if negated else ''}{exists}"
         case Union(sources):
             return " UNION ALL ".join(f"SELECT {_list('t', kept, dialect)} FROM ({render_relation(s, facts, dialect)}) t" for s in sources)
         case PerUnit(source, aggregates):

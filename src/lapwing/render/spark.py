@@ -87,21 +87,21 @@ def _binary(value: str) -> str:
     return f"collate({value}, 'UTF8_BINARY')"
 
 
-def _try_cast(value: str, kind: SourceKind, wanted: str) -> str:
+def _try_cast(value: str, kind: SourceKind, target: str) -> str:
     """``try_cast`` is NULL where a cast does not fit, in either mode of Spark; it is used where that can occur."""
     match kind:
-        case SourceKind.TEXT if wanted == TEXT:
+        case SourceKind.TEXT if target == TEXT:
             # a Parquet file can hold bytes that are not UTF-8; they would stop the result on its way out
             return f"try_validate_utf8({_binary(f'CAST({value} AS {TEXT})')})"
-        case SourceKind.DATE if wanted == TIMESTAMP:
+        case SourceKind.DATE if target == TIMESTAMP:
             ends = f"{_date(calendar.DAYS_MIN)} AND {_date(calendar.DAYS_MAX)}"
             return f"(CASE WHEN {value} BETWEEN {ends} THEN CAST({value} AS {TIMESTAMP}) END)"
-        case SourceKind.TIMESTAMP if wanted == DATE:
+        case SourceKind.TIMESTAMP if target == DATE:
             return f"CAST(CAST({value} AS {TIMESTAMP}) AS {DATE})"
         case SourceKind.INTEGER | SourceKind.TEXT:
-            return f"try_cast({value} AS {wanted})"
+            return f"try_cast({value} AS {target})"
         case SourceKind.FRACTIONAL | SourceKind.DECIMAL | SourceKind.BOOLEAN | SourceKind.DATE | SourceKind.TIMESTAMP:
-            return f"CAST({value} AS {wanted})"
+            return f"CAST({value} AS {target})"
         case SourceKind.UUID | SourceKind.OTHER:
             raise PreparationError("source-type", "a column of a type of the engine's own cannot be read")
         case _:

@@ -36,7 +36,7 @@ class GroupedLeaves:
             return self._grouping(outputs, node)
         if isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup):
             number = self.aggregates.bind(node)
-            selected = self.aggregates.found[number].kind in QUANTILES
+            selected = self.aggregates.collected[number].kind in QUANTILES
             form = algebra.COMPUTED if selected else LinearOutput(Noisy(self.query, number))
             return Value(f"q{self.query}.a{number}", self.aggregates.kinds[number], form, node)
         key = self._key(node)
@@ -65,12 +65,12 @@ class GroupedLeaves:
         read, used, listed = session.read, set(scope.used), session.lookup_listed
         session.read = set()
         try:
-            found = self.scalars.bind(node).expression
+            expression = self.scalars.bind(node).expression
         except Refused:
-            found = None
+            expression = None
         tried, session.read = session.read, read
         for number, (key, _) in enumerate(self.keys):
-            if key == found:
+            if key == expression:
                 read |= tried
                 return number
         scope.used, session.lookup_listed = used, listed  # a trial that failed has read nothing
@@ -81,10 +81,10 @@ class GroupedLeaves:
         name, table = column_name(outputs.session, reader)
         if table is None and name.lower() in outputs.aliases:
             return replace(outputs.aliases[name.lower()], node=reader.node)
-        found = column(self.scalars, reader.node, name, table)
+        bound = column(self.scalars, reader.node, name, table)
         where = "an aggregate" if not self.keys else "an aggregate or in GROUP BY"
         hint = f"write {name} inside an aggregate such as COUNT or SUM, or add it to GROUP BY"
-        raise outputs.session.refuse("not-grouped", f"the column {name!r} must stand inside {where}", node=found.node, hint=hint)
+        raise outputs.session.refuse("not-grouped", f"the column {name!r} must stand inside {where}", node=bound.node, hint=hint)
 
     def refusal(self, outputs: Outputs, node: exp.Expr) -> Refused:
         """What is neither an aggregate nor grouped by."""
@@ -99,13 +99,13 @@ def keys_of(
     scalars: Scalars, nodes: tuple[exp.Expr, ...], items: list[SelectItem], meanings: dict[int, Expression] | None = None
 ) -> list[Typed]:
     """The keys of GROUP BY, each once. ``meanings`` takes what each node means, by its id."""
-    found: dict[Expression, Typed] = {}
+    distinct: dict[Expression, Typed] = {}
     for node in nodes:
         key = _key(scalars, node, items)
-        found.setdefault(key.expression, key)
+        distinct.setdefault(key.expression, key)
         if meanings is not None:
             meanings[id(node)] = key.expression
-    return list(found.values())
+    return list(distinct.values())
 
 
 def _key(scalars: Scalars, node: exp.Expr, items: list[SelectItem]) -> Typed:

@@ -68,8 +68,8 @@ class Queries:
 
     def bind_item(self, node: exp.Expr, environment: Environment) -> Rows | NoisyItem:
         """A query that stands in FROM or IN."""
-        found = self.bind(node, environment)
-        return found.item if isinstance(found, AnsweredSelect) else found
+        bound = self.bind(node, environment)
+        return bound.item if isinstance(bound, AnsweredSelect) else bound
 
     def bind(self, node: exp.Expr, environment: Environment) -> Rows | AnsweredSelect:
         """Any query."""
@@ -179,24 +179,24 @@ class Queries:
 
     def _is_unit(self, scalars: Scalars, nodes: tuple[exp.Expr, ...], items: list[SelectItem]) -> bool:
         """Whether GROUP BY names the unit, and nothing else."""
-        found = []
+        are_units = []
         for node in nodes:
             key = meant(scalars, node, items)
             name = None
             if type(key) is exp.Column:
                 columns = scalars.scope.lookup(key.name, key.table or None)
                 name = columns[0] if len(columns) == 1 else None
-            found.append(name in scalars.scope.units)
-        if any(found) and not all(found):
+            are_units.append(name in scalars.scope.units)
+        if any(are_units) and not all(are_units):
             message = "rows of one unit grouped further would be many rows per unit"
             hint = "group by the unit alone inside, or leave the unit out"
-            raise self.session.refuse("groups-by-unit", message, node=nodes[found.index(True)], hint=hint)
-        if all(found):
+            raise self.session.refuse("groups-by-unit", message, node=nodes[are_units.index(True)], hint=hint)
+        if all(are_units):
             for node in nodes:
                 with self.session.reading(meant(scalars, node, items)) as column:
                     column_name(self.session, column)
                 self.session.read.add(id(node))
-        return all(found)
+        return all(are_units)
 
     # -- rows -------------------------------------------------------------------------------------------------------------------------
 
@@ -237,12 +237,12 @@ class Queries:
 
     def _row_value(self, scalars: Scalars, node: exp.Expr) -> Typed:
         """One column of rows; the unit of one row per unit may be handed on, though it is no column of the relation."""
-        found = scalars.scope.lookup(node.name, node.table or None) if type(node) is exp.Column else []
-        if len(found) != 1 or found[0] not in scalars.scope.virtual:
+        matches = scalars.scope.lookup(node.name, node.table or None) if type(node) is exp.Column else []
+        if len(matches) != 1 or matches[0] not in scalars.scope.virtual:
             return scalars.bind(node)
         with self.session.reading(node) as reader:
             column_name(self.session, reader)
-        return Typed(Column(found[0]), scalars.scope.columns[found[0]], node)
+        return Typed(Column(matches[0]), scalars.scope.columns[matches[0]], node)
 
     def _per_unit(self, reader: Reader, scalars: Scalars, conditions: list[Typed], items: list[SelectItem]) -> Rows:
         self._plain(reader)
@@ -286,15 +286,15 @@ class Queries:
         outputs = Outputs(scalars, leaves, scalar, window)
         values = [outputs.bind(item.node) for item in items]
         post = self._finish(reader, outputs, items, values)
-        if not aggregates.found and not keys:
+        if not aggregates.collected and not keys:
             hint = "ask for an aggregate such as COUNT(*)"
             raise self.session.refuse("rows-not-aggregates", "the statement asks for no aggregate", node=items[0].node, hint=hint)
         if levels is not None:
-            require_additive(aggregates.found, aggregates.spans)
+            require_additive(aggregates.collected, aggregates.spans)
         self.privates[number] = PrivateQuery(
             source=filtered(scalars, conditions),
             keys=tuple((f"k{i}", key.expression) for i, key in enumerate(keys)),
-            aggregates=tuple(aggregates.found),
+            aggregates=tuple(aggregates.collected),
             levels=levels,
         )
         self.spans.append((f"q{number}", self.session.source.span(reader.node)))
@@ -306,7 +306,7 @@ class Queries:
                 source=scalar.beside(f"q{number}"),
                 rows_of=number,
                 where=post.having,
-                distinct=distinct is not None and (bool(aggregates.found) or levels is not None),
+                distinct=distinct is not None and (bool(aggregates.collected) or levels is not None),
                 order_by=post.order_by,
                 limit=post.limit,
                 offset=post.offset,
@@ -381,7 +381,7 @@ class Queries:
         post = self._finish(reader, outputs, items, values)
         if not self.privates:
             raise self.session.refuse("from-missing", "a statement must say FROM which table", node=reader.node)
-        made = PostProcess(
+        answer = PostProcess(
             post.outputs,
             source=scalar.beside(source),
             rows_of=None,
@@ -393,7 +393,7 @@ class Queries:
             limit=post.limit,
             offset=post.offset,
         )
-        return AnsweredSelect(made, tuple(values), leaves.aggregated)
+        return AnsweredSelect(answer, tuple(values), leaves.aggregated)
 
     def _noisy_values(self, scope: NoisyScope, outputs: Outputs, item: SelectItem) -> list[tuple[SelectItem, Value]]:
         """What one item of SELECT over answers gives: itself, or all columns for *."""
@@ -404,11 +404,11 @@ class Queries:
 
     def _noisy_key(self, scope: NoisyScope, node: exp.Expr, items: list[SelectItem]) -> exp.Expr:
         if type(node) is exp.Column and not node.table and not scope.find(node.name, None):
-            found = next((item.node for item in items if item.alias.lower() == node.name.lower()), None)
-            if found is not None:
+            aliased = next((item.node for item in items if item.alias.lower() == node.name.lower()), None)
+            if aliased is not None:
                 with self.session.reading(node) as reader:
                     column_name(self.session, reader)
-                return found
+                return aliased
         return node
 
     # -- UNION ALL --------------------------------------------------------------------------------------------------------------------
@@ -433,46 +433,46 @@ class _Scalar:
     """Binds a subquery that stands for one value of an answer.
 
     Where each row is a row of one table, or there is no table, the values are columns of one more row in FROM: they are
-    computed once. Elsewhere (``found`` is None) they stand where they are written.
+    computed once. Elsewhere (``subqueries`` is None) they stand where they are written.
     """
 
     queries: Queries
     environment: Environment
-    found: list[str] | None
+    subqueries: list[str] | None
 
     def beside(self, source: str) -> str:
         """What stands in FROM, with the row of values."""
-        if not self.found:
+        if not self.subqueries:
             return source
-        row = f"(SELECT {', '.join(f'({sql}) AS s{i}' for i, sql in enumerate(self.found))}) AS v"
+        row = f"(SELECT {', '.join(f'({sql}) AS s{i}' for i, sql in enumerate(self.subqueries))}) AS v"
         return f"{source}, {row}" if source else row
 
     def __call__(self, node: exp.Expr) -> Value:
         session = self.queries.session
         with session.reading(node) as reader:
             reader.require_absent("alias")
-            found = self.queries.bind(reader.node_of("this"), self.environment)
-        if not isinstance(found, AnsweredSelect):
+            answered = self.queries.bind(reader.node_of("this"), self.environment)
+        if not isinstance(answered, AnsweredSelect):
             raise session.refuse(
                 "rows-not-aggregates", "this subquery asks for rows", node=node, hint="ask for an aggregate such as COUNT(*)"
             )
-        if len(found.values) != 1:
+        if len(answered.values) != 1:
             raise session.refuse("sql-unsupported", "a subquery that stands for a value selects one column", node=node)
-        value, post = found.values[0], found.post
-        if not self._is_single(found):
+        value, post = answered.values[0], answered.post
+        if not self._is_single(answered):
             message = "a subquery that stands for a value must have one row"
             hint = "ask for an aggregate over all of it, such as MAX(n), without GROUP BY and HAVING"
             raise session.refuse("sql-unsupported", message, node=node, hint=hint)
-        if self.found is None:
+        if self.subqueries is None:
             return Value(f"({post.sql(numbered=False)})", value.kind, value.form, node)
-        self.found.append(post.sql(numbered=False))
-        return Value(f"v.s{len(self.found) - 1}", value.kind, value.form, node)
+        self.subqueries.append(post.sql(numbered=False))
+        return Value(f"v.s{len(self.subqueries) - 1}", value.kind, value.form, node)
 
-    def _is_single(self, found: AnsweredSelect) -> bool:
+    def _is_single(self, answered: AnsweredSelect) -> bool:
         """Whether an answer has one row, whatever the noise: aggregates without groups."""
-        post = found.post
+        post = answered.post
         if post.rows_of is None:
-            return found.aggregated and not post.group_by and post.having is None
+            return answered.aggregated and not post.group_by and post.having is None
         query = self.queries.privates[post.rows_of]
         return query is not None and not query.keys and not post.group_by and post.where is None
 

@@ -34,8 +34,8 @@ class Grouping:
         """Levels as numbers of keys, or None where the finest is the only one. ``bound`` says what each node means, by its id."""
         if self.levels is None:
             return None
-        found = tuple(tuple(sorted({keys.index(bound[id(node)]) for node in level})) for level in self.levels)
-        return None if found == (tuple(range(len(keys))),) else found
+        levels = tuple(tuple(sorted({keys.index(bound[id(node)]) for node in level})) for level in self.levels)
+        return None if levels == (tuple(range(len(keys))),) else levels
 
 
 def grouping(session: Session, reader: Reader) -> Grouping:
@@ -64,7 +64,7 @@ def _sets(session: Session, node: exp.Expr) -> list[_Set]:
     """The sets of keys that one item of GROUP BY stands for."""
     if type(node) is exp.GroupingSets:
         with session.reading(node) as reader:
-            return [found for item in reader.many("expressions") for found in _sets_within(session, item)]
+            return [grouping_set for item in reader.many("expressions") for grouping_set in _sets_within(session, item)]
     if type(node) not in (exp.Rollup, exp.Cube):
         return [(node,)]
     with session.reading(node) as reader:

@@ -38,13 +38,13 @@ def select_item(session: Session, node: exp.Expr) -> SelectItem:
 
 def distinct_names(names: list[str]) -> list[str]:
     """The names with a number after those that came before, so that each column of the answer can be named."""
-    found: list[str] = []
+    unique: list[str] = []
     for name in names:
         candidate, number = name, 1
-        while candidate in found:
+        while candidate in unique:
             candidate, number = f"{name}_{number}", number + 1
-        found.append(candidate)
-    return found
+        unique.append(candidate)
+    return unique
 
 
 def nth(session: Session, node: exp.Expr, items: Sequence[_T]) -> _T:

@@ -49,12 +49,12 @@ def bind_tree(source: Source, tree: exp.Expr, known: Known, *, settings: Setting
     """The statement of a parsed tree, or refuse. Post: every node was read, and every word of the text is in some node."""
     session = Session(source, settings)
     queries = Queries(session, known, HANDLERS, tree)
-    found = queries.bind(tree, Environment())
-    if not isinstance(found, AnsweredSelect):
+    answered = queries.bind(tree, Environment())
+    if not isinstance(answered, AnsweredSelect):
         raise rows_asked(session, tree)
     for node in tree.walk():
         if id(node) not in session.read:
             raise session.refuse("sql-unsupported", "this part of the statement has no effect", node=node)
     take_census(source, tree)
     privates = tuple(query for query in queries.privates if query is not None)
-    return Statement(source.text, privates, found.post, tuple(queries.spans))
+    return Statement(source.text, privates, answered.post, tuple(queries.spans))

@@ -23,11 +23,11 @@ def union_of_rows(session: Session, facts: Facts, parts: list[Rows], node: exp.E
     if any(len(part.names) != len(first.names) for part in parts):
         raise session.refuse("union-columns", "both parts of UNION ALL need the same number of columns", node=node)
     sources, virtual = [], set()
-    made = [f"x{i}" for i in range(len(first.names))]
+    renamed = [f"x{i}" for i in range(len(first.names))]
     for part in parts:
-        virtual |= {name for name, column in zip(made, part.names.values(), strict=True) if column in part.virtual}
+        virtual |= {name for name, column in zip(renamed, part.names.values(), strict=True) if column in part.virtual}
     for part in parts:
-        listed = [(name, Column(column)) for name, column in zip(made, part.names.values(), strict=True) if name not in virtual]
+        listed = [(name, Column(column)) for name, column in zip(renamed, part.names.values(), strict=True) if name not in virtual]
         sources.append(Project(part.relation, tuple(listed)))
     relation = Union(tuple(sources))
     try:
@@ -35,9 +35,9 @@ def union_of_rows(session: Session, facts: Facts, parts: list[Rows], node: exp.E
     except Refused as error:
         error.span = error.span or session.source.span(node)
         raise
-    units = {name for i, name in enumerate(made) if all([*part.names.values()][i] in part.units for part in parts)}
-    domains = {name: columns.get(name, first.columns[[*first.names.values()][i]]) for i, name in enumerate(made)}
-    return Rows(relation, "union", domains, dict(zip(first.names, made, strict=True)), {}, frozenset(units), frozenset(virtual))
+    units = {name for i, name in enumerate(renamed) if all([*part.names.values()][i] in part.units for part in parts)}
+    domains = {name: columns.get(name, first.columns[[*first.names.values()][i]]) for i, name in enumerate(renamed)}
+    return Rows(relation, "union", domains, dict(zip(first.names, renamed, strict=True)), {}, frozenset(units), frozenset(virtual))
 
 
 def union_of_answers(session: Session, privates: list[PrivateQuery | None], parts: list[AnsweredSelect], node: exp.Expr) -> AnsweredSelect:
@@ -61,12 +61,12 @@ def _one_vector(privates: list[PrivateQuery | None], parts: list[AnsweredSelect]
     if any(number is None or number != len(privates) - len(parts) + i for i, number in enumerate(numbers)):
         return None
     queries = [privates[number] for number in numbers if number is not None]
-    found = disjoint.merged([query for query in queries if query is not None])
-    if found is None or not all(_same_but_query(parts[0], part) for part in parts[1:]):
+    merged = disjoint.merged([query for query in queries if query is not None])
+    if merged is None or not all(_same_but_query(parts[0], part) for part in parts[1:]):
         return None
     assert numbers[0] is not None
     del privates[numbers[0] :]
-    privates.append(found)
+    privates.append(merged)
     post = parts[0].post
     return AnsweredSelect(
         PostProcess(post.outputs, source=post.source, rows_of=post.rows_of, order_by=(f"q{numbers[0]}.k0 ASC",)), parts[0].values

@@ -8,7 +8,7 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from lapwing.sql.scalars import text_values as found
+from lapwing.sql.scalars import text_values
 
 TEXTS = [
     "",
@@ -35,26 +35,31 @@ def test_letter_case_of_every_character(engine: duckdb.DuckDBPyConnection) -> No
     characters = [chr(i) for i in range(1, 0x1FFFF) if not 0xD800 <= i <= 0xDFFF]
     rows = engine.execute("SELECT c, upper(c), lower(c) FROM (SELECT unnest(?) AS c)", [characters]).fetchall()
     assert len(rows) == len(characters)
-    assert [c for c, up, low in rows if found.upper(c) != up or found.lower(c) != low] == []
+    assert [c for c, up, low in rows if text_values.upper(c) != up or text_values.lower(c) != low] == []
 
 
 def test_substrings(engine: duckdb.DuckDBPyConnection) -> None:
     numbers = range(-8, 9)
     for text, start in itertools.product(TEXTS, numbers):
         expected = engine.execute("SELECT substring(?, ?)", [text, start]).fetchone()
-        assert expected == (found.substring(text, start, None),)
+        assert expected == (text_values.substring(text, start, None),)
     for text, start, length in itertools.product(["hello", "e\u0301a"], numbers, numbers):
         expected = engine.execute("SELECT substring(?, ?, ?)", [text, start, length]).fetchone()
-        assert expected == (found.substring(text, start, length),), (text, start, length)
+        assert expected == (text_values.substring(text, start, length),), (text, start, length)
 
 
 def test_ends_and_spaces(engine: duckdb.DuckDBPyConnection) -> None:
     for text in TEXTS:
         for count in range(-6, 7):
             expected = engine.execute("SELECT left(?, ?), right(?, ?)", [text, count, text, count]).fetchone()
-            assert expected == (found.left(text, count), found.right(text, count)), (text, count)
+            assert expected == (text_values.left(text, count), text_values.right(text, count)), (text, count)
         expected = engine.execute("SELECT trim(?), ltrim(?), rtrim(?), length(?)", [text] * 4).fetchone()
-        assert expected == (found.trimmed(text, ""), found.trimmed(text, "LEADING"), found.trimmed(text, "TRAILING"), len(text))
+        assert expected == (
+            text_values.trimmed(text, ""),
+            text_values.trimmed(text, "LEADING"),
+            text_values.trimmed(text, "TRAILING"),
+            len(text),
+        )
 
 
 def test_like(engine: duckdb.DuckDBPyConnection) -> None:
@@ -63,7 +68,7 @@ def test_like(engine: duckdb.DuckDBPyConnection) -> None:
     pairs = [(text, pattern) for text in sorted(texts) for pattern in sorted(patterns)]
     query = "SELECT t LIKE p FROM (SELECT unnest(?) AS t, unnest(?) AS p)"
     expected = [row[0] for row in engine.execute(query, [[t for t, _ in pairs], [p for _, p in pairs]]).fetchall()]
-    compiled = {pattern: found.Pattern.read(pattern, None) for pattern in patterns}
+    compiled = {pattern: text_values.Pattern.read(pattern, None) for pattern in patterns}
     wrong = [(t, p) for (t, p), fits in zip(pairs, expected, strict=True) if compiled[p].matches(t) is not fits]  # type: ignore[union-attr]
     assert wrong == []
 
@@ -71,15 +76,15 @@ def test_like(engine: duckdb.DuckDBPyConnection) -> None:
 def test_like_with_an_escape_character(engine: duckdb.DuckDBPyConnection) -> None:
     for text, pattern in itertools.product(["a%b", "a_b", "axb", "a!b", "a%"], ["a!%b", "a!_b", "a!!b", "%!%", "a!xb"]):
         expected = engine.execute("SELECT ? LIKE ? ESCAPE '!'", [text, pattern]).fetchone()
-        read = found.Pattern.read(pattern, "!")
+        read = text_values.Pattern.read(pattern, "!")
         assert read is not None and expected == (read.matches(text),), (text, pattern)
-    assert found.Pattern.read("a!", "!") is None
+    assert text_values.Pattern.read("a!", "!") is None
 
 
 def test_shapes_of_patterns() -> None:
     exact, prefixes, others = ["abc", ""], ["abc%", "%"], ["a_", "%a", "a%b", "a_%"]
     for written in (*exact, *prefixes, *others):
-        read = found.Pattern.read(written, None)
+        read = text_values.Pattern.read(written, None)
         assert read is not None and (read.is_exact, read.is_prefix) == (written in exact, written in prefixes), written
 
 
@@ -87,11 +92,11 @@ def test_numbers_in_text(engine: duckdb.DuckDBPyConnection) -> None:
     numbers = ["7", "+7", "-7", " 7 ", "007", "1.5", "2.5", "-2.5", "-0.4", ".5", "5.", "1e3", "1E-1", "12e-1"]
     for text in (*numbers, "", " ", "x", "7x", "1 2", "--1", "."):
         expected = engine.execute("SELECT TRY_CAST(? AS BIGINT), TRY_CAST(? AS DOUBLE)", [text, text]).fetchone()
-        real = found.number(text)
-        assert expected == (found.whole_number(text), None if real is None else float(real)), text
+        real = text_values.number(text)
+        assert expected == (text_values.whole_number(text), None if real is None else float(real)), text
 
 
 def test_numbers_that_are_not_plain_are_none() -> None:
     """An engine reads some of these; what is no plain decimal number is NULL here, which is said in the reference."""
-    assert [found.number(text) for text in ("nan", "inf", "0x10", "1_000", "1e9999", "\u0663")] == [None] * 6
-    assert found.number("1e300") == Fraction(10) ** 300
+    assert [text_values.number(text) for text in ("nan", "inf", "0x10", "1_000", "1e9999", "\u0663")] == [None] * 6
+    assert text_values.number("1e300") == Fraction(10) ** 300

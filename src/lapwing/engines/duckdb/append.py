@@ -89,8 +89,8 @@ class _Appending:
     def write(self, facts: Facts, progress: Progress) -> tuple[str, ...]:
         """Write every private table; gives those that were appended to."""
         tables, done = self._declaration.tables, len(self._declaration.public_tables)
-        found = {table.name: source(self._connection, self._declaration, table) for table in tables}
-        sources = {table.name: marked_source(self._connection, table, found[table.name], self.marks) for table in tables}
+        unmarked = {table.name: source(self._connection, self._declaration, table) for table in tables}
+        sources = {table.name: marked_source(self._connection, table, unmarked[table.name], self.marks) for table in tables}
         for name in undeclared(self._old, self._declaration):
             self._connection.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
         appended = []
@@ -98,7 +98,7 @@ class _Appending:
             for number, table in enumerate(tables):
                 progress(table.name, done + number, done + len(tables))
                 if self._is_appended(table, facts):
-                    self._append(table, found[table.name], facts)
+                    self._append(table, unmarked[table.name], facts)
                     appended.append(table.name)
                 else:
                     write_private_table(self._connection, table, self._declaration, sources, facts, ranking_key=self._key)
@@ -110,11 +110,11 @@ class _Appending:
         same_kinds = before is not None and before.kinds == self.marks[table.name].kinds if table.appended_by else False
         return same_kinds and can_append(table, self._old, self._old_facts, facts)
 
-    def _append(self, table: TableDecl, found: SourceTable, facts: Facts) -> None:
+    def _append(self, table: TableDecl, unmarked: SourceTable, facts: Facts) -> None:
         before, connection, name = self._before[table.name], self._connection, quoted(table.name)
-        grows = growing(table, found, DUCKDB)
-        require_append_only(table, before, connection.execute(rows_before_query(grows, found, before)).fetchall()[0][0])
-        later = {table.name: read_between(grows, found, before, self.marks[table.name])}
+        grows = growing(table, unmarked, DUCKDB)
+        require_append_only(table, before, connection.execute(rows_before_query(grows, unmarked, before)).fetchall()[0][0])
+        later = {table.name: read_between(grows, unmarked, before, self.marks[table.name])}
         new = owned_rows(table, self._declaration, later, facts, DUCKDB)
         connection.execute(f"CREATE TEMP TABLE {_NEW} AS {new}")
         select = appended_rows(_NEW, name, table, facts.table(table.name).columns, DUCKDB)

@@ -81,5 +81,5 @@ def listing_value(body: Mapping[str, Any]) -> Listing:
 
 
 def _state(path: str) -> FileState:
-    found = os.stat(path)
-    return FileState(path, found.st_size, found.st_mtime_ns, found.st_ino)
+    status = os.stat(path)
+    return FileState(path, status.st_size, status.st_mtime_ns, status.st_ino)

@@ -215,9 +215,9 @@ def write_public_tables(
     total = len(declaration.public_tables) + len(declaration.tables)
     for done, public in enumerate(declaration.public_tables):
         progress(public.name, done, total)
-        found = source(connection, declaration, public)
+        rows = source(connection, declaration, public)
         domains = {column.name: column.domain for column in public.columns}
-        connection.execute(f"CREATE OR REPLACE TABLE {quoted(public.name)} AS {public_table(public, found, domains, DUCKDB)}")
+        connection.execute(f"CREATE OR REPLACE TABLE {quoted(public.name)} AS {public_table(public, rows, domains, DUCKDB)}")
         listed[public.name] = public_values(connection, public, settings)
     return declared_facts(declaration, listed, version=version, settings=settings)
 
@@ -226,20 +226,20 @@ def marked_sources(connection: duckdb.DuckDBPyConnection, declaration: Declarati
     """The sources; those that only grow, up to a mark that is taken now."""
     sources = {}
     for table in declaration.tables:
-        found = source(connection, declaration, table)
+        unmarked = source(connection, declaration, table)
         is_stored = declaration.dataset.preparation is Preparation.STORED
-        sources[table.name] = marked_source(connection, table, found, marks) if is_stored else found
+        sources[table.name] = marked_source(connection, table, unmarked, marks) if is_stored else unmarked
     return sources
 
 
-def marked_source(connection: duckdb.DuckDBPyConnection, table: TableDecl, found: SourceTable, marks: dict[str, Mark]) -> SourceTable:
+def marked_source(connection: duckdb.DuckDBPyConnection, table: TableDecl, unmarked: SourceTable, marks: dict[str, Mark]) -> SourceTable:
     """A source that only grows, up to a mark that is taken now and put among ``marks``; any other source as it is."""
     if not table.appended_by:
-        return found
-    grows = growing(table, found, DUCKDB)
-    position, rows = connection.execute(mark_query(grows, found)).fetchall()[0]
-    marks[table.name] = Mark(position, rows, kinds_of(table, found))
-    return read_up_to(grows, found, marks[table.name])
+        return unmarked
+    grows = growing(table, unmarked, DUCKDB)
+    position, rows = connection.execute(mark_query(grows, unmarked)).fetchall()[0]
+    marks[table.name] = Mark(position, rows, kinds_of(table, unmarked))
+    return read_up_to(grows, unmarked, marks[table.name])
 
 
 def write_private_table(

@@ -99,13 +99,13 @@ class VirtualDuckDBSnapshot:
         timer = threading.Timer(self._settings.query_timeout_seconds, connection.interrupt)
         timer.start()
         try:
-            found = [exact_table(lambda sql: self._run(connection, sql), query) for query in rendered]
+            tables = [exact_table(lambda sql: self._run(connection, sql), query) for query in rendered]
         finally:
             timer.cancel()
             connection.close()
         if not are_unchanged(self._listing):
             raise OSError("a file changed since the version was prepared")
-        return found
+        return tables
 
     def _run(self, connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
         (statement,) = connection.extract_statements(sql)

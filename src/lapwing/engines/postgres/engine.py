@@ -145,11 +145,11 @@ def require_restricted(connection: Connection, declaration: Declaration) -> None
             able = "has_any_column_privilege(c.oid, 'SELECT')"
         else:
             able = "pg_has_role(c.relowner, 'MEMBER')"
-        found = ask(
+        answer = ask(
             connection,
             f"SELECT {able} FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2",
             [name.schema, name.table],
         )
-        if found == [(True,)]:
+        if answer == [(True,)]:
             message = f"questions are not answered as a role that can read or owns the source of {table.name!r}"
             raise PreparationError("engine-role", message, hint=hint)

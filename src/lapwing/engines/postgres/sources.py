@@ -81,10 +81,10 @@ class SourceName:
 
 def source_name(source: str) -> SourceName:
     """``schema.table`` as in the catalogue."""
-    found = _NAME.fullmatch(source)
-    if found is None:
+    match = _NAME.fullmatch(source)
+    if match is None:
         raise PreparationError("source-name", "a source is the name of a table with its schema", hint='such as "clinic.visits"')
-    schema, table = (part.strip('"') for part in found.groups())
+    schema, table = (part.strip('"') for part in match.groups())
     return SourceName(schema, table)
 
 
@@ -101,10 +101,10 @@ def source_kinds(connection: Connection, source: str) -> dict[str, SourceKind]:
 
 def _columns(connection: Connection, name: SourceName) -> list[tuple[str, int, int, bool]]:
     """Name, number of the type, its modifier and whether it is text, of each column of a table that may be a source."""
-    found = ask(connection, _RELATION, [name.schema, name.table])
-    if not found:
+    relations = ask(connection, _RELATION, [name.schema, name.table])
+    if not relations:
         raise PreparationError("source-missing", f"there is no table {name.sql}")
-    oid, kind, secured, forced, _owner = found[0]
+    oid, kind, secured, forced, _owner = relations[0]
     if kind not in _TABLES:
         hint = "declare the tables themselves, or a materialised view"
         raise PreparationError("source-not-a-table", f"{name.sql} is a view or something else that holds no rows", hint=hint)
@@ -129,10 +129,10 @@ def source_table(connection: Connection, declaration: Declaration, declared: Tab
     names = [column.source_name for column in declared.columns]
     if isinstance(declared, TableDecl) and declaration.dataset.preparation is Preparation.STORED:
         names.append(declared.appended_by)
-    wanted = [column for column in dict.fromkeys(names) if column in kinds]
-    listed = ", ".join(f"{readings[column]} AS {quoted(column)}" for column in wanted) or "1 AS _"
+    read = [column for column in dict.fromkeys(names) if column in kinds]
+    listed = ", ".join(f"{readings[column]} AS {quoted(column)}" for column in read) or "1 AS _"
     # A NUMERIC is made a double through its text: once, and not wherever the value is mentioned, which OFFSET 0 sees to.
-    once = " OFFSET 0" if any("NUMERIC" in readings[column] for column in wanted) else ""
+    once = " OFFSET 0" if any("NUMERIC" in readings[column] for column in read) else ""
     return SourceTable(f"(SELECT {listed} FROM {name.sql}{once})", kinds)
 
 

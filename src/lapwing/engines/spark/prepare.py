@@ -72,13 +72,13 @@ def rows_path(directory: Path, version: int) -> Path:
 def read_marker(directory: Path, version: int) -> Stored:
     """What a version is, or refuse."""
     try:
-        found = json.loads(marker_path(directory, version).read_text(encoding="utf-8"))
+        stored = json.loads(marker_path(directory, version).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise PreparationError("snapshot-unreadable", "the snapshot cannot be opened", hint="prepare the data set again") from error
-    if found.get("format") != SNAPSHOT_FORMAT:
+    if stored.get("format") != SNAPSHOT_FORMAT:
         raise PreparationError("snapshot-format", "the snapshot has another format version", hint="prepare the data set again")
-    columns = {table: [(name, kind) for name, kind in listed] for table, listed in found["columns"].items()}
-    return Stored(**{**found, "columns": columns})
+    columns = {table: [(name, kind) for name, kind in listed] for table, listed in stored["columns"].items()}
+    return Stored(**{**stored, "columns": columns})
 
 
 def prepare_version(

@@ -13,11 +13,11 @@ from lapwing.render.spark import source_kind
 def schemas(sources: Sequence[str]) -> list[Mapping[str, SourceKind]]:
     """What the columns of some sources hold."""
     session = own_session(base_session())
-    found: list[Mapping[str, SourceKind]] = []
+    kinds: list[Mapping[str, SourceKind]] = []
     for source in sources:
         try:
             frame = session.read.parquet(source) if "/" in source or source.endswith(".parquet") else session.table(source)
-            found.append({field.name: source_kind(field.dataType.simpleString()) for field in frame.schema.fields})
+            kinds.append({field.name: source_kind(field.dataType.simpleString()) for field in frame.schema.fields})
         except Exception as error:  # Spark has a class of errors for each kind of session
             raise PreparationError("source-missing", f"there is no table or Parquet file {source!r} in this session") from error
-    return found
+    return kinds

@@ -102,10 +102,10 @@ class SparkSnapshot:
         if self._virtual is None:
             return [exact_table(self._collect, query) for query in render_plan(certified, self._stored)]
         dialect = self._virtual_dialect(self._virtual)
-        found = [exact_table(self._collect, query) for query in render_plan(certified, dialect)]
+        tables = [exact_table(self._collect, query) for query in render_plan(certified, dialect)]
         if not are_unchanged(self._session, self._files):
             raise OSError("a file changed since the version was prepared")
-        return found
+        return tables
 
     def _virtual_dialect(self, declaration: Declaration) -> Dialect:
         """Tables as the SELECTs that prepare them. Nothing checks the number of rows here, so sums are wide."""

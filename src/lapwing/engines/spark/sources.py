@@ -80,8 +80,8 @@ def source_files(session: SparkSession, declaration: Declaration, table: TableDe
         schemas = list(readers.map(lambda path: _plain_reader(session).parquet(path).schema, paths))
     held = [{field.name: field.dataType.simpleString() for field in schema.fields} for schema in schemas]
     agreed = agreed_columns(table, dict(zip(paths, held, strict=True)))
-    wanted = [field for field in schemas[0].jsonValue()["fields"] if field["name"] in agreed]
-    return SourceFiles(files, json.dumps({"type": "struct", "fields": wanted}))
+    fields = [field for field in schemas[0].jsonValue()["fields"] if field["name"] in agreed]
+    return SourceFiles(files, json.dumps({"type": "struct", "fields": fields}))
 
 
 def are_unchanged(session: SparkSession, sources: Mapping[str, SourceFiles]) -> bool:
@@ -166,8 +166,8 @@ def _listed(session: SparkSession, paths: Sequence[str]) -> tuple[SparkFileState
     from pyspark.errors import AnalysisException
 
     try:
-        found = session.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(paths))
-        rows = found.selectExpr("path", "length", "unix_micros(modificationTime)").collect()
+        listing = session.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(paths))
+        rows = listing.selectExpr("path", "length", "unix_micros(modificationTime)").collect()
     except AnalysisException:
         return None
     return tuple(sorted((SparkFileState(str(row[0]), int(row[1]), int(row[2])) for row in rows), key=lambda file: file.path)) or None

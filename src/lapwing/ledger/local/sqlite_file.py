@@ -243,8 +243,8 @@ def _require_format(connection: sqlite3.Connection, form: Format) -> None:
 def _require_sound(connection: sqlite3.Connection, form: Format) -> None:
     """The pages hang together, and no table, constraint or trigger was added, changed or removed."""
     checked = connection.execute("PRAGMA integrity_check(1)").fetchall()
-    found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
-    if checked != [("ok",)] or set(found) != _expected_schema(form.schema):
+    schema = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
+    if checked != [("ok",)] or set(schema) != _expected_schema(form.schema):
         raise _damaged(form.name)
 
 

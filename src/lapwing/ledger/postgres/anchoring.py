@@ -11,13 +11,13 @@ from lapwing.ledger import limits
 from lapwing.ledger.amounts import budget_text
 from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.connection import Connection
-from lapwing.ledger.postgres.opening import found
+from lapwing.ledger.postgres.opening import ledger_in_database
 from lapwing.ledger.postgres.outcomes import refusal
 
 
 def anchor_names(connection: Connection, source_id: str) -> tuple[str, ...]:
     """The anchors that a worker of this source has to write to."""
-    return found(connection, source_id=source_id, fingerprint=None).anchors
+    return ledger_in_database(connection, source_id=source_id, fingerprint=None).anchors
 
 
 def report_lost(connection: Connection, source_id: str, anchor: str, *, by: str, reason: str) -> int | None:
@@ -27,7 +27,7 @@ def report_lost(connection: Connection, source_id: str, anchor: str, *, by: str,
     """
     limits.require_name(by)
     limits.require_reason(True, reason)
-    state = found(connection, source_id=source_id, fingerprint=None).state
+    state = ledger_in_database(connection, source_id=source_id, fingerprint=None).state
     open_ones = connection.look(
         "SELECT proposal_id FROM lapwing.proposal WHERE ledger_id = %s AND kind = 'anchor' AND target = %s AND state = 'open'",
         [state.ledger_id, anchor],

@@ -162,12 +162,12 @@ class FileAnchors:
         """As :meth:`Anchors.advance`. One write and one sync; none when another process has come further meanwhile."""
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            made = not self._path(point.source_id).exists()
+            is_new = not self._path(point.source_id).exists()
             descriptor = os.open(self._path(point.source_id), os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise _unreachable() from error
         try:
-            if made:
+            if is_new:
                 os.fchmod(descriptor, shared_mode(self.directory))
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             kept, slot = _read(descriptor, point.source_id)
@@ -182,7 +182,7 @@ class FileAnchors:
             if kept is None or override:
                 _write(descriptor, content, slot * _SLOT_BYTES)
             os.fdatasync(descriptor)
-            if made:
+            if is_new:
                 _sync_directory(self.directory)
         except OSError as error:
             raise _unreachable() from error
@@ -312,11 +312,11 @@ def _read(descriptor: int, source_id: str) -> tuple[_Kept | None, int]:
     if not content:
         return None, 0
     slots = [_slot_value(content[start : start + _SLOT_BYTES], source_id) for start in (0, _SLOT_BYTES)]
-    found = [(kept, slot) for slot, kept in enumerate(slots) if kept is not None]
-    if not found:
+    readable = [(kept, slot) for slot, kept in enumerate(slots) if kept is not None]
+    if not readable:
         hint = "move it away; the owner can then open the ledger with an override"
         raise LedgerError("anchor-invalid", "the anchor of this source cannot be read", hint=hint)
-    return max(found, key=lambda one: one[0].point.entries)
+    return max(readable, key=lambda one: one[0].point.entries)
 
 
 def _slot_value(content: bytes, source_id: str) -> _Kept | None:

@@ -60,19 +60,19 @@ class Batch:
         alone: Callable[[Request], Permit | StoredAnswer],
     ) -> tuple[Result, ...]:
         """What the statement decided. ``alone`` is asked for each that found its worker ended: it goes on as another worker."""
-        found: list[Result] = []
+        results: list[Result] = []
         for place, (request, nonce, outcome) in enumerate(zip(self.requests, self.nonces, outcomes, strict=True)):
             try:
                 match outcome:
                     case "permit":
-                        found.append(issue(charge_ids[place], request.digest, request.cost, nonce=nonce))
+                        results.append(issue(charge_ids[place], request.digest, request.cost, nonce=nonce))
                     case "stored":
                         assert payloads is not None and payload_digests is not None
-                        found.append(rows.answer_of(charge_ids[place], payloads[place], payload_digests[place]))
+                        results.append(rows.answer_of(charge_ids[place], payloads[place], payload_digests[place]))
                     case "worker-ended":
-                        found.append(alone(request))
+                        results.append(alone(request))
                     case _:
                         raise refusal(outcome, analyst=request.analyst)
             except LapwingError as error:
-                found.append(error)
-        return tuple(found)
+                results.append(error)
+        return tuple(results)

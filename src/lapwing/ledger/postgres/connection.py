@@ -242,10 +242,10 @@ class Connection:
         if not self._standby and (fsync != "on" or pages != "on" or commit not in _DURABLE or isolation != "read committed"):
             raise _not_durable()
         try:
-            found = connection.execute("SELECT version_num FROM lapwing.alembic_version").fetchall()
+            versions = connection.execute("SELECT version_num FROM lapwing.alembic_version").fetchall()
         except psycopg.errors.UndefinedTable:
-            found = []
-        if found != [(self._schema_version,)]:
+            versions = []
+        if versions != [(self._schema_version,)]:
             raise LedgerError(
                 "ledger-format", "the schema of the ledger is missing or of another version", hint="run `lapwing ledger install`"
             )
@@ -321,8 +321,8 @@ def _translated(error: psycopg.Error) -> LedgerError:
 
 
 def _unreachable(reason: str = "") -> LedgerError:
-    said = f": {reason}" if reason else ""
-    return LedgerError("ledger-unreachable", f"the database of the ledger cannot be used{said}", hint="see the server's log")
+    because = f": {reason}" if reason else ""
+    return LedgerError("ledger-unreachable", f"the database of the ledger cannot be used{because}", hint="see the server's log")
 
 
 def _not_durable() -> LedgerError:

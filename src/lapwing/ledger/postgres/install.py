@@ -59,8 +59,8 @@ def install(dsn: str, *, roles: Roles) -> str:
             before = _version(connection)
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
-            found = _version(connection)
-            if found != before:
+            version = _version(connection)
+            if version != before:
                 replace_routines(connection)
             if before == "0001":
                 connection.exec_driver_sql(
@@ -75,7 +75,7 @@ def install(dsn: str, *, roles: Roles) -> str:
         raise LedgerError("ledger-unreachable", "the schema of the ledger could not be made", hint="see the server's log") from error
     finally:
         engine.dispose()
-    return found
+    return version
 
 
 def _connected(dsn: str) -> psycopg.Connection[tuple[object, ...]]:

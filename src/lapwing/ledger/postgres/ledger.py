@@ -344,8 +344,8 @@ class PostgresLedger:
         if not 1 <= limit <= limits.HISTORY_ENTRIES_MAX:
             raise LedgerError("history-limit", f"a history is asked for with a limit between 1 and {limits.HISTORY_ENTRIES_MAX}")
         self._require_own_process()
-        found = self._ask(f"SELECT {rows.ENTRY} FROM lapwing.newest_entries(%s, %s::pg_catalog.int8)", [limit])
-        return tuple(rows.entry_of(row) for row in found)
+        entries = self._ask(f"SELECT {rows.ENTRY} FROM lapwing.newest_entries(%s, %s::pg_catalog.int8)", [limit])
+        return tuple(rows.entry_of(row) for row in entries)
 
     def set_budget(self, to: Budget, *, reason: str) -> None:
         """Lower the budget, never below what is spent. Raising it needs a second person: :mod:`lapwing.ledger.postgres.policy`."""
@@ -384,18 +384,18 @@ class PostgresLedger:
     def act(self, call: str, parameters: Sequence[object], *, result: str = "NULL") -> Any:
         """An owner's act that may be refused; gives what ``result`` is in the function's row."""
         self._require_own_process()
-        [(outcome, found, *columns)] = self._ask(f"SELECT outcome, {result}, {rows.STATE_OF_OUTCOME} FROM {call}", parameters, again=False)
+        [(outcome, value, *columns)] = self._ask(f"SELECT outcome, {result}, {rows.STATE_OF_OUTCOME} FROM {call}", parameters, again=False)
         if outcome != "done":
             raise refusal(outcome)
         self._advance(rows.state_of(columns))
-        return found
+        return value
 
     def _ask(self, statement: str, parameters: Sequence[object], *, again: bool = True) -> list[tuple[Any, ...]]:
         """A statement whose first parameter is this ledger."""
-        found = self._connection.ask(statement, [self._known.ledger_id, *parameters], again=again)
-        if not found:
+        answer = self._connection.ask(statement, [self._known.ledger_id, *parameters], again=again)
+        if not answer:
             raise missing()
-        return found
+        return answer
 
     def _wait_for_disk(self) -> None:
         """What was just read may have been committed a moment ago by another; after this it is durable."""
@@ -434,11 +434,11 @@ class PostgresLedger:
                 self._start(override_reason=None)
 
     def _start(self, *, override_reason: str | None) -> None:
-        found = opening.found(self._connection, source_id=self._source_id, fingerprint=self._fingerprint)
-        self._known = found.state
+        in_database = opening.ledger_in_database(self._connection, source_id=self._source_id, fingerprint=self._fingerprint)
+        self._known = in_database.state
         kept = self._anchors.known(self._source_id)
-        opening.require_anchors(found, kept)
-        problems = opening.disagreements(found, kept, fingerprint=self._fingerprint, holds=self._holds)
+        opening.require_anchors(in_database, kept)
+        problems = opening.disagreements(in_database, kept, fingerprint=self._fingerprint, holds=self._holds)
         if problems and override_reason is None:
             raise problems[0]
         self._anchor_names = sorted(kept)

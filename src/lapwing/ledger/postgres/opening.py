@@ -29,7 +29,7 @@ class LedgerInDatabase:
     """The entry that each of them certainly has."""
 
 
-def found(connection: Connection, *, source_id: str, fingerprint: str | None) -> LedgerInDatabase:
+def ledger_in_database(connection: Connection, *, source_id: str, fingerprint: str | None) -> LedgerInDatabase:
     """The ledger in force of a source. Refuses ``ledger-missing``, and ``ledger-damaged`` if its head is not that of its newest entry."""
     answered = connection.ask(
         f"SELECT agrees, known, (state).anchors, (state).anchored, {rows.STATE_OF_OUTCOME} FROM lapwing.find_ledger(%s, %s)",

@@ -32,37 +32,37 @@ class GroupTerms:
 
 def analysts(ledger: PostgresLedger) -> tuple[AnalystTerms, ...]:
     """All of them, by name."""
-    found = ledger.connection.look(
+    rows = ledger.connection.look(
         "SELECT analyst, group_name, suspended, day_loss_max::text, loss_total::text, delta_total::text,"
         " loss_spent::text, delta_spent::text FROM lapwing.analyst WHERE ledger_id = %s ORDER BY analyst",
         [ledger.ledger_id],
     )
     return tuple(
         AnalystTerms(analyst=analyst, group=group, suspended=suspended, share=_share(*amounts), day_loss_max=_amount(day))
-        for analyst, group, suspended, day, *amounts in found
+        for analyst, group, suspended, day, *amounts in rows
     )
 
 
 def groups(ledger: PostgresLedger) -> tuple[GroupTerms, ...]:
     """All of them, by name."""
-    found = ledger.connection.look(
+    rows = ledger.connection.look(
         "SELECT group_name, loss_total::text, delta_total::text, loss_spent::text, delta_spent::text"
         " FROM lapwing.analyst_group WHERE ledger_id = %s ORDER BY group_name",
         [ledger.ledger_id],
     )
-    return tuple(GroupTerms(group=group, share=_share(*amounts)) for group, *amounts in found)
+    return tuple(GroupTerms(group=group, share=_share(*amounts)) for group, *amounts in rows)
 
 
 def limits_in_force(ledger: PostgresLedger) -> Limits:
     """The limits of the data set."""
-    found = ledger.connection.look(
+    rows = ledger.connection.look(
         "SELECT statement_loss_max::text, day_loss_max::text, answers_shared, lost_workers_max, lost_workers_seconds"
         " FROM lapwing.data_set WHERE ledger_id = %s",
         [ledger.ledger_id],
     )
-    if not found:
+    if not rows:
         raise missing()
-    statement, day, shared, lost, seconds = found[0]
+    statement, day, shared, lost, seconds = rows[0]
     return Limits(
         statement_loss_max=_amount(statement),
         day_loss_max=_amount(day),

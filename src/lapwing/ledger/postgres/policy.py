@@ -144,7 +144,7 @@ def deny(ledger: PostgresLedger, proposal_id: int, *, by: str, reason: str = "")
 
 def proposals(ledger: PostgresLedger) -> tuple[Proposal, ...]:
     """The newest hundred, newest first."""
-    found = ledger.connection.look(
+    rows = ledger.connection.look(
         "SELECT proposal_id, kind, target, proposed_by, budget, loss_total::text, delta_total::text, reason, state"
         " FROM lapwing.proposal WHERE ledger_id = %s ORDER BY proposal_id DESC LIMIT 100",
         [ledger.ledger_id],
@@ -160,7 +160,7 @@ def proposals(ledger: PostgresLedger) -> tuple[Proposal, ...]:
             reason=reason,
             state=state,
         )
-        for number, kind, target, by, budget, loss, delta, reason, state in found
+        for number, kind, target, by, budget, loss, delta, reason, state in rows
     )
 
 
@@ -175,10 +175,10 @@ def group_share(ledger: PostgresLedger, group: str) -> Share | None:
     return _share(ledger.connection.look(statement, [ledger.ledger_id, group]))
 
 
-def _share(found: list[tuple[Any, ...]]) -> Share | None:
-    if not found:
+def _share(rows: list[tuple[Any, ...]]) -> Share | None:
+    if not rows:
         return None
-    loss_total, delta_total, loss, delta = found[0]
+    loss_total, delta_total, loss, delta = rows[0]
     return Share(
         loss_total=None if loss_total is None else int(loss_total),
         delta_total=None if delta_total is None else int(delta_total),

@@ -80,12 +80,12 @@ def sources(connection: Connection) -> list[str]:
 
 
 def _verified(connection: psycopg.Connection[tuple[Any, ...]], source_id: str, kept: AnchorPoint | None) -> Verification:
-    found = connection.execute(
+    states = connection.execute(
         f"SELECT {rows.STATE}, {_TOTALS} FROM lapwing.data_set WHERE source_id = %s AND NOT superseded".encode(), [source_id]
     ).fetchall()
-    if not found:
+    if not states:
         raise LedgerError("ledger-missing", "there is no ledger of this source in the database")
-    columns, totals = found[0][:-4], found[0][-4:]
+    columns, totals = states[0][:-4], states[0][-4:]
     state = rows.state_of(columns)
     derived = _Derived(head=rows.digest_of("lapwing ledger", state.ledger_id, source_id))
     for row in _streamed(connection, f"SELECT {_ENTRY} FROM lapwing.entry WHERE ledger_id = %s ORDER BY entry_id", state.ledger_id):
@@ -95,7 +95,7 @@ def _verified(connection: psycopg.Connection[tuple[Any, ...]], source_id: str, k
     wrong["the amount spent is not the sum of the entries"] += derived.spent != state.spent
     wrong["more is spent than the budget has"] += state.spent.loss > state.budget.loss_total or state.spent.delta > state.budget.delta_total
     wrong["the data set is open where the entries closed it, or the reverse"] += derived.closed != state.closed
-    budgets = [row[4] for row in found] + [row[5] for row in found]
+    budgets = [row[4] for row in states] + [row[5] for row in states]
     wrong["the budget or the ceiling is not the one the entries set"] += derived.budgets != rows.digest_of(*budgets)
     granted = (state.budget.loss_total, state.budget.delta_total, state.ceiling.loss_total, state.ceiling.delta_total)
     wrong["a total that charges are compared with is not that of the budget"] += tuple(map(int, totals)) != granted

@@ -76,9 +76,9 @@ class Outputs:
 
     def bind(self, node: exp.Expr) -> Value:
         """The value of a node, or refuse."""
-        found = self.leaves.leaf(self, node)
-        if found is not None:
-            return found
+        leaf = self.leaves.leaf(self, node)
+        if leaf is not None:
+            return leaf
         if type(node) is exp.Subquery:
             return self.scalar_subquery(node)
         if type(node) is exp.Window:
@@ -92,10 +92,10 @@ class Outputs:
 
     def condition(self, node: exp.Expr, what: str) -> Value:
         """A value that is true, false or NULL."""
-        found = self.bind(node)
-        if found.kind is not Kind.BOOLEAN:
+        value = self.bind(node)
+        if value.kind is not Kind.BOOLEAN:
             raise self.session.refuse("type-mismatch", f"{what} must be true or false", node=node, hint="compare it with something")
-        return found
+        return value
 
     def alike(self, values: list[Value]) -> tuple[list[Value], Kind | None]:
         """Values of one type, constants turned into it where that is possible, and the type; or refuse."""
@@ -118,11 +118,11 @@ class Outputs:
 
     def number(self, node: exp.Expr) -> Value:
         """A value that is a number."""
-        found = self.bind(node)
-        if found.kind not in _NUMBERS:
-            what = "NULL" if found.kind is None else f"a {found.kind.value}"
+        value = self.bind(node)
+        if value.kind not in _NUMBERS:
+            what = "NULL" if value.kind is None else f"a {value.kind.value}"
             raise self.session.refuse("type-mismatch", f"a number is needed here, not {what}", node=node)
-        return found
+        return value
 
 
 def literal_sql(literal: Literal) -> str:
@@ -349,22 +349,22 @@ def _case(outputs: Outputs, reader: Reader) -> Value:
 
 
 def _cast(outputs: Outputs, reader: Reader) -> Value:
-    wanted, inner = type_name(outputs.scalars, reader.node_of("to")), reader.node_of("this")
-    if wanted in (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ):
-        return _date_constant(outputs, reader.node, wanted, outputs.bind(inner))
+    target, inner = type_name(outputs.scalars, reader.node_of("to")), reader.node_of("this")
+    if target in (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ):
+        return _date_constant(outputs, reader.node, target, outputs.bind(inner))
     value = outputs.number(inner)
-    if wanted is exp.DType.DOUBLE:
+    if target is exp.DType.DOUBLE:
         return Value(f"CAST({value.sql} AS DOUBLE)", Kind.REAL, value.form, reader.node)
-    if wanted in (exp.DType.BIGINT, exp.DType.INT):
+    if target in (exp.DType.BIGINT, exp.DType.INT):
         return Value(f"TRY_CAST({value.sql} AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, reader.node)
     hint = "CAST to DOUBLE or BIGINT"
     raise outputs.session.refuse("cast-unsupported", "an answer cannot be cast to this type", node=reader.node, hint=hint)
 
 
-def _date_constant(outputs: Outputs, node: exp.Expr, wanted: exp.DType, value: Value) -> Value:
+def _date_constant(outputs: Outputs, node: exp.Expr, target: exp.DType, value: Value) -> Value:
     if value.constant is None or not isinstance(value.constant.value, str):
         raise outputs.session.refuse("cast-unsupported", "an answer cannot be cast to a date", node=node)
-    read = constants.date if wanted is exp.DType.DATE else constants.timestamp
+    read = constants.date if target is exp.DType.DATE else constants.timestamp
     literal = read(value.constant.value, outputs.session, value.node)
     return Value(literal_sql(literal), literal.kind, algebra.COMPUTED, node, constant=literal)
 

@@ -29,26 +29,26 @@ class NoisyScope:
 
     def find(self, name: str, table: str | None) -> list[tuple[str, NoisyField]]:
         """What a column name can mean: its SQL and what is known of it."""
-        wanted = name.lower()
-        if table is None and wanted in self.merged:
-            return [self.merged[wanted]]
+        lowered = name.lower()
+        if table is None and lowered in self.merged:
+            return [self.merged[lowered]]
         return [
-            (f"{alias}.{item.fields[wanted].name}", item.fields[wanted])
+            (f"{alias}.{item.fields[lowered].name}", item.fields[lowered])
             for called, alias, item in self.items
-            if (table is None or called == table.lower()) and wanted in item.fields
+            if (table is None or called == table.lower()) and lowered in item.fields
         ]
 
     def all_columns(self, node: exp.Expr) -> list[tuple[str, Value]]:
         """Every column by its name, a column that USING merged once."""
-        found: dict[str, Value] = {}
+        values: dict[str, Value] = {}
         listed = []
         for _, alias, item in self.items:
             for name, known in item.fields.items():
                 sql, known = self.merged.get(name, (f"{alias}.{known.name}", known))
-                if name in self.merged and name in found:
+                if name in self.merged and name in values:
                     continue
-                found[name] = Value(sql, known.kind, _form(known), node)
-                listed.append((name, found[name]))
+                values[name] = Value(sql, known.kind, _form(known), node)
+                listed.append((name, values[name]))
         return listed
 
 
@@ -89,15 +89,15 @@ class NoisyLeaves:
     def column(self, outputs: Outputs, reader: Reader) -> Value:
         """A column of one of the noisy tables."""
         name, table = column_name(outputs.session, reader)
-        found = self.scope.find(name, table)
-        if not found and table is None and name.lower() in outputs.aliases:
+        matches = self.scope.find(name, table)
+        if not matches and table is None and name.lower() in outputs.aliases:
             return outputs.aliases[name.lower()]
-        if len(found) != 1:
-            code, what = ("ambiguous-column", "several subqueries have") if found else ("unknown-column", "there is here no")
+        if len(matches) != 1:
+            code, what = ("ambiguous-column", "several subqueries have") if matches else ("unknown-column", "there is here no")
             raise outputs.session.refuse(
-                code, f"{what} a column {name!r}" if found else f"there is no column {name!r} here", node=reader.node
+                code, f"{what} a column {name!r}" if matches else f"there is no column {name!r} here", node=reader.node
             )
-        sql, known = found[0]
+        sql, known = matches[0]
         return Value(sql, known.kind, _form(known), reader.node)
 
     def refusal(self, outputs: Outputs, node: exp.Expr) -> Refused:
@@ -125,12 +125,12 @@ def join(scope: NoisyScope, outputs: Outputs, reader: Reader, name: str, item: N
     if using:
         names = [identifier(session, node).lower() for node in using]
         parts = []
-        for wanted, node in zip(names, using, strict=True):
-            left = [(f"{a}.{i.fields[wanted].name}", i.fields[wanted]) for _, a, i in before if wanted in i.fields]
-            if len(left) != 1 or wanted not in item.fields or side not in ("", "LEFT"):
+        for shared, node in zip(names, using, strict=True):
+            left = [(f"{a}.{i.fields[shared].name}", i.fields[shared]) for _, a, i in before if shared in i.fields]
+            if len(left) != 1 or shared not in item.fields or side not in ("", "LEFT"):
                 raise session.refuse("join-unsupported", "both sides of USING need this column, once", node=node)
-            parts.append(f"{left[0][0]} = {alias}.{item.fields[wanted].name}")
-            scope.merged[wanted] = left[0]
+            parts.append(f"{left[0][0]} = {alias}.{item.fields[shared].name}")
+            scope.merged[shared] = left[0]
         condition = " AND ".join(parts)
     elif on is not None:
         condition = outputs.condition(on, "ON").sql

@@ -72,10 +72,10 @@ def _measured(outputs: Outputs, reader: Reader) -> tuple[str, Kind | None]:
 
 
 def _ordered(outputs: Outputs, order: exp.Expr) -> list[str]:
-    found = []
+    terms = []
     with outputs.session.reading(order) as reader:
         for node in reader.many("expressions"):
             with outputs.session.reading(node) as item:
                 value, descending, first = outputs.bind(item.node_of("this")), item.flag("desc"), item.flag("nulls_first")
-            found.append(f"{value.sql} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}")
-    return found
+            terms.append(f"{value.sql} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}")
+    return terms

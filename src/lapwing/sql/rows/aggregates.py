@@ -35,7 +35,7 @@ class Aggregates:
     """Collects the aggregates of one statement."""
 
     scalars: Scalars
-    found: list[Aggregate] = field(default_factory=list)
+    collected: list[Aggregate] = field(default_factory=list)
     kinds: list[Kind] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
 
@@ -82,14 +82,14 @@ class Aggregates:
         return self._add(aggregate, kind, whole)
 
     def _add(self, aggregate: Aggregate, kind: Kind, node: exp.Expr) -> int:
-        if aggregate not in self.found:
+        if aggregate not in self.collected:
             limit = self.session.settings.aggregates_max
-            if len(self.found) == limit:
+            if len(self.collected) == limit:
                 raise self.session.refuse("too-many-aggregates", f"a statement may have at most {limit} aggregates", node=node)
-            self.found.append(aggregate)
+            self.collected.append(aggregate)
             self.kinds.append(kind)
             self.spans.append(self.session.source.span(node))
-        return self.found.index(aggregate)
+        return self.collected.index(aggregate)
 
     def _aggregate(self, reader: Reader, where: Typed | None) -> tuple[Aggregate, Kind]:
         node = reader.node
@@ -154,12 +154,12 @@ class Aggregates:
         """The column of the unit that a node is, if it is one."""
         if type(node) is not exp.Column:
             return None
-        found = self.scalars.scope.lookup(node.name, node.table or None)
-        if len(found) != 1 or found[0] not in self.scalars.scope.units | self.scalars.scope.optional_units:
+        matches = self.scalars.scope.lookup(node.name, node.table or None)
+        if len(matches) != 1 or matches[0] not in self.scalars.scope.units | self.scalars.scope.optional_units:
             return None
         with self.session.reading(node) as reader:
             column_name(self.session, reader)
-        return found[0]
+        return matches[0]
 
     def _present(self, node: exp.Expr, unit: str) -> Typed:
         """That a LEFT JOIN found a row of the unit."""

@@ -55,10 +55,10 @@ def excluding(left: Sequence[Expression], right: Sequence[Expression]) -> bool:
     """Whether no row can satisfy all of both: some column would have to lie in two ranges that do not meet."""
     ranges: dict[str, tuple[Fraction, bool, Fraction, bool]] = {}
     for part in (*left, *right):
-        found = _range(part)
-        if found is None:
+        interval = _range(part)
+        if interval is None:
             continue
-        column, (lo, lo_open, hi, hi_open) = found
+        column, (lo, lo_open, hi, hi_open) = interval
         a, a_open, b, b_open = ranges.get(column, (-_INFINITE, True, _INFINITE, True))
         lo, lo_open = max((a, a_open), (lo, lo_open))
         hi, negated = min((b, not b_open), (hi, not hi_open))

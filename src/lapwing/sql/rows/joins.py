@@ -74,22 +74,22 @@ class Joins:
         if len(using) != 1:
             raise self.session.refuse("join-not-on-key", f"{table!r} can be joined on its key only", node=using[1])
         name = identifier(self.session, using[0])
-        found = scalars.scope.lookup(name, None)
-        if name.lower() != key.lower() or len(found) != 1:
+        matches = scalars.scope.lookup(name, None)
+        if name.lower() != key.lower() or len(matches) != 1:
             hint = f"the key of {table!r} is {key!r}"
             raise self.session.refuse("join-not-on-key", f"{table!r} can be joined on its key only", node=using[0], hint=hint)
-        scalars.scope.used.add(found[0])
-        scalars.scope.merged[name.lower()] = found[0]
-        return Typed(Column(found[0]), scalars.scope.columns[found[0]], using[0])
+        scalars.scope.used.add(matches[0])
+        scalars.scope.merged[name.lower()] = matches[0]
+        return Typed(Column(matches[0]), scalars.scope.columns[matches[0]], using[0])
 
     def _on_key(self, scalars: Scalars, on: exp.Expr, names: Mapping[str, str], key: str) -> tuple[Typed | None, list[Typed]]:
         """The expression that equals the key, and all other conditions."""
         left: Typed | None = None
         others: list[Typed] = []
         for node in conjuncts(self.session, on):
-            found = self._key_equality(scalars, node, names, key) if left is None and type(node) is exp.EQ else None
-            if found is not None:
-                left = found
+            equal_key = self._key_equality(scalars, node, names, key) if left is None and type(node) is exp.EQ else None
+            if equal_key is not None:
+                left = equal_key
             else:
                 others.append(scalars.condition(node, "a condition of ON"))
         return left, others
@@ -232,8 +232,8 @@ class Links:
     def require(self, node: exp.Expr) -> None:
         """Refuse rows that are not held together by their unit."""
         if not self.by_unit:
-            found = self._suggestion()
-            hint = f"add {found}" if found else "add the equality of the unit's column, or of a declared key on the way to it"
+            suggestion = self._suggestion()
+            hint = f"add {suggestion}" if suggestion else "add the equality of the unit's column, or of a declared key on the way to it"
             raise self.session.refuse("join-private", NOT_ALONG_UNIT, node=node, hint=hint)
 
     def _suggestion(self) -> str:
@@ -257,8 +257,8 @@ def _called(scope: Scope) -> list[tuple[str, str]]:
 
 def column_in(scope: Scope, name: str, table: str | None) -> str | None:
     """The one column of a scope that a name means, or None."""
-    found = scope.lookup(name, table)
-    return found[0] if len(found) == 1 else None
+    matches = scope.lookup(name, table)
+    return matches[0] if len(matches) == 1 else None
 
 
 def join_kind(session: Session, reader: Reader) -> JoinKind:

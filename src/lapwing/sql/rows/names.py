@@ -79,5 +79,5 @@ class Environment:
 
     def find(self, name: str) -> Named | None:
         """What a WITH, here or further out, calls by this name."""
-        found = self.names.get(name.lower())
-        return found if found is not None or self.outer is None else self.outer.find(name)
+        here = self.names.get(name.lower())
+        return here if here is not None or self.outer is None else self.outer.find(name)

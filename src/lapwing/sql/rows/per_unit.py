@@ -31,15 +31,15 @@ class UnitAggregates:
     facts: Facts
     source: Callable[[], Relation]
     """The rows; made again whenever asked for, because joins list only the columns that were used so far."""
-    found: dict[UnitAggregate, str] = field(default_factory=dict)
+    collected: dict[UnitAggregate, str] = field(default_factory=dict)
 
     def column(self, kind: UnitAggregateKind, value: Expression | None) -> str:
         """The column that holds an aggregate."""
-        return self.found.setdefault(UnitAggregate(kind, value), f"u{len(self.found)}")
+        return self.collected.setdefault(UnitAggregate(kind, value), f"u{len(self.collected)}")
 
     def relation(self) -> PerUnit:
         """One row per unit."""
-        return PerUnit(self.source(), tuple((name, aggregate) for aggregate, name in self.found.items()))
+        return PerUnit(self.source(), tuple((name, aggregate) for aggregate, name in self.collected.items()))
 
     def domain(self, name: str) -> Domain:
         """The domain of such a column, as the kernel derives it."""
@@ -55,7 +55,7 @@ def unit_scalars(aggregates: UnitAggregates, unit_names: Set[str]) -> Scalars:
         units={UNIT_COLUMN},
         virtual={UNIT_COLUMN},
     )
-    made = Scalars(aggregates.rows.session, scope, {})
+    of_unit = Scalars(aggregates.rows.session, scope, {})
 
     def measured(node: exp.Expr, kind: UnitAggregateKind, value: Expression | None) -> Typed:
         name = aggregates.column(kind, value)
@@ -75,8 +75,8 @@ def unit_scalars(aggregates: UnitAggregates, unit_names: Set[str]) -> Scalars:
 
     def bind_column(scalars: Scalars, reader: Reader) -> Typed:
         name, table = column_name(scalars.session, reader)
-        found = aggregates.rows.scope.lookup(name, table)
-        if len(found) == 1 and found[0] in aggregates.rows.scope.units:
+        matches = aggregates.rows.scope.lookup(name, table)
+        if len(matches) == 1 and matches[0] in aggregates.rows.scope.units:
             return Typed(Column(UNIT_COLUMN), UNIT_DOMAIN, reader.node)
         hint = "put it inside an aggregate such as MAX, or group by the unit alone"
         raise scalars.session.refuse("not-grouped", f"the column {name!r} has many values for one unit", node=reader.node, hint=hint)
@@ -93,8 +93,8 @@ def unit_scalars(aggregates: UnitAggregates, unit_names: Set[str]) -> Scalars:
         exp.LogicalOr: function(bind, "BOOL_OR", "LOGICAL_OR"),
         exp.LogicalAnd: function(bind, "BOOL_AND", "LOGICAL_AND"),
     }
-    made.handlers = {**aggregates.rows.handlers, **special}
-    return made
+    of_unit.handlers = {**aggregates.rows.handlers, **special}
+    return of_unit
 
 
 def _aggregate(aggregates: UnitAggregates, scalars: Scalars, reader: Reader, kept: Typed | None, measured: _Measured) -> Typed:

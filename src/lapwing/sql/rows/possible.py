@@ -14,10 +14,10 @@ LISTED_MAX = 1_000
 
 def require_possible(scalars: Scalars, condition: Typed) -> None:
     """Refuse a condition that compares a column of declared text with texts that are all undeclared."""
-    found = _compared(condition.expression)
-    if found is None:
+    compared = _compared(condition.expression)
+    if compared is None:
         return
-    name, texts = found
+    name, texts = compared
     domain = scalars.scope.columns[name]
     if not isinstance(domain, TextDomain) or domain.values is None or any(text in domain.values for text in texts):
         return

@@ -80,8 +80,8 @@ def _aggregate(
         raise session.refuse("type-mismatch", message, node=value.node)
     if isinstance(value.expression, Literal):
         raise session.refuse("wrong-arguments", "a constant has no quantiles", node=value.node)
-    found = Aggregate(kind, value.expression, None if where is None else where.expression, share=share)
-    return found, quantile_kind(kind, value.kind)
+    aggregate = Aggregate(kind, value.expression, None if where is None else where.expression, share=share)
+    return aggregate, quantile_kind(kind, value.kind)
 
 
 def _share(arguments: Arguments, node: exp.Expr) -> Fraction:
@@ -90,10 +90,10 @@ def _share(arguments: Arguments, node: exp.Expr) -> Fraction:
         hint = "write one call per quantile: all of one column cost hardly more than one"
         raise arguments.session.refuse("quantile-invalid", "a list of quantiles has no one value", node=node, hint=hint)
     typed = arguments.scalars.bind(node)
-    found = typed.expression.value if isinstance(typed.expression, Literal) else None
-    if isinstance(found, bool) or not isinstance(found, int | Fraction) or not 0 <= found <= 1:
+    constant = typed.expression.value if isinstance(typed.expression, Literal) else None
+    if isinstance(constant, bool) or not isinstance(constant, int | Fraction) or not 0 <= constant <= 1:
         raise arguments.session.refuse("quantile-invalid", "a quantile is a constant from 0 to 1", node=node, hint="0.9")
-    share = Fraction(found)
+    share = Fraction(constant)
     if share.denominator > 10**6:
         raise arguments.session.refuse("quantile-invalid", "a quantile has at most 6 decimals", node=node)
     return share

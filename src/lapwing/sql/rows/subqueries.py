@@ -160,8 +160,8 @@ class Subqueries:
             return None
         with self.session.reading(node) as reader:
             name, table = column_name(self.session, reader)
-        found = scalars.scope.lookup(name, table)
-        return found[0] if len(found) == 1 else None
+        matches = scalars.scope.lookup(name, table)
+        return matches[0] if len(matches) == 1 else None
 
     def _public_source(self, query: exp.Expr, environment: Environment) -> Called | None:
         """The public table a subquery selects from, if that is all it does."""
@@ -196,17 +196,17 @@ class Subqueries:
                 scope.columns[names[column]] = with_null(domain, True)
             own = Item(called.name, {column.lower(): name for column, name in names.items()})
             outside, scope.items = scope.items, [own]  # inside the subquery only its own columns have names
-            found = [scalars.bind(item)]
+            conditions = [scalars.bind(item)]
             where = reader.optional("where")
             if where is not None:
                 with self.session.reading(where) as clause:
-                    found.append(scalars.condition(clause.node_of("this"), "WHERE"))
+                    conditions.append(scalars.condition(clause.node_of("this"), "WHERE"))
             scope.items = outside
         columns = tuple((name, column) for column, name in names.items())
         scope.joins.append(PublicPending(table, left.expression, JoinKind.LEFT, columns))
         key = Typed(Column(names[public.key]), scope.columns[names[public.key]], query)
         matched = scalars.call(query, Function.NOT, scalars.call(query, Function.IS_NULL, key))
-        for condition in found[1:]:
+        for condition in conditions[1:]:
             no = scalars.constant(query, Literal(False, Kind.BOOLEAN))
             matched = scalars.call(query, Function.AND, matched, scalars.call(query, Function.COALESCE, condition, no))
         if negated:

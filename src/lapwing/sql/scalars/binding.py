@@ -83,11 +83,11 @@ class Scalars:
 
     def condition(self, node: exp.Expr, what: str) -> Typed:
         """An expression that is true, false or NULL."""
-        found = self.bind(node)
-        if not isinstance(found.domain, BooleanDomain):
-            message = f"{what} must be true or false, not a {found.kind.value}"
+        value = self.bind(node)
+        if not isinstance(value.domain, BooleanDomain):
+            message = f"{what} must be true or false, not a {value.kind.value}"
             raise self.session.refuse("type-mismatch", message, node=node, hint="compare it with something")
-        return found
+        return value
 
     def call(self, node: exp.Expr, called: Function, *arguments: Typed) -> Typed:
         """A function of the closed list, with the domain of its result."""
@@ -115,13 +115,13 @@ class Scalars:
         """A constant; refused here if it is out of range."""
         return Typed(literal, domain_of(literal, {}), node)
 
-    def in_kind_of(self, found: Typed, other: Typed) -> Typed:
-        """``found`` as it is meant beside ``other``: NULL and text constants take the type of what they stand beside."""
-        if found.is_null and not other.is_null:
-            return self.constant(found.node, Literal(None, other.kind))
-        if isinstance(found.expression, Literal):
-            return self.constant(found.node, constants.beside(found.expression, other.kind, self.session, found.node))
-        return found
+    def in_kind_of(self, value: Typed, other: Typed) -> Typed:
+        """``value`` as it is meant beside ``other``: NULL and text constants take the type of what they stand beside."""
+        if value.is_null and not other.is_null:
+            return self.constant(value.node, Literal(None, other.kind))
+        if isinstance(value.expression, Literal):
+            return self.constant(value.node, constants.beside(value.expression, other.kind, self.session, value.node))
+        return value
 
     def alike(self, values: list[Typed]) -> list[Typed]:
         """The values with constants in the kind of the first that is none."""
@@ -138,8 +138,8 @@ class Scalars:
         domain = values[-1].domain
         for value in values[:-1]:
             domain = union(domain, value.domain)
-        made = tuple((condition.expression, value.expression) for (condition, _), value in zip(branches, values, strict=False))
-        return Typed(Case(made, values[-1].expression), domain, node, self._parts(node, [*(c for c, _ in branches), *values]))
+        pairs = tuple((condition.expression, value.expression) for (condition, _), value in zip(branches, values, strict=False))
+        return Typed(Case(pairs, values[-1].expression), domain, node, self._parts(node, [*(c for c, _ in branches), *values]))
 
 
 def unsupported(session: Session, node: exp.Expr) -> Refused:
@@ -202,19 +202,19 @@ def column(scalars: Scalars, node: exp.Expr, name: str, table: str | None) -> Ty
     scope, session = scalars.scope, scalars.session
     if table is not None and table.lower() not in [item.name for item in scope.items]:
         raise session.refuse("unknown-table", f"there is no table {table!r} in this FROM", node=node)
-    found = scope.lookup(name, table)
-    if not found:
+    matches = scope.lookup(name, table)
+    if not matches:
         known = sorted({known for item in scope.items for known in item.columns})
         close = get_close_matches(name.lower(), known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else ""
         raise session.refuse("unknown-column", f"there is no column {name!r} here", node=node, hint=hint)
-    if len(found) > 1:
+    if len(matches) > 1:
         raise session.refuse("ambiguous-column", f"several tables have a column {name!r}", node=node, hint="write table.column")
-    if found[0] in scope.virtual:
+    if matches[0] in scope.virtual:
         hint = "join on it, or count its distinct values"
         raise session.refuse("type-mismatch", "the unit can be joined on and counted, nothing else", node=node, hint=hint)
-    scope.used.add(found[0])
-    return Typed(Column(found[0]), scope.columns[found[0]], node)
+    scope.used.add(matches[0])
+    return Typed(Column(matches[0]), scope.columns[matches[0]], node)
 
 
 def column_name(session: Session, reader: Reader) -> tuple[str, str | None]:

@@ -121,5 +121,5 @@ def difference(scalars: Scalars, node: exp.Expr, unit: str, start: Typed, end: T
                 whole = call(Function.INTEGER_DIVIDE, call(Function.MICROSECONDS, cut), constant(MICROSECONDS[unit]))
                 return call(Function.ADD, whole, call(Function.SECOND, moment)) if unit == "second" else whole
 
-    found = call(Function.SUBTRACT, number(end), number(start))
-    return call(Function.INTEGER_DIVIDE, found, _number(scalars, node, 7)) if unit == "week" else found
+    steps = call(Function.SUBTRACT, number(end), number(start))
+    return call(Function.INTEGER_DIVIDE, steps, _number(scalars, node, 7)) if unit == "week" else steps

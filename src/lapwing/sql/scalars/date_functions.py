@@ -64,20 +64,20 @@ _FINENESS = ("year", "quarter", "month", "day")
 def _written(composer: Composer, nodes: tuple[exp.Expr, ...], tokens: re.Pattern[str], known: dict[str, tuple[str, Write]]) -> Typed:
     """The text of a date after a pattern: a look-up of the periods in the declared range on which it is constant."""
     value, pattern = composer.bind(nodes[0]), composer.constant_text(nodes[1])
-    found = tokens.findall(pattern)
-    if "".join(found) != pattern or any(token.startswith("%") and token not in known for token in found):
+    parts = tokens.findall(pattern)
+    if "".join(parts) != pattern or any(token.startswith("%") and token not in known for token in parts):
         hint = f"known: {' '.join(known)} and characters between them"
         raise composer.scalars.session.refuse("date-part-unsupported", "this pattern of a date is not supported", node=nodes[1], hint=hint)
     value = dates.as_date(composer.scalars, composer.node, value)
     if not isinstance(value.domain, DateDomain):
         raise composer.scalars.session.refuse("type-mismatch", f"a date is needed here, not a {value.kind.value}", node=nodes[0])
-    used = [known[token] for token in found if token in known]
+    used = [known[token] for token in parts if token in known]
     finest = max((_FINENESS.index(period) for period, _ in used), default=0)
     starts = _starts(value.domain, _FINENESS[finest])
     if starts is None:
         message, hint = f"the dates here give more than {CASES_MAX} texts", "narrow the range with LEAST and GREATEST, or use DATE_TRUNC"
         raise composer.scalars.session.refuse("statement-too-large", message, node=composer.node, hint=hint)
-    texts = ["".join(known[token][1](day) if token in known else token.strip('"') for token in found) for day in starts]
+    texts = ["".join(known[token][1](day) if token in known else token.strip('"') for token in parts) for day in starts]
     return composer.null_with(value, _chosen(composer, value, starts, texts))
 
 
@@ -93,12 +93,12 @@ def _chosen(composer: Composer, value: Typed, starts: list[datetime.date], texts
 
 def _starts(domain: DateDomain, period: str) -> list[datetime.date] | None:
     """The first day of every period in the range, in order; None where there are too many."""
-    found: list[datetime.date] = []
+    starts: list[datetime.date] = []
     day = domain.lo
     while day <= domain.hi:
         first = calendar.to_date(calendar.truncate_days(day, period))
-        found.append(first)
-        if len(found) > CASES_MAX:
+        starts.append(first)
+        if len(starts) > CASES_MAX:
             return None
         following = calendar.to_days(first) + 1 if period == "day" else None
         if following is None:
@@ -106,7 +106,7 @@ def _starts(domain: DateDomain, period: str) -> list[datetime.date] | None:
         if following is None:  # the end of the calendar
             break
         day = following
-    return found
+    return starts
 
 
 def _strftime(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:

@@ -91,36 +91,36 @@ def type_name(scalars: Scalars, node: exp.Expr) -> exp.DType:
 
 
 def _cast(scalars: Scalars, reader: Reader) -> Typed:
-    wanted, value = type_name(scalars, reader.node_of("to")), scalars.bind(reader.node_of("this"))
-    return cast(scalars, reader.node, value, wanted)
+    target, value = type_name(scalars, reader.node_of("to")), scalars.bind(reader.node_of("this"))
+    return cast(scalars, reader.node, value, target)
 
 
-def cast(scalars: Scalars, node: exp.Expr, value: Typed, wanted: exp.DType) -> Typed:
+def cast(scalars: Scalars, node: exp.Expr, value: Typed, target: exp.DType) -> Typed:
     """A cast that cannot fail on any row, or refuse."""
     constant = value.expression.value if isinstance(value.expression, Literal) else None
-    if isinstance(constant, str) and wanted is exp.DType.DATE:
+    if isinstance(constant, str) and target is exp.DType.DATE:
         return scalars.constant(node, constants.date(constant, scalars.session, value.node))
-    if isinstance(constant, str) and wanted in _TIMESTAMPS:
+    if isinstance(constant, str) and target in _TIMESTAMPS:
         return scalars.constant(node, constants.timestamp(constant, scalars.session, value.node))
-    if isinstance(constant, str) and wanted in INTEGER_BITS.keys() | REALS:
-        return _number_constant(scalars, node, constant, wanted)
-    if is_numeric(value.domain) and wanted in REALS:
+    if isinstance(constant, str) and target in INTEGER_BITS.keys() | REALS:
+        return _number_constant(scalars, node, constant, target)
+    if is_numeric(value.domain) and target in REALS:
         return scalars.call(node, Function.TO_REAL, value)
-    if is_numeric(value.domain) and wanted in INTEGER_BITS:
+    if is_numeric(value.domain) and target in INTEGER_BITS:
         return value if value.kind is Kind.INTEGER else scalars.call(node, Function.TO_INTEGER, value)
-    if isinstance(value.domain, BooleanDomain) and wanted in INTEGER_BITS and not value.is_null:
+    if isinstance(value.domain, BooleanDomain) and target in INTEGER_BITS and not value.is_null:
         return _truth_as_number(scalars, node, value)
-    if isinstance(value.domain, TextDomain) and wanted in _TEXTS:
+    if isinstance(value.domain, TextDomain) and target in _TEXTS:
         return value
-    if (value.kind is Kind.DATE and wanted is exp.DType.DATE) or (value.kind is Kind.TIMESTAMP and wanted in _TIMESTAMPS):
+    if (value.kind is Kind.DATE and target is exp.DType.DATE) or (value.kind is Kind.TIMESTAMP and target in _TIMESTAMPS):
         return value
-    if isinstance(value.domain, BooleanDomain) and wanted is exp.DType.BOOLEAN and not value.is_null:
+    if isinstance(value.domain, BooleanDomain) and target is exp.DType.BOOLEAN and not value.is_null:
         return value
-    if value.kind is Kind.TIMESTAMP and wanted is exp.DType.DATE:
+    if value.kind is Kind.TIMESTAMP and target is exp.DType.DATE:
         return as_date(scalars, node, value)
-    if value.kind is Kind.DATE and wanted in _TIMESTAMPS:
+    if value.kind is Kind.DATE and target in _TIMESTAMPS:
         return as_timestamp(scalars, node, value)
-    if isinstance(value.domain, TextDomain) and wanted in INTEGER_BITS.keys() | REALS:
+    if isinstance(value.domain, TextDomain) and target in INTEGER_BITS.keys() | REALS:
         hint = "the owner can declare the values of the column; then TRY_CAST works"
         if value.domain.values is not None:
             numbers = any(text_values.number(text) is not None for text in value.domain.values)
@@ -129,13 +129,13 @@ def cast(scalars: Scalars, node: exp.Expr, value: Typed, wanted: exp.DType) -> T
     raise scalars.session.refuse("cast-unsupported", f"a {value.kind.value} cannot be cast to this type", node=node)
 
 
-def _number_constant(scalars: Scalars, node: exp.Expr, text: str, wanted: exp.DType) -> Typed:
+def _number_constant(scalars: Scalars, node: exp.Expr, text: str, target: exp.DType) -> Typed:
     """The number that a quoted constant is."""
     exact = text_values.number(text)
     whole = text_values.whole_number(text)
     if exact is None or whole is None:
         raise scalars.session.refuse("cast-unsafe", "this text is no number", node=node, hint="write the number without quotes")
-    return scalars.constant(node, Literal(exact, Kind.REAL) if wanted in REALS else Literal(whole, Kind.INTEGER))
+    return scalars.constant(node, Literal(exact, Kind.REAL) if target in REALS else Literal(whole, Kind.INTEGER))
 
 
 def _truth_as_number(scalars: Scalars, node: exp.Expr, value: Typed) -> Typed:

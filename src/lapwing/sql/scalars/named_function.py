@@ -64,8 +64,8 @@ class NamedFunction:
 def check_count(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...], *, least: int, most: int) -> None:
     """Refuse any other number of arguments."""
     if not least <= len(nodes) <= most:
-        wanted = str(least) if least == most else f"{least} to {most}"
-        raise scalars.session.refuse("wrong-arguments", f"this function takes {wanted} argument(s)", node=node)
+        allowed = str(least) if least == most else f"{least} to {most}"
+        raise scalars.session.refuse("wrong-arguments", f"this function takes {allowed} argument(s)", node=node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,22 +108,27 @@ class Composer:
 
     def constant_integer(self, node: exp.Expr, *, least: int, most: int) -> int:
         """A whole number written into the statement, or refuse."""
-        found = self.bind(node).expression
-        if isinstance(found, Literal) and found.kind is Kind.INTEGER and isinstance(found.value, int) and least <= found.value <= most:
-            return found.value
+        constant = self.bind(node).expression
+        if (
+            isinstance(constant, Literal)
+            and constant.kind is Kind.INTEGER
+            and isinstance(constant.value, int)
+            and least <= constant.value <= most
+        ):
+            return constant.value
         message = f"a constant whole number from {least} to {most} is needed here"
         raise self.scalars.session.refuse("wrong-arguments", message, node=node)
 
     def constant_number(self, node: exp.Expr) -> Fraction:
         """A number written into the statement, exactly, or refuse."""
-        found = self.bind(node).expression
-        if isinstance(found, Literal) and isinstance(found.value, int | Fraction) and found.kind in (Kind.INTEGER, Kind.REAL):
-            return Fraction(found.value)
+        constant = self.bind(node).expression
+        if isinstance(constant, Literal) and isinstance(constant.value, int | Fraction) and constant.kind in (Kind.INTEGER, Kind.REAL):
+            return Fraction(constant.value)
         raise self.scalars.session.refuse("wrong-arguments", "a constant number is needed here", node=node)
 
     def constant_text(self, node: exp.Expr) -> str:
         """A text written into the statement, or refuse."""
-        found = self.bind(node).expression
-        if isinstance(found, Literal) and isinstance(found.value, str):
-            return found.value
+        constant = self.bind(node).expression
+        if isinstance(constant, Literal) and isinstance(constant.value, str):
+            return constant.value
         raise self.scalars.session.refuse("wrong-arguments", "a constant text is needed here", node=node)

@@ -109,8 +109,8 @@ def _width_bucket(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
         (composer.call(below, value, _number(composer, low)), composer.integer(0)),
         (composer.call(beyond, value, _number(composer, high)), composer.integer(count + 1)),
     ]
-    found = composer.case(branches, composer.call(Function.ADD, inside, composer.integer(1)))
-    return composer.null_with(value, found)
+    bucket = composer.case(branches, composer.call(Function.ADD, inside, composer.integer(1)))
+    return composer.null_with(value, bucket)
 
 
 def _number(composer: Composer, value: Fraction) -> Typed:

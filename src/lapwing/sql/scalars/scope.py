@@ -116,11 +116,11 @@ class Scope:
 
     def lookup(self, column: str, table: str | None) -> list[str]:
         """Names in the relation that a name in the statement can mean; letter case does not matter."""
-        wanted = column.lower()
-        if table is None and wanted in self.merged:
-            return [self.merged[wanted]]
+        lowered = column.lower()
+        if table is None and lowered in self.merged:
+            return [self.merged[lowered]]
         items = [item for item in self.items if table is None or item.name == table.lower()]
-        return [item.columns[wanted] for item in items if wanted in item.columns]
+        return [item.columns[lowered] for item in items if lowered in item.columns]
 
     def free_name(self, label: str, column: str) -> str:
         """A name for a joined column that no other column has."""

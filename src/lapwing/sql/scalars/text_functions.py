@@ -31,7 +31,7 @@ class TextFunction:
 
 def lookup(scalars: Scalars, node: exp.Expr) -> Lookup:
     """The table of a text expression: nested functions of text become one table."""
-    found = _TEXT.get(type(node))
+    known = _TEXT.get(type(node))
     named = NAMED_TEXT.get(str(node.args.get("this")).upper()) if type(node) is exp.Anonymous else None
     if named is not None:
         with scalars.session.reading(node) as reader:
@@ -39,24 +39,24 @@ def lookup(scalars: Scalars, node: exp.Expr) -> Lookup:
             nodes = reader.many("expressions")
             check_count(scalars, node, nodes, least=named.least, most=named.most)
             return named.read(scalars, node, nodes)
-    if found is None:
+    if known is None:
         return lookup_of(scalars, scalars.bind(node))
-    scalars.check_name(node, found.names)
+    scalars.check_name(node, known.names)
     with scalars.session.reading(node) as reader:
-        return found.read(scalars, reader)
+        return known.read(scalars, reader)
 
 
 def _integer(scalars: Scalars, node: exp.Expr) -> int:
-    found = scalars.bind(node).expression
-    if isinstance(found, Literal) and isinstance(found.value, int) and found.kind is Kind.INTEGER and abs(found.value) < 2**31:
-        return found.value
+    constant = scalars.bind(node).expression
+    if isinstance(constant, Literal) and isinstance(constant.value, int) and constant.kind is Kind.INTEGER and abs(constant.value) < 2**31:
+        return constant.value
     raise scalars.session.refuse("wrong-arguments", "a whole number is needed here", node=node)
 
 
 def _constant(scalars: Scalars, node: exp.Expr) -> str:
-    found = scalars.bind(node).expression
-    if isinstance(found, Literal) and isinstance(found.value, str):
-        return found.value
+    constant = scalars.bind(node).expression
+    if isinstance(constant, Literal) and isinstance(constant.value, str):
+        return constant.value
     raise scalars.session.refuse("wrong-arguments", "a text constant is needed here", node=node)
 
 
@@ -75,15 +75,15 @@ def _paren(scalars: Scalars, reader: Reader) -> Lookup:
 
 
 def _substring(scalars: Scalars, reader: Reader) -> Lookup:
-    found, start, length = lookup(scalars, reader.node_of("this")), reader.node_of("start"), reader.optional("length")
+    table, start, length = lookup(scalars, reader.node_of("this")), reader.node_of("start"), reader.optional("length")
     first, count = _integer(scalars, start), None if length is None else _integer(scalars, length)
-    return mapped(scalars, reader.node, found, lambda text: text_values.substring(text, first, count))
+    return mapped(scalars, reader.node, table, lambda text: text_values.substring(text, first, count))
 
 
 def _end(take: Callable[[str, int], str], *names: str) -> TextFunction:
     def read(scalars: Scalars, reader: Reader) -> Lookup:
-        found, count = lookup(scalars, reader.node_of("this")), _integer(scalars, reader.node_of("expression"))
-        return mapped(scalars, reader.node, found, lambda text: take(text, count))
+        table, count = lookup(scalars, reader.node_of("this")), _integer(scalars, reader.node_of("expression"))
+        return mapped(scalars, reader.node, table, lambda text: take(text, count))
 
     return TextFunction(read, frozenset(names))
 
@@ -99,7 +99,7 @@ def _trim(scalars: Scalars, reader: Reader) -> Lookup:
 
 
 def _replace(scalars: Scalars, reader: Reader) -> Lookup:
-    found = lookup(scalars, reader.node_of("this"))
+    table = lookup(scalars, reader.node_of("this"))
     old, new = (_constant(scalars, reader.node_of(name)) for name in ("expression", "replacement"))
 
     def replaced(text: str) -> str:
@@ -109,7 +109,7 @@ def _replace(scalars: Scalars, reader: Reader) -> Lookup:
             raise too_much(scalars, reader.node)
         return text.replace(old, new)
 
-    return mapped(scalars, reader.node, found, replaced)
+    return mapped(scalars, reader.node, table, replaced)
 
 
 def _bar(scalars: Scalars, reader: Reader) -> Lookup:
@@ -166,8 +166,8 @@ def _undeclared(scalars: Scalars, node: exp.Expr) -> Typed | None:
     """Text without declared values; None for anything else."""
     if _is_text_function(node):
         return None
-    found = scalars.bind(node)
-    return found if isinstance(found.domain, TextDomain) and found.domain.values is None else None
+    text = scalars.bind(node)
+    return text if isinstance(text.domain, TextDomain) and text.domain.values is None else None
 
 
 def _like(scalars: Scalars, reader: Reader) -> Typed:
@@ -192,28 +192,28 @@ def _liked(scalars: Scalars, reader: Reader, escape: str | None) -> Typed:
     undeclared = None if any_case else _undeclared(scalars, text)
     if undeclared is not None and (pattern.is_exact or pattern.is_prefix):
         constant = scalars.constant(place, Literal("".join(pattern.parts[0]), Kind.TEXT))
-        found = scalars.call(node, Function.EQUAL if pattern.is_exact else Function.STARTS_WITH, undeclared, constant)
+        matched = scalars.call(node, Function.EQUAL if pattern.is_exact else Function.STARTS_WITH, undeclared, constant)
     else:
         fits = pattern.matches
         table = mapped(scalars, node, lookup(scalars, text), lambda value: fits(text_values.lower(value) if any_case else value))
-        found = emit(scalars, node, table, Kind.BOOLEAN)
-    return scalars.call(node, Function.NOT, found) if negated else found
+        matched = emit(scalars, node, table, Kind.BOOLEAN)
+    return scalars.call(node, Function.NOT, matched) if negated else matched
 
 
 def _try_cast(scalars: Scalars, reader: Reader) -> Typed:
     """A cast that gives NULL where it fails: of text with declared values it is a look-up, of anything else a cast that cannot fail."""
     reader.flag("safe")
-    wanted, inner = type_name(scalars, reader.node_of("to")), reader.node_of("this")
+    target, inner = type_name(scalars, reader.node_of("to")), reader.node_of("this")
     if not _is_text_function(inner):
-        found = scalars.bind(inner)
-        if not isinstance(found.domain, TextDomain) or isinstance(found.expression, Literal):
-            return cast(scalars, reader.node, found, wanted)
+        value = scalars.bind(inner)
+        if not isinstance(value.domain, TextDomain) or isinstance(value.expression, Literal):
+            return cast(scalars, reader.node, value, target)
     table = lookup(scalars, inner)
-    if wanted in REALS:
+    if target in REALS:
         table = mapped(scalars, reader.node, table, lambda text: _in_range(text_values.number(text), 2**300))
         return emit(scalars, reader.node, table, Kind.REAL)
-    if wanted in INTEGER_BITS:
-        limit = 2 ** (min(INTEGER_BITS[wanted], 63) - 1)
+    if target in INTEGER_BITS:
+        limit = 2 ** (min(INTEGER_BITS[target], 63) - 1)
         table = mapped(scalars, reader.node, table, lambda text: _in_range(text_values.whole_number(text), limit))
         return emit(scalars, reader.node, table, Kind.INTEGER)
     raise scalars.session.refuse("cast-unsupported", "text can be cast to numbers only", node=reader.node)
@@ -246,37 +246,37 @@ class NamedText:
 
 def _pad(*, before: bool) -> Callable[[Scalars, exp.Expr, tuple[exp.Expr, ...]], Lookup]:
     def read(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
-        found, length = lookup(scalars, nodes[0]), _integer(scalars, nodes[1])
+        table, length = lookup(scalars, nodes[0]), _integer(scalars, nodes[1])
         fill = _constant(scalars, nodes[2]) if len(nodes) == 3 else " "
         if not fill or not 0 <= length <= TEXT_CHARACTERS_MAX:
             message = f"the length is 0 to {TEXT_CHARACTERS_MAX}, and the filling not empty"
             raise scalars.session.refuse("wrong-arguments", message, node=node)
-        return mapped(scalars, node, found, lambda text: text_values.padded(text, length, fill, before=before))
+        return mapped(scalars, node, table, lambda text: text_values.padded(text, length, fill, before=before))
 
     return read
 
 
 def _repeat(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
-    found, count = lookup(scalars, nodes[0]), _integer(scalars, nodes[1])
+    table, count = lookup(scalars, nodes[0]), _integer(scalars, nodes[1])
 
     def repeated(text: str) -> str:
         if len(text) * max(count, 0) > TEXT_CHARACTERS_MAX:
             raise too_much(scalars, node)
         return text * max(count, 0)
 
-    return mapped(scalars, node, found, repeated)
+    return mapped(scalars, node, table, repeated)
 
 
 def _split_part(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
-    found, separator, number = lookup(scalars, nodes[0]), _constant(scalars, nodes[1]), _integer(scalars, nodes[2])
+    table, separator, number = lookup(scalars, nodes[0]), _constant(scalars, nodes[1]), _integer(scalars, nodes[2])
     if not separator or number == 0:
         raise scalars.session.refuse("wrong-arguments", "the separator is not empty and the number of the part not 0", node=node)
-    return mapped(scalars, node, found, lambda text: text_values.split_part(text, separator, number))
+    return mapped(scalars, node, table, lambda text: text_values.split_part(text, separator, number))
 
 
 def _translate(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
-    found, old, new = lookup(scalars, nodes[0]), _constant(scalars, nodes[1]), _constant(scalars, nodes[2])
-    return mapped(scalars, node, found, lambda text: text_values.translated(text, old, new))
+    table, old, new = lookup(scalars, nodes[0]), _constant(scalars, nodes[1]), _constant(scalars, nodes[2])
+    return mapped(scalars, node, table, lambda text: text_values.translated(text, old, new))
 
 
 def _initcap(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
@@ -293,7 +293,7 @@ def _concat_ws(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) ->
     whole = Lookup(None, {None: None})
     for part in nodes[1:]:
         whole = joined(scalars, part, whole, lookup(scalars, part), put)
-    return joined(scalars, node, whole, Lookup(None, {None: ""}), lambda found, nothing: nothing if found is None else found)
+    return joined(scalars, node, whole, Lookup(None, {None: ""}), lambda text, nothing: nothing if text is None else text)
 
 
 def _place(composer: Composer, text: exp.Expr, part: exp.Expr) -> Typed:

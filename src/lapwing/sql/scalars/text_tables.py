@@ -38,49 +38,49 @@ class Lookup:
     table: Mapping[str | None, Result]
 
 
-def lookup_of(scalars: Scalars, found: Typed) -> Lookup:
+def lookup_of(scalars: Scalars, text: Typed) -> Lookup:
     """Text with known values as a table of itself, or refuse."""
-    if isinstance(found.expression, Literal) and (found.is_null or isinstance(found.expression.value, str)):
-        constant = found.expression.value
+    if isinstance(text.expression, Literal) and (text.is_null or isinstance(text.expression.value, str)):
+        constant = text.expression.value
         return Lookup(None, {None: constant if isinstance(constant, str) else None})
-    if not isinstance(found.domain, TextDomain):
-        raise scalars.session.refuse("type-mismatch", f"text is needed here, not a {found.kind.value}", node=found.node)
-    if found.domain.values is None:
+    if not isinstance(text.domain, TextDomain):
+        raise scalars.session.refuse("type-mismatch", f"text is needed here, not a {text.kind.value}", node=text.node)
+    if text.domain.values is None:
         hint = "only comparisons and LIKE 'start%' work on it; the owner can declare the values of the column"
-        raise scalars.session.refuse("text-undeclared", "the values of this text are not declared", node=found.node, hint=hint)
-    if not found.domain.values:
-        raise scalars.session.refuse("text-undeclared", "this text has no values", node=found.node)
-    table: dict[str | None, Result] = {value: value for value in found.domain.values}
-    if found.domain.nullable:
+        raise scalars.session.refuse("text-undeclared", "the values of this text are not declared", node=text.node, hint=hint)
+    if not text.domain.values:
+        raise scalars.session.refuse("text-undeclared", "this text has no values", node=text.node)
+    table: dict[str | None, Result] = {value: value for value in text.domain.values}
+    if text.domain.nullable:
         table[None] = None
-    return Lookup(found, table)
+    return Lookup(text, table)
 
 
-def mapped(scalars: Scalars, node: exp.Expr, found: Lookup, function: Callable[[str], Result]) -> Lookup:
+def mapped(scalars: Scalars, node: exp.Expr, lookup: Lookup, function: Callable[[str], Result]) -> Lookup:
     """The function applied to each text; NULL stays NULL."""
-    return _made(scalars, node, found, lambda _, result: function(result) if isinstance(result, str) else None)
+    return _each(scalars, node, lookup, lambda _, result: function(result) if isinstance(result, str) else None)
 
 
 def joined(scalars: Scalars, node: exp.Expr, left: Lookup, right: Lookup, function: Callable[[Result, Result], Result]) -> Lookup:
     """Two tables as one, when one of them is constant or both are of the same text."""
     if right.base is None:
-        return _made(scalars, node, left, lambda _, result: function(result, right.table[None]))
+        return _each(scalars, node, left, lambda _, result: function(result, right.table[None]))
     if left.base is None:
-        return _made(scalars, node, right, lambda _, result: function(left.table[None], result))
+        return _each(scalars, node, right, lambda _, result: function(left.table[None], result))
     if left.base.expression != right.base.expression:
         hint = "group by both columns instead"
         raise scalars.session.refuse("text-several", "text of two columns cannot be put together", node=node, hint=hint)
-    return _made(scalars, node, left, lambda value, result: function(result, right.table[value]))
+    return _each(scalars, node, left, lambda value, result: function(result, right.table[value]))
 
 
-def _made(scalars: Scalars, node: exp.Expr, found: Lookup, function: Callable[[str | None, Result], Result]) -> Lookup:
-    scalars.session.lookup_work += sum(len(result) + 1 if isinstance(result, str) else 1 for result in found.table.values())
+def _each(scalars: Scalars, node: exp.Expr, lookup: Lookup, function: Callable[[str | None, Result], Result]) -> Lookup:
+    scalars.session.lookup_work += sum(len(result) + 1 if isinstance(result, str) else 1 for result in lookup.table.values())
     if scalars.session.lookup_work > WORK_CHARACTERS_MAX:
         raise too_much(scalars, node)
-    table = {value: function(value, result) for value, result in found.table.items()}
+    table = {value: function(value, result) for value, result in lookup.table.items()}
     if any(isinstance(result, str) and len(result) > TEXT_CHARACTERS_MAX for result in table.values()):
         raise too_much(scalars, node)
-    return Lookup(found.base, table)
+    return Lookup(lookup.base, table)
 
 
 def too_much(scalars: Scalars, node: exp.Expr) -> Refused:
@@ -89,36 +89,36 @@ def too_much(scalars: Scalars, node: exp.Expr) -> Refused:
     return scalars.session.refuse("statement-too-large", "the declared values are too many or too long for this", node=node, hint=hint)
 
 
-def emit(scalars: Scalars, node: exp.Expr, found: Lookup, kind: Kind) -> Typed:
+def emit(scalars: Scalars, node: exp.Expr, lookup: Lookup, kind: Kind) -> Typed:
     """The table as an expression of the kernel's closed list."""
-    base = found.base
+    base = lookup.base
     if base is None:
-        return scalars.constant(node, Literal(found.table[None], kind))
-    if all(value == result for value, result in found.table.items()):
+        return scalars.constant(node, Literal(lookup.table[None], kind))
+    if all(value == result for value, result in lookup.table.items()):
         return base
-    if all(result is None for result in found.table.values()):
+    if all(result is None for result in lookup.table.values()):
         raise scalars.session.refuse("null-constant", "this is NULL for every declared value", node=node)
-    scalars.session.lookup_listed += sum(len(value) + 3 for value in found.table if value is not None)
+    scalars.session.lookup_listed += sum(len(value) + 3 for value in lookup.table if value is not None)
     groups: dict[Result, list[str]] = {}
-    for value, result in found.table.items():
+    for value, result in lookup.table.items():
         if value is not None:
             groups.setdefault(result, []).append(value)
     if scalars.session.lookup_listed > LISTED_CHARACTERS_MAX or len(groups) > CASES_MAX:
         raise too_much(scalars, node)
-    if kind is Kind.BOOLEAN and len(groups) == 2 and None not in groups and found.table.get(None) is None:
+    if kind is Kind.BOOLEAN and len(groups) == 2 and None not in groups and lookup.table.get(None) is None:
         true, false = groups[True], groups[False]
         if len(true) <= len(false):
             return _listed(scalars, node, base, true)
         return scalars.call(node, Function.NOT, _listed(scalars, node, base, false))
-    return _cases(scalars, node, base, found, groups, kind)
+    return _cases(scalars, node, base, lookup, groups, kind)
 
 
-def _cases(scalars: Scalars, node: exp.Expr, base: Typed, found: Lookup, groups: Mapping[Result, list[str]], kind: Kind) -> Typed:
+def _cases(scalars: Scalars, node: exp.Expr, base: Typed, lookup: Lookup, groups: Mapping[Result, list[str]], kind: Kind) -> Typed:
     """What NULL gives, then one case for each result; the result of most values needs no list."""
     branches: list[tuple[Typed, Typed]] = []
-    if None in found.table:
+    if None in lookup.table:
         is_null = scalars.call(node, Function.IS_NULL, base)
-        branches.append((is_null, scalars.constant(node, Literal(found.table[None], kind))))
+        branches.append((is_null, scalars.constant(node, Literal(lookup.table[None], kind))))
     commonest = max(groups, key=lambda result: len(groups[result]))
     for result, values in groups.items():
         if result != commonest:

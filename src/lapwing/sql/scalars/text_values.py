@@ -77,11 +77,11 @@ def split_part(text: str, separator: str, number: int) -> str:
 
 def capitalised(text: str) -> str:
     """The first letter of every word in capitals, all others small; a word is letters and digits."""
-    found, inside = [], False
+    letters, inside = [], False
     for letter in text:
-        found.append(lower(letter) if inside else upper(letter))
+        letters.append(lower(letter) if inside else upper(letter))
         inside = letter.isalnum()
-    return "".join(found)
+    return "".join(letters)
 
 
 def translated(text: str, old: str, new: str) -> str:
@@ -135,26 +135,26 @@ class Pattern:
             return False
         at = head
         for part in self.compiled[1:-1]:
-            found = part.search(text, at, len(text) - tail)
-            if found is None:
+            match = part.search(text, at, len(text) - tail)
+            if match is None:
                 return False
-            at = found.end()
+            at = match.end()
         return True
 
 
 def number(text: str) -> Fraction | None:
     """A text that is a plain decimal number, perhaps with spaces around it, exactly; None for anything else."""
-    found = _NUMBER.fullmatch(text.strip(_SPACES))
-    if found is None:
+    match = _NUMBER.fullmatch(text.strip(_SPACES))
+    if match is None:
         return None
-    sign, digits, exponent = found.groups()
+    sign, digits, exponent = match.groups()
     return Fraction(f"{sign}{digits.rstrip('.')}") * Fraction(10) ** int(exponent or 0)
 
 
 def whole_number(text: str) -> int | None:
     """The whole number nearest to a text that is a number, halves away from zero."""
-    found = number(text)
-    if found is None:
+    value = number(text)
+    if value is None:
         return None
-    rounded = int((abs(found) + Fraction(1, 2)) // 1)
-    return rounded if found >= 0 else -rounded
+    rounded = int((abs(value) + Fraction(1, 2)) // 1)
+    return rounded if value >= 0 else -rounded

@@ -34,10 +34,10 @@ def number(written: str, session: Session, node: exp.Expr) -> Literal:
 
 def date(written: str, session: Session, node: exp.Expr) -> Literal:
     """A date written as year, month and day."""
-    found = _DATE.fullmatch(written)
+    match = _DATE.fullmatch(written)
     try:
-        if found is not None:
-            return Literal(calendar.to_days(datetime.date(*(int(part) for part in found.groups()))), Kind.DATE)
+        if match is not None:
+            return Literal(calendar.to_days(datetime.date(*(int(part) for part in match.groups()))), Kind.DATE)
     except ValueError:
         pass  # a month or day that does not exist
     raise session.refuse("date-unreadable", "this is not a date", node=node, hint="write it as '2025-03-31'")
@@ -45,13 +45,13 @@ def date(written: str, session: Session, node: exp.Expr) -> Literal:
 
 def timestamp(written: str, session: Session, node: exp.Expr) -> Literal:
     """A moment without time zone; the time of day may be missing."""
-    found = _TIME.fullmatch(written)
-    if found is not None:
-        day, hour, minute, second, fraction = found.groups(default="0")
+    match = _TIME.fullmatch(written)
+    if match is not None:
+        day, hour, minute, second, fraction = match.groups(default="0")
         try:
             datetime.time(int(hour), int(minute), int(second))
         except ValueError:
-            found = None
+            match = None
         else:
             days = date(day, session, node).value
             assert isinstance(days, int)

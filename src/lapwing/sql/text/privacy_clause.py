@@ -41,19 +41,19 @@ def read_clause(text: str, *, settings: Settings, dialect: str) -> ReadText | No
         return None  # the binder refuses the text
     if len(tokens) > 2 * settings.statement_nodes_max + 64:
         return None  # so here
-    found = [i for i in range(len(tokens) - 1) if _starts(tokens, i)]
-    if not found:
+    starts = [i for i in range(len(tokens) - 1) if _starts(tokens, i)]
+    if not starts:
         return ReadText(None, (), tuple(tokens))
     last = len(tokens)
     while tokens[last - 1].token_type is TokenType.SEMICOLON:
         last -= 1
-    start = found[-1]
+    start = starts[-1]
     written = _Written(text, tuple(tokens[start:last]))
     if start + 2 >= last:
         raise written.refuse("privacy-words", "WITH PRIVACY needs a list in brackets", start=0, end=2, hint=_EXAMPLE)
     closing = _closing(tokens, start + 2)
-    if len(found) > 1 or closing is None or closing + 1 != last:
-        wrong = _Written(text, tuple(tokens[found[0] : found[0] + 2]))
+    if len(starts) > 1 or closing is None or closing + 1 != last:
+        wrong = _Written(text, tuple(tokens[starts[0] : starts[0] + 2]))
         hint = "write it once, after everything else"
         raise wrong.refuse("privacy-misplaced", "WITH PRIVACY stands at the end of the whole statement", start=0, end=2, hint=hint)
     places = tuple((token.start, token.end + 1) for token in written.tokens)

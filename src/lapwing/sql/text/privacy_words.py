@@ -81,12 +81,12 @@ def _opening(text: str) -> _Opening:
     places: list[tuple[int, int]] = []
     at = 0
     while len(words) < 3:
-        found = _WORD.match(text, _after_gap(text, at))
-        if found is None:
+        word = _WORD.match(text, _after_gap(text, at))
+        if word is None:
             break
-        words.append(found.group().upper())
-        places.append(found.span())
-        at = found.end()
+        words.append(word.group().upper())
+        places.append(word.span())
+        at = word.end()
     return _Opening(tuple(words), tuple(places), at)
 
 

@@ -16,8 +16,8 @@ _OF_KEYS = frozenset({"groups-by-real", "groups-by-unit", "keys-need-delta"})
 
 def span_in(statement: Statement, code: str) -> Span:
     """Where a refusal of planning points, which does not know the text: a key or aggregate where one can be meant, else its SELECT."""
-    wanted = ".k" if code in _OF_KEYS else ".a"
-    found = [span for name, span in statement.spans if wanted in name]
-    if len(found) == 1:
-        return found[0]
+    mark = ".k" if code in _OF_KEYS else ".a"
+    spans = [span for name, span in statement.spans if mark in name]
+    if len(spans) == 1:
+        return spans[0]
     return next((span for name, span in statement.spans if "." not in name), span_of(statement.text, 0, len(statement.text)))

@@ -94,9 +94,9 @@ class Source:
             if lost is not None:
                 return span_of(self.text, lost.start, lost.end + 1)
         while node is not None:
-            found = [self.at[start] for start in positions(node) if start in self.at]
-            if found:
-                first, last = self._widened(min(found), max(found), node)
+            places = [self.at[start] for start in positions(node) if start in self.at]
+            if places:
+                first, last = self._widened(min(places), max(places), node)
                 return span_of(self.text, self.tokens[first].start, self.tokens[last].end + 1)
             node = node.parent
         end = self.tokens[-1].end + 1 if self.tokens else len(self.text)
@@ -104,8 +104,8 @@ class Source:
 
     def _null_of(self, parent: exp.Expr) -> Token | None:
         """The first word NULL of a node: the parser keeps no position of it."""
-        found = [self.at[start] for start in positions(parent) if start in self.at]
-        near = self.tokens[min(found) : max(found) + 4] if found else ()
+        places = [self.at[start] for start in positions(parent) if start in self.at]
+        near = self.tokens[min(places) : max(places) + 4] if places else ()
         return next((token for token in near if token.token_type is TokenType.NULL), None)
 
     def _widened(self, first: int, last: int, node: exp.Expr) -> tuple[int, int]:
@@ -311,13 +311,13 @@ def untraced(source: Source, tree: exp.Expr) -> Iterator[Token]:
 
 def intervals(source: Source) -> list[tuple[Token, ...]]:
     """The words after each INTERVAL: a text that may hold number and unit, or a number or text and then a unit. They keep no position."""
-    found = []
+    runs = []
     for i, token in enumerate(source.tokens):
         if token.token_type is TokenType.INTERVAL:
             words = source.tokens[i + 1 : i + 3]
             alone = bool(words) and words[0].token_type is TokenType.STRING and not words[0].text.strip().isdigit()
-            found.append(words[:1] if alone else words)
-    return found
+            runs.append(words[:1] if alone else words)
+    return runs
 
 
 def _is_fraction(before: Token | None, token: Token) -> bool:

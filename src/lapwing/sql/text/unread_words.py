@@ -140,16 +140,16 @@ def take_census(source: Source, tree: exp.Expr) -> None:
     for token in untraced(source, tree):
         raise source.refuse_token("sql-unsupported", f"{token.text.upper()} is not supported here", token)
     traced = frozenset(positions(tree))
-    wanted: Counter[TokenType] = Counter()
+    owed: Counter[TokenType] = Counter()
     for node in tree.walk():
-        wanted.update(dict.fromkeys(_PLAIN.get(type(node), ()), 1))
+        owed.update(dict.fromkeys(_PLAIN.get(type(node), ()), 1))
         counted = _COUNTED.get(type(node))
-        wanted.update({} if counted is None else counted(node))
+        owed.update({} if counted is None else counted(node))
     for kind, token in _structure(source, traced):
-        wanted[kind] -= 1
-        if wanted[kind] < 0:
+        owed[kind] -= 1
+        if owed[kind] < 0:
             raise source.refuse_token("sql-syntax", "this word has no meaning here", token)
-    for kind, missing in wanted.items():
+    for kind, missing in owed.items():
         if missing > 0:
             raise source.refuse("sql-syntax", f"a word is missing: {kind.name.replace('_', ' ')}")
     _check_unplaced(source, tree, traced)
