@@ -62,7 +62,7 @@ class Room:
 
 ROOMS = {
     "cli": Room("other", "the command line", (1,)),
-    "client": Room("other", "Python and notebooks", (1,)),
+    "client": Room("other", "Python, notebooks", (1,)),
     "curator": Room("knows", "asks and prepares", (2,)),
     "sql": Room("other", "text to statement", (3,)),
     "planning": Room("other", "statement to plan", (4,)),
@@ -77,9 +77,9 @@ ROOMS = {
     "theory": Room("other", "definitions, as code"),
     "audit": Room("other", "looks for leaks"),
     "demo": Room("other", "made-up people"),
-    "receipts": Room("other", "signed statements"),
+    "receipts": Room("trusted", "signed statements"),
     "spread": Room("other", "how far noise spreads"),
-    "errors": Room("other", "codes, who can act"),
+    "errors": Room("trusted", "codes, who can act"),
 }
 ASKING = {
     ("client", "curator"),

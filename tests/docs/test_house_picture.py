@@ -9,6 +9,7 @@ from itertools import pairwise
 from types import ModuleType
 
 import pytest
+from docs.make_trusted_base import WHY
 
 from tests.docs.pages import ROOT
 
@@ -68,3 +69,8 @@ def test_the_page_has_every_room() -> None:
     page = (ROOT / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
     table = page[page.index("## Rooms in one sentence each") :]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == make_house.rooms_of_the_tree()
+
+
+def test_rooms_in_which_a_mistake_could_leak_are_those_of_the_trusted_base() -> None:
+    trusted = {name for name, room in make_house.ROOMS.items() if room.kind == "trusted"}
+    assert trusted == {place.partition("/")[0] for place in WHY}
