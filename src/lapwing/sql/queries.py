@@ -1,4 +1,4 @@
-"""Binds any query of a statement: rows of units, or an answer. What is private and what post-processing is decided SELECT by SELECT.
+"""Binds any query of a statement: rows of units, or an answer. What is private and what is post-processing is decided SELECT by SELECT.
 
 A SELECT over protected tables without aggregates, or grouped by the unit, gives *rows*: unit-local relations that only another SELECT may
 use. With aggregates it gives an *answer*: one private query, and from there on post-processing. A SELECT over answers is post-processing
@@ -236,7 +236,7 @@ class Queries:
         return outputs
 
     def _row_value(self, scalars: Scalars, node: exp.Expr) -> Typed:
-        """One column of rows; the unit of one row per unit may be handed on, though it is no column of the relation."""
+        """One column of rows; the unit of one row per unit may be handed on, though it is not a column of the relation."""
         matches = scalars.scope.lookup(node.name, node.table or None) if type(node) is exp.Column else []
         if len(matches) != 1 or matches[0] not in scalars.scope.virtual:
             return scalars.bind(node)
@@ -481,7 +481,7 @@ def _aggregates(node: exp.Expr) -> bool:
     """Whether an expression contains an aggregate of its own SELECT."""
     if isinstance(node, exp.Query | exp.Subquery):
         return False
-    if isinstance(node, exp.Window):  # its function is none, but may stand over some
+    if isinstance(node, exp.Window):  # its function is not an aggregate, but may stand over some
         inside = [*node.this.iter_expressions(), *(child for child in node.iter_expressions() if child is not node.this)]
         return any(_aggregates(child) for child in inside)
     if isinstance(node, exp.AggFunc):

@@ -113,7 +113,7 @@ def _sorted_by(outputs: Outputs, node: exp.Expr) -> Value:
 
 
 def _readable(source: Source, node: exp.Expr) -> str:
-    """The name of an output without alias: its text, in small letters but for constants."""
+    """The name of an output without alias: its text, in small letters except for constants."""
     if type(node) is exp.Column:
         return node.name.lower()
     span = source.span(node)

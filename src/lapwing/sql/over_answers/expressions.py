@@ -1,6 +1,6 @@
 """Post-processing: expressions over noisy keys and aggregates, as DuckDB SQL made from a short list of nodes.
 
-The SQL is written here, word by word, from types that were checked; no text of the analyst is copied into it but quoted constants. It is
+The SQL is written here, word by word, from types that were checked; of the analyst's text only quoted constants are copied into it. It is
 total: a division by 0 and an integer overflow give NULL, because nothing may fail once the statement is charged.
 """
 
@@ -41,14 +41,14 @@ class Value:
 
 
 class Leaves(Protocol):
-    """What an expression over noisy tables is made of, beside constants: keys and aggregates, or columns of subqueries."""
+    """What an expression over noisy tables is made of, apart from constants: keys and aggregates, or columns of subqueries."""
 
     def leaf(self, outputs: Outputs, node: exp.Expr) -> Value | None:
         """The value of a node that is such a part as a whole, or None."""
         ...
 
     def column(self, outputs: Outputs, reader: Reader) -> Value:
-        """A column that is no leaf: refuse."""
+        """A column that is not a leaf: refuse."""
         ...
 
     def refusal(self, outputs: Outputs, node: exp.Expr) -> Refused:

@@ -65,7 +65,7 @@ class NoisyLeaves:
     aggregated: bool = False
 
     def leaf(self, outputs: Outputs, node: exp.Expr) -> Value | None:
-        """An aggregate over noisy rows, which is no aggregate of rows."""
+        """An aggregate over noisy rows, which is not an aggregate of protected rows."""
         if type(node) not in _AGGREGATES and type(node) is not exp.Count:
             return None
         self.aggregated = True

@@ -30,7 +30,7 @@ class Joins:
     handlers: Mapping[type[exp.Expr], Handler]
 
     def add(self, scalars: Scalars, called: Called, reader: Reader) -> list[Typed]:
-        """Join one more item; the conditions of ON that are no keys are returned, to be applied afterwards."""
+        """Join one more item; conditions of ON that are not about keys are returned, to be applied afterwards."""
         reader.require_absent("method")
         kind = join_kind(self.session, reader)
         on, using = reader.optional("on"), reader.many("using")

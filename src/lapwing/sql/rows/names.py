@@ -1,4 +1,4 @@
-"""What names a statement can refer to besides columns: tables of the catalogue, and the names its WITH gives."""
+"""What names a statement can refer to apart from columns: tables of the catalogue, and the names its WITH gives."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ FromItem = Rows | NoisyItem | PublicItem
 
 @dataclass(slots=True)
 class Named:
-    """A subquery that WITH gave a name. It is bound once, at its first use: an answer used twice is one answer, paid once."""
+    """A subquery that WITH gave a name. It is bound once, at its first use: an answer used twice is one answer, paid for once."""
 
     node: exp.Expr
     inside: Environment

@@ -47,7 +47,7 @@ class Typed:
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """How nodes of one class are bound, and the names under which the function may be called (empty: it is no function)."""
+    """How nodes of one class are bound, and the names under which the function may be called (empty: it is not a function)."""
 
     bind: Callable[[Scalars, Reader], Typed]
     names: frozenset[str] = frozenset()
@@ -124,7 +124,7 @@ class Scalars:
         return value
 
     def alike(self, values: list[Typed]) -> list[Typed]:
-        """The values with constants in the kind of the first that is none."""
+        """The values, with constants in the kind of the first value that is not a constant."""
         leader = next((value for value in values if not isinstance(value.expression, Literal)), None)
         leader = leader or next((value for value in values if not value.is_null), None)
         return values if leader is None else [self.in_kind_of(value, leader) for value in values]

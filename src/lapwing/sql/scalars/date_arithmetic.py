@@ -42,7 +42,7 @@ def _refuse(scalars: Scalars, node: exp.Expr) -> Refused:
 
 
 def moved(scalars: Scalars, node: exp.Expr, value: Typed, count: int, unit: str) -> Typed:
-    """A date or timestamp so many units later. A date stays a date, unless it is moved by hours or less."""
+    """A date or timestamp this many units later. A date stays a date, unless it is moved by hours or less."""
     if value.kind not in (Kind.DATE, Kind.TIMESTAMP):
         raise scalars.session.refuse("type-mismatch", "an interval is added to a date or timestamp", node=node)
     if unit in MONTHS:

@@ -12,7 +12,7 @@ from lapwing.sql.scalars.named_function import Composer, NamedFunction, check_co
 from lapwing.sql.text.reader import Reader
 
 NAMED: tuple[NamedFunction, ...] = (*number_functions.NAMED, *date_functions.NAMED, *text_functions.NAMED)
-"""Functions that are called by name, each with everything that is said about it."""
+"""Functions that are called by name, each with everything the reference says about it."""
 BY_NAME: Mapping[str, NamedFunction] = {name: entry for entry in NAMED for name in entry.meaning.names}
 
 

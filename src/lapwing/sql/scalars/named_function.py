@@ -1,4 +1,4 @@
-"""One entry for each function that is called by name: everything there is to say about it stands in one place.
+"""One entry for each function that is called by name: everything there is to say about it is in one place.
 
 An entry is bound as a composition of the kernel's closed list, so a new function needs no new trusted code: its interval and its totality
 are those that the kernel derives for the composition, and the engine sees the composition only. The parser is told to leave these names

@@ -77,7 +77,7 @@ def _power(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
 
 
 def _product(composer: Composer, value: Typed, count: int) -> Typed:
-    """So many factors, squared where possible: an even power is then known not to be negative."""
+    """A product of this many factors, squared where possible: an even power is then known not to be negative."""
     if count == 1:
         return value
     half = _product(composer, value, count // 2)

@@ -89,7 +89,7 @@ class Scope:
     units: set[str] = field(default_factory=set)
     """Columns that hold the unit in every row."""
     virtual: set[str] = field(default_factory=set)
-    """Of these and of optional ones, those that are no columns of the relation."""
+    """Of these and of optional ones, those that are not columns of the relation."""
     optional_units: set[str] = field(default_factory=set)
     """Columns that hold the unit, or NULL where a LEFT JOIN found nothing."""
     joins: list[Pending] = field(default_factory=list)

@@ -25,7 +25,7 @@ class TextFunction:
     names: frozenset[str] = frozenset()
 
     def handler(self) -> Handler:
-        """The handler for where an expression is wanted."""
+        """The handler where an expression is needed."""
         return Handler(lambda scalars, reader: emit(scalars, reader.node, self.read(scalars, reader), Kind.TEXT), self.names)
 
 
@@ -236,7 +236,7 @@ class NamedText:
     read: Callable[[Scalars, exp.Expr, tuple[exp.Expr, ...]], Lookup]
 
     def entry(self) -> NamedFunction:
-        """The entry for where an expression is wanted."""
+        """The entry where an expression is needed."""
 
         def bind(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
             return emit(composer.scalars, composer.node, self.read(composer.scalars, composer.node, nodes), Kind.TEXT)

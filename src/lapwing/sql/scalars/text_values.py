@@ -46,7 +46,7 @@ def right(text: str, count: int) -> str:
 
 
 def trimmed(text: str, position: str) -> str:
-    """Without spaces at the start (LEADING), at the end (TRAILING) or both. Tabs and line ends are no spaces."""
+    """Without spaces at the start (LEADING), at the end (TRAILING) or both. Tabs and line ends are not spaces."""
     start, end = 0, len(text)
     while position != "TRAILING" and start < end and unicodedata.category(text[start]) == "Zs":
         start += 1

@@ -28,7 +28,7 @@ _deep = threading.Lock()
 
 @contextmanager
 def deep_recursion(levels: int) -> Iterator[None]:
-    """Room on the stack for so many levels of nesting. One at a time, so that none lowers the limit under another."""
+    """Room on the stack for this many levels of nesting. One at a time, so that none lowers the limit under another."""
     with _deep:
         before = sys.getrecursionlimit()
         sys.setrecursionlimit(before + _FRAMES_PER_LEVEL * min(levels, _LEVELS_MAX))
@@ -85,7 +85,7 @@ def parse(
 def _parser(grammar: Dialect, bound_by_name: Container[str]) -> Parser:
     """The dialect's parser, except that functions which are bound by name stay calls of that name.
 
-    Left to itself it turns such calls into classes of its own, in every dialect others, and with arguments changed and put in.
+    Left to itself it turns such calls into classes of its own, different ones in every dialect, with arguments changed and added.
     """
     parser = grammar.parser(error_level=ErrorLevel.IMMEDIATE)
     for table in ("FUNCTIONS", "FUNCTION_PARSERS"):

@@ -61,7 +61,7 @@ def read_clause(text: str, *, settings: Settings, dialect: str) -> ReadText | No
 
 
 def statement_tokens(text: str, tokens: Sequence[Token] | None = None, *, dialect: str = "duckdb") -> tuple[tuple[str, str], ...] | None:
-    """The tokens of a text, by which two writings of one statement are known as the same: white space and comments do not count.
+    """The tokens of a text, by which two spellings of one statement are recognised as the same: white space and comments do not count.
 
     ``tokens`` are those of the text, where it was split before.
     """

@@ -1,6 +1,6 @@
 """Consume all or refuse: the only way the binder looks at a foreign tree.
 
-A ``Reader`` stands for one node. What the binder wants to know it takes by name; ``finish`` refuses any argument that is set and was not
+A ``Reader`` stands for one node. The binder takes what it wants to know by name; ``finish`` refuses any argument that is set and was not
 taken. The session remembers which nodes were read, so that at the end every node of the tree must have been.
 """
 
@@ -66,12 +66,12 @@ _REASONS: dict[tuple[str, str], Reason] = {
     ("Column", "db"): Reason("sql-unsupported", "columns are named with at most a table in front"),
     ("DataType", "expressions"): Reason("cast-unsupported", "types with parameters are not supported", "CAST to DOUBLE"),
 }
-"""What is said about arguments of nodes that are not read."""
+"""What a refusal says about arguments of nodes that are not read."""
 
 
 @dataclass(slots=True)
 class Session:
-    """One statement being bound. It changes as the tree is read: ``depth`` is the nesting of the node in hand, ``read`` what was read."""
+    """One statement being bound. It changes as the tree is read: ``depth`` is the nesting of the current node, ``read`` what was read."""
 
     source: Source
     settings: Settings

@@ -298,7 +298,7 @@ def _check_size(source: Source, settings: Settings) -> None:
 
 
 def untraced(source: Source, tree: exp.Expr) -> Iterator[Token]:
-    """Words of the text that left no trace in the tree and are no structure."""
+    """Words of the text that left no trace in the tree and are not structure."""
     traced = set(positions(tree)) | {token.start for interval in intervals(source) for token in interval}
     before: Token | None = None
     for token in source.tokens:

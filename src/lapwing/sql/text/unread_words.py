@@ -1,4 +1,4 @@
-"""A census of the words: what a parser drops silently, or reads over, we would too; so the words of the text are counted against the tree.
+"""A census of the words: what a parser silently drops or skips, we would miss too; so the words of the text are counted against the tree.
 
 Three checks that share nothing with binding. A name, number or text must be the origin of some node. A word of structure (AND, THEN, JOIN)
 must appear as often as the nodes of the tree call for it. AS must be followed by a name, and no reserved word is a name by accident.
