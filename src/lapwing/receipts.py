@@ -1,4 +1,4 @@
-"""A receipt says: this answer was charged so much, by this entry of this ledger. It is signed, and checked without the ledger.
+"""A receipt says: this answer was charged this much, by this entry of this ledger. It is signed, and checked without the ledger.
 
 The signature is Ed25519 (Bernstein and others, 2012; RFC 8032) over the canonical text of everything the receipt says. Whoever has the
 public keys and the answer can check it; nobody without the private key can make one. A receipt holds no value from the data: of the
@@ -57,7 +57,7 @@ class ReceiptStatement:
 def statement_of_row(
     row: Sequence[Any] | None, *, source_id: str, ledger_id: str, charge_id: int, amount: Callable[[str], int]
 ) -> ReceiptStatement:
-    """The statement about a committed charge; no row is no such charge (``receipt-missing``).
+    """The statement about a committed charge; no row means that there is none (``receipt-missing``).
 
     ``row``: analyst, request id, digests of plan and answer, loss and delta (as ``amount`` reads them), entry, head, time.
     """

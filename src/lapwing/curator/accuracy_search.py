@@ -150,7 +150,7 @@ class Aim:
         return statement_tokens(question.statement, question.tokens, dialect=self.dialect)
 
     def _question_of(self, summary: str) -> Question | None:
-        """The history also holds lines that are no statements."""
+        """The history also holds lines that are not statements."""
         try:
             words = read_words(summary, settings=self.curator.settings, dialect=self.dialect)
         except Refused:

@@ -4,9 +4,9 @@ How long an error bar will be follows from the plan for counts and sums. For ave
 divided by, and a target in per cent depends on the value itself: then values released before are used, taken at the unfavourable end of
 their own error bars. Nothing here can see rows: its inputs are plans, which follow from public facts, and releases.
 
-Chance is shared out so that the target holds with the confidence asked. Of the chance left over, alpha = 1 - confidence, the releases that
-a price is solved from may mislead with a tenth (a fourth of that each, for at most four pilots), and the answer itself may miss with the
-other nine tenths. A target that follows from the plan alone leaves all of it to the answer.
+Chance is shared out so that the target holds with the confidence asked for. Of the remaining chance, alpha = 1 - confidence, the releases
+that a price is solved from may mislead with a tenth (a fourth of that each, for at most four pilots), and the answer itself may miss with
+the other nine tenths. A target that follows from the plan alone leaves all of it to the answer.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _recipe(planned: Planned, aggregate: Noisy) -> Recipe:
 
 
 def fits(planned: Planned, released: Released) -> bool:
-    """Whether a release of the same words is one of the same plan, but for its price."""
+    """Whether a release of the same words is one of the same plan, apart from its price."""
     queries = planned.certified.queries
     return len(queries) == len(released.tables) and all(
         table.keys == tuple(name for name, _ in query.query.keys)
@@ -363,7 +363,7 @@ def divided(planned: Planned, post: PostProcess) -> tuple[set[Place], set[Place]
 def is_telling(planned: Planned, post: PostProcess, target: Target, base: Released) -> bool:
     """Whether a release says well enough how large things are: no value and no divisor could be less than half of what it seems.
 
-    Solving from a vaguer one would be sound too, but dear: a pilot that costs more then saves more.
+    Solving from a vaguer one would be sound too, but expensive: a pilot that costs more then saves more.
     """
     rows = rows_shown(planned, base, post)
     for number, name in divided(planned, post)[1]:

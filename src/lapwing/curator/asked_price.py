@@ -30,7 +30,7 @@ class Terms:
 def terms_of(
     clause: Clause | None, *, epsilon: Number | None, confidence: Number | None, declaration: Declaration, budget: Budget
 ) -> Terms:
-    """The terms of a statement, or ``Refused`` where words and arguments contradict one another or one of them is no number for it."""
+    """The terms of a statement, or ``Refused`` where words and arguments contradict one another or one of them is not a valid number."""
     sure = _confidence(clause, confidence, declaration)
     asked = None if clause is None else clause.asked
     given = None if epsilon is None else exact_number(epsilon, "epsilon")

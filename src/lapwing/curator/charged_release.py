@@ -1,8 +1,8 @@
 """From a certified plan to a stored answer: the only lines above the engines that hold exact values.
 
 The order is fixed: certify (public facts only) -> reserve (durable) -> run -> noise -> commit (durable) -> return. A fault of the engine
-after the reservation is an incident: it forfeits the charge and closes the data set. Trouble of the ledger is none: an answer that cannot
-be stored is kept, unseen, until it can be (``lapwing.ledger.settling``).
+after the reservation is an incident: it forfeits the charge and closes the data set. Trouble of the ledger is not: an answer that cannot be
+stored is kept, unseen, until it can be (``lapwing.ledger.settling``).
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def count_todos(text: str) -> int:
 
 
 def safe_name(wished: str) -> str:
-    """A name that the catalogue accepts, as near to the wished one as can be."""
+    """A name that the catalogue accepts, as near as possible to the one wished for."""
     name = re.sub(r"[^a-z0-9]+", "_", wished.lower()).strip("_")[:_NAME_MAX].rstrip("_")
     if not name:
         return "column"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 DATABASE_VARIABLE, ANCHORS_VARIABLE, KEYS_VARIABLE = "LAPWING_DATABASE", "LAPWING_ANCHORS", "LAPWING_KEYS"
 LOCAL_ANALYST = "local"
-"""Who asks on a local ledger, which knows no analysts, unless something else is said."""
+"""Who asks on a local ledger, which knows no analysts, unless somebody says otherwise."""
 OWNER_ANALYST = "owner"
 """As whom preparation buys its statistics."""
 LEASE_SECONDS_MIN = 900
@@ -44,7 +44,7 @@ class Server:
     database: str
     anchors: Path
     lease_seconds: int
-    """How long a worker is taken for alive after it was last heard of."""
+    """How long a worker counts as alive after it was last heard of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ def _open_on_server(place: Place, server: Server, declaration: Declaration, *, o
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is a local ledger. A person who may not look into the state directory, such as who only approves, uses none."""
+    """Whether there is a local ledger. A person who may not look into the state directory, such as one who only approves, uses none."""
     try:
         return path.exists()
     except PermissionError:

@@ -1,9 +1,9 @@
 """What happens to a charge once the engine has run: the answer is stored, or the incident is written down, with bounded patience.
 
-Trouble of the ledger is no fault of the engine. By the time an answer is to be stored it is noisy, so keeping it in memory and trying again
-gives nothing away; and until it is stored it is shown to nobody. So a ledger that is busy or out of reach neither closes the data set nor
-loses an answer that is paid for: whoever asks the same again, of the same process, gets that answer as soon as it can be stored. There is
-never a second noisy answer for one charge. What a process still holds when it ends is forfeited like any other reservation.
+Trouble of the ledger is not a fault of the engine. By the time an answer is to be stored it is noisy, so keeping it in memory and trying
+again gives nothing away; and until it is stored it is shown to nobody. So a ledger that is busy or out of reach neither closes the data set
+nor loses an answer that is paid for: whoever asks the same again, of the same process, gets that answer as soon as it can be stored. There
+is never a second noisy answer for one charge. What a process still holds when it ends is forfeited like any other reservation.
 """
 
 from __future__ import annotations

@@ -362,12 +362,12 @@ class LocalLedger:
         self._worker = current_worker()  # last: until then, whoever uses this object in a new process connects again
 
     def _check(self, override_reason: str | None) -> None:
-        """The ledger agrees with itself and with the registry, or the owner takes what does not agree upon himself."""
+        """The ledger agrees with itself and with the registry, or the owner takes responsibility for what does not agree."""
         with self._database.read() as connection:
             state = rows.verified_state(connection)
         if state.source_id != self._source_id:
             raise LedgerError("ledger-source-mismatch", "the ledger belongs to another source", hint="open the ledger of this source")
-        # The registry is read first: the ledger may go on meanwhile, and being ahead of its anchor is no disagreement.
+        # The registry is read first: the ledger may go on meanwhile, and being ahead of its anchor is not a disagreement.
         with self._registry.read() as registered, self._database.read() as connection:
             problems = self._disagreements(registered, connection)
         if problems and override_reason is None:
@@ -434,7 +434,7 @@ class LocalLedger:
                 registry.put_anchor(registered, replace(registry.anchor_of(state, self._path), ledger_path=anchor.ledger_path))
 
     def _sweep(self, is_over: Callable[[Worker], bool], forfeit: _Forfeit) -> None:
-        """Forfeit what workers that are over left reserved."""
+        """Forfeit what workers that have ended left reserved."""
         with self._database.read() as connection:
             if not any(is_over(charge.worker) for charge in rows.open_charges(connection)):
                 return

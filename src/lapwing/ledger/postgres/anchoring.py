@@ -1,8 +1,6 @@
-"""Which anchors a ledger has, and taking one away that is lost for good.
-
-What an anchor that is not there had seen, nobody can know any more, so a ledger is not opened without it. Whoever takes it away accepts
-that
-charges may be forgotten which only that anchor remembers: that takes two owners, in sessions of two roles of the database, and is an entry.
+"""Which anchors a ledger has, and removing one that is lost for good. Nobody can know any longer what a missing anchor had seen, so a
+ledger is not opened without it. Whoever takes it away accepts that charges may be forgotten which only that anchor remembers: that takes
+two owners, in sessions of two roles of the database, and is an entry.
 """
 
 from __future__ import annotations

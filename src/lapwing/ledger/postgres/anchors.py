@@ -81,7 +81,7 @@ class Anchors(Protocol):
 
         ``holds`` says whether the database has the entry that a point names. It is asked about ``point`` when the kept one is further, so
         that afterwards what is kept stands for a history that has both. If it denies either: ``ledger-rolled-back``, and nothing is kept. A
-        point of another ledger of the source is ``ledger-superseded``. ``override`` replaces whatever was kept, but for the milestones that
+        point of another ledger of the source is ``ledger-superseded``. ``override`` replaces whatever was kept, except the milestones that
         the database still has: ``holds`` is asked about those too.
         """
         ...
@@ -99,7 +99,9 @@ class FileAnchors:
         return None if kept is None else kept.point
 
     def milestones(self, source_id: str) -> tuple[Milestone, ...]:
-        """Few, and the nearer the denser: from one to its older neighbour, at most as much was spent as was spent after it."""
+        """Few, and closer together the more recent they are: from one to its older neighbour, at most as much was spent as was spent after
+        it.
+        """
         kept = self._kept(source_id)
         return () if kept is None else kept.milestones
 
@@ -251,7 +253,7 @@ class _Kept:
 
 
 def _milestones(kept: _Kept | None, point: AnchorPoint, holds: Callable[[AnchorPoint], bool], *, override: bool) -> tuple[Milestone, ...]:
-    """Those of a new point: of what was kept, all that lies on the way to it, without any that its neighbours make dispensable."""
+    """Those of a new point: of what was kept, all that lies on the way to it, without those that its neighbours make redundant."""
     if kept is None or kept.point.ledger_id != point.ledger_id:
         return ()
     passed = (Milestone(kept.point.entries, kept.point.head, kept.point.spent), *kept.milestones)
@@ -262,7 +264,7 @@ def _milestones(kept: _Kept | None, point: AnchorPoint, holds: Callable[[AnchorP
 
 
 def _thinned(passed: Sequence[Milestone], spent: Cost) -> tuple[Milestone, ...]:
-    """Newest first. One is dispensable if from its older neighbour to the new point at most twice as much was spent as from its newer one.
+    """Newest first. One is redundant if from its older neighbour to the new point at most twice as much was spent as from its newer one.
 
     So there are about as many as what was spent has binary digits, counted in the smallest charge, and what was lost since any state that
     the anchor passed is known up to a factor of two, the safe way. The bound stays as more is spent: both distances grow by the same.

@@ -34,7 +34,7 @@ RETRY_SECONDS = 30.0
 REPLY_SECONDS = 60.0
 """How long one reply is waited for; longer than the server waits for a lock. A server whose synchronous standby is gone never replies."""
 NOTICE_SECONDS = 5.0
-"""After how long it is said that something is waited for."""
+"""After how long a wait is reported."""
 CONNECT_SECONDS = 10
 SERVER_VERSION_MIN = 140000
 """PostgreSQL 14."""

@@ -1,7 +1,7 @@
 """Makes the schema in a database, brings an older one up to date, and says who may do what in it.
 
 To be run by the operator with a role that may create a schema. Three other roles use it, and none of them may change a table: *curators*
-answer analysts, *owners* decide besides, and *monitors* only read. Whoever asks or decides logs in with a role that is a member of one of
+answer analysts, *owners* also decide, and *monitors* only read. Whoever asks or decides logs in with a role that is a member of one of
 these.
 """
 

@@ -37,7 +37,7 @@ from lapwing.ledger.workers import Worker, current_worker, host_name
 from lapwing.receipts import Receipt, sign
 
 LEASE_SECONDS = 900
-"""How long a worker of another machine is taken for alive after it was last heard of."""
+"""How long a worker of another machine counts as alive after it was last heard of."""
 OWNER = "owner"
 """Whose acts the methods of the protocol are, which name nobody."""
 _ATTEMPTS_MAX = 3
@@ -233,7 +233,7 @@ class PostgresLedger:
     def reserve(self, request: Request) -> Permit | StoredAnswer:
         """Charge durably, or replay, or refuse, as :meth:`lapwing.ledger.protocol.Ledger.reserve` says.
 
-        Besides: an analyst who is not admitted is refused (``analyst-unknown``), and so is what passes a limit or a sub-budget
+        In addition, an analyst who is not admitted is refused (``analyst-unknown``), and so is what passes a limit or a sub-budget
         (``statement-limit``, ``day-limit``, ``analyst-budget``, ``group-budget``). The permit exists only after the charge is committed and
         anchored; while the anchor cannot be written, nothing is charged. When a reply is lost the call is sent again and finds its charge.
         """
@@ -267,7 +267,7 @@ class PostgresLedger:
                 case "stored":
                     return rows.answer_of(charge_id, payload, payload_digest)
                 case "worker-ended":
-                    self._register()  # taken for dead, and not: go on as a new worker; what was reserved before is gone
+                    self._register()  # taken for dead, but alive: go on as a new worker; what was reserved before is gone
                 case _:
                     raise refusal(outcome, analyst=request.analyst)
         raise LedgerError("ledger-busy", "this worker is taken for dead again and again", hint="raise lease_seconds")

@@ -47,7 +47,7 @@ def ledger_in_database(connection: Connection, *, source_id: str, fingerprint: s
 def require_anchors(at: LedgerInDatabase, kept: Mapping[str, AnchorPoint | None]) -> None:
     """Every anchor that this ledger was used with is here, and none of them is an older copy of itself.
 
-    No override helps: what an anchor that is not here has seen, nobody here can know. ``lapwing.ledger.postgres.anchoring`` is for one that
+    No override helps: nobody here can know what a missing anchor has seen. ``lapwing.ledger.postgres.anchoring`` is for one that
     is lost for good.
     """
     missing_names = [name for name in at.anchors if kept.get(name) is None]

@@ -1,7 +1,7 @@
 """What owners decide about a ledger on PostgreSQL: who may ask, how much at once, and what needs two people.
 
 Every act is one statement, is written into the history with who did it, and is anchored. The names of people are those that the caller has
-authenticated; here they are compared, not checked. What two owners decide is besides decided in sessions of two roles of the database.
+authenticated; here they are compared, not checked. What two owners decide must also be decided in sessions of two roles of the database.
 Sub-budgets and limits only ever refuse more than the budget of the data set does: the promise does not rest on them, and together they
 may promise more than there is.
 """
@@ -47,7 +47,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A change that somebody else than ``by`` decides."""
+    """A change that somebody other than ``by`` decides."""
 
     proposal_id: int
     kind: str
@@ -74,7 +74,7 @@ def admit(
     by: str = OWNER,
     reason: str = "",
 ) -> None:
-    """Let an analyst ask, or change on what terms; ``suspended`` takes it back. Nobody may ask who was not admitted."""
+    """Let an analyst ask, or change on what terms; ``suspended`` takes it back. Nobody may ask without having been admitted."""
     limits.require_name(analyst)
     if group is not None:
         limits.require_name(group)

@@ -30,12 +30,12 @@ ASKING = (
     ),
     *("find_ledger", "current_state", "has_entry", "live_workers", "newest_entries", "bought", "committed", "share_of"),
 )
-"""What those may call who answer analysts."""
+"""What those who answer analysts may call."""
 ACTING = (
     *("create_data_set", "set_closed", "record", "set_budget", "set_limits", "set_group", "set_analyst", "propose", "decide"),
     "accept_override",
 )
-"""What owners may call besides."""
+"""What owners may call in addition."""
 COMMITTING = ("reserve_durably", "reserve_many_durably", "commit_durably")
 """Procedures that commit. PostgreSQL lets those neither act with another's rights nor have a search path: they only call the others."""
 HELPING = ("wait_for_disk", "require_durable")

@@ -1,6 +1,6 @@
 """Checks all of a ledger on PostgreSQL: derives everything again from the entries, and compares.
 
-One read-only transaction sees one state; nothing is locked, and workers go on meanwhile. Linear in the entries; memory holds two hashes a
+One read-only transaction sees one state; nothing is locked, and workers go on meanwhile. Linear in the entries; memory holds two hashes per
 charge. It trusts neither the functions of the database nor its constraints: the hashes and sums are computed here.
 """
 
