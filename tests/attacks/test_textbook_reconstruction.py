@@ -9,6 +9,7 @@ import random
 from fractions import Fraction
 
 import pytest
+from scipy import optimize
 
 import lapwing as lw
 from lapwing.errors import LapwingError
@@ -141,3 +142,12 @@ def test_senseless_input_is_refused() -> None:
     for attempt in wrong:
         with pytest.raises(LapwingError, match="attack-input"):
             attempt()
+
+
+def test_an_attack_whose_program_is_not_solved_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program always has a solution, so a solver that gives up is put in the place of a real one."""
+    monkeypatch.setattr(optimize, "linprog", lambda *given, **more: optimize.OptimizeResult(status=1, x=None))
+    questions = subset_questions(modulus=7, count=3)
+    with pytest.raises(LapwingError) as error:
+        reconstruct(questions, [1, 1, 1], attributes=[0, 1, 2])
+    assert error.value.code == "attack-unsolved"

@@ -49,6 +49,8 @@ def _analyst(wired: Wired, name: str) -> dict[str, Any]:
 def test_amounts_are_exact_and_what_is_left_out_stays(wired: Wired) -> None:
     _done(wired, "ledger", "admit", "cy", "--budget", "rho 0.012345678901234", "--per-day", "rho=0.01")
     assert (_analyst(wired, "cy")["total"], _analyst(wired, "cy")["per_day"]) == ("0.012345678901234", "0.01")
+    nobody = _run(wired, "ledger", "suspend", "nobody", "--reason", "on leave")
+    assert nobody.status == 5 and "[analyst-never-admitted]" in nobody.err
     _done(wired, "ledger", "suspend", "cy", "--reason", "on leave")
     assert _analyst(wired, "cy")["suspended"] is True
     _done(wired, "ledger", "admit", "cy")
@@ -172,7 +174,8 @@ def test_a_ledger_without_its_anchor_is_refused_until_two_owners_give_it_up(wire
     for command in (("budget",), ("ledger", "accept", "the disk of the anchors failed")):
         refused = _run(wired, *command)
         assert refused.status == 1 and "[anchor-missing]" in refused.err and lost in refused.err
-    assert _run(wired, "ledger", "anchor-lost", "another", "--reason", "x").status == 5, "no such anchor"
+    unknown = _run(wired, "ledger", "anchor-lost", "another", "--reason", "x")
+    assert unknown.status == 5 and "[anchor-unknown]" in unknown.err
     assert _run(wired, "ledger", "anchor-lost", lost, "--reason", " ").status == 1, "a reason is needed"
     assert "Another owner now runs the same" in _done(wired, "ledger", "anchor-lost", lost, "--reason", "the disk burnt")
     alone = _run(wired, "ledger", "anchor-lost", lost, "--reason", "the disk burnt", "--by", "olga")

@@ -253,3 +253,10 @@ def test_budgets_are_stored_exactly() -> None:
         with pytest.raises(LedgerError) as refused:
             budget_value(damaged)
         assert refused.value.code == "ledger-damaged"
+
+
+def test_an_old_sqlite_is_not_trusted_with_a_ledger(used: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
+    assert refusal_of(used) == "sqlite-too-old"
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 37, 0))
+    open_ledger(used).disconnect()

@@ -13,6 +13,7 @@ import pytest
 from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
 from lapwing.kernel.accounting import DELTA_UNITS, Cost, budget_for
 from lapwing.kernel.permit import Permit
+from lapwing.ledger import limits
 from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.ledger import PostgresLedger
@@ -156,6 +157,17 @@ def test_raising_needs_a_second_person_and_lowering_stops_at_what_is_spent(place
         policy.deny(second, denied, by="piet", reason="enough")
         assert ledger.balance().budget == pure_budget(20)
         assert [proposal.state for proposal in policy.proposals(ledger)] == ["denied", "approved", "approved"]
+
+
+def test_the_database_itself_lowers_no_ceiling(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a program that is not ours has left out what we check before."""
+    monkeypatch.setattr(limits, "require_within", lambda one, other: None)
+    with place.create(pure_budget(10), pure_budget(20)) as ledger, place.in_another_role(ledger) as second:
+        number = policy.propose_ceiling(ledger, pure_budget(15), by="olga", reason="less")
+        with pytest.raises(CatalogueError) as refusal:
+            policy.approve(second, number, by="piet")
+        assert refusal.value.code == "ceiling-lowered"
+        assert ledger.balance().ceiling == pure_budget(20)
 
 
 def test_an_analyst_asks_for_more_and_an_owner_decides(place: Place) -> None:

@@ -33,7 +33,7 @@ class Found:
 def scan(sources: Mapping[str, str]) -> Found:
     """All codes in some modules, given as file name to text."""
     trees = {name: ast.parse(text) for name, text in sources.items()}
-    carriers = _carriers(trees.values())
+    takes_code = carriers(trees.values())
     found = Found()
     for name, tree in trees.items():
         for call, class_name in _error_calls(tree):
@@ -42,7 +42,7 @@ def scan(sources: Mapping[str, str]) -> Found:
                     found.raised_as.setdefault(value, set()).add(class_name)
                 else:
                     found.unreadable.append(f"{name}:{call.lineno}")
-        for code in _carried(tree, carriers):
+        for code in carried(tree, takes_code):
             found.raised_as.setdefault(code, set())
     return found
 
@@ -62,7 +62,7 @@ def _error_calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
                 yield node, name
 
 
-def _carriers(trees: Iterable[ast.Module]) -> dict[str, int]:
+def carriers(trees: Iterable[ast.Module]) -> dict[str, int]:
     """Functions, methods and dataclasses that take a ``code``: name to the position it has in a call."""
     positions: dict[str, int] = {}
     for tree in trees:
@@ -84,10 +84,11 @@ def _carriers(trees: Iterable[ast.Module]) -> dict[str, int]:
     return positions
 
 
-def _carried(tree: ast.Module, carriers: Mapping[str, int]) -> Iterator[str]:
+def carried(tree: ast.Module, takes_code: Mapping[str, int]) -> Iterator[str]:
+    """Codes that are handed to functions, methods and dataclasses that take one."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            position = carriers.get(_called_name(node))
+            position = takes_code.get(_called_name(node))
             named = [keyword.value for keyword in node.keywords if keyword.arg == "code"]
             argument = named[0] if named else None if position is None else _argument(node, position)
             yield from (value for value in _literals(argument) if isinstance(value, str) and KEBAB.fullmatch(value))

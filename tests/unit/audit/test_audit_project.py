@@ -5,14 +5,18 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from lapwing.audit.invented import Style, invent, throwaway_catalogue, toml_text
-from lapwing.audit.project import invented_project
+from lapwing.audit.oracle import ExactResult
+from lapwing.audit.project import InventedProject, invented_project
 from lapwing.catalog import load, parse
+from lapwing.client.dataset import DataSet
 from lapwing.demo import write_demo
+from lapwing.errors import LapwingError
 from lapwing.kernel import release as release_module
 from lapwing.kernel import sensitivity
 from lapwing.kernel.neighbours import Neighbours
@@ -89,3 +93,15 @@ def test_noise_that_is_forgotten_is_found_by_asking(catalogue: Path, monkeypatch
         found = project.audit(VISITS, epsilon="8", samples=200, asks=60)
     assert found.share <= 1, "the certificate is right; what is released is not"
     assert found.released.caught and found.asked is not None and found.asked.caught
+
+
+def test_a_price_that_depends_on_the_data_is_found(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    true_measure = InventedProject._measure
+
+    def dearer(self: InventedProject, data_set: DataSet, statement: str, price: Fraction) -> ExactResult:
+        return true_measure(self, data_set, statement, 2 * price if data_set is self.sets[-1] else price)
+
+    monkeypatch.setattr(InventedProject, "_measure", dearer)
+    with invented_project(catalogue) as project, pytest.raises(LapwingError) as error:
+        project.audit(VISITS, epsilon="1", samples=100, asks=0)
+    assert error.value.code == "audit-plans-differ"

@@ -6,12 +6,15 @@ import json
 from fractions import Fraction
 from pathlib import Path
 
+import pytest
 from benchmarks.audit_report import page
 
+from lapwing.audit import report
 from lapwing.audit.auditor import Audit
 from lapwing.audit.claims import Claim, Concentrated, Pure
 from lapwing.audit.mechanisms import cases
 from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.plans import whole_releases
 from lapwing.audit.report import (
     TESTS,
     AuditItem,
@@ -25,6 +28,7 @@ from lapwing.audit.report import (
     plan_items,
     read_state,
 )
+from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account
 
 
@@ -89,3 +93,13 @@ def test_what_is_wrong_is_said_first() -> None:
     missed = line_of(found(Pure(Fraction(1)), 0.8, 1_000), area="mistake", name="Laplace", setting="1.1 times the claim")
     assert is_wrong(refuted) and is_wrong(missed)
     assert headline([refuted, missed]) == "1 of 1 claims are refuted: ranked. 0 of 1 planted mistakes are found."
+
+
+def test_releases_that_follow_another_law_than_those_drawn_at_once_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "shapes", lambda account: {"filter": shapes(account)["filter"]})
+    item = plan_items(worlds=1, whole_releases_each=400)[0]
+    assert item.audited(100).samples == 100
+    monkeypatch.setattr(report, "whole_releases", lambda pair, *, right, runs: whole_releases(pair, right=right, runs=runs) + 1.0)
+    with pytest.raises(LapwingError) as error:
+        item.audited(100)
+    assert error.value.code == "audit-paths-differ"

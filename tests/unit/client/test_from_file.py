@@ -1,0 +1,24 @@
+"""A data set from one file: the words given once are its catalogue, and other words are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lapwing.client.from_file import quick_catalogue
+from lapwing.errors import CatalogueError
+
+
+def test_the_words_of_the_first_time_stay(tmp_path: Path) -> None:
+    words: dict[str, Any] = {"unit": "id", "columns": {"age": {"type": "integer", "min": 0, "max": 120}}, "epsilon": 1, "delta": 0}
+    path = quick_catalogue(tmp_path / "people.csv", rows_max=100, **words)
+    before = path.read_text()
+    assert quick_catalogue(tmp_path / "people.csv", rows_max=100, **words) == path
+    others: list[dict[str, Any]] = [{"epsilon": 2}, {"delta": "2^-40"}, {"unit": "age"}, {"columns": {}}]
+    for changed in others:
+        with pytest.raises(CatalogueError) as error:
+            quick_catalogue(tmp_path / "people.csv", rows_max=100, **(words | changed))
+        assert error.value.code == "catalogue-differs"
+    assert path.read_text() == before
