@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import lapwing
-from tests.meta.tree import DOCS, ROOT, SOURCE, python_files
+from tests.meta.tree import DOCS, ROOT, SOURCE, python_files, tracked_files
 
 _CODE_FONT = re.compile(r"`([^`\n]+)`")
 _DOTTED = re.compile(r"lapwing(?:\.\w+)+")
@@ -64,6 +64,23 @@ def _defined() -> frozenset[str]:
     """Names of all functions, methods and classes in the source."""
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in python_files(SOURCE))
     return frozenset(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef))
+
+
+_NOT_MODULES = (".toml", ".db")
+"""Names of files that look like names of modules."""
+
+
+def _dangling(text: str) -> list[str]:
+    """Dotted names of ours in code font that nothing has."""
+    dotted = {match.group() for piece in _code_font(text) for match in _DOTTED.finditer(piece)}
+    return sorted(name for name in dotted if not name.endswith(_NOT_MODULES) and not _resolves(name))
+
+
+def test_no_page_names_a_module_or_function_that_is_gone() -> None:
+    pages = [path for path in tracked_files() if path.suffix == ".md" and path.name != "CHANGELOG.md"]
+    assert len(pages) > 50
+    assert [f"{page.relative_to(ROOT)}: {name}" for page in pages for name in _dangling(page.read_text(encoding="utf-8"))] == []
+    assert _dangling("`lapwing.errors.Refused`, `lapwing.toml` and `lapwing.nowhere.at_all`") == ["lapwing.nowhere.at_all"]
 
 
 def _wrong_in_proof(text: str, defined: frozenset[str]) -> list[str]:

@@ -64,6 +64,18 @@ def test_the_changelog_has_versions_newest_first_and_the_one_of_the_code() -> No
     assert tuple(int(part) for part in _project()["version"].split(".")) == numbers[0]
 
 
+def _entries(text: str) -> list[str]:
+    """Entries of a list, each as one line."""
+    return [" ".join(entry.split()) for entry in re.findall(r"^- (.+(?:\n  .+)*)", text, re.MULTILINE)]
+
+
+def test_the_changelog_has_every_entry_once() -> None:
+    entries = _entries(_text("CHANGELOG.md"))
+    assert len(entries) > 50
+    assert [entry for entry in set(entries) if entries.count(entry) > 1] == []
+    assert _entries("- one\n  more\n- two\n\ntext\n- one more") == ["one more", "two", "one more"]
+
+
 def _hooks() -> Iterator[tuple[str, str]]:
     for source in _yaml(".pre-commit-config.yaml")["repos"]:
         for hook in source["hooks"]:
