@@ -235,7 +235,7 @@ SIGNS: tuple[Meaning, ...] = (
         "d + INTERVAL 'n units'",
         DATES,
         "date or timestamp",
-        "so many units later",
+        "that many units later",
         "day + INTERVAL '1 month'",
         "day - INTERVAL 2 WEEKS",
         "started + INTERVAL '90 minutes'",
