@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -57,24 +57,47 @@ def test_every_contract_has_a_violation_to_catch() -> None:
     assert {name.partition("/")[0] for name in VIOLATIONS} == set(CONTRACTS)
 
 
-@pytest.mark.parametrize("name", VIOLATIONS)
-def test_a_planted_violation_is_caught(name: str, tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    package = tmp_path / "src" / "lapwing"
-    place, text = VIOLATIONS[name]
-    (package / place).write_text(text, encoding="utf-8")
+# Runs in the copy: one violation after the other, each alone, and what the linter says to it.
+LINT_EACH = """
+import contextlib, io, json, pathlib, sys
+from importlinter.cli import lint_imports
 
-    command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
-    contract = name.partition("/")[0]
+found = {}
+for name, (place, text) in json.load(sys.stdin).items():
+    file = pathlib.Path("src/lapwing") / place
+    assert not file.exists(), f"{file} is there already"
+    file.write_text(text, encoding="utf-8")
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        status = lint_imports(limit_to_contracts=(name.partition("/")[0],), cache_dir=".cache")
+    found[name] = status, said.getvalue()
+    file.unlink()
+json.dump(found, sys.stdout)
+"""
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
+    """The linter's exit status and words for every violation: one copy of the source, one process."""
+    copy = tmp_path_factory.mktemp("planted")
+    shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", copy)
     run = subprocess.run(
-        [sys.executable, "-c", command, "--no-cache", "--contract", contract],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
+        [sys.executable, "-c", LINT_EACH],
+        input=json.dumps(VIOLATIONS),
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": str(copy / "src")},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert "1 broken" in run.stdout, run.stdout + run.stderr
-    assert SAID.get(name, "lapwing." + place.removesuffix(".py").replace("/", ".")) in run.stdout
-    assert run.returncode != 0
+    assert run.returncode == 0, run.stdout + run.stderr
+    found: dict[str, tuple[int, str]] = json.loads(run.stdout)
+    return found
+
+
+@pytest.mark.parametrize("name", VIOLATIONS)
+def test_a_planted_violation_is_caught(name: str, verdicts: dict[str, tuple[int, str]]) -> None:
+    status, said = verdicts[name]
+    assert "1 broken" in said, said
+    assert SAID.get(name, "lapwing." + VIOLATIONS[name][0].removesuffix(".py").replace("/", ".")) in said
+    assert status != 0
