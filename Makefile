@@ -1,7 +1,9 @@
 # The one task file. CI (.ci/run) calls these targets and no others.
 #
 #   make venv install     a virtual environment in .venv with everything in it
-#   make check            all that CI checks, in CI's order
+#   make quick            style, types, contracts, and the tests that take a moment: while you write
+#   make check            all that CI checks, in CI's order: before you share
+#   make soak             the same tests at the size of hours, then faults and audits by the million; goes on where it was stopped
 #   make PY=python test   use another interpreter than .venv's
 
 VENV ?= .venv
@@ -10,11 +12,11 @@ PYTHON ?= python3
 WORKERS ?= 2
 export PYTHONPATH := src
 
-.PHONY: help venv install constraints format lint types contracts docs wheel test check bench audit lapwing-faults clean
+.PHONY: help venv install constraints format lint types contracts docs wheel test quick check soak bench audit lapwing-faults clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
-	@echo "targets: venv install constraints format lint types contracts docs wheel test check bench audit lapwing-faults clean"
+	@echo "targets: venv install constraints format lint types contracts docs wheel test quick check soak bench audit lapwing-faults clean"
 
 venv:
 	$(PYTHON) -m venv $(VENV)
@@ -51,8 +53,10 @@ docs:
 wheel:
 	./.ci/wheel $(PY)
 
+PYTEST = $(PY) -m pytest -q -n $(WORKERS) --dist loadgroup
+
 test:
-	$(PY) -m pytest -q -n $(WORKERS) --dist worksteal
+	$(PYTEST)
 
 # Prints figures; there is no threshold to fail. BENCH passes arguments, such as BENCH="--rows 1_000_000".
 bench:
@@ -67,8 +71,17 @@ audit:
 lapwing-faults:
 	$(PY) -m tests.faults.campaign $(FAULTS)
 
+quick: lint types contracts
+	$(PYTEST) -m 'not slow' tests/unit tests/meta tests/golden
+
+# What has passed is kept under the commit's name, so that a stopped soak goes on and a new commit begins anew. 5: no test is left.
+soak:
+	LAPWING_TIER=soak $(PYTEST) --resume .soak/$$(git rev-parse HEAD) || test $$? -eq 5
+	$(MAKE) lapwing-faults
+	$(MAKE) audit
+
 # test comes last, so that the output ends with pytest's own summary.
 check: lint types contracts docs wheel test
 
 clean:
-	rm -rf build dist docs/_build docs/reference/generated .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf build dist docs/_build docs/reference/generated .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .soak

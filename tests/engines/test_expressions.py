@@ -38,8 +38,9 @@ from lapwing.render.queries import render_plan
 from tests.engines.hostile_world import LAW, SCAN, HostileWorld
 from tests.support.expression_fuzz import KINDS, ExpressionFuzz, functions_of
 from tests.support.reference import Row, Stored, bounded_integer, evaluator, in_domain
+from tests.support.sizes import size
 
-SEEDS, QUERIES, VECTORS, DEPTHS = 40, 5, 52, 6
+SEEDS, QUERIES, VECTORS, DEPTHS = size("fuzzed expressions, seeds"), 5, 52, 6
 """40 * 5 * 52 = 10,400 expressions, half of them nested more than three deep."""
 MAGNITUDE_MAX = 2**52
 """Grid integers of sums go up to the largest that 1,000 rows can add up."""

@@ -17,10 +17,11 @@ from lapwing.planning.grids import grid_of
 from lapwing.sql import bind
 from lapwing.statements import AggregateKind
 from tests.engines.hostile_world import LAW, SCAN, HostileWorld
+from tests.support.sizes import size
 from tests.support.sql_queries import SqlQueries
 
 WORLDS = 4
-EXPRESSIONS_PER_WORLD = 2_600
+EXPRESSIONS_PER_WORLD = size("hostile SQL, expressions")
 PER_STATEMENT = 40
 
 
@@ -59,5 +60,6 @@ def test_no_row_raises(tmp_path: Path, seed: int) -> None:
     assert refused < 3 * ran, "most of what is generated must be accepted, or little is tested"
 
 
+@pytest.mark.soak("in `check` there are fewer")
 def test_the_worlds_add_up_to_ten_thousand() -> None:
     assert WORLDS * EXPRESSIONS_PER_WORLD >= 10_000

@@ -21,10 +21,11 @@ from lapwing.sql.scalars.handlers import NAMED
 from tests.engines.hostile_world import LAW, SCAN, HostileWorld
 from tests.support.expression_fuzz import functions_of
 from tests.support.reference import evaluator, grid_sum, in_domain
+from tests.support.sizes import size
 from tests.support.sql_queries import SqlQueries
 from tests.support.sql_samples import SqlSamples
 
-WORLDS, CALLS_PER_WORLD, PER_STATEMENT = 2, 1_500, 30
+WORLDS, CALLS_PER_WORLD, PER_STATEMENT = size("sampled calls, worlds"), 1_500, 30
 LIBRARY = frozenset([Function.LN, Function.LOG_2, Function.LOG_10, Function.EXP, Function.SIN, Function.COS])
 """Functions whose last bits are the library's: their sums may differ in the last grid step."""
 

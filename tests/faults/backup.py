@@ -56,7 +56,7 @@ def taken(place: Place, kind: BackupKind, path: Path, *, spent: int, ledger: Pos
             shutil.move(made, path)
         case BackupKind.DUMP:
             command = [str(cluster.programs / "pg_dump"), "-Fc", "-f", str(path), cluster.dsn(place.database, role="postgres")]
-            subprocess.run(command, check=True, timeout=60)
+            subprocess.run(command, check=True, timeout=300)
         case _:
             assert_never(kind)
     return Backup(kind, path, ledger.state().entries, spent)
@@ -73,7 +73,7 @@ def put_back(place: Place, backup: Backup) -> None:
             with cluster.superuser() as connection:
                 connection.execute(f"CREATE DATABASE {place.database} OWNER {OWNER_ROLE} TEMPLATE template0".encode())
             command = [str(cluster.programs / "pg_restore"), "-d", cluster.dsn(place.database, role="postgres"), str(backup.path)]
-            subprocess.run(command, check=True, timeout=60)
+            subprocess.run(command, check=True, timeout=300)
         case _:
             assert_never(backup.kind)
 

@@ -93,9 +93,15 @@ def scarce_loss(*, clients: int, sources: int, acts: int) -> int:
     return max(4, clients * acts * 16 // (10 * min(sources, clients * SOURCES_OF_CLIENT)))
 
 
-def random_plans(field: Field, dsn: str, *, clients: int, acts: int, seed: int, modes: Sequence[Mode] = ORDINARY) -> list[Plan]:
-    """What each client asks, where: most keys are its own, some are those of another, sometimes for another plan."""
+def random_plans(
+    field: Field, dsn: str, *, clients: int, acts: int, seed: int, modes: Sequence[Mode] = ORDINARY, generation: int = 0
+) -> list[Plan]:
+    """What each client asks, where: most keys are its own, some are those of another, sometimes for another plan.
+
+    Generations that follow each other on one field share no key.
+    """
     chance = random.Random(seed)
+    prefix = f"{generation}/" if generation else ""
     plans = []
     for client in range(clients):
         sources = chance.sample(field.places, min(len(field.places), SOURCES_OF_CLIENT))
@@ -104,9 +110,9 @@ def random_plans(field: Field, dsn: str, *, clients: int, acts: int, seed: int, 
             source_id = chance.choice(sources).source_id
             if chance.random() < 0.15:
                 other = chance.randrange(clients)
-                asked.append(Act(source_id, f"{other}.{number}", 1 + number % 3, 0, Mode.ANSWER, other_plan=chance.random() < 0.2))
+                asked.append(Act(source_id, f"{prefix}{other}.{number}", 1 + number % 3, 0, Mode.ANSWER, other_plan=chance.random() < 0.2))
             else:
-                asked.append(Act(source_id, f"{client}.{number}", 1 + number % 3, 0, chance.choice(list(modes))))
+                asked.append(Act(source_id, f"{prefix}{client}.{number}", 1 + number % 3, 0, chance.choice(list(modes))))
         plans.append(Plan(dsn=dsn, anchors=field.anchors.directory, acts=tuple(asked)))
     return plans
 

@@ -27,7 +27,9 @@ from tests.ledger.support import request
 
 DAY_SECONDS = 86_400
 TEN_YEARS = 3650
-ROUND_SECONDS_MAX = 90.0
+ROUND_SECONDS_MAX = 600.0
+"""Nobody takes as long, on any machine: this ends only what hangs."""
+JUMPS_MIN = 10
 _ROOT = Path(__file__).resolve().parents[2]
 # Python sleeps until a moment of the clock that does not jump, which libfaketime 0.9.10 gets wrong; select waits for a length of time.
 _CLIENT = """
@@ -81,7 +83,8 @@ def jump_while_clients_work(
 ) -> Outcome:
     """The server's clock jumps while clients spend what a day allows; each day that the clock ever reached pays once.
 
-    One more client has a clock that jumps as well.
+    One more client has a clock that jumps as well. Clients may be done before the clock jumped ``JUMPS_MIN`` times, on a machine that has
+    other things to do: then others follow them.
     """
     chance = random.Random(seed)
     clock.set(0)
@@ -91,28 +94,31 @@ def jump_while_clients_work(
             policy.set_limits(ledger, Limits(day_loss_max=day_loss_max, lost_workers_max=10**6))
             ledger.reserve(request("on the first day"))  # from here on, an earlier day pays nothing
     modes = (Mode.ANSWER, Mode.ANSWER, Mode.FAIL, Mode.RENEW, Mode.LEAVE)
-    plans = random_plans(field, cluster.dsn(database), clients=clients + 1, acts=160 // clients, seed=seed, modes=modes)
-    strange = subprocess.Popen(
-        [sys.executable, "-c", _CLIENT],
-        stdin=subprocess.PIPE,
-        env={**os.environ, **clock.environment, "PYTHONPATH": f"{_ROOT / 'src'}{os.pathsep}{_ROOT}"},
-    )
-    assert strange.stdin is not None
-    with strange.stdin as order:
-        order.write(pickle.dumps((plans[-1], field.log)))
-    processes = started(field, plans[:-1])
-    jumps, latest, days = 0, 0, 1
-    deadline = time.monotonic() + ROUND_SECONDS_MAX
-    while any(process.is_alive() for process in processes) or strange.poll() is None:
-        assert time.monotonic() < deadline, "clients are not done"
-        error = chance.choice([-1, 0, latest, latest + 1, -TEN_YEARS])
-        clock.set(error)
-        jumps += 1
-        if error > latest:
-            latest, days = error, days + 1
-        time.sleep(0.05)
-    ended(processes, seconds_max=1.0)
-    assert strange.wait(1) == 0
+    jumps, latest, days, generation = 0, 0, 1, 0
+    while jumps < JUMPS_MIN:
+        dsn, acts = cluster.dsn(database), 160 // clients
+        plans = random_plans(field, dsn, clients=clients + 1, acts=acts, seed=seed + generation, modes=modes, generation=generation)
+        generation += 1
+        strange = subprocess.Popen(
+            [sys.executable, "-c", _CLIENT],
+            stdin=subprocess.PIPE,
+            env={**os.environ, **clock.environment, "PYTHONPATH": f"{_ROOT / 'src'}{os.pathsep}{_ROOT}"},
+        )
+        assert strange.stdin is not None
+        with strange.stdin as order:
+            order.write(pickle.dumps((plans[-1], field.log)))
+        processes = started(field, plans[:-1])
+        deadline = time.monotonic() + ROUND_SECONDS_MAX
+        while any(process.is_alive() for process in processes) or strange.poll() is None:
+            assert time.monotonic() < deadline, "clients are not done"
+            error = chance.choice([-1, 0, latest, latest + 1, -TEN_YEARS])
+            clock.set(error)
+            jumps += 1
+            if error > latest:
+                latest, days = error, days + 1
+            time.sleep(0.05)
+        ended(processes, seconds_max=ROUND_SECONDS_MAX)
+        assert strange.wait(ROUND_SECONDS_MAX) == 0
     clock.set(latest)  # a clock behind the leases of the dead would let them live on: safe, and not what is judged here
     # A clock that jumps forwards also ends waits for a lock, and leases, before their time: nothing is changed, and the client is told.
     states, violations = field.judged(codes=frozenset({"day-limit", "ledger-busy"}))

@@ -13,8 +13,8 @@ from tests.faults.clients import ended, new_field, random_plans, started
 from tests.faults.table import Outcome, fault
 from tests.ledger.cluster import APP_ROLE, Cluster
 
-FOLLOW_SECONDS_MAX = 30.0
-ROUND_SECONDS_MAX = 90.0
+FOLLOW_SECONDS_MAX = 300.0
+ROUND_SECONDS_MAX = 600.0
 SETTINGS = ("wal_writer_delay=10s",)
 """Nothing is on a disk unless somebody waited for that."""
 

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 from tests.faults.history import writer
 from tests.faults.worker import Act, Mode, Plan, Steps, live, watched
 
-LIFE_SECONDS_MAX = 90
+LIFE_SECONDS_MAX = 600
 """A client that lives longer is ended by the kernel, and reported."""
 _MODES = (Mode.ANSWER,) * 10 + (Mode.FAIL, Mode.INCIDENT, Mode.LEAVE, Mode.FIND, Mode.RENEW, Mode.MANY)
 _MODE_OF_PHASE = {

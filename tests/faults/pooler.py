@@ -20,8 +20,9 @@ from tests.ledger.cluster import APP_ROLE, OWNER_ROLE, SECOND_ROLE, Cluster
 
 PORT = 5432
 SOCKET = f".s.PGSQL.{PORT}"
-ROUND_SECONDS_MAX = 90.0
-START_SECONDS_MAX = 20.0
+ROUND_SECONDS_MAX = 600.0
+"""Nobody takes as long, on any machine: this ends only what hangs."""
+START_SECONDS_MAX = 120.0
 _PLACES = ("/usr/sbin/pgbouncer", "/usr/bin/pgbouncer")
 
 

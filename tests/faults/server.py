@@ -20,7 +20,7 @@ from tests.faults.table import Outcome, fault
 from tests.ledger.cluster import APP_ROLE, Cluster
 
 _T = TypeVar("_T")
-READY_SECONDS_MAX = 60.0
+READY_SECONDS_MAX = 300.0
 WORK_SECONDS_MAX = 1.5
 LEASE_SECONDS = 3
 """Long enough that all get where they are to sleep before it is over."""

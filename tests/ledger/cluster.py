@@ -25,7 +25,7 @@ OWNER_ROLE, APP_ROLE = "lapwing_owner", "lapwing_app"
 SECOND_ROLE, CURATOR_ROLE, MONITOR_ROLE = "lapwing_second", "lapwing_curator", "lapwing_monitor"
 """Another owner, one who may only ask, and one who may only read."""
 ROLES = Roles()
-START_SECONDS_MAX = 60.0
+START_SECONDS_MAX = 300.0
 IN_MEMORY = Path("/dev/shm")
 _SYSTEM_USERS = ("postgres", "nobody")
 
@@ -220,7 +220,7 @@ class Cluster:
     def run(self, program: str, *arguments: str) -> None:
         """Run one of PostgreSQL's programs as the user the server runs as."""
         subprocess.run(
-            self.as_user([str(self.programs / program), *arguments]), check=True, capture_output=True, cwd=self.home, timeout=120
+            self.as_user([str(self.programs / program), *arguments]), check=True, capture_output=True, cwd=self.home, timeout=600
         )
 
     def as_user(self, command: list[str]) -> list[str]:

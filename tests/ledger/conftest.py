@@ -1,24 +1,18 @@
-"""One PostgreSQL server for all tests of a process, started when the first needs it, and one database with a source for each test."""
+"""The PostgreSQL server of the run, with one database for all tests of the ledger and a source for each."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.ledger.cluster import Cluster, server_programs
+from tests.ledger.cluster import Cluster
 from tests.ledger.pg import Place, new_place
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    if server_programs() is None and not os.environ.get("CI"):
-        pytest.skip("PostgreSQL is not installed")
-    running = Cluster()
-    yield running
-    running.close()
+def cluster(shared_cluster: Cluster) -> Cluster:
+    return shared_cluster
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from lapwing.ledger.postgres.anchors import AnchorPoint, FileAnchors
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from tests.ledger.support import request
 
-CHILD_SECONDS_MAX = 15
+CHILD_SECONDS_MAX = 120
 
 
 def in_child(act: Callable[[], None]) -> None:

@@ -7,6 +7,7 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.ledger.machine import LedgerMachine, LocalStand, random_walk
+from tests.support.sizes import size
 
 
 @pytest.mark.slow
@@ -15,6 +16,6 @@ def test_the_ledger_agrees_with_the_model() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(size("walks of the local ledger")))
 def test_the_ledger_agrees_with_the_model_on_long_walks(seed: int) -> None:
     random_walk(seed, steps=200, stand=LocalStand())

@@ -30,13 +30,14 @@ from tests.ledger.support import (
     pure_budget,
     request,
 )
+from tests.support.sizes import size
 
 
 @pytest.mark.parametrize("mutant", mutants.SEEN_BY_THE_MODEL, ids=lambda mutant: mutant.name)
 def test_the_model_sees(mutant: Mutant, tmp_path: Path) -> None:
     """On the very walks on which the shipped ledger agrees with the model (``test_model``)."""
     with loaded(mutant, build(mutant, tmp_path)) as module, pytest.raises((AssertionError, LapwingError)):
-        for seed in range(12):
+        for seed in range(size("walks of the local ledger")):
             random_walk(seed, steps=200, stand=LocalStand(module))
 
 

@@ -26,7 +26,7 @@ def test_forks(place: Place, scenario: str) -> None:
         [sys.executable, "-W", "ignore::DeprecationWarning", script, scenario, place.dsn, place.source_id, str(place.anchors.directory)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
     )
     assert ran.stdout == "passed\n", ran.stderr

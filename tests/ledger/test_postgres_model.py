@@ -18,6 +18,7 @@ from lapwing.ledger.postgres.ledger import PostgresLedger
 from tests.ledger.cluster import Cluster
 from tests.ledger.machine import IN_MEMORY, LedgerMachine, Stand, Use, random_walk
 from tests.ledger.pg import new_place
+from tests.support.sizes import size
 
 
 class PostgresStand:
@@ -72,6 +73,6 @@ def test_the_ledger_agrees_with_the_model(cluster: Cluster, database: str) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(size("walks of the ledger on PostgreSQL")))
 def test_the_ledger_agrees_with_the_model_on_long_walks(cluster: Cluster, database: str, seed: int) -> None:
     random_walk(seed, steps=200, stand=PostgresStand(cluster, database))

@@ -30,7 +30,7 @@ def test_forking(scenario: str, tmp_path: Path) -> None:
         script, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         try:
-            outcome = process.communicate(timeout=60)
+            outcome = process.communicate(timeout=300)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)  # with the children it may be waiting for
             raise

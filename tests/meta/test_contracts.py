@@ -95,6 +95,7 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, s
     return found
 
 
+@pytest.mark.xdist_group("contracts")  # the copy is made once
 @pytest.mark.parametrize("name", VIOLATIONS)
 def test_a_planted_violation_is_caught(name: str, verdicts: dict[str, tuple[int, str]]) -> None:
     status, said = verdicts[name]

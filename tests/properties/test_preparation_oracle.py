@@ -1,4 +1,4 @@
-"""Sources as owners have them, and their neighbours, prepared on DuckDB: 20,000 pairs, and 21 deliberate bugs that the oracle must see."""
+"""Sources as owners have them, and their neighbours, prepared on DuckDB, by the thousand; and 21 bugs that the oracle must see."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pytest
 
 from tests.properties.preparation_mutants import BY_NAME, MUTANTS
 from tests.support.preparation_oracle import ByAppending, InDuckDB, run_preparation_oracle
+from tests.support.sizes import size
 from tests.support.source_worlds import Family, random_family, random_style
 
-PAIRS = 5_000
+PAIRS = size("preparation oracle, pairs")
 
 
 def _sources(rng: random.Random) -> Family:
@@ -32,7 +33,7 @@ def test_no_neighbour_changes_the_rows_of_others(seed: int) -> None:
 
 
 def test_nor_does_one_whose_rows_were_appended() -> None:
-    outcome = run_preparation_oracle(_growing, ByAppending(), pairs=200, seed=1)
+    outcome = run_preparation_oracle(_growing, ByAppending(), pairs=size("preparation oracle, appended pairs"), seed=1)
     assert outcome.breaches == []
     assert outcome.stopped > 0
 

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from lapwing.errors import LapwingError, Refused
-from lapwing.kernel.accounting import Account
 from tests.properties.limit_runs import Limit, TooNoisy
 from tests.properties.relation_mutants import MUTANTS
 from tests.properties.test_relation_sizes import check_limits, check_sizes, worlds
 from tests.properties.test_relations_limit import relational
-from tests.properties.test_relations_oracle import CAPS, conformance
+from tests.properties.test_relations_oracle import CAPS, CHUNKS, CONTENTS, FAMILIES, conformance
 from tests.support.clinic_worlds import REFERENCES, UNIT_COLUMNS
 from tests.support.family_runs import family_of, run_families
 from tests.support.sql_pieces import Generated, Piece
@@ -49,15 +48,17 @@ def _given(text: str) -> Generated:
 
 
 def _seen_by_oracle() -> bool:
-    shapes = {name: shape for name, shape in conformance("unbounded", Account.PURE).items() if name in JOINED}
+    """In the families in which ``test_relations_oracle`` finds nothing, and over statements of that list."""
+    relation, account, seed = CHUNKS[0]
+    shapes = {name: shape for name, shape in conformance(relation, account).items() if name in JOINED}
     fresh = {name: SqlShape(shape.sql, shape.epsilon, MANY_ROWS, UNIT_COLUMNS, REFERENCES) for name, shape in shapes.items()}
     fresh |= {text: SqlShape(text, Fraction(20), MANY_ROWS, UNIT_COLUMNS, REFERENCES) for text in WIDE}
     outcome = run_families(
-        relation="unbounded",
-        account=Account.PURE,
-        make=family_of("unbounded", units=3),
-        families=4,
-        seed=5,
+        relation=relation,
+        account=account,
+        make=family_of(relation, contents=CONTENTS),
+        families=FAMILIES[relation],
+        seed=seed,
         only=fresh,
         caps=CAPS,
         stop_at_first=True,

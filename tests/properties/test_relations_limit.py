@@ -9,10 +9,16 @@ import pytest
 from lapwing.errors import Refused
 from tests.properties import limit_world
 from tests.properties.limit_runs import Limit, TooNoisy
+from tests.support.sizes import size
 from tests.support.sql_relations import RelationalQueries
 
 STATEMENTS = 40
-CHUNKS = [(neighbours, delta, seed) for neighbours in ("unbounded", "bounded") for delta in ("0", '"2^-40"') for seed in range(2)]
+CHUNKS = [
+    (neighbours, delta, seed)
+    for neighbours in ("unbounded", "bounded")
+    for delta in ("0", '"2^-40"')
+    for seed in range(size("limit, seeds of relations"))
+]
 ALLOWED = ("key-constant", "zero-cost", "keys-need-delta", "text-undeclared", "subquery-unsupported", "type-mismatch", "range-too-wide")
 """Refusals that a generated statement may meet; each is rare."""
 

@@ -11,24 +11,28 @@ from lapwing.catalog import Declaration, Settings
 from lapwing.engines.base import Snapshot
 from lapwing.engines.duckdb import DuckDBSnapshot, prepare_snapshot
 from lapwing.kernel.accounting import Account
+from tests.support.sizes import size
 
-# Pairs per chunk: about 5 neighbours per world (15 for bounded), times 42 shapes (48 for approximate accounts).
-CHUNKS = [
-    *[("unbounded", account, seed, 7, 1_000) for account in Account for seed in (11, 12)],
-    *[("bounded", account, seed, 4, 1_600) for account in Account for seed in (21, 22)],
-]
+SEEDS = (5, 11, 21)[: size("oracle seeds")]
+WORLDS = {relation: size(f"oracle worlds, {relation}") for relation in ("unbounded", "bounded")}
+"""Of each seed. Mutants are looked for in these very worlds (``test_mutants``)."""
+PAIRS_OF_A_WORLD = {"unbounded": 140, "bounded": 400}
+"""At least: about 5 neighbours of a world (15 for bounded), times 42 shapes (48 for approximate accounts)."""
 
 
-@pytest.mark.parametrize(("relation", "account", "seed", "worlds", "least_pairs"), CHUNKS)
-def test_no_neighbour_breaks_a_claim(relation: str, account: Account, seed: int, worlds: int, least_pairs: int) -> None:
-    outcome = run_oracle(relation=relation, account=account, worlds=worlds, seed=seed)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("account", list(Account))
+@pytest.mark.parametrize("relation", WORLDS)
+def test_no_neighbour_breaks_a_claim(relation: str, account: Account, seed: int) -> None:
+    outcome = run_oracle(relation=relation, account=account, worlds=WORLDS[relation], seed=seed)
     assert outcome.faults == []
     assert outcome.breaches == []
-    assert outcome.pairs >= least_pairs, "the run must be as large as it says"
+    assert outcome.pairs >= WORLDS[relation] * PAIRS_OF_A_WORLD[relation], "the run must be as large as it says"
 
 
-def test_the_chunks_add_up_to_ten_thousand_pairs() -> None:
-    assert sum(least for *_, least in CHUNKS) >= 10_000
+@pytest.mark.soak("the oracle in `check` says itself how many pairs it has")
+def test_the_worlds_add_up_to_ten_thousand_pairs() -> None:
+    assert sum(len(Account) * len(SEEDS) * WORLDS[relation] * PAIRS_OF_A_WORLD[relation] for relation in WORLDS) >= 10_000
 
 
 def test_the_same_on_snapshots_written_to_disk(tmp_path: Path) -> None:

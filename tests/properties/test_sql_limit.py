@@ -12,10 +12,16 @@ import pytest
 from lapwing.errors import Refused
 from tests.properties import limit_world
 from tests.properties.limit_runs import Limit
+from tests.support.sizes import size
 from tests.support.sql_queries import SqlQueries
 
 STATEMENTS = 25
-CHUNKS = [(neighbours, delta, seed) for neighbours in ("unbounded", "bounded") for delta in ("0", '"2^-40"') for seed in range(4)]
+CHUNKS = [
+    (neighbours, delta, seed)
+    for neighbours in ("unbounded", "bounded")
+    for delta in ("0", '"2^-40"')
+    for seed in range(size("limit, seeds of SQL"))
+]
 
 
 @pytest.mark.parametrize(("neighbours", "delta", "seed"), CHUNKS)

@@ -1,24 +1,19 @@
-"""One PostgreSQL server for all schedules of a process, and the ledger as it is shipped, installed in it."""
+"""The PostgreSQL server of the run, and the ledger as it is shipped, installed in it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.ledger.cluster import Cluster, server_programs
+from tests.ledger.cluster import Cluster
 from tests.schedules.subject import Subject, subject_of
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    if server_programs() is None and not os.environ.get("CI"):
-        pytest.skip("PostgreSQL is not installed")
-    running = Cluster()
-    yield running
-    running.close()
+def cluster(shared_cluster: Cluster) -> Cluster:
+    return shared_cluster
 
 
 @pytest.fixture(scope="session")

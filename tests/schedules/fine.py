@@ -22,7 +22,7 @@ from tests.ledger.support import pure_budget
 from tests.schedules.scenarios import Violated
 from tests.schedules.world import Pool, World
 
-WAIT_SECONDS_MAX = 20.0
+WAIT_SECONDS_MAX = 300.0
 POLL_SECONDS = 0.001
 
 Act = Callable[[], str]

@@ -11,6 +11,7 @@ from lapwing.ledger.postgres.anchors import FileAnchors
 from tests.ledger.support import approximate_budget, pure_budget
 from tests.schedules.scheduler import Programs, explore, sample
 from tests.schedules.world import Pool, World, step
+from tests.support.sizes import size
 
 
 class Violated(AssertionError):
@@ -309,7 +310,7 @@ SCENARIOS = [
     Scenario("other request, same key", other_request_same_key),
     Scenario("lost replies", lost_replies, switches_max=3),
     Scenario("batch", batch),
-    Scenario("zombie", zombie),
+    Scenario("zombie", zombie, switches_max=size("schedules, switches of zombie")),
     Scenario("believed dead goes on", believed_dead_goes_on),
     Scenario("dies after reserve", dies("after reserve"), switches_max=2),
     Scenario("dies after commit", dies("after commit"), switches_max=2),
@@ -318,5 +319,5 @@ SCENARIOS = [
     Scenario("owner closes", owner_closes),
     Scenario("owner lowers and closes", owner_lowers_and_closes, sampled=100),
     Scenario("two begin after one died", two_begin_after_one_died, switches_max=2),
-    Scenario("restored", restored, judged=judged_after_restore),
+    Scenario("restored", restored, switches_max=size("schedules, switches of restored"), judged=judged_after_restore),
 ]

@@ -14,12 +14,13 @@ from tests.schedules.scenarios import SCENARIOS, Scenario
 from tests.schedules.scheduler import Client, Died, Programs, explore, run, sample
 from tests.schedules.subject import Subject
 from tests.schedules.world import Pool
+from tests.support.sizes import TIER, Tier
 
 SCHEDULES_MIN = {
     "three for two": 100,
     "lost replies": 80,
     "batch": 50,
-    "zombie": 250,
+    "zombie": 250 if TIER is Tier.SOAK else 50,
     "believed dead goes on": 40,
     "dies after reserve": 40,
     "dies after commit": 50,
@@ -27,7 +28,7 @@ SCHEDULES_MIN = {
     "owner closes": 50,
     "owner lowers and closes": 100,
     "two begin after one died": 80,
-    "restored": 200,
+    "restored": 200 if TIER is Tier.SOAK else 40,
 }
 """The others have at least 6: two workers, of which the one that comes second is refused at its first step."""
 

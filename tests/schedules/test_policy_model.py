@@ -13,6 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.schedules.policy_machine import PolicyMachine, policy_walk
 from tests.schedules.subject import Subject
 from tests.schedules.world import Pool
+from tests.support.sizes import size
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +32,6 @@ def test_the_ledger_agrees_with_the_model_of_its_policies(pool: Pool, tmp_path: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(size("walks of the policies")))
 def test_the_ledger_agrees_with_the_model_of_its_policies_on_long_walks(pool: Pool, tmp_path: Path, seed: int) -> None:
     policy_walk(seed, steps=200, pool=pool, directory=tmp_path)

@@ -5,6 +5,7 @@ False-alarm rate: a binomial share of 10^4 at 95 % has standard deviation 0.22 %
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import pytest
@@ -23,8 +24,10 @@ from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.permit import issue
 from lapwing.kernel.release import NoisyTable, release
+from tests.support.sizes import size
 
 TOTALS, TERMS = 10_000, 5
+RATIOS = size("ratios of sub-totals")
 CONFIDENCE = Fraction(95, 100)
 COUNT, TOTAL = 700, -3_150_000
 """Rows of each group, and their sum of steps above the middle of the range."""
@@ -60,8 +63,10 @@ def test_sub_totals_and_their_averages(law: Law) -> None:
     counts, sums = table.column("n").values, table.column("s").values
     share = sum(abs(value - TERMS * COUNT) <= width for value in counts) / TOTALS
     assert 0.94 <= share <= 0.96
+    exact = isinstance(law, DiscreteGaussian)
+    tried = TOTALS if exact else RATIOS  # Chernoff's bound is slow to find
     hits = 0
-    for s, n in zip(sums, counts, strict=True):
+    for s, n in list(zip(sums, counts, strict=True))[:tried]:
         _, found = ratio_interval(
             total=s,
             count=n,
@@ -74,4 +79,5 @@ def test_sub_totals_and_their_averages(law: Law) -> None:
         )
         hits += found.lo <= TOTAL / COUNT <= found.hi
     # Ratios of Laplace sums use Chernoff's bound, which is wider than they need.
-    assert 0.94 <= hits / TOTALS <= (0.96 if isinstance(law, DiscreteGaussian) else 1.0)
+    off = 4.6 * math.sqrt(0.95 * 0.05 / tried)
+    assert 0.95 - off <= hits / tried <= (0.95 + off if exact else 1.0)

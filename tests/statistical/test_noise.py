@@ -208,7 +208,7 @@ print(json.dumps([*streams, stream()]))
 
 def test_forked_children_and_their_parent_draw_different_streams() -> None:
     """No stream of 20 draws of scale 2^40 repeats, and hardly a single draw does (each pair collides with probability below 2^-40)."""
-    finished = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, check=True, timeout=60)
+    finished = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, check=True, timeout=300)
     children_and_parent = json.loads(finished.stdout)
     assert len(children_and_parent) == 3
     for family in (0, 1):

@@ -59,7 +59,7 @@ def _end_java() -> None:
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.terminate()
-    gateway.proc.wait(timeout=60)
+    gateway.proc.wait(timeout=300)
     SparkContext._gateway, SparkContext._jvm = None, None
 
 

@@ -1,24 +1,19 @@
-"""One PostgreSQL server for all tests of a process, with a database of the owner's and a role that only answers."""
+"""The PostgreSQL server of the run, with a database of the owner's and a role that only answers."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
 from tests.engines.postgres.place import Place, new_place
-from tests.ledger.cluster import Cluster, server_programs
+from tests.ledger.cluster import Cluster
 from tests.support.postgres_worlds import PostgresWorlds
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    if server_programs() is None and not os.environ.get("CI"):
-        pytest.skip("PostgreSQL is not installed")
-    running = Cluster(["fsync=off", "log_parameter_max_length=0", "log_statement=all"])
-    yield running
-    running.close()
+def cluster(shared_cluster: Cluster) -> Cluster:
+    return shared_cluster
 
 
 @pytest.fixture(scope="session")

@@ -122,6 +122,7 @@ def new_place(cluster: Cluster) -> Place:
         for role in (place.owner, place.reader):
             connection.execute(f"CREATE ROLE {role} LOGIN".encode())
         connection.execute(f"CREATE DATABASE {place.database} OWNER {place.owner}".encode())
+        connection.execute(f"ALTER DATABASE {place.database} SET log_statement = 'all'".encode())
     with place.as_owner() as connection:
         ask(connection, "CREATE SCHEMA clinic")
         ask(connection, f"CREATE TABLE clinic.visits AS {VISITS.format(units=place.units, first=1, last=ROWS)}")

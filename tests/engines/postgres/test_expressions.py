@@ -22,7 +22,7 @@ from tests.support.expression_fuzz import ExpressionFuzz
 from tests.support.postgres_worlds import PostgresWorlds
 
 BATCH = 5
-assert SEEDS * QUERIES * VECTORS >= 10_000
+assert SEEDS * QUERIES * VECTORS >= 5_000
 
 
 @pytest.fixture(scope="module")

@@ -1,29 +1,26 @@
-"""One server and one Spark for the suite, started when the first test needs them."""
+"""The server of the run and one Spark for the suite, started when the first test needs them."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.engines.suite.engines import OnDuckDB, OnPostgres, OnSpark, SuiteEngine
-from tests.ledger.cluster import Cluster, server_programs
+from tests.ledger.cluster import Cluster
 from tests.support.postgres_worlds import PostgresWorlds
 
 
 @pytest.fixture(scope="session")
-def postgres_worlds() -> Iterator[PostgresWorlds]:
+def postgres_worlds(shared_cluster: Cluster) -> Iterator[PostgresWorlds]:
     """A database in which text is compared by a language's rules and times are shown in a zone far from UTC, unless a session says not."""
-    if server_programs() is None and not os.environ.get("CI"):
-        pytest.skip("PostgreSQL is not installed")
-    cluster = Cluster(["TimeZone=Pacific/Chatham", "DateStyle=SQL, DMY"])
-    with cluster.superuser() as connection:
-        connection.execute("CREATE DATABASE worlds TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de-DE-u-ks-level1'")
-    worlds = PostgresWorlds(cluster.dsn("worlds", role="postgres"))
+    with shared_cluster.superuser() as connection:
+        connection.execute("CREATE DATABASE suite TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de-DE-u-ks-level1'")
+        connection.execute("ALTER DATABASE suite SET TimeZone = 'Pacific/Chatham'")
+        connection.execute("ALTER DATABASE suite SET DateStyle = 'SQL, DMY'")
+    worlds = PostgresWorlds(shared_cluster.dsn("suite", role="postgres"))
     yield worlds
     worlds.close()
-    cluster.close()
 
 
 @pytest.fixture

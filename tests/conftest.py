@@ -1,0 +1,87 @@
+"""What every run has: its tier, where a stopped run goes on, and tests that share what a machine should have once."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.ledger.cluster import Cluster, server_programs
+from tests.support.sizes import TIER, Tier
+
+JAVA_GROUP, SERVER_GROUP = "java", "postgres"
+"""Tests that run on one worker, so that there is one of these in a run."""
+
+
+class Passed:
+    """The tests that passed so far, in a file: one name a line."""
+
+    def __init__(self, path: Path, *, writes: bool) -> None:
+        self.path, self._writes = path, writes
+        self.names = set(path.read_text(encoding="utf-8").splitlines()) if path.exists() else set()
+        self._failed: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """A test has passed when its teardown has, and nothing before it failed."""
+        name = re.sub("@[a-z]+$", "", report.nodeid)  # without the group that xdist adds
+        if not report.passed:
+            self._failed.add(name)
+        elif report.when == "teardown" and name not in self._failed and self._writes:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(name + "\n")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--resume", metavar="FILE", help="leave out the tests that passed according to FILE, and add to it those that pass")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    path = config.getoption("--resume")
+    if path is not None:
+        # Workers report to the process that started them, and that one writes.
+        config.pluginmanager.register(Passed(Path(path), writes=not hasattr(config, "workerinput")), "passed")
+
+
+def pytest_report_header() -> str:
+    return f"tier: {TIER}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only a soak runs and what has passed; group the others."""
+    passed = config.pluginmanager.get_plugin("passed")
+    left_out = [
+        item
+        for item in items
+        if (TIER is not Tier.SOAK and item.get_closest_marker("soak") is not None) or (passed is not None and item.nodeid in passed.names)
+    ]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+    for item in items:
+        group = _group_of(item)
+        if group is not None:
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _group_of(item: pytest.Item) -> str | None:
+    if item.nodeid.startswith(("tests/engines/", "tests/docs/")) and "spark" in item.nodeid.lower():
+        return JAVA_GROUP
+    # The suite of all engines asks for an engine by its name.
+    suite = item.nodeid.startswith("tests/engines/suite/") and "postgres" in item.nodeid.lower()
+    return SERVER_GROUP if suite or "shared_cluster" in getattr(item, "fixturenames", ()) else None
+
+
+@pytest.fixture(scope="session")
+def shared_cluster() -> Iterator[Cluster]:
+    """The PostgreSQL server of all tests that need a database and leave the server alone; others start one of their own."""
+    if server_programs() is None and not os.environ.get("CI"):
+        pytest.skip("PostgreSQL is not installed")
+    running = Cluster(["log_parameter_max_length=0"])
+    yield running
+    running.close()

@@ -1,0 +1,60 @@
+"""The tiers of the checks: the page says what they run, every size is used, and a soak goes on where it was."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.meta.tree import ROOT
+from tests.support.sizes import PAGE, SIZES, page, soak_tests
+
+FILE = "tests/properties/test_sensitivity_oracle.py"
+SOAKED = f"{FILE}::test_the_worlds_add_up_to_ten_thousand_pairs"
+
+
+def test_the_page_is_what_the_sources_say() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "python -m tests.support.sizes > docs/reference/checks-in-tiers.md"
+
+
+def test_a_soak_is_larger_and_every_size_is_used_where_it_says() -> None:
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py") if path.name != "sizes.py")
+    for name, size in SIZES.items():
+        assert size.soak > size.check > 0, name
+        assert (ROOT / "tests" / size.where).is_file(), name
+        # some names are put together: "oracle worlds, {relation}"
+        assert f'size("{name}")' in sources or name.startswith(("oracle worlds, ", "equal answers, ")), name
+
+
+def collected(*arguments: str, tier: str) -> list[str]:
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", FILE, *arguments],
+        cwd=ROOT,
+        env={**os.environ, "LAPWING_TIER": tier},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return [line for line in run.stdout.splitlines() if line.startswith("tests/")]
+
+
+@pytest.mark.slow
+def test_what_is_soaked_is_collected_in_that_tier_alone() -> None:
+    assert SOAKED.removeprefix("tests/") in [test.name for test in soak_tests()]
+    check, soak = collected(tier="check"), collected(tier="soak")
+    assert SOAKED in soak and SOAKED not in check
+    assert len(soak) > len(check) > 0
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    kept = tmp_path / "soak" / "passed"
+    command = [sys.executable, "-m", "pytest", "-q", "--resume", str(kept), SOAKED]
+    environment = {**os.environ, "LAPWING_TIER": "soak"}
+    first, second = (subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False) for _ in range(2))
+    assert (first.returncode, second.returncode) == (0, 5), first.stdout + second.stdout  # 5: no test is left
+    assert kept.read_text(encoding="utf-8") == f"{SOAKED}\n"
+    assert SOAKED not in collected("--resume", str(kept), tier="soak")

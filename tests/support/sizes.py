@@ -1,0 +1,158 @@
+"""How large the heavy tests are, in each tier: the one place where that is said.
+
+``LAPWING_TIER`` chooses: ``check`` (the default, what CI runs) or ``soak`` (hours; ``make soak``). A mutant is looked for in exactly the
+worlds that the oracle of the same tier looks at, so a size that is too small to see a known mistake fails in the tier that has it.
+
+A test that runs in ``soak`` alone is marked ``soak``, with a word on what guards the same in ``check``.
+``python -m tests.support.sizes`` prints the page that lists both.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "reference" / "checks-in-tiers.md"
+
+
+class Tier(StrEnum):
+    """What is run: with each change, or for hours."""
+
+    CHECK = "check"
+    SOAK = "soak"
+
+
+TIER = Tier(os.environ.get("LAPWING_TIER", Tier.CHECK))
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What is counted, how many there are in each tier, and where (a file or a folder under ``tests``)."""
+
+    what: str
+    check: int
+    soak: int
+    where: str
+
+
+SIZES = {
+    # The sensitivity oracle. Mutants are looked for in the same worlds (tests/properties/test_mutants.py).
+    "oracle seeds": Size(
+        "seeds of the oracle's worlds, for each neighbour relation and account", 1, 3, "properties/test_sensitivity_oracle.py"
+    ),
+    "oracle worlds, unbounded": Size("worlds of a seed, one unit more or less", 3, 8, "properties/test_sensitivity_oracle.py"),
+    "oracle worlds, bounded": Size("worlds of a seed, one unit replaced", 2, 8, "properties/test_sensitivity_oracle.py"),
+    "oracle of moments, worlds": Size("worlds of each relation and account", 1, 3, "properties/test_moments_oracle.py"),
+    "oracle of quantiles, worlds": Size("worlds of each relation and account", 2, 6, "properties/test_quantile_oracle.py"),
+    "oracle of SQL, statements": Size("statements for each relation and account", 40, 60, "properties/test_sql_oracle.py"),
+    "oracle of relations, statements": Size(
+        "generated statements for each relation and account", 40, 90, "properties/test_relations_oracle.py"
+    ),
+    "oracle of relations, families": Size("families of ten worlds that differ in one unit", 1, 2, "properties/test_relations_oracle.py"),
+    "preparation oracle, pairs": Size("pairs of sources for each of four seeds", 1_000, 5_000, "properties/test_preparation_oracle.py"),
+    "preparation oracle, appended pairs": Size(
+        "pairs of sources whose rows were appended", 100, 400, "properties/test_preparation_oracle.py"
+    ),
+    "limit, seeds of SQL": Size("seeds of 25 statements for each relation and account", 2, 4, "properties/test_sql_limit.py"),
+    "limit, seeds of relations": Size("seeds of 40 statements for each relation and account", 1, 2, "properties/test_relations_limit.py"),
+    "Spark oracle, runs": Size("runs of the oracle on Spark", 2, 4, "engines/spark/test_spark_oracle.py"),
+    # Generated statements and expressions.
+    "fuzzed statements, parts": Size("parts of 5,000 mutated and generated statements", 2, 6, "properties/test_sql_fuzz.py"),
+    "hostile SQL, expressions": Size("expressions over hostile rows, for each of four worlds", 800, 2_600, "engines/test_sql_hostile.py"),
+    "sampled calls, worlds": Size("worlds of 1,500 calls of functions over hostile rows", 1, 2, "engines/test_sql_samples.py"),
+    "fuzzed expressions, seeds": Size("seeds of 260 expressions over hostile rows", 20, 40, "engines/test_expressions.py"),
+    "equal answers, people on Spark": Size(
+        "statements about people for each relation and account", 5, 15, "engines/suite/test_equal_answers.py"
+    ),
+    "equal answers, clinic on Spark": Size(
+        "statements with joins for each relation and account", 4, 12, "engines/suite/test_equal_answers.py"
+    ),
+    "equal answers, hostile on Spark": Size("statements over each of two hostile worlds", 10, 20, "engines/suite/test_equal_answers.py"),
+    "equal answers, people on PostgreSQL": Size(
+        "statements about people for each relation and account", 60, 150, "engines/suite/test_equal_answers.py"
+    ),
+    "equal answers, clinic on PostgreSQL": Size(
+        "statements with joins for each relation and account", 40, 90, "engines/suite/test_equal_answers.py"
+    ),
+    "equal answers, hostile on PostgreSQL": Size(
+        "statements over each of two hostile worlds", 40, 75, "engines/suite/test_equal_answers.py"
+    ),
+    # The ledger. Mutants of the protocol run the same scenarios.
+    "schedules, switches of zombie": Size("switches of one taken for dead (99 is every order)", 2, 99, "schedules/test_interleavings.py"),
+    "schedules, switches of restored": Size(
+        "switches around an older state put back (99 is every order)", 2, 99, "schedules/test_interleavings.py"
+    ),
+    "walks of the local ledger": Size(
+        "walks of 200 steps along the model, of the ledger and of its mutants", 12, 60, "ledger/test_model.py"
+    ),
+    "walks of the ledger on PostgreSQL": Size("walks of 200 steps along the model", 4, 30, "ledger/test_postgres_model.py"),
+    "walks of the policies": Size("walks of 200 steps along the model", 4, 30, "schedules/test_policy_model.py"),
+    "kills of clients": Size("kills for each of four crowds of 4 and 32 clients", 230, 460, "faults/test_kills.py"),
+    # Samples. What a band allows follows from the number.
+    "ratios of sub-totals": Size("averages of sub-totals with Laplace noise", 1_000, 10_000, "statistical/test_level_coverage.py"),
+    "composed sequences": Size("mixed sequences of mechanisms", 2_500, 10_000, "theory/test_composition_mixed.py"),
+}
+
+
+def size(name: str) -> int:
+    """How many, in this tier."""
+    sized = SIZES[name]
+    return sized.soak if TIER is Tier.SOAK else sized.check
+
+
+@dataclass(frozen=True, slots=True)
+class SoakTest:
+    """A test that runs in ``soak`` alone, and what guards the same in ``check``."""
+
+    name: str
+    guard: str
+
+
+def soak_tests() -> Iterator[SoakTest]:
+    """All tests marked so, from their sources."""
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef):
+                for mark in node.decorator_list:
+                    if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.soak":
+                        yield SoakTest(f"{path.relative_to(ROOT / 'tests')}::{node.name}", str(ast.literal_eval(mark.args[0])))
+
+
+def page() -> str:
+    """The page of the documentation."""
+    lines = [
+        "# Checks in tiers",
+        "",
+        "<!-- Made by `python -m tests.support.sizes > docs/reference/checks-in-tiers.md`; a test compares them. -->",
+        "",
+        "What `make check` (and CI) runs of each heavy test, and what `make soak` runs. Every test that is not listed is the same in both.",
+        "{doc}`../how-to/run-the-checks` says how to run them. A deliberate mistake (a mutant) is looked for in the worlds of the tier",
+        "that runs: all of them must be seen in `check`.",
+        "",
+        "| Test, under `tests/` | What is counted | `check` | `soak` |",
+        "|---|---|---:|---:|",
+    ]
+    lines += [f"| `{one.where}` | {one.what} | {one.check:,} | {one.soak:,} |" for one in SIZES.values()]
+    only = list(soak_tests())
+    if only:
+        lines += ["", "## Tests in soak alone", "", "Each with what guards the same in `check`.", ""]
+        lines += [line for one in only for line in (f"- `{one.name}`", f"  ({one.guard})")]
+    lines += [
+        "",
+        "## What else a soak runs",
+        "",
+        "| Target | What |",
+        "|---|---|",
+        "| `make lapwing-faults` | faults at random against the ledger on PostgreSQL: kills, cut connections, full disks, jumping clocks |",
+        "| `make audit` | a million runs of every mechanism and plan, and of planted mistakes ({doc}`audit-report`) |",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(page(), end="")
