@@ -84,6 +84,7 @@ def test_a_sensitivity_that_is_too_small_is_found_for_certain(catalogue: Path, m
     assert found.share > 1.9 and found.caught and found.asked is None
 
 
+@pytest.mark.slow
 def test_noise_that_is_forgotten_is_found_by_asking(catalogue: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def silent(_law: object, values: Sequence[int], **_terms: object) -> list[int]:
         return list(values)

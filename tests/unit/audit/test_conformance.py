@@ -83,6 +83,7 @@ def _compared(worlds: Worlds) -> Iterator[tuple[str, str]]:
             yield listed.name, words.statement
 
 
+@pytest.mark.slow
 def test_where_noise_is_taken_to_be_silent_it_is(worlds: Worlds) -> None:
     """The chances of all statements together; c15 alone shows groups that are not declared, and is asked with delta."""
     chance, noisy = Fraction(0), []

@@ -20,6 +20,7 @@ from tests.unit.cli.support import run
 REGIONS = "SELECT sex, AVG(income) AS a, COUNT(*) AS n FROM patients GROUP BY sex"
 
 
+@pytest.mark.slow
 def test_statements_are_audited_without_a_row_or_the_ledger(clinic: Clinic, tmp_path: Path) -> None:
     """With every protected source and the ledger gone, the audit does the same: it never needed them."""
     copy = Clinic(tmp_path / "copy", tmp_path / "home")
@@ -62,6 +63,7 @@ def test_bounded_and_pure_data_sets(own_clinic: Clinic) -> None:
     assert exact["measure"] == "epsilon" and exact["claimed"] == pytest.approx(1) and 0.4 < exact["lower_bound"] / exact["claimed"] <= 1
 
 
+@pytest.mark.slow
 def test_a_refusal_is_a_refusal(own_clinic: Clinic) -> None:
     ran = own_clinic.run("audit", "SELECT * FROM patients")
     assert ran.status == ExitStatus.REFUSED and "rows-not-aggregates" in ran.err

@@ -27,6 +27,7 @@ def test_signs_that_act_are_spelt() -> None:
     assert printable("\x1b[31m\r\x9b\u202e") == "\\u001b[31m\\u000d\\u009b\\u202e"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("colours", [{}, {"FORCE_COLOR": "1", "TERM": "xterm-256color"}])
 def test_a_statement_and_a_name_cannot_act_on_a_terminal(clinic: Path, tmp_path: Path, colours: dict[str, str]) -> None:
     home = tmp_path / "home"

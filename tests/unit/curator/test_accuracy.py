@@ -114,6 +114,7 @@ DIRECT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sql", "amount"), [(sql, amount) for sql, amounts in DIRECT.items() for amount in amounts])
 def test_the_price_is_within_a_hundredth_of_the_least(clinic: DataSet, sql: str, amount: int) -> None:
     """Beside the search, a scan of all losses down to a fourth of the one found, in steps of a hundredth."""
@@ -216,6 +217,7 @@ def test_a_release_of_another_statement_is_not_used(clinic: DataSet) -> None:
     assert isinstance(step_of(clinic, COUNT, relative("1/20"), before), Pilot)
 
 
+@pytest.mark.slow
 def test_decision_and_price_depend_on_rows_through_releases_only(clinic: DataSet, tmp_path: Path) -> None:
     """Two worlds: other people behind the same declarations. What was bought of rows per unit is a release, and is copied."""
     with make(tmp_path / "clinic", epsilon="1000") as other:

@@ -295,6 +295,7 @@ def float_order(*, rho: float, delta: float) -> float:
     return 1.0 + excess
 
 
+@pytest.mark.slow
 def test_ten_thousand_sequences_against_dp_accounting() -> None:
     """Ours against dp-accounting's Renyi accountant, on the same sequences.
 

@@ -110,6 +110,7 @@ def _check(expression: Expression, columns: dict[str, Domain], rows: list[Row]) 
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [*NUMBER_PAIRS, *NUMBER, Function.ROUND, Function.TO_GRID, Function.COALESCE, Function.NULL_IF])
 def test_numbers_stay_in_the_derived_interval(function: Function) -> None:
     choose = random.Random(function.value)

@@ -132,6 +132,7 @@ def test_noisy_max_breaks_ties_for_the_lowest_index() -> None:
     assert law == {0: Fraction(16, 27), 1: Fraction(11, 27)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("sensitivity", [1, 2])

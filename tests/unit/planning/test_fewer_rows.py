@@ -77,6 +77,7 @@ def test_the_answer_is_the_same_with_fewer_rows(text: str, world: DuckDBSnapshot
     assert max(query.shape.widest for query in short.queries) <= max(query.shape.widest for query in whole.queries)
 
 
+@pytest.mark.slow
 def test_generated_statements_have_the_same_answer(world: DuckDBSnapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     queries, checked = RelationalQueries(world.facts, UNIT_COLUMNS, REFERENCES, seed=31), 0
     for _ in range(150):

@@ -78,6 +78,7 @@ CHECKED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("written", "engines", "dialect"), CHECKED, ids=[written for written, *_ in CHECKED])
 def test_a_function_agrees_with_the_bare_engine_on_every_row(written: str, engines: str, dialect: str) -> None:
     assert differences(written, engines, dialect) == []

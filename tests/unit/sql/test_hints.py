@@ -55,6 +55,7 @@ def _typed(data_set: lapwing.DataSet, refused: str, rewrite: str) -> str:
     return caught.value.hint
 
 
+@pytest.mark.slow
 def test_every_hint_is_typed_and_accepted(ordinary: lapwing.DataSet, pure: lapwing.DataSet) -> None:
     typed = {_typed(ordinary, *pair) for pair in REWRITES} | {_typed(pure, *pair) for pair in PURE_REWRITES}
     patterns = collected()

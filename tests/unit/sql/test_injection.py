@@ -65,6 +65,7 @@ def test_accepted_statements_use_every_class_that_is_read(parsed: dict[str, tupl
     assert sorted(node.__name__ for node in {*HANDLERS, *KNOWN} - seen) == []
 
 
+@pytest.mark.slow
 def test_an_argument_that_is_not_read_is_refused(parsed: dict[str, tuple[Source, exp.Expr]]) -> None:
     used, tried = _used(parsed), set()
     bound = []

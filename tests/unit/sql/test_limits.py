@@ -94,6 +94,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_nesting_is_refused_quickly(piece: str) -> None:
     text = f"SELECT COUNT(*) FROM visits WHERE {piece * 100_000}"[:65_000]

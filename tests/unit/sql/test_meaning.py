@@ -46,6 +46,7 @@ def test_an_overflow_after_the_noise_is_null() -> None:
     assert len(answer(bound(f"SELECT sex, COUNT(*) FROM patients GROUP BY sex ORDER BY {big}"), STORED)) == 3
 
 
+@pytest.mark.slow
 def test_random_statements_mean_what_the_bare_engine_says(bare: duckdb.DuckDBPyConnection) -> None:
     rng = random.Random(20_251)
     compared = refused = 0
