@@ -115,7 +115,7 @@ def test_an_upgrade_keeps_every_charge_and_answer(own_place: Place, next_release
     assert refusal.value.code == "ledger-format"
     assert versions(place) == [(NEXT,)]
 
-    anchors = module("anchors").FileAnchors(place.anchors.directory)  # type: ignore[attr-defined]
+    anchors = module("postgres.anchors").FileAnchors(place.anchors.directory)  # type: ignore[attr-defined]
     opened = module("postgres.ledger").PostgresLedger.open(place.dsn, source_id=place.source_id, anchors=anchors)
     with opened as new:
         assert new.balance().spent == Cost(loss=7, delta=0)

@@ -161,7 +161,7 @@ class World:
     def __post_init__(self) -> None:
         subject = self.pool.subject
         self.source_id = f"source {next(_numbers)}"
-        self.files = subject.module("anchors").FileAnchors(self.directory / "anchors")
+        self.files = subject.module("postgres.anchors").FileAnchors(self.directory / "anchors")
         self.anchors = PacedAnchors(self.files)
         self.history: list[Event] = []
         self.found: list[str] = []
