@@ -77,7 +77,8 @@ def _dangling(text: str) -> list[str]:
 
 
 def test_no_page_names_a_module_or_function_that_is_gone() -> None:
-    pages = [path for path in tracked_files() if path.suffix == ".md" and path.name != "CHANGELOG.md"]
+    """The changelog and decision records tell of the past, and may."""
+    pages = [path for path in tracked_files() if path.suffix == ".md" and path.name != "CHANGELOG.md" and path.parent.name != "decisions"]
     assert len(pages) > 50
     assert [f"{page.relative_to(ROOT)}: {name}" for page in pages for name in _dangling(page.read_text(encoding="utf-8"))] == []
     assert _dangling("`lapwing.errors.Refused`, `lapwing.toml` and `lapwing.nowhere.at_all`") == ["lapwing.nowhere.at_all"]

@@ -16,7 +16,7 @@ from tests.meta.tree import ROOT
 # The text as its authors publish it, to the byte.
 APACHE_2_SHA256 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
 _TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
-_MAKE = re.compile(r"\bmake ([a-z][a-z-]*(?: [a-z][a-z-]*)*)(?= *(?:$|#|`))", re.MULTILINE)
+_MAKE = re.compile(r"(?:^|`)make ([a-z][a-z-]*(?: [a-z][a-z-]*)*)(?= *(?:$|#|`))", re.MULTILINE)
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _RELEASED = re.compile(r"(\d+)\.(\d+)\.(\d+)(?: \((\d{4}-\d\d-\d\d)\))?")
 
@@ -89,7 +89,7 @@ def test_hooks_call_targets_that_exist_and_download_nothing() -> None:
     assert {entry.removeprefix("make ") for _, entry in hooks} <= _targets()
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/how-to/run-the-checks.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/how-to/run-the-checks.md", "docs/how-to/release.md"])
 def test_pages_name_targets_that_exist(name: str) -> None:
     named = {target for words in _MAKE.findall(_text(name)) for target in words.split()}
     assert named
@@ -97,7 +97,10 @@ def test_pages_name_targets_that_exist(name: str) -> None:
 
 
 def test_a_target_that_does_not_exist_is_found() -> None:
-    assert _MAKE.findall("`make nothing`\nmake venv install  # both\nThey make `x` and make sure.") == ["nothing", "venv install"]
+    assert _MAKE.findall("`make nothing`\nmake venv install  # both\nThey make `x` and make sure; to make it\npass") == [
+        "nothing",
+        "venv install",
+    ]
     assert "nothing" not in _targets()
 
 
