@@ -70,7 +70,7 @@ def answered(sql: str, account: Account) -> Assembled:
         groups = [(i,) for i in range(GROUPS)]
         tables.append(ExactTable(groups=groups, vectors=[[value] * GROUPS for value in vectors], units=None))
     certified = planned.certified
-    released = release(certified, issue(1, certified.digest, certified.cost), Exact(tables, digest=certified.digest))
+    released = release(certified, issue(1, certified.digest, certified.cost), Exact(tables, certified=certified))
     return assemble(planned, released, statement.post, confidence=Fraction(95, 100))
 
 

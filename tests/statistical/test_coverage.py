@@ -40,7 +40,7 @@ def _facts(law: Law, *, account: Account | None = None) -> Facts:
 
 
 def _released(certified: Certified, table: ExactTable) -> NoisyTable:
-    return release(certified, issue(1, certified.digest, certified.cost), Exact([table], digest=certified.digest)).tables[0]
+    return release(certified, issue(1, certified.digest, certified.cost), Exact([table], certified=certified)).tables[0]
 
 
 def _known(law: Law, sum_law: Law) -> Certified:

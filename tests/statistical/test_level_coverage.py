@@ -50,7 +50,7 @@ def released(law: Law) -> NoisyTable:
     keys = (("total", Column("total")), ("part", Column("part")))
     certified = certify(Plan((Query(Scan("t", 1), keys, KnownGroups(groups), Ranked(), vectors),)), facts)
     exact = ExactTable(groups=list(groups), vectors=[[COUNT] * len(groups), [TOTAL] * len(groups)], units=None)
-    return release(certified, issue(1, certified.digest, certified.cost), Exact([exact], digest=certified.digest)).tables[0]
+    return release(certified, issue(1, certified.digest, certified.cost), Exact([exact], certified=certified)).tables[0]
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)

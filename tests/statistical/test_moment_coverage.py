@@ -134,7 +134,7 @@ def answered(case: Case, names: tuple[str, ...]) -> Assembled:
             exact.append(grid_sum(vector.measure, rows, COLUMNS))
     table = ExactTable(groups=[(i,) for i in range(ANSWERS)], vectors=[[value] * ANSWERS for value in exact], units=None)
     certified = planned.certified
-    released = release(certified, issue(1, certified.digest, certified.cost), Exact([table], digest=certified.digest))
+    released = release(certified, issue(1, certified.digest, certified.cost), Exact([table], certified=certified))
     return assemble(planned, released, statement.post, confidence=CONFIDENCE)
 
 

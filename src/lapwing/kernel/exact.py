@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Never, TypeAlias
 
+from lapwing.kernel.certify import Certified
 from lapwing.kernel.expressions import Value
 
 
@@ -12,15 +13,15 @@ class Exact:
     """Exact integers of all queries of a plan: secret until noise is added.
 
     ``tables`` holds, per query, the groups the engine found, one list of integers per vector, and the number of units of each group (only
-    for discovered groups); ``digest`` names the plan they belong to. The text form is constant and pickling is refused, so a log line or
-    a crash report cannot carry a value.
+    for discovered groups); ``certified`` is the plan that was run, with the facts it was certified for. The text form is constant and
+    pickling is refused, so a log line or a crash report cannot carry a value.
     """
 
-    __slots__ = ("_digest", "_tables")
+    __slots__ = ("_certified", "_tables")
 
-    def __init__(self, tables: Sequence[ExactTable], *, digest: str) -> None:
+    def __init__(self, tables: Sequence[ExactTable], *, certified: Certified) -> None:
         self._tables = tuple(tables)
-        self._digest = digest
+        self._certified = certified
 
     def __repr__(self) -> str:
         return "<Exact: redacted>"

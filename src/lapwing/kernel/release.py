@@ -85,7 +85,7 @@ def release(certified: Certified, permit: Permit, exact: Exact) -> Released:
     """Draw noise for every cell. Refuses a permit that is for another plan, for less than the cost, or already used."""
     if type(certified) is not Certified or certify(certified.plan, certified.facts) != certified:
         raise LapwingError("permit-mismatch", "the certificate is not the one of its plan")
-    if exact._digest != certified.digest or len(exact._tables) != len(certified.queries):
+    if exact._certified != certified or len(exact._tables) != len(certified.queries):
         raise LapwingError("engine-result", "the engine's result does not fit the plan")
     _take(certified, permit)
     tables = tuple(_release_query(query, certified.facts, table) for query, table in zip(certified.queries, exact._tables, strict=True))

@@ -18,6 +18,7 @@ from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.exact import Counts, Exact, ExactTable
 from lapwing.kernel.ir import DiscoveredGroups, Plan, Query, Scan
 from lapwing.kernel.laws import SCALE_MIN, DiscreteLaplace
+from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.permit import Permit, issue
 from lapwing.kernel.release import UNITS_COLUMN, Released, release
 from tests.unit.kernel.bad_plans import BY_CITY, BY_NOTE, FACTS, ROWS, quantile
@@ -28,6 +29,10 @@ COUNTED = replace(BY_CITY, vectors=(replace(ROWS, law=SILENT),))
 FOUND = replace(
     BY_NOTE, source=Scan("visits", 1), groups=DiscoveredGroups(SILENT, Fraction(1, 10**9), 3), vectors=(replace(ROWS, law=SILENT),)
 )
+
+
+BOUNDED = replace(FACTS, neighbours=Neighbours.BOUNDED)
+"""Facts with which the same plan has the same name, and another price."""
 
 
 def certified(query: Query = COUNTED) -> Certified:
@@ -41,7 +46,7 @@ def permit_for(plan: Certified) -> Permit:
 def exact(plan: Certified, **changed: Any) -> Exact:
     """A result of the plan that counts rows by city."""
     table: dict[str, Any] = {"groups": [("b",), ("a",)], "vectors": [[7, 3]], "units": None}
-    return Exact([ExactTable(**(table | changed))], digest=plan.digest)
+    return Exact([ExactTable(**(table | changed))], certified=plan)
 
 
 def test_a_plan_that_was_paid_for_is_released() -> None:
@@ -138,11 +143,11 @@ def test_a_permit_for_less_delta_is_refused() -> None:
     plan = certified(FOUND)
     assert plan.cost.delta > 0
     with pytest.raises(LapwingError) as error:
-        release(plan, issue(1, plan.digest, Cost(plan.cost.loss, plan.cost.delta - 1)), Exact([], digest=plan.digest))
+        release(plan, issue(1, plan.digest, Cost(plan.cost.loss, plan.cost.delta - 1)), Exact([], certified=plan))
     assert error.value.code == "engine-result"
     table = ExactTable(groups=[], vectors=[[]], units=[])
     with pytest.raises(LapwingError) as error:
-        release(plan, issue(1, plan.digest, Cost(plan.cost.loss, plan.cost.delta - 1)), Exact([table], digest=plan.digest))
+        release(plan, issue(1, plan.digest, Cost(plan.cost.loss, plan.cost.delta - 1)), Exact([table], certified=plan))
     assert error.value.code == "permit-mismatch"
 
 
@@ -152,20 +157,27 @@ def test_a_refusal_before_anything_is_drawn_leaves_the_permit() -> None:
     with pytest.raises(LapwingError):
         release(replace(plan, digest="another"), permit, exact(plan))
     with pytest.raises(LapwingError):
-        release(plan, permit, Exact([], digest=plan.digest))
+        release(plan, permit, Exact([], certified=plan))
     assert isinstance(release(plan, permit, exact(plan)), Released)
 
 
 RESULTS: dict[str, Callable[[Certified], Exact]] = {
-    "of another plan": lambda plan: Exact(exact(plan)._tables, digest="another"),
-    "without a table": lambda plan: Exact([], digest=plan.digest),
-    "with a table more": lambda plan: Exact([*exact(plan)._tables] * 2, digest=plan.digest),
+    "of another plan": lambda plan: Exact(exact(plan)._tables, certified=certified(quantile())),
+    "of the plan as certified for other neighbours": lambda plan: Exact(exact(plan)._tables, certified=certify(plan.plan, BOUNDED)),
+    "without a table": lambda plan: Exact([], certified=plan),
+    "with a table more": lambda plan: Exact([*exact(plan)._tables] * 2, certified=plan),
     "without the column": lambda plan: exact(plan, vectors=[]),
     "with a column more": lambda plan: exact(plan, vectors=[[7, 3], [7, 3]]),
     "with a cell more": lambda plan: exact(plan, vectors=[[7, 3, 1]]),
     "with quantiles nobody asked for": lambda plan: exact(plan, quantiles=[{}]),
     "with a group twice": lambda plan: exact(plan, groups=[("a",), ("a",)]),
 }
+
+
+def test_a_name_does_not_tell_for_which_facts_a_plan_was_certified() -> None:
+    """So the name alone does not show that a result belongs to a certificate."""
+    one, other = certified(), certify(Plan((COUNTED,)), BOUNDED)
+    assert one.digest == other.digest and one.cost != other.cost
 
 
 @pytest.mark.parametrize("how", RESULTS)
@@ -204,7 +216,7 @@ def test_a_cell_that_is_no_integer_of_62_bits_gets_no_noise(value: Any) -> None:
 def _discovered(units: dict[str | None, int]) -> tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...]]:
     plan = certified(FOUND)
     table = ExactTable(groups=[(key,) for key in units], vectors=[list(units.values())], units=list(units.values()))
-    shown = release(plan, permit_for(plan), Exact([table], digest=plan.digest)).tables[0]
+    shown = release(plan, permit_for(plan), Exact([table], certified=plan)).tables[0]
     assert shown.threshold is not None
     assert all(count >= shown.threshold for count in shown.column(UNITS_COLUMN).values)
     return tuple(key for (key,) in shown.groups), shown.column(UNITS_COLUMN).values, shown.column("rows").values
@@ -223,7 +235,7 @@ def test_discovered_groups_need_the_units_of_each(changed: dict[str, Any]) -> No
     plan = certified(FOUND)
     table: dict[str, Any] = {"groups": [("a",), ("b",)], "vectors": [[3, 3]], "units": [3, 3]}
     with pytest.raises(LapwingError) as error:
-        release(plan, permit_for(plan), Exact([ExactTable(**(table | changed))], digest=plan.digest))
+        release(plan, permit_for(plan), Exact([ExactTable(**(table | changed))], certified=plan))
     assert error.value.code == "engine-result"
 
 
@@ -231,10 +243,10 @@ def test_quantiles_are_selected_inside_their_bounds_whatever_arrives() -> None:
     plan = certified(quantile(scale=SCALE_MIN))
     rows: Counts = {(): [(-50, 1), (4, 8), (99, 1)]}
     table = ExactTable(groups=[], vectors=[], units=None, quantiles=[rows])
-    chosen = release(plan, permit_for(plan), Exact([table], digest=plan.digest)).tables[0].chosen("median")
+    chosen = release(plan, permit_for(plan), Exact([table], certified=plan)).tables[0].chosen("median")
     assert (chosen.values, chosen.step) == (((4,),), Fraction(1))
     empty = ExactTable(groups=[], vectors=[], units=None, quantiles=[{}])
-    ((value,),) = release(plan, permit_for(plan), Exact([empty], digest=plan.digest)).tables[0].chosen("median").values
+    ((value,),) = release(plan, permit_for(plan), Exact([empty], certified=plan)).tables[0].chosen("median").values
     assert 0 <= value <= 10
 
 

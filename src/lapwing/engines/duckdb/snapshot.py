@@ -98,7 +98,7 @@ class DuckDBSnapshot:
                 timer.cancel()
         if failed:
             raise Incident()
-        return Exact(tables, digest=certified.digest)
+        return Exact(tables, certified=certified)
 
     def _table(self, query: RenderedQuery) -> ExactTable:
         salted = {GROUP_SALT: self._salt} if query.salted else {}

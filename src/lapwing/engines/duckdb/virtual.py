@@ -92,7 +92,7 @@ class VirtualDuckDBSnapshot:
                 tables = None
         if tables is None:
             raise Incident()
-        return Exact(tables, digest=certified.digest)
+        return Exact(tables, certified=certified)
 
     def _tables(self, rendered: tuple[RenderedQuery, ...]) -> list[ExactTable]:
         connection = self._connect()

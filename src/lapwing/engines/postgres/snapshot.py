@@ -115,7 +115,7 @@ class PostgresSnapshot:
                 self._drop()
         if tables is None:
             raise Incident()
-        return Exact(tables, digest=certified.digest)
+        return Exact(tables, certified=certified)
 
     def _tables(self, rendered: tuple[RenderedQuery, ...]) -> list[ExactTable]:
         with transaction(self._connected(), self._settings, read_only=True) as connection:

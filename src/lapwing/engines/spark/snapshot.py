@@ -96,7 +96,7 @@ class SparkSnapshot:
                 tables = None
         if tables is None:
             raise Incident()
-        return Exact(tables, digest=certified.digest)
+        return Exact(tables, certified=certified)
 
     def _tables(self, certified: Certified) -> list[ExactTable]:
         if self._virtual is None:
