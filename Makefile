@@ -12,7 +12,7 @@ PYTHON ?= python3
 WORKERS ?= 2
 export PYTHONPATH := src
 
-.PHONY: help venv install constraints format lint types contracts docs wheel test quick check soak bench audit lapwing-faults clean
+.PHONY: help venv install constraints format lint types contracts docs wheel test quick quick-test check soak bench audit lapwing-faults clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -74,7 +74,11 @@ audit:
 lapwing-faults:
 	$(PY) -m tests.faults.campaign $(FAULTS)
 
-quick: lint types contracts
+# Types and tests beside each other; what each says is shown when it is done.
+quick: lint contracts
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target types quick-test
+
+quick-test:
 	$(PYTEST) -m 'not slow' tests/unit tests/meta tests/golden
 
 # What has passed is kept under the commit's name, so that a stopped soak goes on and a new commit begins anew. 5: no test is left.
