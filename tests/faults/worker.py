@@ -181,7 +181,7 @@ def live(plan: Plan, write: Write, steps: Steps) -> None:
 
 
 def _live_once(plan: Plan, write: Write, steps: Steps) -> None:
-    file_anchors = importlib.import_module(f"{plan.package}.anchors").FileAnchors
+    file_anchors = importlib.import_module(f"{plan.package}.postgres.anchors").FileAnchors
     postgres_ledger = importlib.import_module(f"{plan.package}.postgres.ledger").PostgresLedger
     ledgers: dict[str, PostgresLedger] = {}
     for act in plan.acts:

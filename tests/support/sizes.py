@@ -66,6 +66,9 @@ SIZES = {
     "hostile SQL, expressions": Size("expressions over hostile rows, for each of four worlds", 800, 2_600, "engines/test_sql_hostile.py"),
     "sampled calls, worlds": Size("worlds of 1,500 calls of functions over hostile rows", 1, 2, "engines/test_sql_samples.py"),
     "fuzzed expressions, seeds": Size("seeds of 260 expressions over hostile rows", 20, 40, "engines/test_expressions.py"),
+    "fuzzed expressions on Spark, statements": Size(
+        "statements of 120 expressions over hostile rows", 6, 17, "engines/spark/test_spark_fuzz.py"
+    ),
     "equal answers, people on Spark": Size(
         "statements about people for each relation and account", 5, 15, "engines/suite/test_equal_answers.py"
     ),

@@ -21,22 +21,24 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+SMALL: dict[str, str] = {
+    **LOCAL,
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.driver.extraJavaOptions": "-Xss16m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+"""For tables of a few rows: translating a plan, or compiling it well, costs more than it saves."""
+
+
 @cache
 def spark_session() -> SparkSession:
     """The Spark of this process's tests, started the first time."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2,4]").appName("lapwing tests")
-    settings = {
-        **LOCAL,
-        "spark.driver.memory": "3g",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.driver.extraJavaOptions": "-Xss16m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.sql.catalogImplementation": "in-memory",
-    }
+    settings = {**SMALL, "spark.driver.memory": "3g", "spark.sql.catalogImplementation": "in-memory"}
     for name, value in settings.items():
         builder = builder.config(name, value)
     # an example that ran before in this process may have started another one

@@ -14,10 +14,10 @@ from lapwing.audit.runs import RANKING_KEY
 from lapwing.catalog import Settings, load
 from lapwing.engines.base import silent
 from lapwing.engines.spark import SparkEngine, use_session
-from lapwing.engines.spark.sessions import LOCAL
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
 from tests.engines.comparison import comparable
+from tests.support.spark_worlds import SMALL
 
 
 def main(directory: Path, names: list[str]) -> None:
@@ -26,7 +26,7 @@ def main(directory: Path, names: list[str]) -> None:
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 
     builder = SparkSession.builder.remote("local[2]")
-    for name, value in {**LOCAL, "spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}.items():
+    for name, value in SMALL.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     use_session(session)

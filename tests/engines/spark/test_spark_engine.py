@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
+
 from lapwing.audit.plan_shapes import shapes
 from lapwing.audit.quantile_shapes import quantile_shapes
 from lapwing.audit.runs import prepare_in_duckdb
@@ -17,6 +19,7 @@ from tests.support.spark_worlds import prepare_in_spark
 SHAPES = {**shapes(Account.APPROXIMATE), **quantile_shapes(Account.APPROXIMATE)}
 
 
+@pytest.mark.soak("`engines/suite/test_equal_answers.py` compares the same shapes, on other rows")
 def test_every_shape_gives_the_integers_that_duckdb_gives(tmp_path: Path) -> None:
     declaration = declare(random_world(random.Random(7)), tmp_path, neighbours="unbounded", delta='"2^-30"')
     duckdb, spark = prepare_in_duckdb(declaration), prepare_in_spark(declaration)

@@ -14,10 +14,11 @@ from lapwing.kernel.ir import GridSum, Measure, RowCount
 from tests.engines.hostile_world import SCAN, HostileWorld
 from tests.support.expression_fuzz import ExpressionFuzz, functions_of
 from tests.support.reference import Row, bounded_integer, evaluator
+from tests.support.sizes import size
 from tests.support.spark_worlds import prepare_in_spark
 
-EXPRESSIONS, STATEMENTS, DEPTHS = 120, 17, 5
-"""17 * 120 = 2,040 expressions: a statement costs Spark much more than an expression does."""
+EXPRESSIONS, STATEMENTS, DEPTHS = 120, size("fuzzed expressions on Spark, statements"), 5
+"""A statement costs Spark much more than an expression does."""
 MAGNITUDE_MAX = 2**52
 LIBRARY = frozenset([Function.LN, Function.LOG_2, Function.LOG_10, Function.EXP, Function.SIN, Function.COS])
 """Functions whose last bit an engine's library decides."""
