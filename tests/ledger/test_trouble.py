@@ -30,7 +30,7 @@ from lapwing.ledger.local import sqlite_file as database
 from lapwing.ledger.local.deaths import DEATHS_MAX
 from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.connection import Connection
-from lapwing.ledger.protocol import EntryKind
+from lapwing.ledger.protocol import EntryKind, StoredAnswer
 from tests.ledger.cluster import Cluster
 from tests.ledger.support import declare_dead, ledger_path, new_ledger, open_ledger, request
 from tests.ledger.wired import BY_SEX, Wired, new_wired, server_ledger
@@ -117,6 +117,24 @@ def test_an_answer_that_a_busy_ledger_cannot_store_is_kept_and_given_to_whoever_
         answer = local.ask(BY_SEX, epsilon="0.2")
     assert answer.cost.free and local.ask(BY_SEX, epsilon="0.2").table == answer.table
     assert not local.curator.balance().closed and _charges(local) == before + 1
+
+
+def test_two_answers_to_one_plan_wait_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(settling, "PATIENCE_SECONDS", 0.2)
+    ledger, waiting = new_ledger(tmp_path), settling.Settling()
+    asked = [request(key, digest="the same plan") for key in ("one", "two")]
+    permits = [ledger.reserve(one) for one in asked]
+    with _held(ledger_path(tmp_path), "BEGIN IMMEDIATE"):
+        for one, permit in zip(asked, permits, strict=True):
+            assert isinstance(permit, Permit)
+            with pytest.raises(LedgerError, match="answer-pending"):
+                waiting.store(ledger, one, permit, f"answer {one.request_id}".encode())
+    for _ in asked:
+        assert waiting.pending(ledger, analyst="ana", digest="the same plan") is not None
+    assert waiting.pending(ledger, analyst="ana", digest="the same plan") is None
+    replayed = [ledger.reserve(one) for one in asked]
+    assert [answer.payload for answer in replayed if isinstance(answer, StoredAnswer)] == [b"answer one", b"answer two"]
 
 
 def test_what_a_process_still_has_is_stored_when_it_ends(local: DataSet, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

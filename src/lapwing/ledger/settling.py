@@ -30,6 +30,7 @@ _NEVER_STORED = frozenset({_OVER, "answer-too-large"})
 class _Pending:
     """A noisy answer that is paid for and not stored."""
 
+    analyst: str
     request_id: str
     permit: Permit
     payload: bytes
@@ -40,25 +41,26 @@ class Settling:
 
     def __init__(self) -> None:
         self._gate = threading.Lock()
-        self._answers: dict[tuple[str, str], _Pending] = {}
+        self._answers: dict[str, _Pending] = {}
+        """By the permit's nonce: two threads may have paid for the same plan, and neither loses what it paid for."""
         self._incidents: list[Permit] = []
 
     def store(self, ledger: Ledger, request: Request, permit: Permit, payload: bytes) -> StoredAnswer:
         """Store an answer; when this returns it may be shown. ``answer-pending`` if the ledger cannot: it is kept, and asked for again."""
-        key, one = (request.analyst, request.digest), _Pending(request.request_id, permit, payload)
+        one = _Pending(request.analyst, request.request_id, permit, payload)
         with self._gate:
-            self._answers[key] = one
-        return self._store(ledger, key, one, patiently=True)
+            self._answers[permit.nonce] = one
+        return self._store(ledger, one, patiently=True)
 
     def pending(self, ledger: Ledger, *, analyst: str, digest: str) -> StoredAnswer | None:
         """The answer this analyst has paid for and not been shown, stored by now; None if there is none, or its charge is over."""
-        key = analyst, digest
         with self._gate:
-            one = self._answers.get(key)
+            mine = (one for one in self._answers.values() if (one.analyst, one.permit.digest) == (analyst, digest))
+            one = next(mine, None)
         if one is None:
             return None
         try:
-            return self._store(ledger, key, one, patiently=False)
+            return self._store(ledger, one, patiently=False)
         except LedgerError as error:
             if error.code in _NEVER_STORED:
                 return None
@@ -86,11 +88,11 @@ class Settling:
         """One more attempt at everything, before the use of the ledger ends."""
         with contextlib.suppress(LedgerError):
             self.require_settled(ledger)
-        for key, one in tuple(self._answers.items()):
+        for one in tuple(self._answers.values()):
             with contextlib.suppress(LedgerError):
-                self._store(ledger, key, one, patiently=False)
+                self._store(ledger, one, patiently=False)
 
-    def _store(self, ledger: Ledger, key: tuple[str, str], one: _Pending, *, patiently: bool) -> StoredAnswer:
+    def _store(self, ledger: Ledger, one: _Pending, *, patiently: bool) -> StoredAnswer:
         try:
             if patiently:
                 self._patiently(lambda: ledger.commit(one.permit, one.payload), is_final=lambda error: error.code in _NEVER_STORED)
@@ -99,17 +101,17 @@ class Settling:
         except LedgerError as error:
             if error.code not in _NEVER_STORED:
                 raise _not_stored(one.request_id) from error
-            self._drop(key)
+            self._drop(one)
             if error.code != _OVER:
                 with contextlib.suppress(LedgerError):
                     ledger.forfeit(one.permit, incident=False)
             raise
-        self._drop(key)
+        self._drop(one)
         return StoredAnswer(one.permit.charge_id, one.payload)
 
-    def _drop(self, key: tuple[str, str]) -> None:
+    def _drop(self, one: _Pending) -> None:
         with self._gate:
-            self._answers.pop(key, None)
+            self._answers.pop(one.permit.nonce, None)
 
     def _patiently(self, act: Callable[[], None], *, is_final: Callable[[LedgerError], bool]) -> None:
         deadline, pause_seconds = time.monotonic() + PATIENCE_SECONDS, 0.05
