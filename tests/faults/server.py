@@ -56,6 +56,7 @@ def kill_backends(bench: Bench, one: Nursery, generator: random.Random, *, kills
     _let_answer(bench, times=kills, deadline=deadline)
     one.stop_clients()
     one.answer(bench)
+    _patiently(lambda: bench.cluster.superuser().close())
 
 
 def kill_postmasters(bench: Bench, one: Nursery, generator: random.Random, *, kills: int, clients: int) -> None:
@@ -106,6 +107,10 @@ def _kill_a_backend(bench: Bench, generator: random.Random) -> bool:
         pid = int(str(generator.choice(found)[0])) if found else 0
         if pid and _parent_of(pid) == bench.cluster.server.pid:
             os.kill(pid, signal.SIGKILL)
+            # Until the server has seen it: whoever connects from then on is told to wait until it has recovered.
+            deadline = time.monotonic() + READY_SECONDS_MAX
+            while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+                time.sleep(0.002)
             return True
     except (ProcessLookupError, FileNotFoundError):
         pass  # it ended by itself meanwhile
