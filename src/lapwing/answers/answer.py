@@ -76,10 +76,10 @@ class Answer:
     def to_pandas(self) -> pd.DataFrame:
         """A data frame with ``<column>_lo`` and ``<column>_hi`` beside each column that has error bars (needs pandas)."""
         frame = self.table.to_pandas()
-        for name, found in self.intervals.items():
+        for name, bars in self.intervals.items():
             at = frame.columns.get_loc(name)
-            frame.insert(at + 1, f"{name}_lo", [math.nan if i is None else i.lo for i in found])
-            frame.insert(at + 2, f"{name}_hi", [math.nan if i is None else i.hi for i in found])
+            frame.insert(at + 1, f"{name}_lo", [math.nan if i is None else i.lo for i in bars])
+            frame.insert(at + 2, f"{name}_hi", [math.nan if i is None else i.hi for i in bars])
         return frame
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class Answer:
         return {
             "columns": [{"name": field.name, "type": str(field.type)} for field in self.table.schema],
             "rows": rows,
-            "intervals": {name: [None if i is None else [i.lo, i.hi] for i in found] for name, found in self.intervals.items()},
+            "intervals": {name: [None if i is None else [i.lo, i.hi] for i in bars] for name, bars in self.intervals.items()},
             "confidence": self.confidence,
             "cost": self.cost.to_dict(),
             "remaining": self.remaining.to_dict(),
@@ -133,11 +133,11 @@ class Answer:
         """Which of the printed columns hold numbers."""
         from pyarrow import types
 
-        found: list[bool] = []
+        right: list[bool] = []
         for field in self.table.schema:
-            found.append(types.is_integer(field.type) or types.is_floating(field.type) or types.is_decimal(field.type))
-            found += [True] if field.name in self.intervals else []
-        return found
+            right.append(types.is_integer(field.type) or types.is_floating(field.type) or types.is_decimal(field.type))
+            right += [True] if field.name in self.intervals else []
+        return right
 
     def summary(self) -> str:
         """One line on cost and what is left."""
@@ -161,8 +161,10 @@ class Answer:
 
 def receipt_line(receipt: Receipt) -> str:
     """A receipt in a line: who paid, by which entry, signed with which key."""
-    said = receipt.statement
-    return f"receipt: charge {said.charge_id}, paid by {said.analyst}, entry {said.entry_id}, signed with {receipt.key_id[:8]}"
+    statement = receipt.statement
+    return (
+        f"receipt: charge {statement.charge_id}, paid by {statement.analyst}, entry {statement.entry_id}, signed with {receipt.key_id[:8]}"
+    )
 
 
 def _decimals(values: list[Any], intervals: list[Interval | None]) -> int:

@@ -43,7 +43,7 @@ def estimates_of(recipe: Recipe, noisy: NoisyTable, query: CertifiedQuery, *, co
             chosen = noisy.chosen(name)
             return [Estimate(recipe.value(value, chosen.step), None) for value in chosen.values[target]]
         case Moments():
-            return [Estimate(*found) for found in moment_estimates(recipe, noisy, confidence=float(confidence), terms=terms)]
+            return [Estimate(*moment) for moment in moment_estimates(recipe, noisy, confidence=float(confidence), terms=terms)]
         case _:
             assert_never(recipe)
 
@@ -85,10 +85,10 @@ def _averages(recipe: Averaged, noisy: NoisyTable, confidence: Fraction, terms: 
     hi = float(recipe.upper * recipe.steps - recipe.offset)
     # Clipping puts both vectors on the same finer grid, so sum / count is the mean in steps whatever that grid is.
     assert total.step * recipe.steps == count.step
-    found = []
+    estimates = []
     for s, n in zip(total.values, count.values, strict=True):
         if round(n * count.step) < 1:  # the count would be shown as 0: there is nothing to average
-            found.append(Estimate(None, None))
+            estimates.append(Estimate(None, None))
             continue
         value, interval = ratio_interval(
             total=float(s),
@@ -103,5 +103,5 @@ def _averages(recipe: Averaged, noisy: NoisyTable, confidence: Fraction, terms: 
         half_step = 0.5 if total.rounding else 0.0
         ends = max(interval.lo - half_step, lo), min(interval.hi + half_step, hi)
         shifted = [(end + recipe.offset) / recipe.steps for end in (value, *ends)]
-        found.append(Estimate(shifted[0], Interval(shifted[1], shifted[2])))
-    return found
+        estimates.append(Estimate(shifted[0], Interval(shifted[1], shifted[2])))
+    return estimates

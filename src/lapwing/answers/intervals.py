@@ -109,8 +109,8 @@ def all_widened(values: Sequence[int], half_width: int, *, step: Fraction, round
     """:func:`widened` for a column, each cell with its own number of rows; in whole parts of one denominator, which is far quicker."""
     parts = math.lcm(step.denominator, rounding.denominator)
     one, per_row = int(step * parts), int(rounding * parts)
-    found = []
+    intervals = []
     for value, rows in zip(values, rows_upper, strict=True):
         centre, width = value * one, half_width * one + per_row * max(rows, 0)
-        found.append(Interval((centre - width) / parts, (centre + width) / parts))
-    return found
+        intervals.append(Interval((centre - width) / parts, (centre + width) / parts))
+    return intervals

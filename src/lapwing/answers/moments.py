@@ -48,7 +48,7 @@ def moment_estimates(recipe: Moments, noisy: NoisyTable, *, confidence: float, t
         field: float(moment.unit * measured[moment.vector].rounding) for field, moment in _moments(recipe).items() if moment.rounded
     }
     low, high = possible(recipe)
-    found: list[tuple[float | None, Interval | None]] = []
+    estimates: list[tuple[float | None, Interval | None]] = []
     for start in range(0, len(noisy.groups), _AT_ONCE):
         cells = {name: column[start : start + _AT_ONCE, None] for name, column in values.items()}
         exact = _means(recipe, {name: column * steps[name] for name, column in cells.items()})
@@ -57,8 +57,8 @@ def moment_estimates(recipe: Moments, noisy: NoisyTable, *, confidence: float, t
         extra = _rounding(recipe, exact, shown, roundings)
         lower, upper = _quantiles(drawn, confidence)
         for value, below, above, more in zip(shown[:, 0], lower, upper, extra[:, 0], strict=True):
-            found.append(_estimate(recipe, float(value), float(below - more), float(above + more), low, high))
-    return found
+            estimates.append(_estimate(recipe, float(value), float(below - more), float(above + more), low, high))
+    return estimates
 
 
 def _estimate(recipe: Moments, value: float, below: float, above: float, low: float, high: float) -> tuple[float | None, Interval | None]:
@@ -76,8 +76,8 @@ def _estimate(recipe: Moments, value: float, below: float, above: float, low: fl
 def moment_values(recipe: Moments, cells: dict[str, Floats]) -> Floats:
     """The aggregate of noisy sums in their own units, vector by vector; not a number where there is none."""
     low, high = possible(recipe)
-    found = np.clip(_shown(recipe, _means(recipe, cells)), low, high)
-    return np.square(found) if recipe.kind is AggregateKind.REGR_R2 else found
+    values = np.clip(_shown(recipe, _means(recipe, cells)), low, high)
+    return np.square(values) if recipe.kind is AggregateKind.REGR_R2 else values
 
 
 def _shown(recipe: Moments, means: _Means) -> Floats:
@@ -110,10 +110,10 @@ def possible(recipe: Moments) -> tuple[float, float]:
 
 def _moments(recipe: Moments) -> dict[str, Moment]:
     """The moments by the field of ``_Means`` that they are the mean of."""
-    found = {"y": recipe.y.mean, "yy": recipe.y.square, "xy": recipe.product}
+    moments = {"y": recipe.y.mean, "yy": recipe.y.square, "xy": recipe.product}
     if recipe.x is not None:
-        found |= {"x": recipe.x.mean, "xx": recipe.x.square}
-    return {field: moment for field, moment in found.items() if moment is not None}
+        moments |= {"x": recipe.x.mean, "xx": recipe.x.square}
+    return {field: moment for field, moment in moments.items() if moment is not None}
 
 
 def _means(recipe: Moments, cells: dict[str, Floats]) -> _Means:
@@ -133,12 +133,12 @@ def _aggregate(recipe: Moments, means: _Means, *, at_least: float | None = None)
     kind = recipe.kind
     least = (1.0 if kind in _SAMPLE else 0.0) if at_least is None else at_least
     with np.errstate(all="ignore"):
-        found = _spread(recipe, means)
+        spread = _spread(recipe, means)
         if kind in _SAMPLE:
-            found = found * means.count / (means.count - 1)
+            spread = spread * means.count / (means.count - 1)
         if kind in _DEVIATION:
-            found = np.sign(found) * np.sqrt(np.abs(found))
-        return np.where(means.count > least, found, np.nan)
+            spread = np.sign(spread) * np.sqrt(np.abs(spread))
+        return np.where(means.count > least, spread, np.nan)
 
 
 def _spread(recipe: Moments, means: _Means) -> Floats:

@@ -97,11 +97,11 @@ def _failures_below(scale: float, terms: int) -> list[float]:
     mass = [c**-terms, terms * p * p / c * c**-terms]
     for j in range(1, terms - 1):
         mass.append((((q + 1 / c) * j + terms * p * p / c) * mass[j] - q / c * (j - 1) * mass[j - 1]) / (j + 1))
-    found, total = [], 0.0
+    chances, total = [], 0.0
     for value in mass[:terms]:
         total += value
-        found.append(total)
-    return found
+        chances.append(total)
+    return chances
 
 
 def _laplace_sum_tail(scale: float, terms: int, at_least: int, below: list[float]) -> float:

@@ -28,7 +28,7 @@ def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit
     ends = sorted({end for part in planned.parts for end in part.ends.values()})
     if ends:
         notes.append(f"values of one {unit} above {' or '.join(figure(float(end)) for end in ends)} count as that much")
-    wide = [name for name, found in assembled.intervals.items() if _mostly_wide(assembled, name, found)]
+    wide = [name for name, intervals in assembled.intervals.items() if _mostly_wide(assembled, name, intervals)]
     if wide:
         summed = any(isinstance(recipe, Summed | Averaged) for part in planned.parts for recipe in part.recipes)
         clamped = ", or clamp what is summed, as in SUM(LEAST(x, 100))" if summed else ""
@@ -43,7 +43,7 @@ def _counts_values(part: Part) -> bool:
     return all(isinstance(recipe, Counted) and recipe.most is not None for recipe in part.recipes)
 
 
-def _mostly_wide(assembled: Assembled, name: str, found: list[Any]) -> bool:
+def _mostly_wide(assembled: Assembled, name: str, intervals: list[Any]) -> bool:
     values = assembled.table.column(name).to_pylist()
-    wide = [i is not None and v is not None and (i.hi - i.lo) / 2 > abs(float(v)) for v, i in zip(values, found, strict=True)]
+    wide = [i is not None and v is not None and (i.hi - i.lo) / 2 > abs(float(v)) for v, i in zip(values, intervals, strict=True)]
     return bool(wide) and sum(wide) * 2 > len(wide)

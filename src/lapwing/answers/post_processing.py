@@ -29,14 +29,14 @@ _local = threading.local()
 
 def _connection() -> duckdb.DuckDBPyConnection:
     """One locked connection per thread."""
-    found: duckdb.DuckDBPyConnection | None = getattr(_local, "connection", None)
-    if found is None:
-        found = duckdb.connect(config={"threads": "1", "memory_limit": "512MB", "python_enable_replacements": "false"})
-        found.execute("SET TimeZone = 'UTC'")
-        found.execute("SET enable_external_access = false")
-        found.execute("SET lock_configuration = true")
-        _local.connection = found
-    return found
+    connection: duckdb.DuckDBPyConnection | None = getattr(_local, "connection", None)
+    if connection is None:
+        connection = duckdb.connect(config={"threads": "1", "memory_limit": "512MB", "python_enable_replacements": "false"})
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        _local.connection = connection
+    return connection
 
 
 def evaluate(expression: Expression, columns: Mapping[str, Domain], listed: Mapping[str, tuple[Value, ...]]) -> tuple[Value, ...]:

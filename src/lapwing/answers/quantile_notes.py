@@ -22,7 +22,7 @@ def quantile_errors(
 ) -> Iterator[tuple[str, str, int]]:
     """For every quantile of a private query: its own text, as what it is answered, and its error in ranks."""
     sets = {item.quantiles.name: item.mechanism for item in query.quantiles}
-    errors = {name: rank_errors(found, confidence=confidence, rows_max=query.shape.rows_max) for name, found in sets.items()}
+    errors = {name: rank_errors(tree, confidence=confidence, rows_max=query.shape.rows_max) for name, tree in sets.items()}
     spans = dict(statement.spans)
     for index, recipe in enumerate(part.recipes):
         if isinstance(recipe, Chosen):

@@ -53,7 +53,7 @@ def computed_intervals(
     parts: Sequence[Redrawn], post: PostProcess, answer: pa.Table, rows: list[int] | None, *, confidence: Fraction
 ) -> dict[str, list[Interval | None]]:
     """Intervals of the computed outputs, by name: only those that are numbers, and that noise moves. Empty where none can be given."""
-    wanted = [
+    computed = [
         i
         for i, output in enumerate(post.outputs)
         if isinstance(output.derivation, ComputedOutput) and _is_number(answer, i) and not _SELECTING.search(output.sql)
@@ -61,28 +61,28 @@ def computed_intervals(
     cells = sum(len(part.noisy.groups) * max(len(part.noisy.columns), 1) for part in parts)
     runs = next((runs for runs, most in zip(RUNS, CELLS_MAX, strict=True) if cells <= most), 0)
     outside = int((1 - confidence) / 2 * (runs + 1))
-    if not wanted or outside < 1 or answer.num_rows == 0 or not _can_be_redrawn(parts, post):
+    if not computed or outside < 1 or answer.num_rows == 0 or not _can_be_redrawn(parts, post):
         return {}
     again = replace(post, order_by=(), limit=None, offset=0)
     try:
         table = post_process_runs([_drawn(part, str(number), runs) for number, part in enumerate(parts)], again, runs=runs)
     except Refused:
         return {}  # the answer stands; it only has no error bar
-    found = _by_row(table, answer, rows, wanted, runs)
-    if found is None:
+    drawn_values = _by_row(table, answer, rows, computed, runs)
+    if drawn_values is None:
         return {}
     intervals = {}
-    for i, output in enumerate(wanted):
+    for i, output in enumerate(computed):
         shown = [None if value is None else float(value) for value in answer.column(output).to_pylist()]
-        if all(value is None or np.all(found[i, row] == value) for row, value in enumerate(shown)):
+        if all(value is None or np.all(drawn_values[i, row] == value) for row, value in enumerate(shown)):
             continue  # a key, or a constant
-        bars = [_interval(value, found[i, row], outside) for row, value in enumerate(shown)]
+        bars = [_interval(value, drawn_values[i, row], outside) for row, value in enumerate(shown)]
         if any(bar is not None for bar in bars):
             intervals[post.outputs[output].name] = bars
     return intervals
 
 
-def _by_row(table: pa.Table, answer: pa.Table, rows: list[int] | None, wanted: list[int], runs: int) -> npt.NDArray[np.float64] | None:
+def _by_row(table: pa.Table, answer: pa.Table, rows: list[int] | None, computed: list[int], runs: int) -> npt.NDArray[np.float64] | None:
     """Values of all runs by output, row of the answer and run, not a number where there is none; None if rows cannot be told apart."""
     run = table.column(0).to_pylist()
     outputs = [table.column(i + 1) for i in range(answer.num_columns)]
@@ -96,13 +96,13 @@ def _by_row(table: pa.Table, answer: pa.Table, rows: list[int] | None, wanted: l
     place = {name: row for row, name in enumerate(names)}
     if len(place) < len(names):
         return None
-    found = np.full((len(wanted), answer.num_rows, runs), np.nan)
-    columns = [outputs[output].to_pylist() for output in wanted]
+    drawn = np.full((len(computed), answer.num_rows, runs), np.nan)
+    columns = [outputs[output].to_pylist() for output in computed]
     for number, name in enumerate(others):
         if (row := place.get(name)) is not None:
             for i, column in enumerate(columns):
-                found[i, row, run[number]] = math.nan if column[number] is None else float(column[number])
-    return found
+                drawn[i, row, run[number]] = math.nan if column[number] is None else float(column[number])
+    return drawn
 
 
 def _is_number(table: pa.Table, output: int) -> bool:
@@ -121,16 +121,16 @@ def _telling(answer: pa.Table, outputs: Sequence[pa.ChunkedArray], run: list[int
     """Columns that tell rows apart in every run: whatever is not a number, and whole numbers that other noise would not change, which are
     keys.
     """
-    found = []
+    telling = []
     for i in range(answer.num_columns):
         if not _is_number(answer, i):
-            found.append(i)
+            telling.append(i)
         elif pa.types.is_integer(answer.schema.field(i).type):
             values = outputs[i].to_pylist()
             first, second = ({value for value, at in zip(values, run, strict=True) if at == one} for one in (0, 1))
             if set(answer.column(i).to_pylist()) <= first & second:
-                found.append(i)
-    return found
+                telling.append(i)
+    return telling
 
 
 def _tuples(columns: Sequence[pa.ChunkedArray], count: int) -> list[tuple[Any, ...]]:

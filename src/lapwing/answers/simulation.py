@@ -51,12 +51,12 @@ def noise_points(law: Law, *, dimension: int, terms: int = 1) -> Floats:
 def _halton(base: int) -> Floats:
     """The first points of van der Corput's sequence: the digits of 1, 2, 3, .. in this base, behind the point in reverse."""
     numbers = np.arange(1, POINTS + 1)
-    found, weight = np.zeros(POINTS), 1.0
+    points, weight = np.zeros(POINTS), 1.0
     while numbers.any():
         weight /= base
-        found += weight * (numbers % base)
+        points += weight * (numbers % base)
         numbers //= base
-    return found
+    return points
 
 
 @lru_cache(maxsize=256)

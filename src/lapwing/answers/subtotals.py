@@ -28,7 +28,7 @@ def levels_of(groups: Sequence[tuple[Value, ...]], levels: Sequence[tuple[int, .
     """The rows of an answer, level by level. Without levels they are the groups themselves."""
     if levels is None:
         levels = (tuple(range(keys)),)
-    found: list[Level] = []
+    rows_by_level: list[Level] = []
     for kept in levels:
         added: dict[tuple[Value, ...], list[int]] = {}
         for number, group in enumerate(groups):
@@ -37,8 +37,8 @@ def levels_of(groups: Sequence[tuple[Value, ...]], levels: Sequence[tuple[int, .
         for group, members in added.items():
             by_terms.setdefault(len(members), []).append((group, members))
         for listed in by_terms.values():
-            found.append(Level(kept, tuple(group for group, _ in listed), tuple(tuple(members) for _, members in listed)))
-    return found
+            rows_by_level.append(Level(kept, tuple(group for group, _ in listed), tuple(tuple(members) for _, members in listed)))
+    return rows_by_level
 
 
 def table_of(level: Level, released: NoisyTable) -> NoisyTable:

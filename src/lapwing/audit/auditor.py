@@ -115,7 +115,7 @@ def audit_draws(
     # two bounds per test, one on each probability
     error = float((1 - confidence) / (2 * number))
     chosen_runs = max(1, int(samples * choosing))
-    found: list[EventTest] = []
+    event_tests: list[EventTest] = []
     for place, (left, right) in enumerate(pairs):
         known = score(place) if score is not None else None
         first = draw(left, samples), draw(right, samples)
@@ -125,7 +125,7 @@ def audit_draws(
         measured = first[0][chosen_runs:], first[1][chosen_runs:]
         for towards_right in (True, False):
             sides = (0, 1) if towards_right else (1, 0)
-            found.append(
+            event_tests.append(
                 _test(
                     [choosers[side] for side in sides],
                     [measured[side] for side in sides],
@@ -136,8 +136,8 @@ def audit_draws(
                     score=known if known is None or towards_right else _negated(known),
                 )
             )
-    best = max(test.lower_bound for test in found)
-    return Audit(claim, best, samples, confidence, number, best > parameter_of(claim), tuple(found))
+    best = max(test.lower_bound for test in event_tests)
+    return Audit(claim, best, samples, confidence, number, best > parameter_of(claim), tuple(event_tests))
 
 
 def _negated(score: Score[Output]) -> Score[Output]:

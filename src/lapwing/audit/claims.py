@@ -124,30 +124,30 @@ def evidence(claim: Claim, *, p: Floats, q: Floats) -> Floats:
 
     Pre: the event has probability at least ``p`` on one data set and at most ``q > 0`` on the other.
     """
-    found = np.zeros_like(p)
+    strongest = np.zeros_like(p)
     match claim:
         case Pure():
-            _log_ratio(found, p, q)
+            _log_ratio(strongest, p, q)
         case Approximate(_, delta):
-            _log_ratio(found, p - float(delta), q)
+            _log_ratio(strongest, p - float(delta), q)
         case Concentrated(_, delta):
             # given the event of probability 1 - delta that the definition speaks of
-            _renyi(found, p - float(delta), q / (1.0 - float(delta)))
+            _renyi(strongest, p - float(delta), q / (1.0 - float(delta)))
         case Gaussian():
             normal = NormalDist()
             for place in np.flatnonzero((p > q) & (p > 0.0) & (q < 1.0) & (p < 1.0)):
-                found[place] = normal.inv_cdf(float(p[place])) - normal.inv_cdf(float(q[place]))
+                strongest[place] = normal.inv_cdf(float(p[place])) - normal.inv_cdf(float(q[place]))
         case never:
             assert_never(never)
-    return np.maximum(found, 0.0) * _ROUNDING
+    return np.maximum(strongest, 0.0) * _ROUNDING
 
 
-def _log_ratio(found: Floats, p: Floats, q: Floats) -> None:
+def _log_ratio(strongest: Floats, p: Floats, q: Floats) -> None:
     more = p > q
-    found[more] = np.log(p[more] / q[more])
+    strongest[more] = np.log(p[more] / q[more])
 
 
-def _renyi(found: Floats, p: Floats, q: Floats) -> None:
+def _renyi(strongest: Floats, p: Floats, q: Floats) -> None:
     """Largest binary Renyi divergence over its order, ``D_a(Bern(p) || Bern(q)) / a``."""
     more = np.flatnonzero((p > q) & (q < 1.0))
     if not len(more):
@@ -157,4 +157,4 @@ def _renyi(found: Floats, p: Floats, q: Floats) -> None:
     with np.errstate(divide="ignore"):
         hit = order * np.log(top) + (1.0 - order) * np.log(below)
         miss = order * np.log1p(-top) + (1.0 - order) * np.log1p(-below)
-    found[more] = (np.logaddexp(hit, miss) / (order * _EXCESSES[:, None])).max(axis=0)
+    strongest[more] = (np.logaddexp(hit, miss) / (order * _EXCESSES[:, None])).max(axis=0)

@@ -105,8 +105,8 @@ class Score:
 def listed_statements() -> tuple[Listed, ...]:
     """The list, in its order."""
     text = resources.files("lapwing.demo").joinpath("conformance.sql").read_text(encoding="utf-8")
-    found = re.findall(r"^-- ([cr]\d\d): (.+)\n((?:(?!--).+\n)+)", text, re.MULTILINE)
-    return tuple(Listed(name, title, sql.strip().removesuffix(";")) for name, title, sql in found)
+    entries = re.findall(r"^-- ([cr]\d\d): (.+)\n((?:(?!--).+\n)+)", text, re.MULTILINE)
+    return tuple(Listed(name, title, sql.strip().removesuffix(";")) for name, title, sql in entries)
 
 
 def run_list(directory: Path, *, names: Sequence[str] = ()) -> Iterator[Outcome]:
@@ -307,10 +307,10 @@ def difference(ours: Sequence[tuple[Any, ...]], theirs: Sequence[tuple[Any, ...]
     """What is wrong with our rows, or nothing: each of theirs must be there once, and others must hold nothing but their keys."""
     left = list(ours)
     for row in theirs:
-        found = next((i for i, other in enumerate(left) if _same_row(other, row)), None)
-        if found is None:
+        match = next((i for i, other in enumerate(left) if _same_row(other, row)), None)
+        if match is None:
             return f"{len(theirs) - len(ours) + len(left)} of {len(theirs)} rows of bare SQL are not there or differ"
-        left.pop(found)
+        left.pop(match)
     values = [value for row in left for i, value in enumerate(row) if i not in keys]
     if not keys and left:
         return f"{len(left)} rows too many"

@@ -90,14 +90,14 @@ class Invented:
         hops = (hop.target for other in self.declaration.tables for hop in other.unit.hops)
         return {target.column for target in hops if target.table == table.name}
 
-    def _belongs(self, table: TableDecl, row: Row, made: Rows, unit: int, chance: random.Random) -> bool:
+    def _belongs(self, table: TableDecl, row: Row, rows: Rows, unit: int, chance: random.Random) -> bool:
         """Point the row at its unit, straight or along its foreign key; false if the unit has no row there to point at."""
         if not table.unit.hops:
             domain = self.facts.table(table.name).columns[table.unit.end.column]
             row[table.unit.end.column] = _identifier(domain, unit)
             return True
         hop = table.unit.hops[0]
-        parents = made.get(hop.target.table, [])
+        parents = rows.get(hop.target.table, [])
         if parents:
             row[hop.column] = chance.choice(parents)[hop.target.column]
         return bool(parents)

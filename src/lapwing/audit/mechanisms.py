@@ -157,14 +157,14 @@ def best_evidence(claim: Claim, left: Mapping[Any, Fraction], right: Mapping[Any
     """What an audit with this many measuring runs can expect to refute, given both laws, in the better direction."""
     names = list(left.keys() | right.keys())
     laws = [np.array([float(law.get(name, 0)) for name in names]) for law in (left, right)]
-    found = 0.0
+    best = 0.0
     for against, towards in (laws, laws[::-1]):
         with np.errstate(divide="ignore", invalid="ignore"):
             order = np.argsort(-towards / against)
         p, q = np.cumsum(towards[order]), np.cumsum(against[order])
         low, high = (side + sign * deviations * _spread(side, runs) for side, sign in ((p, -1.0), (q, 1.0)))
-        found = max(found, float(evidence(claim, p=np.clip(low, 0.0, 1.0), q=np.clip(high + deviations**2 / runs, 1e-300, 1.0)).max()))
-    return found
+        best = max(best, float(evidence(claim, p=np.clip(low, 0.0, 1.0), q=np.clip(high + deviations**2 / runs, 1e-300, 1.0)).max()))
+    return best
 
 
 def _spread(share: Floats, runs: int) -> Floats:
@@ -318,6 +318,6 @@ def flip_charged_as_exponential() -> AuditedMechanism:
 
 def mistakes(factor: Fraction) -> list[tuple[AuditedMechanism, Drawable]]:
     """For each family, a case whose neighbours attain the claim, and a mechanism that reveals ``factor`` times as much; and the flip."""
-    wanted = ("Laplace", "Gaussian, curve", "randomised response", "permute-and-flip", "key set, shared key")
+    audited = ("Laplace", "Gaussian, curve", "randomised response", "permute-and-flip", "key set, shared key")
     flip = flip_charged_as_exponential()
-    return [*((case, sharper(case.mechanism, factor)) for case in cases() if case.name in wanted), (flip, flip.mechanism)]
+    return [*((case, sharper(case.mechanism, factor)) for case in cases() if case.name in audited), (flip, flip.mechanism)]

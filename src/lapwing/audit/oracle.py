@@ -70,8 +70,8 @@ def compare_exact(certified: Certified, left: Exact, right: Exact) -> list[Refut
     breaches: list[RefutedClaim] = []
     loss, delta = Fraction(0), Fraction(0)
     for index, query in enumerate(certified.queries):
-        found, query_loss, query_delta = _compare_query(query, certified, left._tables[index], right._tables[index])
-        breaches += [RefutedClaim(f"query {index}, {breach.what}", breach.claimed, breach.measured) for breach in found]
+        query_breaches, query_loss, query_delta = _compare_query(query, certified, left._tables[index], right._tables[index])
+        breaches += [RefutedClaim(f"query {index}, {breach.what}", breach.claimed, breach.measured) for breach in query_breaches]
         loss, delta = loss + query_loss, delta + query_delta
     if loss * LOSS_UNITS > certified.cost.loss:
         breaches.append(RefutedClaim("loss of the statement", certified.cost.loss, loss * LOSS_UNITS))
@@ -101,8 +101,10 @@ def _compare_query(
         breaches += _exceeding(f"vector {vector.vector.name!r}", vector.sensitivity, measured)
         loss += laws.loss(vector.vector.law, certified.facts.account, l1=measured.l1, l2_squared=measured.l2_squared)
     for place, quantiles in enumerate(query.quantiles):
-        found, quantile_loss = _compare_quantiles(quantiles, query, certified.facts, left._quantiles[place], right._quantiles[place])
-        breaches, loss = breaches + found, loss + quantile_loss
+        quantile_breaches, quantile_loss = _compare_quantiles(
+            quantiles, query, certified.facts, left._quantiles[place], right._quantiles[place]
+        )
+        breaches, loss = breaches + quantile_breaches, loss + quantile_loss
     return breaches, loss, delta
 
 
@@ -133,10 +135,10 @@ def _compare_quantiles(
 
 
 def _rows_by_value(rows: Sequence[tuple[int, int]]) -> dict[int, int]:
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for value, count in rows:
-        found[value] = found.get(value, 0) + count
-    return found
+        counts[value] = counts.get(value, 0) + count
+    return counts
 
 
 def _exceeding(what: str, claimed: Sensitivity, measured: Sensitivity) -> list[RefutedClaim]:
@@ -147,8 +149,8 @@ def _exceeding(what: str, claimed: Sensitivity, measured: Sensitivity) -> list[R
 
 
 def _aligned(table: ExactTable, vector: Sequence[int], union: Sequence[tuple[Value, ...]]) -> list[int]:
-    found = dict(zip(table._groups, vector, strict=True))
-    return [found.get(group, 0) for group in union]
+    by_group = dict(zip(table._groups, vector, strict=True))
+    return [by_group.get(group, 0) for group in union]
 
 
 def _compare_keys(

@@ -366,5 +366,5 @@ def _discovering() -> Mapping[str, Shape]:
 
 def shapes(account: Account) -> dict[str, Shape]:
     """Every shape that can be certified for this kind of account."""
-    found = {**_basic(), **_relations()}
-    return {**found, **_discovering()} if account is Account.APPROXIMATE else found
+    by_name = {**_basic(), **_relations()}
+    return {**by_name, **_discovering()} if account is Account.APPROXIMATE else by_name

@@ -100,11 +100,11 @@ class Moved:
 
     def loss(self, account: Account) -> Fraction:
         """What these neighbours can learn from this query by the laws of the noise."""
-        found = sum((_loss(account, vector.law, vector.left, vector.right) for vector in self.vectors), Fraction(0))
+        total = sum((_loss(account, vector.law, vector.left, vector.right) for vector in self.vectors), Fraction(0))
         if self.units is not None and isinstance(self.query.query.groups, DiscoveredGroups):
             both = [(a, b) for a, b in self.units if a is not None and b is not None]
-            found += _loss(account, self.query.query.groups.law, [a for a, _ in both], [b for _, b in both])
-        return found
+            total += _loss(account, self.query.query.groups.law, [a for a, _ in both], [b for _, b in both])
+        return total
 
 
 def _loss(account: Account, law: Law, left: Sequence[int], right: Sequence[int]) -> Fraction:
@@ -114,12 +114,12 @@ def _loss(account: Account, law: Law, left: Sequence[int], right: Sequence[int])
 
 def moved_cells(certified: Certified, left: Exact, right: Exact) -> tuple[Moved, ...]:
     """What differs, query by query; queries in which nothing differs are left out."""
-    found = []
+    cells = []
     for query, a, b in zip(certified.queries, left._tables, right._tables, strict=True):
         moved = _moved(query, a, b)
         if moved.groups:
-            found.append(moved)
-    return tuple(found)
+            cells.append(moved)
+    return tuple(cells)
 
 
 def _moved(query: CertifiedQuery, left: ExactTable, right: ExactTable) -> Moved:
@@ -175,15 +175,15 @@ def _ratios(moved: Moved, table: NoisyTable, *, runs: int) -> Floats:
     for vector in moved.vectors:
         noisy = np.array(table.column(vector.name).values, dtype=np.float64)
         ratio += log_ratio(vector.law, noisy, left=np.array(vector.left)[place], right=np.array(vector.right)[place])
-    found = np.zeros(runs)
+    ratios = np.zeros(runs)
     if moved.units is not None and isinstance(moved.query.query.groups, DiscoveredGroups):
         law = moved.query.query.groups.law
         a, b = (np.array([np.nan if pair[side] is None else pair[side] for pair in moved.units]) for side in (0, 1))
         shown = log_ratio(law, np.array(table.columns[0].values, dtype=np.float64), left=a[place], right=b[place])
         ratio = np.where(np.isnan(a[place]), SHOWN_ALONE, np.where(np.isnan(b[place]), -SHOWN_ALONE, ratio + shown))
         hidden = _hidden(moved, law)
-        found += hidden.sum() - np.bincount(run, weights=hidden[place], minlength=runs)
-    return found + np.bincount(run, weights=ratio, minlength=runs)
+        ratios += hidden.sum() - np.bincount(run, weights=hidden[place], minlength=runs)
+    return ratios + np.bincount(run, weights=ratio, minlength=runs)
 
 
 def log_ratio(law: Law, noisy: Floats, *, left: Floats, right: Floats) -> Floats:
@@ -191,12 +191,12 @@ def log_ratio(law: Law, noisy: Floats, *, left: Floats, right: Floats) -> Floats
     scale = float(law.scale)
     match law:
         case DiscreteLaplace():
-            found: Floats = (np.abs(noisy - left) - np.abs(noisy - right)) / scale
+            ratio: Floats = (np.abs(noisy - left) - np.abs(noisy - right)) / scale
         case DiscreteGaussian():
-            found = ((noisy - left) ** 2 - (noisy - right) ** 2) / (2.0 * scale**2)
+            ratio = ((noisy - left) ** 2 - (noisy - right) ** 2) / (2.0 * scale**2)
         case never:
             assert_never(never)
-    return found
+    return ratio
 
 
 def _hidden(moved: Moved, law: Law) -> Floats:
@@ -238,7 +238,7 @@ def worst_pairs(
     shapes: Mapping[str, Shape], *, relation: str, account: Account, worlds: int, seed: int, prepare: Prepare = prepare_in_duckdb
 ) -> dict[str, Pair]:
     """For each shape, the pair of neighbours with the largest exact loss over random worlds and all their neighbours."""
-    rng, found = random.Random(seed), dict[str, Pair]()
+    rng, pairs = random.Random(seed), dict[str, Pair]()
     delta = "0" if account is Account.PURE else '"2^-30"'
     with tempfile.TemporaryDirectory() as scratch:
         for number in range(worlds):
@@ -256,9 +256,9 @@ def worst_pairs(
             for name in shapes:
                 for other in measured[1:]:
                     pair = pair_of(measured[0][name], other[name])
-                    if name not in found or pair.worth > found[name].worth:
-                        found[name] = pair
-    return found
+                    if name not in pairs or pair.worth > pairs[name].worth:
+                        pairs[name] = pair
+    return pairs
 
 
 def tiled_ratios(pair: Pair, *, right: bool, runs: int) -> Floats:
@@ -297,18 +297,18 @@ def whole_releases(pair: Pair, *, right: bool, runs: int) -> Floats:
     """The log ratio of whole releases, permit and all, one call each: slow, to compare with the tiled ones."""
     side = pair.right if right else pair.left
     place_of = {id(query): place for place, query in enumerate(pair.left.certified.queries)}
-    found = np.zeros(runs)
+    ratios = np.zeros(runs)
     for run in range(runs):
         tables = release(side.certified, issue(1, side.certified.digest, side.certified.cost), side.exact).tables
         for part in pair.moved:
-            found[run] += _ratios(part, _cut(part, tables[place_of[id(part.query)]]), runs=1)[0]
-    return found
+            ratios[run] += _ratios(part, _cut(part, tables[place_of[id(part.query)]]), runs=1)[0]
+    return ratios
 
 
 def _cut(moved: Moved, table: NoisyTable) -> NoisyTable:
     """The moved groups of a release, as run 0 of a tiled one."""
-    wanted = set(moved.groups)
-    kept = [row for row, group in enumerate(table.groups) if group in wanted]
+    moved_groups = set(moved.groups)
+    kept = [row for row, group in enumerate(table.groups) if group in moved_groups]
     columns = tuple(replace(column, values=tuple(column.values[row] for row in kept)) for column in table.columns)
     return replace(table, groups=tuple((0, *table.groups[row]) for row in kept), columns=columns)
 

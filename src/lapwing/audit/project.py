@@ -161,8 +161,8 @@ def comparable(answers: Sequence[Sequence[Answer]]) -> list[list[Hashable]]:
     if len(sizes) == 1 and max(sizes) <= _CELLS_MAX:
         return [[tuple(value for column in columns for value in column) for columns in side] for side in numbers]
     return [
-        [(float(answer.table.num_rows), *(sum(column) for column in columns)) for answer, columns in zip(side, found, strict=True)]
-        for side, found in zip(answers, numbers, strict=True)
+        [(float(answer.table.num_rows), *(sum(column) for column in columns)) for answer, columns in zip(side, own_numbers, strict=True)]
+        for side, own_numbers in zip(answers, numbers, strict=True)
     ]
 
 

@@ -217,9 +217,9 @@ def replay(program: Program[Data, Result], neighbour: Data, recording: Recording
 
 def check(program: Program[Data, Result], data: Data, neighbours: Sequence[Data], *, recordings: int = 1) -> list[Breach]:
     """Record this often on ``data``, and replay each recording on every neighbour."""
-    found: list[Breach] = []
+    breaches: list[Breach] = []
     for _ in range(recordings):
         recording = record(program, data)
         for neighbour in neighbours:
-            found += replay(program, neighbour, recording)
-    return found
+            breaches += replay(program, neighbour, recording)
+    return breaches

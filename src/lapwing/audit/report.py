@@ -72,13 +72,13 @@ class AuditItem:
 
     def line(self, samples: int) -> Line:
         """Audit and describe."""
-        found = self.audited(samples)
-        return line_of(found, area=self.area, name=self.name, setting=self.setting)
+        result = self.audited(samples)
+        return line_of(result, area=self.area, name=self.name, setting=self.setting)
 
 
-def line_of(found: Audit, *, area: str, name: str, setting: str) -> Line:
+def line_of(result: Audit, *, area: str, name: str, setting: str) -> Line:
     """An audit as a line."""
-    claim = found.claimed
+    claim = result.claimed
     return Line(
         area=area,
         name=name,
@@ -86,9 +86,9 @@ def line_of(found: Audit, *, area: str, name: str, setting: str) -> Line:
         measure=measure_of(claim),
         claimed=float(parameter_of(claim)),
         delta=float(_delta(claim)),
-        lower_bound=found.lower_bound,
-        samples=found.samples,
-        caught=found.caught,
+        lower_bound=result.lower_bound,
+        samples=result.samples,
+        caught=result.caught,
     )
 
 
@@ -205,8 +205,8 @@ def headline(lines: Sequence[Line]) -> str:
     refuted = [line.name for line in claims if line.caught]
     text = f"{len(refuted)} of {len(claims)} claims are refuted: {', '.join(refuted)}." if refuted else ""
     text = text or ("The claim is not refuted." if len(claims) == 1 else f"None of {len(claims)} claims is refuted.")
-    found = sum(line.caught for line in planted)
-    return f"{text} {found} of {len(planted)} planted mistakes are found." if planted else text
+    caught = sum(line.caught for line in planted)
+    return f"{text} {caught} of {len(planted)} planted mistakes are found." if planted else text
 
 
 def verdict(line: Line) -> str:

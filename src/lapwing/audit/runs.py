@@ -78,13 +78,13 @@ def _prepared(world: World, directory: Path, relation: str, delta: str, prepare:
 
 
 def _measured(chosen: Mapping[str, Shape], snapshot: Snapshot, outcome: OracleRun) -> dict[str, ExactResult]:
-    found: dict[str, ExactResult] = {}
+    results: dict[str, ExactResult] = {}
     for name, shape in chosen.items():
         try:
-            found[name] = measure(shape(snapshot.facts), snapshot)
+            results[name] = measure(shape(snapshot.facts), snapshot)
         except LapwingError as error:
             outcome.faults.append((name, str(error)))
-    return found
+    return results
 
 
 def _compare_all(left: Mapping[str, ExactResult], right: Mapping[str, ExactResult], outcome: OracleRun) -> None:

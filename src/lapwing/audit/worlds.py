@@ -105,8 +105,8 @@ class World:
 
     def units(self) -> list[int]:
         """Every unit that has a row anywhere."""
-        found = {row["person_id"] for row in (*self.people, *self.visits) if row["person_id"] is not None}
-        return sorted(unit for unit in found if isinstance(unit, int))
+        people = {row["person_id"] for row in (*self.people, *self.visits) if row["person_id"] is not None}
+        return sorted(unit for unit in people if isinstance(unit, int))
 
 
 def declare(world: World, directory: Path, *, neighbours: str, delta: str, seed: int = 0) -> Declaration:
@@ -131,10 +131,10 @@ def random_world(rng: random.Random, *, units: int = 5) -> World:
     visits: list[Row] = []
     drugs: list[Row] = []
     for unit in range(1, units + 1):
-        made = unit_rows(rng, unit)
-        people += made.people
-        visits += made.visits
-        drugs += made.drugs
+        rows = unit_rows(rng, unit)
+        people += rows.people
+        visits += rows.visits
+        drugs += rows.drugs
     people.append({"person_id": None, "age": 40, "sex": "f", "score": 1.0})
     visits.append(_visit(rng, None))
     drugs.append({"visit_id": 9_999, "drug": "dangling", "dose": 5.0})

@@ -187,21 +187,21 @@ def _file_forms(where: str, before: TableDecl | PublicDecl, after: TableDecl | P
 
 def _columns_of(table: str, declaration: Declaration) -> frozenset[str]:
     """Columns of ``table`` that some unit path goes through."""
-    found = set()
+    names = set()
     for other in declaration.tables:
-        found |= _columns_on(other.unit, start=other.name, table=table)
-    return frozenset(found)
+        names |= _columns_on(other.unit, start=other.name, table=table)
+    return frozenset(names)
 
 
 def _columns_on(path: UnitPath, *, start: str, table: str) -> set[str]:
-    at, found = start, set()
+    at, names = start, set()
     for hop in path.hops:
         if at == table:
-            found.add(hop.column)
+            names.add(hop.column)
         at = hop.target.table
         if at == table:
-            found.add(hop.target.column)
-    return found | ({path.end.column} if path.end.table == table else set())
+            names.add(hop.target.column)
+    return names | ({path.end.column} if path.end.table == table else set())
 
 
 def _public(old: Declaration, new: Declaration) -> list[Change]:

@@ -54,8 +54,8 @@ _Ordered = TypeVar("_Ordered", int, Fraction, datetime.date, datetime.datetime)
 
 def read_reference(text: str) -> ColumnRef | None:
     """``table.column`` as written, or None."""
-    found = _REFERENCE.fullmatch(text)
-    return ColumnRef(table=found[1], column=found[2]) if found else None
+    match = _REFERENCE.fullmatch(text)
+    return ColumnRef(table=match[1], column=match[2]) if match else None
 
 
 def check_name(report: ProblemReport, path: Path, name: str) -> None:

@@ -86,11 +86,11 @@ def _check_format(report: ProblemReport, written: object) -> None:
 
 
 def _syntax_problem(error: tomllib.TOMLDecodeError, *, name: str, text: str) -> Problem:
-    found = _TOML_PLACE.fullmatch(str(error))
-    reason = found[1] if found else str(error)
-    if found and found[2]:
+    match = _TOML_PLACE.fullmatch(str(error))
+    reason = match[1] if match else str(error)
+    if match and match[2]:
         lines = text.split("\n")
-        line, column = min(int(found[2]), len(lines)), int(found[3])
+        line, column = min(int(match[2]), len(lines)), int(match[3])
         start = sum(len(before) + 1 for before in lines[: line - 1]) + column - 1
         span = Span(start=start, end=start + 1, line=line, column=column)
     else:

@@ -177,14 +177,14 @@ class _Scanner:
 
     def string(self) -> None:
         for pattern in _STRINGS:
-            if found := pattern.match(self.text, self.at):
-                self.at = found.end()
+            if match := pattern.match(self.text, self.at):
+                self.at = match.end()
                 return
         raise AssertionError("the text was not checked by tomllib first")
 
     def skip(self, pattern: re.Pattern[str]) -> None:
-        if found := pattern.match(self.text, self.at):
-            self.at = found.end()
+        if match := pattern.match(self.text, self.at):
+            self.at = match.end()
 
     def note(self, path: Path, *, key: tuple[int, int], value: tuple[int, int], replace: bool) -> None:
         """Keep the first place of a table named only in passing; its own header or value wins over that."""

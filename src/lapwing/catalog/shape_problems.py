@@ -46,8 +46,8 @@ def report_shape(report: ProblemReport, error: ValidationError) -> None:
 
 def closest(word: str, words: Iterable[str]) -> str:
     """The word most like ``word``, or the empty string."""
-    found = difflib.get_close_matches(word.lower(), list(words), n=1, cutoff=0.6)
-    return found[0] if found else ""
+    matches = difflib.get_close_matches(word.lower(), list(words), n=1, cutoff=0.6)
+    return matches[0] if matches else ""
 
 
 def table_name(path: Path) -> str:

@@ -43,17 +43,17 @@ def _read_step(
 ) -> Hop | ColumnRef | None:
     """What ``unit`` of one table says: a hop to another table, or a column of its own."""
     at = ("tables", table, "unit")
-    found = _WRITTEN.fullmatch(text)
-    if not found:
+    match = _WRITTEN.fullmatch(text)
+    if not match:
         hint = 'write a column, or a path "column -> table.column"'
         report.problem("catalogue-bad-unit", at, "`unit` cannot be read", hint=hint)
         return None
-    own = ColumnRef(table=table, column=found[1])
+    own = ColumnRef(table=table, column=match[1])
     if not _check_end(report, table, own, columns):
         return None
-    if found[2] is None:
+    if match[2] is None:
         return own
-    target = ColumnRef(table=found[2], column=found[3])
+    target = ColumnRef(table=match[2], column=match[3])
     if target.table in public_names:
         hint = "rows belong to units through protected tables only"
         report.problem("catalogue-bad-unit", at, f"`{target.table}` is a public table and holds no units", hint=hint)

@@ -53,8 +53,8 @@ def _stopped(number: int, _frame: object) -> None:
     raise SystemExit(128 + number)
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(asked: bool) -> None:
+    if asked:
         from importlib.metadata import version
 
         typer.echo(f"lapwing {version('lapwing')}")

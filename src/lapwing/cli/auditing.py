@@ -73,17 +73,17 @@ def _statements(catalogue: Path, statements: Sequence[str], *, epsilon: str, sam
 
     lines = []
     with _status() as show, invented_project(catalogue) as project:
-        wanted = statements or [f"SELECT COUNT(*) AS n FROM {table}" for table in project.tables()]
+        audited = statements or [f"SELECT COUNT(*) AS n FROM {table}" for table in project.tables()]
         # beside other audits, the correction of a whole report: then one confidence holds for all lines
-        tests = (4 if asks else 2) * len(wanted) if alone else TESTS
-        for statement in wanted:
+        tests = (4 if asks else 2) * len(audited) if alone else TESTS
+        for statement in audited:
             show(" ".join(statement.split()))
-            found = project.audit(statement, epsilon=epsilon, samples=samples, asks=asks, tests=tests)
+            outcome = project.audit(statement, epsilon=epsilon, samples=samples, asks=asks, tests=tests)
             name = " ".join(statement.split())
-            lines.append(exact_line(found.released.claimed, share=found.share, name=name))
-            lines.append(line_of(found.released, area="statement", name=name, setting="released at once"))
-            if found.asked is not None:
-                lines.append(line_of(found.asked, area="statement", name=name, setting="asked one by one"))
+            lines.append(exact_line(outcome.released.claimed, share=outcome.share, name=name))
+            lines.append(line_of(outcome.released, area="statement", name=name, setting="released at once"))
+            if outcome.asked is not None:
+                lines.append(line_of(outcome.asked, area="statement", name=name, setting="asked one by one"))
     return lines
 
 

@@ -17,12 +17,14 @@ def backed_up(catalogue: Path, to: Path) -> None:
     from lapwing.curator.backup import back_up
     from lapwing.curator.life import CATALOGUE_FILE
 
-    made = back_up(catalogue / CATALOGUE_FILE if catalogue.is_dir() else catalogue, to)
-    terminal.write(f"Wrote {to}: {', '.join(made.files)}. It holds secrets (the ranking key, signing keys): keep it as you keep the data.")
+    backup = back_up(catalogue / CATALOGUE_FILE if catalogue.is_dir() else catalogue, to)
+    terminal.write(
+        f"Wrote {to}: {', '.join(backup.files)}. It holds secrets (the ranking key, signing keys): keep it as you keep the data."
+    )
     terminal.write(
         "Prepared versions are not in it, nor the registry and the anchors: those must never be restored together with a ledger."
     )
-    if made.ledger_is_elsewhere:
+    if backup.ledger_is_elsewhere:
         terminal.write(_IN_DATABASE)
 
 
@@ -32,12 +34,12 @@ def restored(backup: Path, directory: Path) -> None:
     from lapwing.curator.life import Curator
     from lapwing.errors import LapwingError
 
-    made = put_back(backup, directory)
-    terminal.write(f"Put back into {directory}: {', '.join(made.files)}.")
-    if made.ledger_is_elsewhere:
+    written = put_back(backup, directory)
+    terminal.write(f"Put back into {directory}: {', '.join(written.files)}.")
+    if written.ledger_is_elsewhere:
         terminal.write(_IN_DATABASE)
         return
-    if "ledger.sqlite" in made.files:
+    if "ledger.sqlite" in written.files:
         try:
             with Curator(directory) as curator:
                 curator.ledger.balance()

@@ -36,11 +36,11 @@ def _on_engine(name: str, engine: str, connection: str) -> tuple[str, str, Seque
 
 def _source(file: str, directory: Path) -> tuple[str, str, Sequence[SourceColumn]]:
     """The wished name of a table, its source line, and its columns as the first file has them."""
-    found = source_files(Path(), file)
-    if not found:
+    files = source_files(Path(), file)
+    if not files:
         raise usage_error(f"there is no file {file}")
     try:
-        columns = read_columns(found[0])
+        columns = read_columns(files[0])
     except UnreadableSource as error:
         raise usage_error(str(error)) from None
     line = Path(os.path.relpath(file, directory)).as_posix()

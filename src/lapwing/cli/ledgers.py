@@ -173,8 +173,8 @@ def receipt_verify(
             raise usage_error("the receipt or the answer cannot be read") from None
         value = receipt_value(text)
         check(value, keys, answer=content)
-        said = value.statement
-        typer.echo(f"valid: charge {said.charge_id} of {said.source_id}, entry {said.entry_id}, {said.at}, signed with {value.key_id}")
+        paid = value.statement
+        typer.echo(f"valid: charge {paid.charge_id} of {paid.source_id}, entry {paid.entry_id}, {paid.at}, signed with {value.key_id}")
 
 
 @receipt_app.command("key", short_help="Make a signing key, or change it.")

@@ -179,10 +179,10 @@ def propose(
     with _policies(context) as office:
         declared = office.curator.declaration.declared_budget
         named = declared.epsilon if what is Proposed.BUDGET else declared.ceiling_epsilon
-        wanted = named if epsilon is None else epsilon_of(epsilon, option="--epsilon")
+        proposed = named if epsilon is None else epsilon_of(epsilon, option="--epsilon")
         act = office.propose_budget if what is Proposed.BUDGET else office.propose_ceiling
-        number = act(wanted, by=_who(by), reason=reason)
-        typer.echo(f"Proposal {number}: a {what.value} of epsilon {float(wanted):g}. Somebody else now runs:")
+        number = act(proposed, by=_who(by), reason=reason)
+        typer.echo(f"Proposal {number}: a {what.value} of epsilon {float(proposed):g}. Somebody else now runs:")
         typer.echo(f"  lapwing -C {_shown(context)} ledger approve {number}")
 
 

@@ -16,18 +16,18 @@ def write_standing(curator: Curator, form: ReportFormat) -> None:
     """Print it. Amounts are exact decimals in JSON."""
     from lapwing.curator.policies import standing
 
-    found, balance = standing(curator)
+    values, balance = standing(curator)
     if form is ReportFormat.JSON:
-        terminal.write(as_json(found))
+        terminal.write(as_json(values))
         return
-    write_pairs(_pairs(found, curator.view_of(balance)))
-    unit = found["budget"]["loss_unit"]
-    if found.get("analysts"):
-        rows = [[one["analyst"], one["group"] or "-", "no" if one["suspended"] else "yes", *_figures(one)] for one in found["analysts"]]
+    write_pairs(_pairs(values, curator.view_of(balance)))
+    unit = values["budget"]["loss_unit"]
+    if values.get("analysts"):
+        rows = [[one["analyst"], one["group"] or "-", "no" if one["suspended"] else "yes", *_figures(one)] for one in values["analysts"]]
         _titled(f"Analysts ({unit})", ("analyst", "group", "may ask", "spent", "of", "per day"), rows)
-    if found.get("groups"):
-        _titled(f"Groups ({unit})", ("group", "spent", "of"), [[one["group"], *_figures(one)[:2]] for one in found["groups"]])
-    waiting = [one for one in found.get("proposals", ()) if one["state"] == "open"]
+    if values.get("groups"):
+        _titled(f"Groups ({unit})", ("group", "spent", "of"), [[one["group"], *_figures(one)[:2]] for one in values["groups"]])
+    waiting = [one for one in values.get("proposals", ()) if one["state"] == "open"]
     if waiting:
         rows = [[str(one["number"]), one["what"], one["to"], one["by"], one["reason"]] for one in waiting]
         _titled("Waiting for somebody else to approve or deny", ("#", "what", "to", "proposed by", "reason"), rows)
@@ -42,23 +42,23 @@ def _titled(title: str, headers: tuple[str, ...], rows: list[list[str]]) -> None
     write_table(headers, rows, right=tuple(header in {"spent", "of", "per day", "#"} for header in headers))
 
 
-def _pairs(found: dict[str, Any], view: BudgetView) -> list[tuple[str, str]]:
-    where = "local" if found["database"] is None else f"PostgreSQL, {found['database']}; {found['entries']:,} entries"
+def _pairs(values: dict[str, Any], view: BudgetView) -> list[tuple[str, str]]:
+    where = "local" if values["database"] is None else f"PostgreSQL, {values['database']}; {values['entries']:,} entries"
     pairs = [
-        ("data set", found["dataset"]),
+        ("data set", values["dataset"]),
         ("ledger", where),
-        ("open", "no: the owner re-opens it with `lapwing reopen REASON`" if found["closed"] else "yes"),
+        ("open", "no: the owner re-opens it with `lapwing reopen REASON`" if values["closed"] else "yes"),
         ("budget", str(view)),
-        ("ceiling", f"epsilon {found['ceiling']:g}"),
-        ("receipts", "signed" if found["receipts"] else "none: no signing key is declared"),
+        ("ceiling", f"epsilon {values['ceiling']:g}"),
+        ("receipts", "signed" if values["receipts"] else "none: no signing key is declared"),
     ]
-    if "limits" in found:
-        limits, unit = found["limits"], found["budget"]["loss_unit"]
-        said = [
+    if "limits" in values:
+        limits, unit = values["limits"], values["budget"]["loss_unit"]
+        limits_in_words = [
             f"{words} {unit} {float(limits[key]):.4g}"
             for key, words in (("per_statement", "a statement"), ("per_day", "a day"))
             if limits[key]
         ]
-        pairs.append(("limits", "; ".join(said) or "none"))
+        pairs.append(("limits", "; ".join(limits_in_words) or "none"))
         pairs.append(("answers", "all admitted analysts see them" if limits["answers_shared"] else "only whoever paid sees them"))
     return pairs

@@ -52,9 +52,9 @@ def console(*, stderr: bool = False) -> Console:
     """A console that never colours numbers on its own account, and never uses the theme's sixteen colours."""
     from rich.console import Console
 
-    made = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    if made.color_system in ("256", "truecolor", None):
-        return made
+    drawing = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if drawing.color_system in ("256", "truecolor", None):
+        return drawing
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, no_color=True)
 
 
@@ -101,12 +101,12 @@ def table(headers: Sequence[str], *, right: Sequence[bool], accents: Sequence[bo
     from rich.table import Table
 
     headers = [printable(header) for header in headers]
-    made = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
+    grid = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
     for header, to_right, accent in zip(headers, right, accents, strict=True):
-        made.add_column(
+        grid.add_column(
             header, justify="right" if to_right else "left", style=ACCENT if accent else None, no_wrap=to_right, overflow="fold"
         )
-    return made
+    return grid
 
 
 def add_row(table: Table, *cells: str) -> None:

@@ -87,8 +87,8 @@ class Aim:
             match step:
                 case Serve(found):
                     planned = self.bound.plan_at(Fraction(max(found.loss, 1), LOSS_UNITS))
-                    said = "the pilot is accurate enough" if charged.loss else "what was released before is accurate enough: free"
-                    return Hit(planned, _answer_of(found, before, answers), charged, (f"asked for {self.words()}: {said}",))
+                    reason = "the pilot is accurate enough" if charged.loss else "what was released before is accurate enough: free"
+                    return Hit(planned, _answer_of(found, before, answers), charged, (f"asked for {self.words()}: {reason}",))
                 case Buy(planned):
                     if charged.loss and not self._affordable(planned):
                         return self._fallen_back(answers, before, charged, self._too_dear(planned).message)

@@ -99,13 +99,13 @@ def bars_of(planned: Planned, released: Released, post: PostProcess, *, confiden
     """Error bars of a release, row by row of the noisy table, before any are left out or sorted; of all rows, or of those numbered."""
     outputs = tuple(replace(post.outputs[i], name=f"c{i}") for i in aimed(post))
     assembled = assemble(planned, released, replace(_unfiltered(post), outputs=outputs), confidence=confidence)
-    found: Bars = []
+    bars: Bars = []
     for output in outputs:
         values, intervals = assembled.table.column(output.name).to_pylist(), assembled.intervals[output.name]
         pairs = list(zip(values, intervals, strict=True))
-        wanted = pairs if rows is None else [pairs[row] for row in rows]
-        found.append([None if value is None or bar is None else Bar(float(value), bar.lo, bar.hi) for value, bar in wanted])
-    return found
+        shown = pairs if rows is None else [pairs[row] for row in rows]
+        bars.append([None if value is None or bar is None else Bar(float(value), bar.lo, bar.hi) for value, bar in shown])
+    return bars
 
 
 def _unfiltered(post: PostProcess) -> PostProcess:
@@ -120,8 +120,8 @@ def rows_shown(planned: Planned, released: Released, post: PostProcess) -> list[
         return None
     number = Output("row", f"q{post.rows_of}.{ROW}", KeyOutput(0))
     # Error bars are not looked at here, so neither is the confidence.
-    found = assemble(planned, released, replace(post, outputs=(number,)), confidence=Fraction(1, 2))
-    return sorted(int(row) for row in found.table.column("row").to_pylist())
+    numbered = assemble(planned, released, replace(post, outputs=(number,)), confidence=Fraction(1, 2))
+    return sorted(int(row) for row in numbered.table.column("row").to_pylist())
 
 
 def met_by(planned: Planned, released: Released, post: PostProcess, target: Target, *, confidence: Fraction) -> tuple[int, int]:
@@ -253,14 +253,14 @@ def _required(
         return [[target.allowed(0.0)] for _ in aimed(post)]
     if base is None:
         return None
-    found: list[list[float]] = []
+    required: list[list[float]] = []
     for i, column in zip(aimed(post), bars_of(planned, base, post, confidence=target.sure, rows=rows), strict=True):
         public = size_from_declarations(planned, post, i)
         sizes = [public if bar is None else max(bar.size_min, public) for bar in column]
         if isinstance(target.asked, ShareAsked) and not all(sizes):
             return None
-        found.append([target.allowed(size) for size in sizes])
-    return found
+        required.append([target.allowed(size) for size in sizes])
+    return required
 
 
 def size_from_declarations(planned: Planned, post: PostProcess, number: int) -> float:

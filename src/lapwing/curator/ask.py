@@ -69,8 +69,8 @@ def plan_of(curator: Curator, sql: str, epsilon: Number | None = None) -> tuple[
     """A statement without words of ours, and its plan at this epsilon; for audits."""
     bound = bound_statement(curator, sql, dialect="duckdb")
     terms = terms_of(None, epsilon=epsilon, confidence=None, declaration=curator.declaration, budget=curator.balance().budget)
-    assert isinstance(terms.wanted, Fraction)
-    return bound.statement, bound.checked_plan(terms.wanted)
+    assert isinstance(terms.goal, Fraction)
+    return bound.statement, bound.checked_plan(terms.goal)
 
 
 def _posed(
@@ -104,23 +104,23 @@ class _Posed:
     analyst: str
 
     def answer(self, *, request_id: str | None) -> Answer:
-        wanted = self.terms.wanted
-        planned = self.bound.plan_at(wanted if isinstance(wanted, Fraction) else self.pilots[0])
+        goal = self.terms.goal
+        planned = self.bound.plan_at(goal if isinstance(goal, Fraction) else self.pilots[0])
         if planned.measured is None:
             return self._declared(planned)
         check_post(planned, self.bound.statement.post)
-        if isinstance(wanted, Target):
-            hit = self._aim(wanted).reach(request_id=request_id)
+        if isinstance(goal, Target):
+            hit = self._aim(goal).reach(request_id=request_id)
             return self._assembled(hit.planned, hit.answered, cost=hit.cost, notes=hit.notes)
         answered = self.curator.answer(planned.certified.plan, summary=self.sql, analyst=self.analyst, request_id=request_id)
         notes = ("answered before on this version: free, the same answer bit for bit",) if answered.free else ()
         return self._assembled(planned, answered, cost=Cost.zero() if answered.free else planned.certified.cost, notes=notes)
 
     def explained(self) -> Explanation:
-        wanted = self.terms.wanted
-        planned = self.bound.checked_plan(wanted if isinstance(wanted, Fraction) else self.pilots[0])
-        if isinstance(wanted, Target) and planned.measured is not None:
-            return self._aim(wanted).explanation()
+        goal = self.terms.goal
+        planned = self.bound.checked_plan(goal if isinstance(goal, Fraction) else self.pilots[0])
+        if isinstance(goal, Target) and planned.measured is not None:
+            return self._aim(goal).explanation()
         return explanation(self.bound.statement, planned, self.curator, confidence=self.terms.confidence, analyst=self.analyst)
 
     def _aim(self, target: Target) -> Aim:

@@ -23,7 +23,7 @@ PILOT_SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(1), Fraction(3))
 class Terms:
     """A loss, or a target to find the loss for; and the confidence of the error bars."""
 
-    wanted: Fraction | Target
+    goal: Fraction | Target
     confidence: Fraction
 
 

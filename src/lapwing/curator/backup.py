@@ -98,9 +98,9 @@ def put_back(backup: Path, directory: Path) -> Backup:
 
 
 def _member(name: str, size: int) -> tarfile.TarInfo:
-    made = tarfile.TarInfo(name)
-    made.size, made.mode, made.mtime = size, 0o600, int(time.time())
-    return made
+    member = tarfile.TarInfo(name)
+    member.size, member.mode, member.mtime = size, 0o600, int(time.time())
+    return member
 
 
 def _members(backup: Path) -> Iterator[tuple[str, bytes]]:

@@ -70,8 +70,8 @@ def explanation(
     for number, part in enumerate(planned.parts):
         if several:
             lines.append((f"part {number + 1}", _text_of(statement, f"q{number}", PART_LENGTH_MAX) or f"of {len(planned.parts)}"))
-        found, detail = _explained(statement, number, part, planned, unit, confidence)
-        lines += found
+        part_lines, detail = _explained(statement, number, part, planned, unit, confidence)
+        lines += part_lines
         details.append(detail)
     first = next(detail for detail in details if detail)
     values = {

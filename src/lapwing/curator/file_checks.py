@@ -41,9 +41,9 @@ def _columns(table: TableDecl | PublicDecl, file: Path) -> dict[str, str]:
     """Columns of a file with their types; those of CSV have none."""
     from lapwing.engines.sources import first_line, header_names, is_csv
 
-    found = read_columns(file)
+    columns = read_columns(file)
     if not is_csv(file.name):
-        return {column.name: column.described for column in found}
+        return {column.name: column.described for column in columns}
     names = header_names(first_line(str(file)), table.delimiter)
     return dict.fromkeys(names, "text")
 

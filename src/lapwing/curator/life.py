@@ -144,13 +144,13 @@ class Curator:
     def _buy_statistics(self) -> None:
         """Buy the histogram of rows per unit of every table that has none yet. What was bought is public and serves all later versions."""
         known = self.state.statistics()
-        wanted = [table for table in self.facts.tables if self.facts.table(table).rows_per_unit_max > 1 and table not in known]
+        unknown = [table for table in self.facts.tables if self.facts.table(table).rows_per_unit_max > 1 and table not in known]
         budget, share = self.declaration.budget(), self.declaration.declared_budget.statistics_share
-        if not wanted or not share:
+        if not unknown or not share:
             return
         admit_owner(self.ledger)
-        loss = Fraction(int(budget.loss_total * share / len(wanted)), LOSS_UNITS)
-        for table in wanted:
+        loss = Fraction(int(budget.loss_total * share / len(unknown)), LOSS_UNITS)
+        for table in unknown:
             plan = histogram_plan(table, self.facts, loss=loss)
             try:
                 released = self.answer(plan, summary=f"statistics: rows per unit of {table}", analyst=OWNER_ANALYST).released
@@ -231,10 +231,10 @@ class Curator:
     def latest(self) -> int:
         """The newest version, or an error that says to prepare one."""
         self.state.require_usable()
-        found = self.engine.versions()
-        if not found:
+        versions = self.engine.versions()
+        if not versions:
             raise PreparationError("not-prepared", "the data set has no prepared version", hint="run prepare first")
-        return found[-1]
+        return versions[-1]
 
     @property
     def analyst_default(self) -> str:
@@ -299,8 +299,8 @@ class Curator:
         if ledger.balance().closed:
             return ()
         bought = ledger.bought(version=self.facts.version, limit=limit, analyst=who)
-        found = [(item, ledger.find(item.digest, analyst=who)) for item in bought if is_wanted(item.summary)]
-        return tuple((item, replayed(stored)) for item, stored in found if stored is not None)
+        stored_answers = [(item, ledger.find(item.digest, analyst=who)) for item in bought if is_wanted(item.summary)]
+        return tuple((item, replayed(stored)) for item, stored in stored_answers if stored is not None)
 
     def answer(self, plan: Plan, *, summary: str, analyst: str | None = None, request_id: str | None = None) -> Answered:
         """The release of a plan; free if the very same plan was answered before and this analyst may see that answer."""

@@ -55,9 +55,9 @@ def source_warnings(declaration: Declaration) -> Iterator[str]:
         keys[here, table.unit.end.column] = None
     for name, column in keys:
         declared = declaration.table(name)
-        found = declared.column(column)
-        is_text = isinstance(found.domain, TextDomain) or (isinstance(found.domain, KeyDomain) and found.domain.text)
-        if not is_text and _stored_as_text(declaration, declared, found.source_name):
+        key_column = declared.column(column)
+        is_text = isinstance(key_column.domain, TextDomain) or (isinstance(key_column.domain, KeyDomain) and key_column.domain.text)
+        if not is_text and _stored_as_text(declaration, declared, key_column.source_name):
             message = (
                 "the source stores text, the catalogue declares numbers: rows whose text is no whole number have no unit and are left out"
             )
@@ -67,7 +67,7 @@ def source_warnings(declaration: Declaration) -> Iterator[str]:
 def _stored_as_text(declaration: Declaration, table: TableDecl, column: str) -> bool:
     for file in source_files(declaration.directory or Path(), table.source):
         try:
-            if any(found.name == column and found.held is Held.TEXT for found in read_columns(file)):
+            if any(held_column.name == column and held_column.held is Held.TEXT for held_column in read_columns(file)):
                 return True
         except UnreadableSource:
             continue

@@ -79,7 +79,7 @@ def source_files(directory: Path, source: str) -> list[Path]:
         return [path]
     # An absolute pattern replaces the directory, as in the catalogue itself.
     root = Path(path.anchor) if path.is_absolute() else Path()
-    return sorted(found for found in root.glob(str(path.relative_to(root))) if found.is_file())
+    return sorted(file for file in root.glob(str(path.relative_to(root))) if file.is_file())
 
 
 def read_columns(path: Path) -> list[SourceColumn]:

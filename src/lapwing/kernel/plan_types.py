@@ -17,8 +17,8 @@ def require_exact_types(node: object) -> None:
             require_exact_types(item)
     elif dataclasses.is_dataclass(node) and not isinstance(node, type):
         for field in dataclasses.fields(node):
-            value, wanted = getattr(node, field.name), _EXACT.get(str(field.type))
-            if wanted is None:
+            value, exact_type = getattr(node, field.name), _EXACT.get(str(field.type))
+            if exact_type is None:
                 require_exact_types(value)
-            elif type(value) is not wanted:
+            elif type(value) is not exact_type:
                 raise Refused("plan-type", f"{field.name} of {type(node).__name__} must be {field.type}")

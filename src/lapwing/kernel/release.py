@@ -152,8 +152,8 @@ def dense_vectors(groups: Sequence[tuple[Value, ...]], table: ExactTable) -> lis
     for row, group in enumerate(table._groups):
         index = position.get(group)
         if index is not None:
-            for values, found in zip(dense, table._vectors, strict=True):
-                values[index] = found[row]
+            for values, released in zip(dense, table._vectors, strict=True):
+                values[index] = released[row]
     return dense
 
 

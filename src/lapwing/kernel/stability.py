@@ -159,8 +159,8 @@ def shape_of(relation: Relation, facts: Facts) -> Shape:
             return replace(shape, columns=listed).after(1 + sum(part_count(value) for _, value in columns))
         case PublicJoin(source, table, on):
             shape = shape_of(source, facts)
-            found = publicly_joined(relation, shape, domain_of(on, shape.columns), facts.public_table(table))
-            return found.after(1 + part_count(on))
+            joined_shape = publicly_joined(relation, shape, domain_of(on, shape.columns), facts.public_table(table))
+            return joined_shape.after(1 + part_count(on))
         case UnitJoin(left, right):
             return joined(relation, shape_of(left, facts), shape_of(right, facts))
         case SemiJoin(source, other, pairs):

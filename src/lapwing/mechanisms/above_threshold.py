@@ -209,22 +209,22 @@ class SparseVector:
 
     def law(self, value: tuple[int, ...], *, decay: Fraction) -> Mapping[tuple[int, ...], Fraction]:
         """The exact law of the indices said to be above, at this decay (see :meth:`AboveThreshold.exponents`)."""
-        outputs = sum(math.comb(len(require_stream(value)), said) for said in range(self.starts + 1))
+        outputs = sum(math.comb(len(require_stream(value)), answers_so_far) for answers_so_far in range(self.starts + 1))
         if outputs > OUTPUTS_MAX:
             raise Refused("law-unavailable", f"the law has more than {OUTPUTS_MAX} outputs")
         law: dict[tuple[int, ...], Fraction] = {}
         open_runs: dict[tuple[int, ...], Fraction] = {(): Fraction(1)}
-        # the law of one start depends on where it starts, not on what was said before
+        # the law of one start depends on where it starts, not on what was answers_so_far before
         rests = [self.above.law(value[first:], decay=decay) for first in range(len(value) + 1)]
         for _ in range(self.starts):
             after: dict[tuple[int, ...], Fraction] = {}
-            for said, chance in open_runs.items():
-                first = said[-1] + 1 if said else 0
+            for answers_so_far, chance in open_runs.items():
+                first = answers_so_far[-1] + 1 if answers_so_far else 0
                 for index, probability in rests[first].items():
                     if index is None:
-                        law[said] = chance * probability
+                        law[answers_so_far] = chance * probability
                     else:
-                        after[*said, first + index] = chance * probability
+                        after[*answers_so_far, first + index] = chance * probability
             open_runs = after
         return law | open_runs
 

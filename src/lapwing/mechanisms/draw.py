@@ -124,8 +124,8 @@ def _chunks(noisy: list[int], length: int, times: int) -> list[tuple[int, ...]]:
 def _responses(mechanism: RandomisedResponse, value: Answers, *, times: int) -> list[Any]:
     # On either account the sampler's map is held against the event's epsilon, from which rho was derived.
     answers = mechanism.require_answers(value)
-    said = respond(answers * times, categories=mechanism.categories, truth=mechanism.truth, epsilon_charged=mechanism.epsilon())
-    return _chunks(said, len(answers), times) if isinstance(value, tuple) else said
+    responses = respond(answers * times, categories=mechanism.categories, truth=mechanism.truth, epsilon_charged=mechanism.epsilon())
+    return _chunks(responses, len(answers), times) if isinstance(value, tuple) else responses
 
 
 def _key_sets(mechanism: KeySet, value: tuple[int, ...], *, times: int, account: Account) -> list[frozenset[int]]:

@@ -77,12 +77,12 @@ class RandomisedResponse:
         if not isinstance(value, tuple):
             return {answer: self._chance(answer, value) for answer in range(self.categories)}
         return {
-            given: math.prod((self._chance(said, true) for said, true in zip(given, answers, strict=True)), start=Fraction(1))
+            given: math.prod((self._chance(response, true) for response, true in zip(given, answers, strict=True)), start=Fraction(1))
             for given in itertools.product(range(self.categories), repeat=len(answers))
         }
 
-    def _chance(self, said: int, true: int) -> Fraction:
-        return self.truth if said == true else self.lie()
+    def _chance(self, response: int, true: int) -> Fraction:
+        return self.truth if response == true else self.lie()
 
     def odds(self, *, decay: Fraction | None = None) -> Fraction:
         """``truth / lie``, exactly; ``decay`` changes nothing."""

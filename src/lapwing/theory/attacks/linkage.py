@@ -25,13 +25,13 @@ def link_rows(
     ``rows`` have no names; ``on`` lists the attributes that the register's values stand for. A name is linked when its attributes are
     those of nobody else in the register and of exactly one row. If the register lists everybody in the table, every link is right.
     """
-    found: dict[Quasi, list[Hashable]] = {}
+    matches: dict[Quasi, list[Hashable]] = {}
     for row in rows:
         missing = [name for name in (*on, secret) if name not in row]
         if missing:
             raise LapwingError("attack-input", "a row lacks an attribute that the attack joins on or looks for")
-        found.setdefault(tuple(row[name] for name in on), []).append(row[secret])
-    return {name: found[quasi][0] for name, quasi in unique_people(register).items() if len(found.get(quasi, ())) == 1}
+        matches.setdefault(tuple(row[name] for name in on), []).append(row[secret])
+    return {name: matches[quasi][0] for name, quasi in unique_people(register).items() if len(matches.get(quasi, ())) == 1}
 
 
 def link_counts(

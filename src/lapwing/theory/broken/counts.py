@@ -145,8 +145,8 @@ def local_sensitivity_noise(decay: Fraction) -> Specimen:
         return rows[(len(rows) - 1) // 2]
 
     def steps(database: Histogram) -> int:
-        found = local_sensitivity(median, database, Neighbours.BOUNDED, size_max=size(database), norm=Norm.L1)
-        return int(found.value)
+        sensitivity = local_sensitivity(median, database, Neighbours.BOUNDED, size_max=size(database), norm=Norm.L1)
+        return int(sensitivity.value)
 
     def by_local_sensitivity(database: Histogram) -> dict[int, Fraction]:
         # where no neighbour has another median, the local sensitivity is 0 and so is the noise
