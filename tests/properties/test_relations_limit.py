@@ -57,5 +57,6 @@ def test_answers_are_those_of_the_bare_engine(tmp_path: Path, neighbours: str, d
     assert limit.seen.exact >= 40, limit.seen
 
 
+@pytest.mark.soak("in `check` there are fewer")
 def test_the_chunks_add_up_to_three_hundred_statements() -> None:
     assert len(CHUNKS) * STATEMENTS >= 300

@@ -50,5 +50,6 @@ def test_answers_are_those_of_the_bare_engine(tmp_path: Path, neighbours: str, d
     assert limit.seen.exact + limit.seen.noisy >= 50 and limit.seen.exact >= 25, limit.seen
 
 
+@pytest.mark.soak("in `check` there are fewer")
 def test_the_chunks_add_up_to_four_hundred_statements() -> None:
     assert len(CHUNKS) * STATEMENTS >= 400

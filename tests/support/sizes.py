@@ -58,11 +58,11 @@ SIZES = {
     "preparation oracle, appended pairs": Size(
         "pairs of sources whose rows were appended", 100, 400, "properties/test_preparation_oracle.py"
     ),
-    "limit, seeds of SQL": Size("seeds of 25 statements for each relation and account", 2, 4, "properties/test_sql_limit.py"),
+    "limit, seeds of SQL": Size("seeds of 25 statements for each relation and account", 1, 4, "properties/test_sql_limit.py"),
     "limit, seeds of relations": Size("seeds of 40 statements for each relation and account", 1, 2, "properties/test_relations_limit.py"),
     "Spark oracle, runs": Size("runs of the oracle on Spark", 2, 4, "engines/spark/test_spark_oracle.py"),
     # Generated statements and expressions.
-    "fuzzed statements, parts": Size("parts of 5,000 mutated and generated statements", 2, 6, "properties/test_sql_fuzz.py"),
+    "fuzzed statements, parts": Size("parts of 5,000 mutated and generated statements", 1, 6, "properties/test_sql_fuzz.py"),
     "hostile SQL, expressions": Size("expressions over hostile rows, for each of four worlds", 800, 2_600, "engines/test_sql_hostile.py"),
     "sampled calls, worlds": Size("worlds of 1,500 calls of functions over hostile rows", 1, 2, "engines/test_sql_samples.py"),
     "fuzzed expressions, seeds": Size("seeds of 260 expressions over hostile rows", 20, 40, "engines/test_expressions.py"),
