@@ -21,7 +21,7 @@ KILLS = {(1, 1): 100, (1, 10): 100, (4, 1): MANY, (4, 10): MANY, (32, 1): MANY, 
 """By number of clients and of data sets. A client alone waits for itself, so each of its kills takes longest."""
 KILLS_OF_A_STEP_MIN = {1: 1, 4: MANY // 230, 32: MANY // 230}
 """By number of clients: together at least six of each step, whatever is armed by chance besides."""
-KILLS_TOTAL_MIN = 1000
+KILLS_TOTAL_MIN = size("kills of clients in all")
 PHASES = {"register", "reserve", "reserve many", "engine", "commit", "forfeit", "incident", "reopen", "find", "renew", "disconnect"}
 NAMED = (
     "reserve: before",

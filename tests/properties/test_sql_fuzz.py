@@ -185,6 +185,7 @@ def _statements(part: int) -> list[str]:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_statement_is_refused_or_bound(part: int) -> None:
+    assert size("fuzzed statements in all") <= PARTS * (MUTATED + GENERATED + RELATIONAL)
     bare, few = engine(ROWS), engine(FEW_ROWS)
     seen: Counter[str] = Counter()
     for text in _statements(part):

@@ -65,6 +65,8 @@ SIZES = {
     "fuzzed statements, parts": Size("parts of 5,000 mutated and generated statements", 1, 6, "properties/test_sql_fuzz.py"),
     "hostile SQL, expressions": Size("expressions over hostile rows, for each of four worlds", 800, 2_600, "engines/test_sql_hostile.py"),
     "sampled calls, worlds": Size("worlds of 1,500 calls of functions over hostile rows", 1, 2, "engines/test_sql_samples.py"),
+    "fuzzed statements in all": Size("statements in all, at least", 5_000, 30_000, "properties/test_sql_fuzz.py"),
+    "fuzzed expressions in all": Size("expressions on PostgreSQL in all, at least", 5_000, 10_000, "engines/postgres/test_expressions.py"),
     "fuzzed expressions, seeds": Size("seeds of 260 expressions over hostile rows", 20, 40, "engines/test_expressions.py"),
     "fuzzed expressions on Spark, statements": Size(
         "statements of 120 expressions over hostile rows", 6, 17, "engines/spark/test_spark_fuzz.py"
@@ -96,6 +98,7 @@ SIZES = {
     "walks of the ledger on PostgreSQL": Size("walks of 200 steps along the model", 4, 30, "ledger/test_postgres_model.py"),
     "walks of the policies": Size("walks of 200 steps along the model", 4, 30, "schedules/test_policy_model.py"),
     "kills of clients": Size("kills for each of four crowds of 4 and 32 clients", 230, 460, "faults/test_kills.py"),
+    "kills of clients in all": Size("kills in all, at least", 1_000, 2_000, "faults/test_kills.py"),
     # Samples. What a band allows follows from the number.
     "ratios of sub-totals": Size("averages of sub-totals with Laplace noise", 1_000, 10_000, "statistical/test_level_coverage.py"),
     "composed sequences": Size("mixed sequences of mechanisms", 2_500, 10_000, "theory/test_composition_mixed.py"),
