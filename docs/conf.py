@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+_SOURCE = Path(__file__).resolve().parent.parent / "src"
+sys.path.insert(0, str(_SOURCE))
 
 project = "Lapwing"
 copyright = "the Lapwing authors"
@@ -35,6 +36,11 @@ myst_heading_anchors = 3
 autosummary_generate = True
 # A package's list of public names must not hide its modules.
 autosummary_ignore_module_all = True
+# Which modules are packages; the template does not know by itself.
+_PACKAGES = {".".join(path.parent.relative_to(_SOURCE).parts) for path in _SOURCE.rglob("__init__.py")}
+autosummary_context = {
+    "packages_in": {name: [other.rpartition(".")[2] for other in _PACKAGES if other.rpartition(".")[0] == name] for name in _PACKAGES},
+}
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 

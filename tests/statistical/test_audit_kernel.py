@@ -74,8 +74,10 @@ def test_no_plan_reveals_more_than_its_certificate(account: Account, relation: s
     close = sorted(found, key=lambda name: -found[name].worth)[:6]
     assert found[close[0]].share > 0.9
     audits = [audit_pair(found[name], samples=4_000, tests=2 * len(close), confidence=SURE) for name in close]
+    audits.append(audit_pair(found[close[0]], samples=16_000, tests=2 * len(close), confidence=SURE))
     assert [audit for audit in audits if audit.caught] == []
-    assert max(audit.lower_bound / float(parameter_of(audit.claimed)) for audit in audits) > 0.1, "these audits see something"
+    # Of 4,000 runs an audit often sees nothing; of 16,000 about three quarters of the claim.
+    assert audits[-1].lower_bound / float(parameter_of(audits[-1].claimed)) > 0.1, "these audits see something"
 
 
 @pytest.mark.slow

@@ -60,6 +60,7 @@ SIZES = {
     ),
     "limit, seeds of SQL": Size("seeds of 25 statements for each relation and account", 1, 4, "properties/test_sql_limit.py"),
     "limit, seeds of relations": Size("seeds of 40 statements for each relation and account", 1, 2, "properties/test_relations_limit.py"),
+    "Spark oracle, neighbours": Size("neighbours of the world of a bounded relation", 1, 3, "engines/spark/test_spark_oracle.py"),
     "Spark oracle, runs": Size("runs of the oracle on Spark", 2, 4, "engines/spark/test_spark_oracle.py"),
     # Generated statements and expressions.
     "fuzzed statements, parts": Size("parts of 5,000 mutated and generated statements", 1, 6, "properties/test_sql_fuzz.py"),
@@ -69,15 +70,15 @@ SIZES = {
     "fuzzed expressions in all": Size("expressions on PostgreSQL in all, at least", 5_000, 10_000, "engines/postgres/test_expressions.py"),
     "fuzzed expressions, seeds": Size("seeds of 260 expressions over hostile rows", 20, 40, "engines/test_expressions.py"),
     "fuzzed expressions on Spark, statements": Size(
-        "statements of 120 expressions over hostile rows", 6, 17, "engines/spark/test_spark_fuzz.py"
+        "statements of 120 expressions over hostile rows", 4, 17, "engines/spark/test_spark_fuzz.py"
     ),
     "equal answers, people on Spark": Size(
-        "statements about people for each relation and account", 5, 15, "engines/suite/test_equal_answers.py"
+        "statements about people for each relation and account", 3, 15, "engines/suite/test_equal_answers.py"
     ),
     "equal answers, clinic on Spark": Size(
-        "statements with joins for each relation and account", 4, 12, "engines/suite/test_equal_answers.py"
+        "statements with joins for each relation and account", 3, 12, "engines/suite/test_equal_answers.py"
     ),
-    "equal answers, hostile on Spark": Size("statements over each of two hostile worlds", 10, 20, "engines/suite/test_equal_answers.py"),
+    "equal answers, hostile on Spark": Size("statements over each of two hostile worlds", 6, 20, "engines/suite/test_equal_answers.py"),
     "equal answers, people on PostgreSQL": Size(
         "statements about people for each relation and account", 60, 150, "engines/suite/test_equal_answers.py"
     ),

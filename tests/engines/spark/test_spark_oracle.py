@@ -13,7 +13,7 @@ from tests.support.spark_worlds import prepare_in_spark
 
 RUNS = [
     ("unbounded", Account.PURE, 1, 11),
-    ("bounded", Account.APPROXIMATE, 3, 14),
+    ("bounded", Account.APPROXIMATE, size("Spark oracle, neighbours"), 14),
     ("unbounded", Account.APPROXIMATE, 2, 12),
     ("bounded", Account.PURE, 1, 13),
 ][: size("Spark oracle, runs")]
