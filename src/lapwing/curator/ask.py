@@ -68,7 +68,7 @@ def explain(
 def plan_of(curator: Curator, sql: str, epsilon: Number | None = None) -> tuple[Statement, Planned]:
     """A statement without words of ours, and its plan at this epsilon; for audits."""
     bound = bound_statement(curator, sql, dialect="duckdb")
-    terms = terms_of(None, epsilon=epsilon, confidence=None, declaration=curator.declaration, budget=curator.balance().budget)
+    terms = terms_of(None, epsilon=epsilon, confidence=None, declaration=curator.declaration, budget=bound.budget)
     assert isinstance(terms.goal, Fraction)
     return bound.statement, bound.checked_plan(terms.goal)
 
@@ -84,10 +84,8 @@ def _posed(
     dialect: str,
 ) -> _Posed:
     bound = bound_statement(curator, words, dialect=dialect)
-    declaration, budget = curator.declaration, curator.balance().budget
-    terms = terms_of(words.clause, epsilon=epsilon, confidence=confidence, declaration=declaration, budget=budget)
-    pilots = tuple(statement_loss(budget, pilot) for pilot in pilot_epsilons(declaration))
-    return _Posed(curator, sql, words, dialect, bound, terms, pilots, curator.analyst_default if analyst is None else analyst)
+    terms = terms_of(words.clause, epsilon=epsilon, confidence=confidence, declaration=curator.declaration, budget=bound.budget)
+    return _Posed(curator, sql, words, dialect, bound, terms, curator.analyst_default if analyst is None else analyst)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +98,15 @@ class _Posed:
     dialect: str
     bound: BoundStatement
     terms: Terms
-    pilots: tuple[Fraction, ...]
     analyst: str
+
+    def pilots(self) -> tuple[Fraction, ...]:
+        """The losses of pilots, for a statement asked for an accuracy."""
+        return tuple(statement_loss(self.bound.budget, pilot) for pilot in pilot_epsilons(self.curator.declaration))
 
     def answer(self, *, request_id: str | None) -> Answer:
         goal = self.terms.goal
-        planned = self.bound.plan_at(goal if isinstance(goal, Fraction) else self.pilots[0])
+        planned = self.bound.plan_at(goal if isinstance(goal, Fraction) else self.pilots()[0])
         if planned.measured is None:
             return self._declared(planned)
         check_post(planned, self.bound.statement.post)
@@ -118,13 +119,13 @@ class _Posed:
 
     def explained(self) -> Explanation:
         goal = self.terms.goal
-        planned = self.bound.checked_plan(goal if isinstance(goal, Fraction) else self.pilots[0])
+        planned = self.bound.checked_plan(goal if isinstance(goal, Fraction) else self.pilots()[0])
         if isinstance(goal, Target) and planned.measured is not None:
             return self._aim(goal).explanation()
         return explanation(self.bound.statement, planned, self.curator, confidence=self.terms.confidence, analyst=self.analyst)
 
     def _aim(self, target: Target) -> Aim:
-        return Aim(self.curator, self.analyst, self.sql, self.words, self.dialect, self.bound, target, self.pilots)
+        return Aim(self.curator, self.analyst, self.sql, self.words, self.dialect, self.bound, target, self.pilots())
 
     def _declared(self, planned: Planned) -> Answer:
         """An answer that measures nothing."""

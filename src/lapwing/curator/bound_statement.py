@@ -11,7 +11,7 @@ from lapwing.catalog import Declaration, UnitPath
 from lapwing.curator.accuracy_targets import PlanAt
 from lapwing.curator.life import Curator
 from lapwing.errors import Refused
-from lapwing.kernel.accounting import Account
+from lapwing.kernel.accounting import Account, Budget
 from lapwing.planning.plan import GroupLimits, Planned, Price, plan_statement
 from lapwing.sql import bind
 from lapwing.sql.text.privacy_words import Question
@@ -28,6 +28,8 @@ class BoundStatement:
 
     statement: Statement
     plan_at: PlanAt
+    budget: Budget
+    """The budget in force when it was bound."""
 
     def checked_plan(self, loss: Fraction) -> Planned:
         """The plan at this loss, whose answer is known to be computable; or ``Refused``."""
@@ -68,7 +70,7 @@ def bound_statement(curator: Curator, asked: Question | str, *, dialect: str) ->
             error.span = error.span or span_in(statement, error.code)
             raise
 
-    return BoundStatement(statement, plan_at)
+    return BoundStatement(statement, plan_at, budget)
 
 
 def unit_columns(declaration: Declaration) -> dict[str, str]:

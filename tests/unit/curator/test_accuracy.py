@@ -31,7 +31,7 @@ from lapwing.curator.asked_price import pilot_epsilons
 from lapwing.curator.bound_statement import BoundStatement, bound_statement
 from lapwing.demo import write_demo
 from lapwing.errors import BudgetRefused, Refused, Span
-from lapwing.kernel.accounting import LOSS_UNITS, statement_loss
+from lapwing.kernel.accounting import EPSILON_MAX, LOSS_UNITS, statement_loss
 from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.planning.plan import Planned
@@ -356,3 +356,20 @@ def test_every_output_with_an_error_bar_is_aimed_at(clinic: DataSet) -> None:
     sql = "SELECT sex, COUNT(*) AS n, COUNT(*) * 2 + 1 AS m, COUNT(*) * COUNT(*) AS q FROM patients GROUP BY sex"
     post = bound_statement(clinic.curator, sql, dialect="duckdb").statement.post
     assert aimed(post) == (1, 2)
+
+
+def test_an_ordinary_question_needs_no_price_of_a_pilot(tmp_path: Path) -> None:
+    """Pilots are asked at up to three times the default epsilon, which may be more than any statement may be asked at."""
+    write_demo(tmp_path / "clinic", patients=50)
+    catalogue = tmp_path / "clinic" / "lapwing.toml"
+    text = catalogue.read_text(encoding="utf-8").replace("\nepsilon = 3 ", f"\nepsilon = {EPSILON_MAX} ")
+    text = text.replace("epsilon = 6 }", f"epsilon = {EPSILON_MAX} }}").replace(
+        "[defaults]\nepsilon = 0.1", f"[defaults]\nepsilon = {EPSILON_MAX // 2}"
+    )
+    catalogue.write_text(text, encoding="utf-8")
+    with lw.open(tmp_path / "clinic", home=tmp_path / "home") as data:
+        data.prepare(accept_losses=True)
+        assert data.curator.declaration.defaults.epsilon * 3 > EPSILON_MAX
+        data.explain(COUNT)
+        with pytest.raises(Refused, match="epsilon-invalid"):
+            data.explain(f"{COUNT} WITH PRIVACY (error = '5%')")
