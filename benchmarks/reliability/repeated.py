@@ -1,0 +1,109 @@
+"""The real path of a question, made repeatable: every time it is asked it pays, and draws, again.
+
+A ledger answers the same plan from what it stored. Here nothing is stored: each reservation is granted from the same full budget, so an
+answer is one of an analyst who asks this first. The engine's exact result of a plan, which does not change, is kept instead of computed
+again. Everything between is the product's own: binding, planning, certification, noise, intervals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+from lapwing.curator.life import Curator
+from lapwing.engines.base import Snapshot
+from lapwing.kernel.accounting import Budget, Cost
+from lapwing.kernel.certify import Certified
+from lapwing.kernel.exact import Exact
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.permit import Permit, issue
+from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Ledger, Request, StoredAnswer
+from lapwing.receipts import Receipt
+
+RESULTS_MAX = 300
+"""Exact results that are kept at a time."""
+
+
+class ForgettingLedger:
+    """A ledger that grants everything that fits the budget on its own, and stores nothing."""
+
+    def __init__(self, real: Ledger) -> None:
+        self._real = real
+        self._balance = replace(real.balance(), spent=Cost.zero())
+        self._charges = count(1_000_000)
+
+    def balance(self) -> Balance:
+        return self._balance
+
+    def reserve(self, request: Request) -> Permit | StoredAnswer:
+        return issue(next(self._charges), request.digest, request.cost)
+
+    def commit(self, permit: Permit, payload: bytes) -> None:
+        return
+
+    def find(self, digest: str, *, analyst: str | None = None) -> StoredAnswer | None:
+        return None
+
+    def bought(self, *, version: int, limit: int, analyst: str | None = None) -> tuple[Bought, ...]:
+        return ()
+
+    # What an owner does is left to the real ledger.
+
+    def forfeit(self, permit: Permit, *, incident: bool) -> None:
+        raise RuntimeError("an answer of the benchmark failed")
+
+    def receipt(self, charge_id: int, *, keys: Path) -> Receipt:
+        return self._real.receipt(charge_id, keys=keys)
+
+    def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
+        return self._real.history(limit=limit)
+
+    def set_budget(self, to: Budget, *, reason: str) -> None:
+        self._real.set_budget(to, reason=reason)
+
+    def raise_ceiling(self, to: Budget, *, reason: str) -> None:
+        self._real.raise_ceiling(to, reason=reason)
+
+    def close(self, reason: str) -> None:
+        self._real.close(reason)
+
+    def reopen(self, reason: str) -> None:
+        self._real.reopen(reason)
+
+    def record(self, kind: EntryKind, detail: str) -> None:
+        self._real.record(kind, detail)
+
+    def disconnect(self) -> None:
+        self._real.disconnect()
+
+
+class RememberingSnapshot:
+    """A snapshot that runs each plan once."""
+
+    def __init__(self, real: Snapshot) -> None:
+        self._real = real
+        self._results: dict[str, Exact] = {}
+
+    @property
+    def facts(self) -> Facts:
+        return self._real.facts
+
+    def check(self, certified: Certified) -> None:
+        self._real.check(certified)
+
+    def run(self, certified: Certified) -> Exact:
+        if certified.digest not in self._results:
+            if len(self._results) >= RESULTS_MAX:
+                self._results.clear()
+            self._results[certified.digest] = self._real.run(certified)
+        return self._results[certified.digest]
+
+    def close(self) -> None:
+        self._real.close()
+
+
+def make_repeatable(curator: Curator) -> None:
+    """From now on every question to this data set is asked as if for the first time."""
+    curator._snapshot = RememberingSnapshot(curator.snapshot)
+    curator._ledger = ForgettingLedger(curator.ledger)
