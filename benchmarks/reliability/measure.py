@@ -136,6 +136,7 @@ def _record(cells: Cells, truth: dict[Key, float], best: BestBound | None, outpu
         return record
     error = math.sqrt(statistics.fmean(item**2 for item in errors))
     size = math.sqrt(sum(truth.get(key, 0.0) ** 2 for key, _ in cells.values) / len(cells.values))
+    shown_truth = statistics.fmean(held) if (held := [truth[key] for key, _ in cells.values if key in truth]) else 0.0
     ratios = [(hi - lo) / max(best.widths.get(key, best.other_width), 1e-9) for lo, _, hi, key in bars]
     return record | {
         "bias": statistics.fmean(errors),
@@ -143,6 +144,7 @@ def _record(cells: Cells, truth: dict[Key, float], best: BestBound | None, outpu
         "best_error": best.error,
         "error_ratio": error / best.error if best.error else math.inf,
         "best_cap": best.cap,
+        "shown_truth": shown_truth,
         "useful": best.error <= 0.5 * size,
         "width_ratio": statistics.median(ratios) if ratios else None,
     }
