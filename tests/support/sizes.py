@@ -54,6 +54,12 @@ SIZES = {
         "generated statements for each relation and account", 40, 90, "properties/test_relations_oracle.py"
     ),
     "oracle of relations, families": Size("families of ten worlds that differ in one unit", 1, 2, "properties/test_relations_oracle.py"),
+    "adversary of the union of filters, statements": Size(
+        "statements of the exact search over adaptive strategies", 3, 4, "theory/test_union_of_filters.py"
+    ),
+    "adversary of the union of filters, games": Size(
+        "random games that are searched to the end", 12, 300, "theory/test_union_of_filters.py"
+    ),
     "preparation oracle, pairs": Size("pairs of sources for each of four seeds", 1_000, 5_000, "properties/test_preparation_oracle.py"),
     "preparation oracle, appended pairs": Size(
         "pairs of sources whose rows were appended", 100, 400, "properties/test_preparation_oracle.py"

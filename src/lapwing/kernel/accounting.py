@@ -1,13 +1,17 @@
 """What a charge costs, what a budget holds, and whether the one pays for the other.
 
 A *pure* data set (delta = 0) is charged in epsilon. An *approximate* one is charged in rho (zero-concentrated differential privacy) and,
-for keys that are not public, in delta. Amounts in the ledger are integers: ``LOSS_UNITS`` per 1 of rho or epsilon, ``DELTA_UNITS`` per 1
-of delta. Charges round up, budgets round down, and sums of integers are exact, so what was spent is never above what was granted.
+for keys that are not public, in delta. An approximate one with a Rényi *order* is a union of two filters: it is also charged in epsilon
+where a statement is pure, its rho is the Rényi divergence at that order divided by the order, and a charge is admitted while the sum of
+epsilons **or** the sum of rhos is within its total. Both sums count every charge.
+
+Amounts in the ledger are integers: ``LOSS_UNITS`` per 1 of rho or epsilon, ``DELTA_UNITS`` per 1 of delta. Charges round up, budgets round
+down, and sums of integers are exact, so what was spent is never above what was granted.
 
 The guarantee: if every charge is fixed from the past before the data is read, and each is admitted by :func:`admits`, the whole
 interaction is (epsilon, delta)-differentially private for the epsilon and delta that :func:`budget_for` was given.
 
-Proof: ``docs/proofs/accounting.md``.
+Proofs: ``docs/proofs/accounting.md`` and, with an order, ``docs/proofs/union-of-filters.md``.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from functools import lru_cache
 from typing import assert_never
 
 from lapwing.errors import CatalogueError, LapwingError, Refused
-from lapwing.kernel.numbers import ceil_div, ln_lower, require_exact
+from lapwing.kernel.numbers import EXP_ARGUMENT_MAX, ceil_div, exp_lower, exp_upper, ln_lower, ln_upper, require_exact
 
 LOSS_UNITS = 10**15
 """Ledger units per 1 of rho (approximate data set) or epsilon (pure data set)."""
@@ -31,6 +35,9 @@ DELTA_UNITS = 10**30
 
 EPSILON_MAX = 10**9
 """Largest epsilon of a budget or a statement."""
+
+ORDER_MAX = 10**6
+"""Largest Rényi order of an account; the least is 2."""
 
 _GRID = 10**40
 """Converted values are multiples of 1/_GRID, rounded against us, so that fractions stay short."""
@@ -53,22 +60,33 @@ class Account(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A charge, in ledger units. Both amounts are non-negative integers; costs add exactly."""
+    """A charge, in ledger units. All amounts are non-negative integers; costs add exactly."""
 
     loss: int
     delta: int
+    pure: int | None = None
+    """What it costs in pure epsilon, where the account has an order. None is more than any budget holds: so is what nobody has bounded."""
 
     def __post_init__(self) -> None:
-        if type(self.loss) is not int or type(self.delta) is not int or self.loss < 0 or self.delta < 0:
-            raise LapwingError("cost-invalid", "a cost is two integers that are not negative")
+        amounts = (self.loss, self.delta, 0 if self.pure is None else self.pure)
+        if any(type(amount) is not int or amount < 0 for amount in amounts):
+            raise LapwingError("cost-invalid", "the amounts of a cost are integers that are not negative")
+        if amounts == (0, 0, 0):
+            object.__setattr__(self, "pure", 0)  # without loss and delta the two laws are equal
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(loss=self.loss + other.loss, delta=self.delta + other.delta)
+        pure = None if self.pure is None or other.pure is None else self.pure + other.pure
+        return Cost(loss=self.loss + other.loss, delta=self.delta + other.delta, pure=pure)
+
+    def covers(self, other: Cost) -> bool:
+        """Whether no amount of the other is above this one's."""
+        pure = self.pure is None or (other.pure is not None and other.pure <= self.pure)
+        return other.loss <= self.loss and other.delta <= self.delta and pure
 
     @staticmethod
     def zero() -> Cost:
         """Nothing."""
-        return Cost(loss=0, delta=0)
+        return Cost(loss=0, delta=0, pure=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +104,32 @@ class Budget:
     """rho (approximate) or epsilon (pure), in ledger units, rounded down."""
     delta_total: int
     """``delta_keys`` in ledger units, rounded down."""
+    order: int | None = None
+    """The Rényi order of a union of filters; None for an account that adds up one loss."""
+    pure_total: int | None = None
+    """With an order: epsilon in ledger units, rounded down."""
 
 
-def budget_for(*, epsilon: Fraction, delta: Fraction, delta_keys_share: Fraction = Fraction(1, 2)) -> Budget:
+def budget_for(*, epsilon: Fraction, delta: Fraction, delta_keys_share: Fraction = Fraction(1, 2), order: int | None = None) -> Budget:
     """The budget whose full use is (epsilon, delta)-differentially private.
 
-    ``delta_keys_share`` is the part of delta set aside for keys that are not public; the rest converts rho into epsilon. Refuses with
-    ``budget-invalid`` what is not a budget, and what is too small to pay for anything.
+    ``delta_keys_share`` is the part of delta set aside for keys that are not public; the rest converts rho into epsilon. With an ``order``
+    the account is a union of filters. Refuses with ``budget-invalid`` what is not a budget, and what is too small to pay for anything.
     """
     require_exact(epsilon, delta, delta_keys_share)
     epsilon, delta, delta_keys_share = Fraction(epsilon), Fraction(delta), Fraction(delta_keys_share)
     _require_parameters(epsilon=epsilon, delta=delta)
     if not 0 <= delta_keys_share < 1:
         raise CatalogueError("budget-invalid", "the share of delta for keys must be at least 0 and below 1")
+    if order is not None and (not delta or type(order) is not int or not 2 <= order <= ORDER_MAX):
+        message = f"an order is a whole number from 2 to {ORDER_MAX}, of a budget with a delta above 0"
+        raise CatalogueError("budget-invalid", message)
     delta_keys = delta * delta_keys_share
     delta_conversion = delta - delta_keys
-    loss = rho_for(epsilon=epsilon, delta=delta_conversion) if delta else epsilon
+    if order is not None:
+        loss = rho_at_order(order, epsilon=epsilon, delta=delta_conversion)
+    else:
+        loss = rho_for(epsilon=epsilon, delta=delta_conversion) if delta else epsilon
     budget = Budget(
         account=Account.APPROXIMATE if delta else Account.PURE,
         epsilon=epsilon,
@@ -110,9 +138,12 @@ def budget_for(*, epsilon: Fraction, delta: Fraction, delta_keys_share: Fraction
         delta_keys=delta_keys,
         loss_total=math.floor(loss * LOSS_UNITS),
         delta_total=math.floor(delta_keys * DELTA_UNITS),
+        order=order,
+        pure_total=None if order is None else math.floor(epsilon * LOSS_UNITS),
     )
     if budget.loss_total == 0:
-        raise CatalogueError("budget-invalid", "the budget is smaller than one ledger unit", hint="raise epsilon or delta")
+        hint = "raise epsilon or delta" if order is None else "raise epsilon, delta or the order"
+        raise CatalogueError("budget-invalid", "the budget is smaller than one ledger unit", hint=hint)
     return budget
 
 
@@ -127,9 +158,14 @@ def charge_delta(amount: Fraction) -> int:
 
 
 def admits(budget: Budget, *, spent: Cost, cost: Cost) -> bool:
-    """Whether ``cost`` may be charged after ``spent``: neither total is exceeded, not even by one unit."""
+    """Whether ``cost`` may be charged after ``spent``: neither total is exceeded, not even by one unit.
+
+    With an order it is enough that the loss or the pure epsilon, of all charges together, is within its total.
+    """
     total = spent + cost
-    return total.loss <= budget.loss_total and total.delta <= budget.delta_total
+    within_loss = total.loss <= budget.loss_total
+    within_pure = budget.pure_total is not None and total.pure is not None and total.pure <= budget.pure_total
+    return (within_loss or within_pure) and total.delta <= budget.delta_total
 
 
 def statement_loss(budget: Budget, epsilon: Fraction) -> Fraction:
@@ -148,6 +184,8 @@ def statement_loss(budget: Budget, epsilon: Fraction) -> Fraction:
             loss = epsilon
         case Account.APPROXIMATE:
             loss = rho_for(epsilon=epsilon, delta=budget.delta_conversion)
+            if budget.order is not None and epsilon <= budget.epsilon:
+                loss = min(loss, Fraction(budget.loss_total, LOSS_UNITS))  # at one order the budget may hold a little less than at the best
         case never:
             assert_never(never)
     whole_units = math.floor(loss * LOSS_UNITS)
@@ -163,6 +201,36 @@ def rho_for(*, epsilon: Fraction, delta: Fraction) -> Fraction:
     """
     require_exact(epsilon, delta)
     return _rho_for(Fraction(epsilon), Fraction(delta))
+
+
+def rho_at_order(order: int, *, epsilon: Fraction, delta: Fraction) -> Fraction:
+    """At most the r for which a Rényi divergence of ``order * r`` at this order, in both directions, implies (epsilon, delta)-privacy.
+
+    The formula of :func:`rho_for` at one order. Rounded down, and at least 0.
+    """
+    require_exact(epsilon, delta)
+    slack = _slack_lower(Fraction(order - 1), ln_lower(Fraction(delta)))
+    return max(Fraction(0), Fraction(math.floor((epsilon + slack) / order * _GRID), _GRID))
+
+
+def pure_at_order(order: int, epsilon: Fraction) -> Fraction:
+    """At least the Rényi divergence at this order, divided by the order, of any two laws whose densities differ by at most ``e**epsilon``.
+
+    The greatest is that of randomised response, ``ln((e^(a epsilon) + e^((1-a) epsilon)) / (1 + e^epsilon)) / (a - 1)`` for the order a;
+    it is never above epsilon, nor above ``a epsilon^2 / 2``.
+    """
+    require_exact(epsilon)
+    return _pure_at_order(order, Fraction(epsilon))
+
+
+@lru_cache(maxsize=4096)
+def _pure_at_order(order: int, epsilon: Fraction) -> Fraction:
+    simple = min(epsilon / order, epsilon**2 / 2)
+    if order * epsilon > EXP_ARGUMENT_MAX:
+        return simple
+    moment = (exp_upper(order * epsilon) + exp_upper((1 - order) * epsilon)) / (1 + exp_lower(epsilon))
+    divergence = ln_upper(moment) / (order - 1)
+    return min(simple, Fraction(math.ceil(divergence / order * _GRID), _GRID))
 
 
 def epsilon_for(*, rho: Fraction, delta: Fraction) -> Fraction:

@@ -35,7 +35,7 @@ from lapwing.kernel.ir import (
     Vector,
     Weighted,
 )
-from lapwing.kernel.laws import Law, loss
+from lapwing.kernel.laws import Law, loss, pure_loss
 from lapwing.kernel.plan_types import require_exact_types
 from lapwing.kernel.selections import CertifiedQuantiles, certify_quantiles
 from lapwing.kernel.sensitivity import COUNTED, RowRange, Sensitivity
@@ -63,6 +63,8 @@ class CertifiedVector:
     """What one integer of the vector stands for."""
     rounding: Fraction
     """Most by which one row's contribution was rounded to the grid."""
+    pure: Fraction | None = None
+    """Its epsilon, where the account has an order and the noise is Laplace's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +118,23 @@ def certify(plan: Plan, facts: Facts) -> Certified:
 
 
 def total_cost(queries: tuple[CertifiedQuery, ...]) -> Cost:
-    """Losses and deltas of all vectors, sets of quantiles and key thresholds add; each total is rounded up once."""
+    """Losses and deltas of all vectors, sets of quantiles and key thresholds add; each total is rounded up once. So do their epsilons,
+    unless one of them has none: a threshold has a delta instead.
+    """
     total, delta = Fraction(0), Fraction(0)
+    epsilons: list[Fraction | None] = []
     for certified in queries:
         total += sum((vector.loss for vector in certified.vectors), Fraction(0))
         total += sum((quantiles.loss for quantiles in certified.quantiles), Fraction(0))
+        epsilons += [vector.pure for vector in certified.vectors]
+        epsilons += [quantiles.pure for quantiles in certified.quantiles]
         if certified.keys is not None and isinstance(certified.query.groups, DiscoveredGroups):
             total += certified.keys.loss
             delta += certified.query.groups.delta
-    return Cost(loss=charge_loss(total), delta=charge_delta(delta))
+            epsilons.append(None)
+    finite = [epsilon for epsilon in epsilons if epsilon is not None]
+    pure = charge_loss(sum(finite, Fraction(0))) if len(finite) == len(epsilons) else None
+    return Cost(loss=charge_loss(total), delta=charge_delta(delta), pure=pure)
 
 
 def _certify_query(query: Query, shape: Shape, facts: Facts) -> CertifiedQuery:
@@ -193,7 +203,7 @@ def _certify_keys(query: Query, facts: Facts, per_unit: int) -> CertifiedKeys | 
 
 
 def _loss(law: Law, facts: Facts, bound: Sensitivity) -> Fraction:
-    return loss(law, facts.account, l1=bound.l1, l2_squared=bound.l2_squared)
+    return loss(law, facts.account, l1=bound.l1, l2_squared=bound.l2_squared, order=facts.order)
 
 
 def _certify_vector(vector: Vector, query: Query, shape: Shape, facts: Facts, cells: int | None, per_unit: int) -> CertifiedVector:
@@ -205,7 +215,8 @@ def _certify_vector(vector: Vector, query: Query, shape: Shape, facts: Facts, ce
     if bound.l1 >= INTEGER_LIMIT:
         raise Refused("range-too-wide", f"one unit could move the column {vector.name!r} by more than 62 bits hold")
     _check_overflow(vector, row, bits, query, shape)
-    return CertifiedVector(vector, bound, _loss(vector.law, facts, bound), step / 2**bits, rounding)
+    pure = None if facts.order is None else pure_loss(vector.law, l1=bound.l1)
+    return CertifiedVector(vector, bound, _loss(vector.law, facts, bound), step / 2**bits, rounding, pure)
 
 
 def _row_range(vector: Vector, shape: Shape) -> tuple[RowRange, Fraction, Fraction]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from lapwing.errors import LapwingError, Refused
-from lapwing.kernel.accounting import Account, Cost, charge_delta, charge_loss
+from lapwing.kernel.accounting import Account, Cost, charge_delta, charge_loss, pure_at_order
 from lapwing.kernel.numbers import require_exact
 
 
@@ -51,6 +51,9 @@ class Event:
             case never:
                 assert_never(never)
 
-    def cost(self, account: Account) -> Cost:
-        """The charge in ledger units, rounded up."""
-        return Cost(loss=charge_loss(self.loss(account)), delta=charge_delta(self.delta))
+    def cost(self, account: Account, *, order: int | None = None) -> Cost:
+        """The charge in ledger units, rounded up; of an account with an ``order``, where it is given."""
+        loss, delta = self.loss(account), charge_delta(self.delta)
+        if order is None or self.epsilon is None or self.delta:
+            return Cost(loss=charge_loss(loss), delta=delta)
+        return Cost(loss=charge_loss(min(loss, pure_at_order(order, self.epsilon))), delta=delta, pure=charge_loss(self.epsilon))

@@ -56,6 +56,8 @@ class Facts:
     tables: Mapping[str, TableFacts]
     public_tables: Mapping[str, PublicFacts]
     limits: UnitLimits = UnitLimits()
+    order: int | None = None
+    """The Rényi order of an account that is a union of filters; None for one that adds up one loss."""
 
     def table(self, name: str) -> TableFacts:
         """The private table of that name, or refuse."""

@@ -17,7 +17,7 @@ from statistics import NormalDist
 from typing import TypeAlias, assert_never
 
 from lapwing.errors import LapwingError, Refused
-from lapwing.kernel.accounting import Account
+from lapwing.kernel.accounting import Account, pure_at_order
 from lapwing.kernel.numbers import float_at_least, require_exact, sqrt_upper
 from lapwing.kernel.tails import gaussian_tail_upper, laplace_tail_upper
 
@@ -92,17 +92,25 @@ def _gaussian_needs_delta() -> Refused:
     return Refused("gaussian-needs-delta", "Gaussian noise is never private with delta = 0", hint="use Laplace noise on a pure data set")
 
 
-def loss(law: Law, account: Account, *, l1: int, l2_squared: int) -> Fraction:
+def pure_loss(law: Law, *, l1: int) -> Fraction | None:
+    """The epsilon of adding this noise to a vector that moves by at most ``l1`` in L1 norm; None where there is none."""
+    _require_sensitivity(l1=l1, l2_squared=0)
+    return LOSS_MARGIN * l1 / law.scale if isinstance(law, DiscreteLaplace) else None
+
+
+def loss(law: Law, account: Account, *, l1: int, l2_squared: int, order: int | None = None) -> Fraction:
     """What adding independent noise of this law to an integer vector costs.
 
     Pre: between neighbours the vector moves by at most ``l1`` in L1 norm and ``l2_squared`` in squared L2 norm. Post: the noisy vector is
-    ``loss``-differentially private (pure account) or ``loss``-zCDP (approximate account). A Gaussian on a pure account is refused with
-    ``gaussian-needs-delta``.
+    ``loss``-differentially private (pure account) or ``loss``-zCDP (approximate account); with an ``order`` its Rényi divergence at that
+    order is at most ``order * loss``. A Gaussian on a pure account is refused with ``gaussian-needs-delta``.
     """
     _require_sensitivity(l1=l1, l2_squared=l2_squared)
     match law:
         case DiscreteLaplace():
             epsilon = l1 / law.scale
+            if order is not None and not _is_pure(account):
+                return pure_at_order(order, LOSS_MARGIN * epsilon)
             # epsilon-DP implies epsilon^2/2-zCDP
             return LOSS_MARGIN * (epsilon if _is_pure(account) else epsilon**2 / 2)
         case DiscreteGaussian():

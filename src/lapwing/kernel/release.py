@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.errors import LapwingError
+from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import Certified, CertifiedQuery, CertifiedVector, certify
 from lapwing.kernel.exact import Counts, Exact, ExactTable
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, KnownGroups
-from lapwing.kernel.laws import Law
+from lapwing.kernel.laws import Law, pure_loss
 from lapwing.kernel.noise.additive import add_noise
 from lapwing.kernel.noise.quantile_tree import draw_quantiles
 from lapwing.kernel.permit import Permit
@@ -95,7 +96,7 @@ def release(certified: Certified, permit: Permit, exact: Exact) -> Released:
 def _take(certified: Certified, permit: Permit) -> None:
     if type(permit) is not Permit or permit.digest != certified.digest:
         raise LapwingError("permit-mismatch", "the permit is for another plan")
-    if permit.cost.loss < certified.cost.loss or permit.cost.delta < certified.cost.delta:
+    if not permit.cost.covers(certified.cost):
         raise LapwingError("permit-mismatch", "the permit does not cover the cost of the plan")
     with _taken_lock:
         if permit.nonce in _taken:
@@ -169,6 +170,9 @@ def _noisy(certified: CertifiedVector, facts: Facts, values: Sequence[int]) -> N
 
 
 def _draw(law: Law, values: Sequence[int], facts: Facts, bound: Sensitivity, charged: Fraction) -> tuple[int, ...]:
+    epsilon = None if facts.order is None else pure_loss(law, l1=bound.l1)
+    if epsilon is not None:  # the loss at an order was derived from this epsilon, which is what the sampler's own map is about
+        return tuple(add_noise(law, values, account=Account.PURE, l1=bound.l1, l2_squared=bound.l2_squared, charged=epsilon))
     return tuple(add_noise(law, values, account=facts.account, l1=bound.l1, l2_squared=bound.l2_squared, charged=charged))
 
 

@@ -28,6 +28,8 @@ class CertifiedQuantiles:
     """What one integer of a value stands for."""
     rounding: Fraction
     """Most by which a value was rounded to the grid."""
+    pure: Fraction | None = None
+    """Its epsilon, where the account has an order."""
 
 
 def certify_quantiles(quantiles: QuantileSet, query: Query, shape: Shape, facts: Facts) -> CertifiedQuantiles:
@@ -42,7 +44,9 @@ def certify_quantiles(quantiles: QuantileSet, query: Query, shape: Shape, facts:
     alone = len(quantiles.targets) == 1 and isinstance(query.groups, KnownGroups) and len(query.groups.groups) == 1
     mechanism = QuantileTree(lower, upper, quantiles.targets, shape.rows_per_unit, facts.neighbours, quantiles.scale, alone)
     rounding = Fraction(1, 2 * quantiles.steps) if is_numeric(domain) else Fraction(0)
-    return CertifiedQuantiles(quantiles, mechanism, mechanism.event().loss(facts.account), Fraction(1, quantiles.steps), rounding)
+    event = mechanism.event()
+    pure = None if facts.order is None else event.epsilon
+    return CertifiedQuantiles(quantiles, mechanism, event.loss(facts.account), Fraction(1, quantiles.steps), rounding, pure)
 
 
 def quantile_bounds(quantiles: QuantileSet, domain: Domain) -> tuple[int, int]:

@@ -27,31 +27,37 @@ from lapwing.theory.loss import NOTHING, LossLaw
 
 @dataclass(frozen=True, slots=True)
 class LedgerFilter:
-    """The filter the ledger runs, over the kernel's own integer units: sums of epsilon (delta = 0) or of rho and delta.
+    """The filter the ledger runs, over the kernel's own integer units: sums of epsilon (delta = 0), of rho and delta, or the union of both.
 
     Guarantee: whatever sequence of events is admitted, each fixed before its mechanism runs, the whole is (epsilon, delta)-differentially
-    private for the epsilon and delta given to :meth:`of`. Proof: ``docs/proofs/accounting.md`` (Whitehouse et al. 2023; Feldman and Zrnic
-    2021).
+    private for the epsilon and delta given to :meth:`of`. Proofs: ``docs/proofs/accounting.md`` (Whitehouse et al. 2023; Feldman and Zrnic
+    2021) and ``docs/proofs/union-of-filters.md``.
     """
 
     budget: Budget
     spent: Cost
 
     @staticmethod
-    def of(*, epsilon: Fraction, delta: Fraction = Fraction(0), delta_keys_share: Fraction = Fraction(1, 2)) -> LedgerFilter:
+    def of(
+        *, epsilon: Fraction, delta: Fraction = Fraction(0), delta_keys_share: Fraction = Fraction(1, 2), order: int | None = None
+    ) -> LedgerFilter:
         """A filter with nothing spent."""
-        budget = budget_for(epsilon=epsilon, delta=delta, delta_keys_share=delta_keys_share if delta else Fraction(0))
+        share = delta_keys_share if delta else Fraction(0)
+        budget = budget_for(epsilon=epsilon, delta=delta, delta_keys_share=share, order=order)
         return LedgerFilter(budget=budget, spent=Cost.zero())
 
     def admits(self, event: Event) -> bool:
         """Whether the event may run. Depends on charges only, never on answers."""
-        return admits(self.budget, spent=self.spent, cost=event.cost(self.budget.account))
+        return admits(self.budget, spent=self.spent, cost=self._cost(event))
 
     def charged(self, event: Event) -> LedgerFilter:
         """The filter after the event; refuses (``budget-exceeded``) what is not admitted."""
         if not self.admits(event):
             raise BudgetRefused("budget-exceeded", "the filter does not admit this event")
-        return replace(self, spent=self.spent + event.cost(self.budget.account))
+        return replace(self, spent=self.spent + self._cost(event))
+
+    def _cost(self, event: Event) -> Cost:
+        return event.cost(self.budget.account, order=self.budget.order)
 
     def epsilon_odometer(self) -> Fraction | None:
         """The epsilon spent so far, exact, at any time the analyst likes: on a pure account the sum bounds the loss of every transcript.
