@@ -1,0 +1,235 @@
+"""How long units' vectors are in one statement, fitted to a noisy histogram of their norms.
+
+The histogram is bought: one unit, one bin. What is made of it here only moves accuracy. Bins that stand out of their noise are taken much
+as they are. Beyond them nothing can be seen, and no private mechanism could: there the curve is one of a family, log-log lines and
+parabolas open below (a power law, a log-normal tail, a sharp end), each with or without a heap of units at the largest norm possible.
+All bins, also those that look empty, decide how plausible each curve of the family is; expectations are averages over the curves, and
+upper bounds are quantiles over them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+HALF_OCTAVE = math.log(2.0) / 2.0
+"""The natural width of a bin; slopes and bends of curves are per bin of this width."""
+ALONE_SEEN = 4.0
+"""A bin this many standard deviations above zero is seen."""
+TOGETHER_SEEN = 2.0
+"""Two neighbouring bins this many standard deviations above zero are seen."""
+END_SEEN = 3.5
+"""The last bin, where units heap up if their rows were cut, is seen on its own account from here on."""
+BINS_BELOW = 6
+"""At most so many bins up to the last one seen take part in fitting the tail; the first bin, which has no lower end, never does."""
+LEAST_BELOW = 3
+"""At least so many, also if the fullest bin is among them; otherwise none below the fullest bin."""
+FINE_FROM = 8.0
+"""Below this norm bins are fitted in pairs, a doubling each: whole numbers and their roots leave gaps in narrower ones."""
+MISFIT = 0.2
+"""A bin may differ from its curve by this share of it, without speaking against the curve."""
+NEGLIGIBLE = 1e-2
+"""Curves this much less plausible than the best are dropped."""
+BEYOND_THE_END = 24
+"""Bins above the largest norm over which a curve is summed to find how many units would heap up there."""
+SLOPES = np.concatenate((np.arange(0.7, -1.4, -0.035), np.arange(-1.4, -3.3, -0.1)))
+BENDS = np.array([0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28])
+STRAIGHT = 0.5
+"""How plausible a power law is beforehand, against all bent curves."""
+LEVELS = np.array([NormalDist().inv_cdf((k + 0.5) / 3) for k in range(3)]) / 0.79
+"""The height of each curve is uncertain: it is taken at the middles of three parts of equal chance (their variance made 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NormHistogram:
+    """Noisy numbers of units by the norm of what each adds to one statement."""
+
+    edges: tuple[float, ...]
+    """Upper ends of the bins, ascending; the last is the largest norm publicly possible."""
+    noisy: tuple[float, ...]
+    """Units with ``edges[i - 1] < norm <= edges[i]``; the first bin also holds norm 0."""
+    deviation: float
+    """Standard deviation of the noise of a bin."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NormFit:
+    """Units by norm: the bins as estimated, and the curves that may continue them.
+
+    Arrays have an entry for each bin and a last one for the heap: units of exactly the largest norm.
+    """
+
+    edges: Floats
+    """Upper ends of the bins (without the heap)."""
+    expected: Floats
+    """Expected units."""
+    variance: Floats
+    """Variance of the units of bins that are estimated from the bin itself."""
+    tails: Floats
+    """One row for each curve and height: units in bins left to the curves."""
+    chances: Floats
+    """How plausible each row of ``tails`` is; they sum to 1."""
+
+    @property
+    def largest(self) -> float:
+        """The largest norm publicly possible."""
+        return float(self.edges[-1])
+
+    def units(self) -> float:
+        """Expected units."""
+        return float(self.expected.sum())
+
+    def total(self) -> float:
+        """Expected sum of norms."""
+        return self.excess(0.0)
+
+    def above(self, cap: float) -> float:
+        """Expected units with a norm above ``cap``."""
+        return max(float((self.beyond_caps([cap], 0) @ self.expected)[0]), 0.0)
+
+    def excess(self, cap: float) -> float:
+        """Expected sum of what norms have above ``cap``."""
+        return max(float((self.beyond_caps([cap], 1) @ self.expected)[0]), 0.0)
+
+    def excess_upper(self, cap: float, *, beyond: float) -> float:
+        """The excess that is surpassed with chance ``beyond``, if the tail is of the family."""
+        return float(self.upper(self.beyond_caps([cap], 1), beyond=beyond)[0])
+
+    def norms(self) -> Floats:
+        """A norm in the middle of each bin, and of the heap."""
+        return np.append(self.edges * np.sqrt(_lower(self.edges) / self.edges), self.largest)
+
+    def beyond_caps(self, caps: Sequence[float], power: int) -> Floats:
+        """For each cap (rows) and a unit of each bin: the expected ``(norm - cap)+ ** power``, norms even in their logarithm within a bin.
+
+        Power 0 is the chance to be above the cap. Units of the first bin are at its upper end.
+        """
+        cap = np.asarray(caps, dtype=np.float64)[:, None]
+        upper, lower = self.edges, _lower(self.edges)
+        start = np.clip(cap, lower, upper)
+        whole, part = np.log(upper / lower), np.log(upper / start)
+        inside = (part, upper - start - cap * part, (upper**2 - start**2) / 2.0 - 2.0 * cap * (upper - start) + cap**2 * part)[power]
+        at_upper = np.maximum(upper - cap, 0.0) ** power * (upper > cap)
+        return np.hstack((np.where(whole > 0.0, inside / np.where(whole > 0.0, whole, 1.0), at_upper), at_upper[:, -1:]))
+
+    def upper(self, weights: Floats, *, beyond: float) -> Floats:
+        """For each row of weights of bins: the weighted sum of units that is surpassed with chance ``beyond``."""
+        values = self.tails @ weights.T
+        order = np.argsort(values, axis=0)
+        at = (np.cumsum(self.chances[order], axis=0) < 1.0 - beyond).sum(axis=0).clip(0, len(values) - 1)
+        tail_upper = np.take_along_axis(values, np.take_along_axis(order, at[None, :], axis=0), axis=0)[0]
+        noise = -NormalDist().inv_cdf(beyond) * np.sqrt((weights**2) @ self.variance)
+        added = np.hypot(np.maximum(tail_upper - self.chances @ values, 0.0), noise)
+        return np.asarray(np.maximum(weights @ self.expected + added, 0.0))
+
+
+def fitted_norms(histogram: NormHistogram) -> NormFit:
+    """The bins that are seen, and the curves that may continue them, each as plausible as all bins make it."""
+    edges, noisy, deviation = np.asarray(histogram.edges), np.asarray(histogram.noisy), histogram.deviation
+    bins = len(edges)
+    starts = _groups(histogram.edges)
+    end_seen = bins == 1 or noisy[-1] > END_SEEN * deviation
+    grouped = np.add.reduceat(noisy, starts)
+    sizes = np.diff(np.append(starts, bins))
+    deviations = deviation * np.sqrt(sizes)
+    last_group = _last_seen(grouped[:-1], deviations[:-1]) if bins > 1 else 0
+    peak = int(np.argmax(grouped[: last_group + 1] / sizes[: last_group + 1]))
+    first_group = max(last_group - BINS_BELOW + 1, min(peak, last_group - LEAST_BELOW + 1), min(1, last_group))
+    first, after = int(starts[first_group]), int(starts[last_group] + sizes[last_group])
+    shapes, heaps, beforehand = _shapes(histogram.edges, after - 1)
+    to = len(starts) - int(end_seen)
+    fitted = np.add.reduceat(shapes, starts, axis=1)
+    if end_seen:
+        heaps = np.zeros_like(heaps)
+    else:
+        fitted[:, -1] += heaps
+    window, variance = grouped[first_group:to], deviations[first_group:to] ** 2
+    seen = np.where(np.arange(first_group, to) <= last_group, np.maximum(window, 0.0), 0.0)
+    chances, heights, spreads = _plausible(fitted[:, first_group:to], beforehand, window, variance + seen + (MISFIT * seen) ** 2)
+    kept = chances > NEGLIGIBLE * chances.max()
+    chances, heights, spreads, shapes, heaps = chances[kept] / chances[kept].sum(), heights[kept], spreads[kept], shapes[kept], heaps[kept]
+    levels = np.maximum(heights[:, None] + spreads[:, None] * LEVELS, 0.0)
+    by_height = np.zeros((len(heights), len(LEVELS), bins + 1))
+    end = bins - int(end_seen)
+    by_height[:, :, after:end] = levels[:, :, None] * shapes[:, None, after:end]
+    by_height[:, :, bins] = levels * heaps[:, None]
+    tails = by_height.reshape(-1, bins + 1)
+    all_chances = np.repeat(chances / len(LEVELS), len(LEVELS))
+    expected, variances = np.zeros(bins + 1), np.zeros(bins + 1)
+    fine = max(first, int(np.searchsorted(edges, FINE_FROM * 1.001)))
+    expected[:after], variances[:after] = noisy[:after], deviation**2
+    drawn_to, variances[fine:after] = _drawn(noisy[fine:after], deviation, ((chances * heights) @ shapes)[fine:after])
+    expected[fine:after] = drawn_to
+    if end_seen:
+        expected[bins], variances[bins] = noisy[-1], deviation**2
+    return NormFit(edges, expected + all_chances @ tails, variances, tails, all_chances)
+
+
+def _lower(edges: Floats) -> Floats:
+    """Lower ends of the bins; the first bin has no width."""
+    return np.concatenate((edges[:1], edges[:-1]))
+
+
+def _groups(edges: tuple[float, ...]) -> npt.NDArray[np.intp]:
+    """The first bin of each group of bins that are fitted as one."""
+    starts, lower = [0], edges[0]
+    for at in range(1, len(edges)):
+        if edges[at - 1] >= FINE_FROM or edges[at - 1] >= 1.99 * lower or at == 1 or at == len(edges) - 1:
+            starts.append(at)
+            lower = edges[at - 1]
+    return np.asarray(starts)
+
+
+def _last_seen(noisy: Floats, deviations: Floats) -> int:
+    """The last group that stands out of the noise, alone or with its neighbour; the largest, if none does."""
+    scores = noisy / deviations
+    for at in range(len(scores) - 1, -1, -1):
+        if scores[at] > ALONE_SEEN or (at > 0 and min(scores[at], scores[at - 1]) > TOGETHER_SEEN):
+            return at
+    return int(np.argmax(noisy))
+
+
+@lru_cache(maxsize=256)
+def _shapes(edges: tuple[float, ...], last: int) -> tuple[Floats, Floats, Floats]:
+    """Every curve of the family, 1 in bin ``last``; what it would heap up at the end (0 or all beyond); the logarithm of how plausible it
+    is beforehand."""
+    upper = np.asarray(edges)
+    lower = np.concatenate(([upper[0] * math.exp(-2.0 * HALF_OCTAVE)], upper[:-1]))
+    middle, width = np.log(upper * lower) / 2.0, np.log(upper / lower) / HALF_OCTAVE
+    past = (math.log(upper[-1]) - middle[last]) / HALF_OCTAVE + 0.5 + np.arange(BEYOND_THE_END)
+    slopes, bends = (grid.ravel() for grid in np.meshgrid(SLOPES, BENDS))
+    falls = slopes - bends * 4.0 < -0.05
+    slopes, bends = slopes[falls], bends[falls]
+
+    def curve(x: Floats) -> Floats:
+        return np.exp(np.clip(np.outer(slopes, x) - np.outer(bends, x**2) / 2.0, -200.0, 50.0))
+
+    shapes = curve((middle - middle[last]) / HALF_OCTAVE) * (width / width[last])
+    heap = curve(past).sum(axis=1) / width[last]
+    beforehand = np.log(np.where(bends == 0.0, STRAIGHT, (1.0 - STRAIGHT) / (len(BENDS) - 1)) * np.where(slopes > -1.4, 0.35, 1.0))
+    return np.concatenate((shapes, shapes)), np.concatenate((np.zeros_like(heap), heap)), np.concatenate((beforehand, beforehand))
+
+
+def _plausible(shapes: Floats, beforehand: Floats, window: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
+    """How plausible each curve is (heights integrated out), its height, and the standard deviation of that."""
+    precision = np.maximum((shapes**2) @ (1.0 / variance), 1e-300)
+    heights = (shapes @ (window / variance)) / precision
+    spreads = 1.0 / np.sqrt(precision)
+    logs = heights**2 * precision / 2.0 + np.log(spreads) + beforehand
+    logs = np.where(heights > 0.0, logs, -np.inf) if (heights > 0.0).any() else beforehand
+    return np.exp(logs - logs.max()), np.maximum(heights, 0.0), spreads
+
+
+def _drawn(noisy: Floats, deviation: float, curve: Floats) -> tuple[Floats, Floats]:
+    """Seen bins near the tail, drawn towards the curve as far as their noise is larger than the curve's misfit; and their variance."""
+    misfit = np.maximum((MISFIT * curve) ** 2, (noisy - curve) ** 2 - deviation**2)
+    share = misfit / (misfit + deviation**2)
+    return share * noisy + (1.0 - share) * curve, share * deviation**2

@@ -1,0 +1,116 @@
+"""Caps chosen from noisy histograms of norms, and how far intervals must reach; seeds are fixed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from benchmarks.norm_caps import drawn_table, edges, unit_noise
+
+from lapwing.planning.norm_caps import best_cap, bias_bound, predicted
+from lapwing.planning.norm_fit import NormFit, NormHistogram, fitted_norms
+from tests.unit.planning.test_norm_fit import EDGES, LARGEST, fit_of, pareto
+
+SCORE = 1.959964
+
+
+def error(norms: np.typing.NDArray[np.float64], cap: float, noise: float) -> float:
+    return math.hypot(noise * cap, float(np.maximum(norms - cap, 0.0).sum()))
+
+
+@pytest.mark.parametrize("exponent", [1.1, 1.5, 2.0])
+def test_the_error_of_one_cell_is_near_the_least(exponent: float) -> None:
+    norms = pareto(20_000, exponent)
+    least = min(error(norms, 2.0 ** (step / 8.0), 6.5) for step in range(80))
+    ratios = [
+        error(norms, best_cap(fit_of(norms, seed=seed), unit_noise=6.5, cells=1, total_l1=None).cap, 6.5) / least for seed in range(20)
+    ]
+    assert np.median(ratios) < 1.6
+    assert max(ratios) < 3.0
+
+
+def test_more_noise_and_more_cells_make_the_cap_smaller() -> None:
+    fit = fit_of(pareto(50_000, 1.2), seed=1)
+    by_noise = [best_cap(fit, unit_noise=noise, cells=10, total_l1=None).cap for noise in (1.0, 10.0, 100.0)]
+    by_cells = [best_cap(fit, unit_noise=10.0, cells=cells, total_l1=fit.total()).cap for cells in (1, 10, 100, 1000)]
+    assert by_noise == sorted(by_noise, reverse=True)
+    assert by_cells == sorted(by_cells, reverse=True)
+    assert by_cells[-1] < by_cells[0]
+
+
+def test_almost_no_noise_takes_nothing_away() -> None:
+    fit = fit_of(pareto(50_000, 1.2), seed=1, deviation=0.1)
+    choice = best_cap(fit, unit_noise=1e-6, cells=3, total_l1=None)
+    assert choice.cap == LARGEST
+    assert choice.lost == choice.bias == choice.above == 0.0
+    assert bias_bound(fit, choice, cells=3, beyond=0.05, values=[1e5, 2e5, 3e5]) == [0.0, 0.0, 0.0]
+
+
+def test_what_is_predicted_agrees_with_itself() -> None:
+    fit = fit_of(pareto(20_000, 1.3), seed=3)
+    choice = best_cap(fit, unit_noise=10.0, cells=1, total_l1=None)
+    again = predicted(fit, choice.cap, unit_noise=10.0, cells=1, total_l1=None)
+    assert (again.cap, again.width) == pytest.approx((choice.cap, choice.width))
+    assert choice.noise == pytest.approx(10.0 * choice.cap)
+    assert choice.lost == pytest.approx(fit.excess(choice.cap) / fit.total())
+    assert 0.0 < choice.lost < choice.lost_upper < 1.0
+    assert choice.above == pytest.approx(fit.above(choice.cap))
+    other = [predicted(fit, float(edge), unit_noise=10.0, cells=1, total_l1=None).width for edge in EDGES]
+    assert choice.width <= min(other)
+
+
+def test_a_unit_nothing_can_see_is_allowed_for_where_it_would_matter() -> None:
+    fit = fit_of(np.full(20_000, 3.0), seed=5)
+    choice = best_cap(fit, unit_noise=2.0, cells=1, total_l1=None)
+
+    def added(cells: int, extreme: float) -> float:
+        return bias_bound(fit, choice, cells=cells, beyond=0.05, values=[60_000.0 / cells] * cells, extreme_units=extreme)[0]
+
+    assert added(1, 1.0) - added(1, 0.0) == pytest.approx(LARGEST - choice.cap)
+    assert added(5, 2.0) - added(5, 0.0) == pytest.approx(2.0 * (LARGEST - choice.cap))
+    assert added(1000, 1.0) == added(1000, 0.0)
+
+
+def test_larger_cells_may_have_lost_more() -> None:
+    fit = fit_of(pareto(50_000, 1.2), seed=7)
+    choice = best_cap(fit, unit_noise=10.0, cells=4, total_l1=None)
+    bounds = bias_bound(fit, choice, cells=4, beyond=0.05, values=[10_000.0, 20_000.0, 40_000.0, 80_000.0])
+    assert bounds == sorted(bounds)
+    assert bounds[0] < bounds[-1]
+    surer = bias_bound(fit, choice, cells=4, beyond=0.001, values=[10_000.0, 20_000.0, 40_000.0, 80_000.0])
+    assert all(sure > bound for sure, bound in zip(surer, bounds, strict=True))
+
+
+@pytest.mark.parametrize("values", [[0.0, 0.0, 0.0], [-50.0, -20.0, 5.0], [1e9, -1e9, 0.0]])
+def test_released_values_may_be_anything(values: list[float]) -> None:
+    fit = fit_of(pareto(1_000, 1.2), seed=8, deviation=200.0)
+    choice = best_cap(fit, unit_noise=60.0, cells=3, total_l1=None)
+    bounds = bias_bound(fit, choice, cells=3, beyond=0.05, values=values)
+    assert all(math.isfinite(bound) and bound >= 0.0 for bound in bounds)
+
+
+def histogram_of(norms: np.typing.NDArray[np.float64], deviation: float, random: np.random.Generator) -> NormFit:
+    ends = edges()
+    bins = np.bincount(np.searchsorted(np.asarray(ends), norms - 1e-9), minlength=len(ends))
+    noisy = bins + random.normal(0.0, deviation, size=len(ends))
+    return fitted_norms(NormHistogram(tuple(ends), tuple(float(each) for each in noisy), deviation))
+
+
+def test_intervals_cover_what_was_there_before_the_cap() -> None:
+    """Coverage over laws, budgets and ways of spreading; the benchmark measures the same over many more."""
+    random = np.random.default_rng(1)
+    covered: dict[str, list[float]] = {}
+    for law, cells, spread in itertools.product(("pareto 1.1", "log-normal", "uniform"), (1, 24, 300), ("one cell", "all cells")):
+        drawn = drawn_table(law, 4_000, cells, spread, random)
+        truth = drawn.clipped(math.inf)
+        for epsilon, _ in itertools.product((0.3, 3.0), range(3)):
+            noise = unit_noise(epsilon)
+            fit = histogram_of(drawn.norms, noise / math.sqrt(0.1), random)
+            choice = best_cap(fit, unit_noise=noise / math.sqrt(0.9), cells=cells, total_l1=float(truth.sum()))
+            answer = drawn.clipped(choice.cap) + random.normal(0.0, choice.noise, size=cells)
+            added = np.asarray(bias_bound(fit, choice, cells=cells, beyond=0.05, values=list(answer)))
+            low, high = answer - SCORE * choice.noise, answer + SCORE * choice.noise + added
+            covered.setdefault(law, []).append(float(((low <= truth) & (truth <= high)).mean()))
+    assert all(np.mean(shares) > 0.9 for shares in covered.values()), {law: float(np.mean(shares)) for law, shares in covered.items()}
