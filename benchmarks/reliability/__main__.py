@@ -73,12 +73,12 @@ def measured_law(
     truth = Truth(directory, TABLES)
     with Curator(directory, home=directory / "registry") as curator:
         curator.prepare(accept_losses=False)
-        make_repeatable(curator)
+        ledger = make_repeatable(curator)
         return [
             record
             for family in families
             for statement in statements(family, many)
-            for record in measured_statement(curator, truth, statement, law=law, epsilons=epsilons, draws=draws)
+            for record in measured_statement(curator, ledger, truth, statement, law=law, epsilons=epsilons, draws=draws)
         ]
 
 

@@ -183,11 +183,11 @@ def measured_dashboard(directory: Path, *, law: str, users: int, draws: int) -> 
         balance = curator.balance()
         share = Fraction(balance.remaining.loss, LOSS_UNITS) / len(CHARTS)
         epsilon = epsilon_for(rho=share, delta=balance.budget.delta_conversion)
-        make_repeatable(curator)
+        ledger = make_repeatable(curator)
         show(f"each chart: epsilon {float(epsilon):.3f} on its own")
         for chart, statement in CHARTS.items():
             started = time.monotonic()
-            (record,) = measured_statement(curator, truth, statement, law=law, epsilons=[str(round(epsilon, 6))], draws=draws)
+            (record,) = measured_statement(curator, ledger, truth, statement, law=law, epsilons=[str(round(epsilon, 6))], draws=draws)
             seconds = (time.monotonic() - started) / record["draws"]
             records.append({"chart": chart, "rows": rows, "users": users, "seconds": seconds, **record})
     return records

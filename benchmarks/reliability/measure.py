@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 import numpy as np
 from benchmarks.reliability.best_bound import BestBound, Contributions, Key, LevelContributions, best_bound
+from benchmarks.reliability.repeated import ForgettingLedger
 from benchmarks.reliability.statements import AskedStatement, Measured, Output
 
 from lapwing.answers.answer import Answer
@@ -58,9 +59,16 @@ class Truth:
 
 
 def measured_statement(
-    curator: Curator, truth: Truth, statement: AskedStatement, *, law: str, epsilons: Iterable[str], draws: int
+    curator: Curator,
+    ledger: ForgettingLedger,
+    truth: Truth,
+    statement: AskedStatement,
+    *,
+    law: str,
+    epsilons: Iterable[str],
+    draws: int,
 ) -> list[dict[str, Any]]:
-    """One record for each price, output and level of a statement."""
+    """One record for each price, output and level of a statement. EXPLAIN is heard after the first answer, with what that bought."""
     levels = truth.contributions(statement)
     if not len(levels[0].rows):
         return []
@@ -68,8 +76,12 @@ def measured_statement(
     records: list[dict[str, Any]] = []
     for epsilon in epsilons:
         try:
-            explained = explain(curator, statement.sql, epsilon=epsilon).to_dict()
-            answers = [ask(curator, statement.sql, epsilon=epsilon, confidence=CONFIDENCE) for _ in range(draws)]
+            before = explain(curator, statement.sql, epsilon=epsilon).to_dict()
+            ledger.forget()
+            answers = [ask(curator, statement.sql, epsilon=epsilon, confidence=CONFIDENCE)]
+            with ledger.recalled():
+                explained = explain(curator, statement.sql, epsilon=epsilon).to_dict()
+            answers += [ask(curator, statement.sql, epsilon=epsilon, confidence=CONFIDENCE) for _ in range(draws - 1)]
         except Refused as refused:
             records.append({"family": statement.family, "law": law, "epsilon": epsilon, "sql": statement.sql, "refused": refused.code})
             continue
@@ -90,7 +102,8 @@ def measured_statement(
                         "output": output.name,
                         "level": kept,
                         "draws": draws,
-                        "predicted": predicted_error(explained, output),
+                        "predicted_before": predicted_error(before, output) if level == 0 else None,
+                        "predicted": predicted_error(explained, output) if level == 0 else None,
                         **_record(cells, levels[level].truth(output), best, output, draws),
                     }
                 )

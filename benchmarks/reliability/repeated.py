@@ -1,12 +1,15 @@
 """The real path of a question, made repeatable: every time it is asked it pays, and draws, again.
 
-A ledger answers the same plan from what it stored. Here nothing is stored: each reservation is granted from the same full budget, so an
-answer is one of an analyst who asks this first. The engine's exact result of a plan, which does not change, is kept instead of computed
+A ledger answers the same plan from what it stored. Here nothing is found again: each reservation is granted from the same full budget, so
+an answer is one of an analyst who asks this first. Only inside ``recalled`` is what was just bought found, so that EXPLAIN can say what it
+says to whoever bought it. The engine's exact result of a plan, which does not change, is kept instead of computed
 again. Everything between is the product's own: binding, planning, certification, noise, intervals.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -26,10 +29,12 @@ RESULTS_MAX = 300
 
 
 class ForgettingLedger:
-    """A ledger that grants everything that fits the budget on its own, and stores nothing."""
+    """A ledger that grants everything, and forgets it with the next question."""
 
     def __init__(self, real: Ledger) -> None:
         self._real = real
+        self._newest: dict[str, StoredAnswer] = {}
+        self._recalls = False
         self._balance = replace(real.balance(), spent=Cost.zero())
         self._charges = count(1_000_000)
 
@@ -40,10 +45,23 @@ class ForgettingLedger:
         return issue(next(self._charges), request.digest, request.cost)
 
     def commit(self, permit: Permit, payload: bytes) -> None:
-        return
+        self._newest[permit.digest] = StoredAnswer(permit.charge_id, payload)
 
     def find(self, digest: str, *, analyst: str | None = None) -> StoredAnswer | None:
-        return None
+        return self._newest.get(digest) if self._recalls else None
+
+    def forget(self) -> None:
+        """Before a new question."""
+        self._newest.clear()
+
+    @contextmanager
+    def recalled(self) -> Iterator[None]:
+        """Inside, what was bought since ``forget`` is found."""
+        self._recalls = True
+        try:
+            yield
+        finally:
+            self._recalls = False
 
     def bought(self, *, version: int, limit: int, analyst: str | None = None) -> tuple[Bought, ...]:
         return ()
@@ -103,7 +121,9 @@ class RememberingSnapshot:
         self._real.close()
 
 
-def make_repeatable(curator: Curator) -> None:
-    """From now on every question to this data set is asked as if for the first time."""
+def make_repeatable(curator: Curator) -> ForgettingLedger:
+    """From now on every question to this data set is asked as if for the first time. Returns its ledger."""
     curator._snapshot = RememberingSnapshot(curator.snapshot)
-    curator._ledger = ForgettingLedger(curator.ledger)
+    ledger = ForgettingLedger(curator.ledger)
+    curator._ledger = ledger
+    return ledger

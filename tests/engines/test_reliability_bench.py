@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from benchmarks.reliability.best_bound import Contributions, best_bound
 from benchmarks.reliability.measure import Truth, measured_statement
-from benchmarks.reliability.repeated import make_repeatable
+from benchmarks.reliability.repeated import ForgettingLedger, make_repeatable
 from benchmarks.reliability.shop import write_shop
 from benchmarks.reliability.statements import COUNTRY, DEVICE, FAMILIES, REVENUE, AskedStatement, Measured, N, Output, statements
 
@@ -29,11 +29,15 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def curator(directory: Path) -> Iterator[Curator]:
+def repeatable(directory: Path) -> Iterator[tuple[Curator, ForgettingLedger]]:
     with Curator(directory, home=directory / "registry") as opened:
         opened.prepare(accept_losses=False)
-        make_repeatable(opened)
-        yield opened
+        yield opened, make_repeatable(opened)
+
+
+@pytest.fixture(scope="module")
+def curator(repeatable: tuple[Curator, ForgettingLedger]) -> Curator:
+    return repeatable[0]
 
 
 def test_the_same_question_is_paid_and_drawn_again(curator: Curator) -> None:
@@ -41,6 +45,16 @@ def test_the_same_question_is_paid_and_drawn_again(curator: Curator) -> None:
     answers = [ask(curator, sql, epsilon="0.1") for _ in range(2)]
     assert [answer.cost.free for answer in answers] == [False, False]
     assert answers[0].table != answers[1].table  # 28 cells with noise of more than 10
+
+
+def test_what_was_just_bought_is_recalled_for_explain_alone(repeatable: tuple[Curator, ForgettingLedger]) -> None:
+    curator, ledger = repeatable
+    sql = "SELECT device, COUNT(DISTINCT user_id) AS users FROM events GROUP BY device"
+    ledger.forget()
+    answer = ask(curator, sql, epsilon="0.1")
+    with ledger.recalled():
+        assert ask(curator, sql, epsilon="0.1").table == answer.table
+    assert not ask(curator, sql, epsilon="0.1").cost.free
 
 
 def test_nothing_is_lost_at_preparation(curator: Curator) -> None:
@@ -70,10 +84,10 @@ def test_the_best_bound_of_equal_units_cuts_nothing_and_that_of_one_extreme_cuts
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
-def test_every_family_is_measured(curator: Curator, directory: Path, family: str) -> None:
+def test_every_family_is_measured(repeatable: tuple[Curator, ForgettingLedger], directory: Path, family: str) -> None:
     (statement,) = statements(family, 1)
     truth = Truth(directory, ("users", "events", "orders", "items"))
-    records = measured_statement(curator, truth, statement, law="one extreme unit", epsilons=["3"], draws=1)
+    records = measured_statement(*repeatable, truth, statement, law="one extreme unit", epsilons=["3"], draws=1)
     assert len(records) == len(statement.outputs) * len(statement.levels)
     for record in records:
         assert "refused" not in record
