@@ -14,10 +14,9 @@ from lapwing.errors import Refused
 from lapwing.kernel import sensitivity as bounds_table
 from lapwing.kernel.accounting import Account, Cost, charge_delta, charge_loss
 from lapwing.kernel.canonical import digest
-from lapwing.kernel.domains import DOUBLE_EXACT_LIMIT, INTEGER_LIMIT, Kind, RealDomain, grid_integer, is_numeric, kind_of
+from lapwing.kernel.domains import INTEGER_LIMIT, Kind, RealDomain, kind_of
 from lapwing.kernel.expressions import not_null
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.functions import STEPS_MAX
 from lapwing.kernel.ir import (
     Cap,
     Clipped,
@@ -37,10 +36,12 @@ from lapwing.kernel.ir import (
 )
 from lapwing.kernel.laws import Law, loss, pure_loss
 from lapwing.kernel.plan_types import require_exact_types
+from lapwing.kernel.row_ranges import row_range
 from lapwing.kernel.selections import CertifiedQuantiles, certify_quantiles
-from lapwing.kernel.sensitivity import COUNTED, RowRange, Sensitivity
-from lapwing.kernel.stability import Shape, domain_of, shape_of
+from lapwing.kernel.sensitivity import RowRange, Sensitivity
+from lapwing.kernel.stability import Shape, domain_of
 from lapwing.kernel.thresholds import least_threshold
+from lapwing.kernel.unit_norms import source_shape
 from lapwing.kernel.workload import require_bounded_work
 
 _SEAL = object()
@@ -110,7 +111,7 @@ def certify(plan: Plan, facts: Facts) -> Certified:
     if not plan.queries:
         raise Refused("plan-empty", "a statement must ask for something")
     require_exact_types(plan)
-    shapes = tuple(shape_of(query.source, facts) for query in plan.queries)
+    shapes = tuple(source_shape(query.source, facts) for query in plan.queries)
     require_bounded_work(tuple(zip(plan.queries, shapes, strict=True)), facts)
     queries = tuple(_certify_query(query, shape, facts) for query, shape in zip(plan.queries, shapes, strict=True))
     identity = digest((plan, facts.source_id, facts.version))
@@ -207,9 +208,9 @@ def _loss(law: Law, facts: Facts, bound: Sensitivity) -> Fraction:
 
 
 def _certify_vector(vector: Vector, query: Query, shape: Shape, facts: Facts, cells: int | None, per_unit: int) -> CertifiedVector:
-    row, step, rounding = _row_range(vector, shape)
+    row, step, rounding = row_range(vector.measure, shape.columns)
     bits = query.bounding.bits if isinstance(query.bounding, Weighted | Clipped) else 0
-    if isinstance(vector.measure, UnitCount | DistinctCount):
+    if isinstance(vector.measure, DistinctCount) or (isinstance(vector.measure, UnitCount) and vector.bound is None):
         bits = 0
     bound = _bound(vector, row, query, shape, facts, per_unit).within(cells)
     if bound.l1 >= INTEGER_LIMIT:
@@ -219,42 +220,9 @@ def _certify_vector(vector: Vector, query: Query, shape: Shape, facts: Facts, ce
     return CertifiedVector(vector, bound, _loss(vector.law, facts, bound), step / 2**bits, rounding, pure)
 
 
-def _row_range(vector: Vector, shape: Shape) -> tuple[RowRange, Fraction, Fraction]:
-    """What one row can add, what one integer stands for, and how far one row was rounded."""
-    measure = vector.measure
-    match measure:
-        case RowCount(where) | UnitCount(where):
-            if where is not None and kind_of(domain_of(where, shape.columns)) is not Kind.BOOLEAN:
-                raise Refused("type-mismatch", "a condition must be true or false")
-            return COUNTED, Fraction(1), Fraction(0)
-        case DistinctCount(value):
-            if isinstance(domain_of(value, shape.columns), RealDomain):
-                raise Refused("type-mismatch", "distinct values of a real number cannot be counted", hint="round it to an integer first")
-            return COUNTED, Fraction(1), Fraction(0)
-        case GridSum():
-            domain = domain_of(measure.value, shape.columns)
-            if not is_numeric(domain):
-                raise Refused("type-mismatch", f"a sum needs a number, not a {kind_of(domain).value}")
-            lo, hi = grid_bounds(measure)
-            rounding = Fraction(1, 2 * measure.steps) if isinstance(domain, RealDomain) or measure.steps != 1 else Fraction(0)
-            return RowRange(lo - measure.offset, hi - measure.offset), Fraction(1, measure.steps), rounding
-        case _:
-            assert_never(measure)
-
-
-def grid_bounds(measure: GridSum) -> tuple[int, int]:
-    """[K_L, K_U]: the integers a gridded value is clamped to."""
-    if not 1 <= measure.steps <= STEPS_MAX or measure.lower > measure.upper:
-        raise Refused("sum-bounds", "a sum needs a positive grid and a lower bound below its upper bound")
-    lo, hi = grid_integer(measure.lower, measure.steps), grid_integer(measure.upper, measure.steps)
-    if max(abs(lo), abs(hi), abs(measure.offset)) >= DOUBLE_EXACT_LIMIT:
-        raise Refused("range-too-wide", "the grid of a sum is too fine for its bounds")
-    return lo, hi
-
-
 def _bound(vector: Vector, row: RowRange, query: Query, shape: Shape, facts: Facts, per_unit: int) -> Sensitivity:
     neighbours, rows = facts.neighbours, shape.rows_per_unit
-    if isinstance(vector.measure, UnitCount):
+    if isinstance(vector.measure, UnitCount) and not (isinstance(query.bounding, Clipped) and vector.bound is not None):
         _no_bound(vector)
         if isinstance(query.bounding, Weighted):
             raise Refused("measure-unsupported", "units cannot be counted by weight")

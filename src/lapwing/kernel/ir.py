@@ -182,6 +182,21 @@ Measure: TypeAlias = RowCount | UnitCount | GridSum | DistinctCount
 
 
 @dataclass(frozen=True, slots=True)
+class UnitNorms:
+    """One row per unit that has any row in ``source``, with one column: how many of the ``squared_edges`` are below its squared norm.
+
+    The norm is Euclidean, of what the unit adds to the groups of ``keys`` in ``measure``. It is the whole source of a query, never part of
+    another relation.
+    """
+
+    source: Relation
+    keys: tuple[tuple[str, Expression], ...]
+    measure: Measure
+    squared_edges: tuple[int, ...]
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cap:
     """Bound on one unit's cell (Grouped) or vector norm (Clipped), in integers of the cell's own grid."""
 
@@ -241,7 +256,7 @@ class DiscoveredGroups:
 class Query:
     """One aggregation of one relation."""
 
-    source: Relation
+    source: Relation | UnitNorms
     keys: tuple[tuple[str, Expression], ...]
     groups: KnownGroups | DiscoveredGroups
     bounding: Bounding

@@ -7,34 +7,14 @@ Proofs: docs/proofs/unit-local.md, docs/proofs/rows-per-unit.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
-from typing import TypeVar, assert_never
+from typing import assert_never
 
 from lapwing.errors import Refused
-from lapwing.kernel import calendar
-from lapwing.kernel.domains import (
-    REAL_LIMIT,
-    BooleanDomain,
-    DateDomain,
-    Domain,
-    IntegerDomain,
-    KeyDomain,
-    Kind,
-    RealDomain,
-    TextDomain,
-    TimestampDomain,
-    bounds,
-    is_numeric,
-    kind_of,
-    nearest_double,
-    union,
-    with_null,
-)
-from lapwing.kernel.expressions import Call, Case, Column, Expression, Literal, is_null, part_count
+from lapwing.kernel.domains import BooleanDomain, Domain, IntegerDomain, KeyDomain, RealDomain, TextDomain, bounds, is_numeric
+from lapwing.kernel.expression_domains import domain_of, require_boolean
+from lapwing.kernel.expressions import part_count
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.functions import result_domain
 from lapwing.kernel.ir import (
     Filter,
     PerUnit,
@@ -53,97 +33,6 @@ from lapwing.kernel.shapes import Shape, half_joined, joined, named, publicly_jo
 __all__ = ["Shape", "domain_of", "shape_of"]
 
 
-def domain_of(expression: Expression, columns: Mapping[str, Domain]) -> Domain:
-    """Domain of an expression over a relation with these columns, or refuse."""
-    match expression:
-        case Column(name):
-            if name not in columns:
-                raise Refused("unknown-column", f"there is no column {name!r} here")
-            return columns[name]
-        case Literal():
-            return _literal_domain(expression)
-        case Call(function, arguments):
-            return result_domain(function, tuple(domain_of(argument, columns) for argument in arguments), arguments)
-        case Case(branches, otherwise):
-            if not branches:
-                raise Refused("wrong-arguments", "CASE needs at least one WHEN")
-            for condition, _ in branches:
-                _require_boolean(domain_of(condition, columns), "a CASE condition")
-            return _one_of((*(value for _, value in branches), otherwise), columns)
-        case _:
-            assert_never(expression)
-
-
-def _one_of(values: tuple[Expression, ...], columns: Mapping[str, Domain]) -> Domain:
-    """The least domain that holds all of these. The constant NULL adds NULL to the other values of its type, and nothing else."""
-    nulls = [value for value in values if is_null(value)]
-    result: Domain | None = None
-    for value in values:
-        if value not in nulls:
-            domain = domain_of(value, columns)
-            result = domain if result is None else union(result, domain)
-    for null in nulls:
-        domain = domain_of(null, columns)
-        alike = result is not None and kind_of(result) is kind_of(domain)
-        result = domain if result is None else with_null(result, nullable=True) if alike else union(result, domain)
-    assert result is not None
-    return result
-
-
-def _literal_domain(literal: Literal) -> Domain:
-    value, null = literal.value, literal.value is None
-    match literal.kind, value:
-        case Kind.BOOLEAN, (bool() | None):
-            return BooleanDomain(null)
-        case Kind.TEXT, (str() | None):
-            if value is not None:
-                _require_valid_text(value)
-            return TextDomain(() if value is None else (value,), null)
-        case Kind.REAL, (int() | Fraction() | None) if not isinstance(value, bool):
-            number = Fraction(value or 0)
-            if abs(number) > REAL_LIMIT:
-                raise Refused("range-too-wide", "a real constant is too large")
-            return RealDomain(nearest_double(number), nearest_double(number), null)
-        case Kind.INTEGER, (int() | None) if not isinstance(value, bool):
-            return result_bounds_checked(IntegerDomain(value or 0, value or 0, null))
-        case Kind.DATE, (int() | None) if not isinstance(value, bool):
-            return _within_calendar(DateDomain(value or 0, value or 0, null), day_length=1)
-        case Kind.TIMESTAMP, (int() | None) if not isinstance(value, bool):
-            return _within_calendar(TimestampDomain(value or 0, value or 0, null), day_length=calendar.DAY_MICROSECONDS)
-        case _:
-            raise Refused("type-mismatch", f"a constant does not fit the type {literal.kind.value}")
-
-
-def _require_valid_text(value: str) -> None:
-    """Refuse what cannot be sent to any engine: it would fail after the charge."""
-    if "\x00" in value:
-        raise Refused("text-invalid", "text may not contain the character with code 0")
-    if any(0xD800 <= ord(character) <= 0xDFFF for character in value):
-        raise Refused("text-invalid", "text may not contain half of a surrogate pair")
-
-
-_Dated = TypeVar("_Dated", DateDomain, TimestampDomain)
-
-
-def _within_calendar(domain: _Dated, *, day_length: int) -> _Dated:
-    """Refuse date constants outside the years 1 to 9999, which engines and Python share."""
-    if not calendar.DAYS_MIN <= domain.lo // day_length <= calendar.DAYS_MAX:
-        raise Refused("range-too-wide", "a date constant lies outside the years 1 to 9999")
-    return domain
-
-
-def result_bounds_checked(domain: IntegerDomain) -> IntegerDomain:
-    """Refuse integer constants that do not fit 62 bits."""
-    if max(abs(domain.lo), abs(domain.hi)) >= 2**62:
-        raise Refused("range-too-wide", "an integer constant exceeds 62 bits")
-    return domain
-
-
-def _require_boolean(domain: Domain, what: str) -> None:
-    if not isinstance(domain, BooleanDomain):
-        raise Refused("type-mismatch", f"{what} must be true or false, not a {kind_of(domain).value}")
-
-
 def shape_of(relation: Relation, facts: Facts) -> Shape:
     """Shape of a relation, or refuse."""
     match relation:
@@ -151,7 +40,7 @@ def shape_of(relation: Relation, facts: Facts) -> Shape:
             return _scan(relation, facts)
         case Filter(source, predicate):
             shape = shape_of(source, facts)
-            _require_boolean(domain_of(predicate, shape.columns), "a filter")
+            require_boolean(domain_of(predicate, shape.columns), "a filter")
             return shape.after(part_count(predicate))
         case Project(source, columns):
             shape = shape_of(source, facts)
@@ -197,7 +86,7 @@ def _unit_aggregate(aggregate: UnitAggregate, shape: Shape) -> Domain:
         case UnitAggregateKind.COUNT:
             return IntegerDomain(0, rows, nullable=False)
         case UnitAggregateKind.ANY:
-            _require_boolean(value, "the argument of a per-unit ANY")
+            require_boolean(value, "the argument of a per-unit ANY")
             return BooleanDomain(value.nullable)
         case UnitAggregateKind.MIN | UnitAggregateKind.MAX:
             if isinstance(value, KeyDomain | TextDomain | BooleanDomain):

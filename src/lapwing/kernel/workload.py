@@ -19,17 +19,15 @@ from lapwing.kernel.ir import (
     Clipped,
     DiscoveredGroups,
     DistinctCount,
-    GridSum,
     Grouped,
-    Measure,
     Query,
     Ranked,
-    RowCount,
-    UnitCount,
+    UnitNorms,
     Weighted,
 )
 from lapwing.kernel.shapes import Shape
-from lapwing.kernel.stability import domain_of
+from lapwing.kernel.stability import domain_of, shape_of
+from lapwing.kernel.unit_norms import value_of
 
 PASSES_AFTER_CELLS = 3
 """How often an engine that keeps nothing goes over the cells of a unit: their norm or number, the choice among them, their sum."""
@@ -43,7 +41,7 @@ def require_bounded_work(queries: tuple[tuple[Query, Shape], ...], facts: Facts)
         hint = "count units instead of rows, ask with EXISTS, or aggregate each side per unit before joining"
         message = f"joined or repeated like this, the rows of one unit could become {widest:,}; at most {limits.rows:,} are allowed"
         raise Refused("unit-rows", message, hint=hint)
-    size = sum(_size(query, shape) for query, shape in queries)
+    size = sum(_size(query, shape, facts) for query, shape in queries)
     if size > limits.size:
         message = f"keys and distinct values of one unit's rows could take up {size:,} bytes; at most {limits.size:,} are allowed"
         raise Refused("unit-size", message, hint="group by fewer texts, or join fewer rows of one unit")
@@ -58,14 +56,18 @@ def kept_bytes(keys: Iterable[Expression], distinct: Iterable[Expression], colum
     return OPEN_TEXT_BYTES + sum(bytes_max(domain_of(value, columns)) for value in (*keys, *distinct))
 
 
-def _size(query: Query, shape: Shape) -> int:
+def _size(query: Query, shape: Shape, facts: Facts) -> int:
     distinct = [vector.measure.value for vector in query.vectors if isinstance(vector.measure, DistinctCount)]
-    return shape.rows_per_unit * kept_bytes((key for _, key in query.keys), distinct, shape.columns)
+    cells = 0
+    if isinstance(query.source, UnitNorms):
+        inner = shape_of(query.source.source, facts)
+        cells = inner.rows_per_unit * kept_bytes((key for _, key in query.source.keys), (), inner.columns)
+    return cells + shape.rows_per_unit * kept_bytes((key for _, key in query.keys), distinct, shape.columns)
 
 
 def unit_work(query: Query, shape: Shape) -> int:
     """Parts of expressions computed for the rows of one unit, over all statements that a query is rendered to."""
-    values = [*(key for _, key in query.keys), *(value for vector in query.vectors if (value := _value(vector.measure)) is not None)]
+    values = [*(key for _, key in query.keys), *(value for vector in query.vectors if (value := value_of(vector.measure)) is not None)]
     values += [item.value for item in query.quantiles]
     after = shape.after(1 + len(query.vectors) + sum(part_count(value) for value in values))
     main = 1 if query.vectors or isinstance(query.groups, DiscoveredGroups) else 0
@@ -77,13 +79,3 @@ def unit_work(query: Query, shape: Shape) -> int:
         case _:
             assert_never(query.bounding)
     return (passes + len(query.quantiles)) * after.work
-
-
-def _value(measure: Measure) -> Expression | None:
-    match measure:
-        case RowCount(where) | UnitCount(where):
-            return where
-        case GridSum(value) | DistinctCount(value):
-            return value
-        case _:
-            assert_never(measure)

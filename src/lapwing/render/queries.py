@@ -10,41 +10,33 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from lapwing.errors import Refused
-from lapwing.kernel.certify import Certified, CertifiedQuery, grid_bounds
-from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, RealDomain, TimestampDomain, grid_integer
-from lapwing.kernel.expressions import Column
+from lapwing.kernel.certify import Certified, CertifiedQuery
+from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, TimestampDomain
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
     Cap,
     Clipped,
     DiscoveredGroups,
     DistinctCount,
-    Filter,
     Follow,
     GridSum,
     Grouped,
     KnownGroups,
-    PerUnit,
-    Project,
-    PublicJoin,
     QuantileSet,
     Ranked,
-    Relation,
     RowCount,
-    Scan,
-    SemiJoin,
-    Union,
     UnitCount,
-    UnitJoin,
     Vector,
     Weighted,
 )
 from lapwing.kernel.selections import quantile_bounds
 from lapwing.kernel.stability import domain_of
+from lapwing.render.cells import CellInputs, cells_of, row_value
 from lapwing.render.dialect import GROUP_SALT, Dialect, double_literal
 from lapwing.render.encoding import encoded
 from lapwing.render.expressions import SQL_BYTES_MAX, VisibleColumns, as_double, clamped, gridded, render_expression
-from lapwing.render.relations import ROWS, UNIT, render_relation
+from lapwing.render.norms import render_source
+from lapwing.render.relations import ROWS, UNIT
 
 BYTES_PER_PART = 8
 """Bytes of SQL that count as one part of an expression."""
@@ -136,7 +128,7 @@ def _quantiles(item: QuantileSet, certified: CertifiedQuery, facts: Facts, diale
             gridded(as_double(item.value, scope), steps=item.steps, lo=lower, hi=upper, dialect=dialect),
             IntegerDomain(lower, upper),
         )
-    rows = f"SELECT {', '.join([*listed, f'{value} AS x'])} FROM ({render_relation(query.source, facts, dialect)}) t"
+    rows = f"SELECT {', '.join([*listed, f'{value} AS x'])} FROM ({render_source(query.source, facts, dialect)}) t"
     columns = ", ".join([*(f"i.k{i}" for i in range(len(query.keys))), "i.x"])
     return RenderedQuantiles(f"SELECT {columns}, COUNT(*) AS n FROM ({rows}) i WHERE i.x IS NOT NULL GROUP BY {columns}", domain)
 
@@ -159,30 +151,14 @@ class _Input:
         self.query = certified.query
         weighted = isinstance(self.query.bounding, Weighted)
         scope = VisibleColumns(certified.shape.columns, "t", dialect)
+        self.inputs = CellInputs(self.query.source, certified.shape.columns, dialect)
         listed = [f"t.{UNIT}"]
         listed += [f"{render_expression(key, scope)} AS k{i}" for i, (_, key) in enumerate(self.query.keys)]
-        listed += [f"{sql} AS x{i}" for i, v in enumerate(self.query.vectors) if (sql := _row_value(v, scope)) is not None]
+        listed += [f"{sql} AS x{i}" for i, v in enumerate(self.query.vectors) if (sql := row_value(v.measure, scope)) is not None]
         if weighted:
             listed.append(f"t.{ROWS}")
-        self.sql = f"SELECT {', '.join(listed)} FROM ({render_relation(self.query.source, facts, dialect, rows=weighted)}) t"
+        self.sql = f"SELECT {', '.join(listed)} FROM ({render_source(self.query.source, facts, dialect, rows=weighted)}) t"
         self.keys = [f"k{i}" for i in range(len(self.query.keys))]
-
-    def integers(self, i: int, vector: Vector) -> str:
-        """SQL of the bounded integer that one row adds to a sum; NULL for a row that adds nothing."""
-        measure = vector.measure
-        assert isinstance(measure, GridSum)
-        lo, hi = grid_bounds(measure)
-        domain = domain_of(measure.value, self.certified.shape.columns)
-        if _is_physical(domain, measure):
-            # Only a stored column, which preparation clamped, is added as it is; a computed one is clamped whatever its interval says.
-            inside = isinstance(domain, IntegerDomain) and lo <= domain.lo and domain.hi <= hi
-            if isinstance(domain, RealDomain) and domain.steps is not None:
-                inside = lo <= grid_integer(domain.lo, domain.steps) and grid_integer(domain.hi, domain.steps) <= hi
-            stored = isinstance(measure.value, Column) and is_stored(measure.value.name, self.query.source)
-            value = f"i.x{i}" if inside and stored else f"(CASE WHEN i.x{i} IS NULL THEN NULL ELSE {clamped(f'i.x{i}', lo=lo, hi=hi)} END)"
-        else:
-            value = gridded(f"i.x{i}", steps=measure.steps, lo=lo, hi=hi, dialect=self.dialect)
-        return f"({value} - {measure.offset})" if measure.offset else value
 
     def flat(self) -> str:
         """Ranked and weighted plans: one GROUP BY, no shuffle on the unit."""
@@ -204,83 +180,24 @@ class _Input:
             case DistinctCount():
                 return f"COUNT(DISTINCT i.x{i})"
             case GridSum():
-                value = self.integers(i, vector)
+                value = self.inputs.integers(f"i.x{i}", measure)
                 return _total(value if weight is None else f"{weight} * {value}", self.dialect)
             case _:
                 assert_never(measure)
 
     def cells(self, shift: int) -> str:
-        """One row per unit and group, with its exact cell of every vector in c0.., multiplied by 2^shift (not for counted units)."""
-        columns = [f"{self._cell(i, v, shift)} AS c{i}" for i, v in enumerate(self.query.vectors)]
-        grouping = ", ".join([f"i.{UNIT}", *(f"i.{key}" for key in self.keys)])
-        return f"SELECT {', '.join([grouping, *columns])} FROM ({self.sql}) i GROUP BY {grouping}"
-
-    def _cell(self, i: int, vector: Vector, shift: int) -> str:
-        measure, scale = vector.measure, f" * {2**shift}" if shift else ""
-        match measure:
-            case RowCount(where):
-                return ("COUNT(*)" if where is None else f"COUNT(CASE WHEN i.x{i} = 1 THEN 1 END)") + scale
-            case UnitCount(where):
-                return "1" if where is None else f"MAX(CASE WHEN i.x{i} = 1 THEN 1 ELSE 0 END)"
-            case GridSum():
-                return f"COALESCE(CAST(SUM({self.integers(i, vector)}) AS {self.dialect.integer}), 0)" + scale
-            case DistinctCount():
-                raise AssertionError("certification allows distinct counts with ranked bounding only")
-            case _:
-                assert_never(measure)
+        """One row per unit and group, with its exact cell of every vector in c0.., times 2^shift (but units that have no bound)."""
+        columns = []
+        for i, vector in enumerate(self.query.vectors):
+            finer = 0 if isinstance(vector.measure, UnitCount) and vector.bound is None else shift
+            columns.append(f"{self.inputs.cell(f'i.x{i}', vector.measure, finer)} AS c{i}")
+        return cells_of(self.sql, self.keys, columns)
 
     def grouped_select(self, columns: list[str], source: str, alias: str) -> str:
         """SELECT keys and columns FROM source GROUP BY keys."""
         keys = ", ".join(f"{alias}.{key}" for key in self.keys)
         listed = ", ".join([*([keys] if keys else []), *columns])
         return f"SELECT {listed} FROM {source}" + (f" GROUP BY {keys}" if keys else "")
-
-
-def is_stored(column: str, relation: Relation) -> bool:
-    """Whether a column comes from a prepared table as it stands there."""
-    match relation:
-        case Scan():
-            return True
-        case Filter(source) | SemiJoin(source):
-            return is_stored(column, source)
-        case PublicJoin(source, columns=added):
-            return column in {name for name, _ in added} or is_stored(column, source)
-        case Project(source, columns):
-            return any(name == column and isinstance(value, Column) and is_stored(value.name, source) for name, value in columns)
-        case UnitJoin(left, right, columns=added):
-            taken = dict(added)
-            return is_stored(taken[column], right) if column in taken else is_stored(column, left)
-        case Union(sources):
-            return all(is_stored(column, source) for source in sources)
-        case PerUnit():
-            return False
-        case _:
-            assert_never(relation)
-
-
-def _row_value(vector: Vector, scope: VisibleColumns) -> str | None:
-    """SQL of what the input carries for a vector: the value of a sum, the distinct value, or a condition as 1 / 0."""
-    measure = vector.measure
-    match measure:
-        case RowCount(None) | UnitCount(None):
-            return None
-        case RowCount(where) | UnitCount(where) if where is not None:
-            return f"CASE WHEN {render_expression(where, scope)} THEN 1 ELSE 0 END"
-        case DistinctCount(value):
-            return render_expression(value, scope)
-        case GridSum():
-            if _is_physical(domain_of(measure.value, scope.columns), measure):
-                return render_expression(measure.value, scope)
-            return as_double(measure.value, scope)
-        case _:
-            raise AssertionError("unreachable")
-
-
-def _is_physical(domain: Domain, measure: GridSum) -> bool:
-    """Whether the value is already an integer on the grid of the sum."""
-    if isinstance(domain, IntegerDomain):
-        return measure.steps == 1
-    return isinstance(domain, RealDomain) and domain.steps == measure.steps
 
 
 def _total(value: str, dialect: Dialect) -> str:
