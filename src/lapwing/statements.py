@@ -15,7 +15,7 @@ from typing import TypeAlias, assert_never
 from lapwing.errors import Span
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Expression, Value
-from lapwing.kernel.ir import Filter, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin
+from lapwing.kernel.ir import Filter, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin, UnitNorms
 
 ROW = "_row"
 """The column of a noisy table that numbers its rows."""
@@ -193,8 +193,11 @@ class Statement:
         return query
 
 
-def parts_of(relation: Relation) -> Iterator[Relation]:
-    """A relation and all it is made of, from left to right; what is used twice is there twice."""
+def parts_of(relation: Relation | UnitNorms) -> Iterator[Relation]:
+    """A relation and all it is made of, from left to right; what is used twice is there twice. Norms are no relation: their source is."""
+    if isinstance(relation, UnitNorms):
+        yield from parts_of(relation.source)
+        return
     yield relation
     match relation:
         case Scan():

@@ -37,6 +37,7 @@ from lapwing.kernel.ir import (
     SemiJoin,
     Union,
     UnitJoin,
+    UnitNorms,
 )
 from lapwing.kernel.laws import DiscreteLaplace, Law, tail_upper
 from lapwing.kernel.stability import domain_of
@@ -143,6 +144,7 @@ def binds(planned: Planned) -> bool:
         if part.number is None:
             continue
         query = planned.certified.queries[part.number].query
+        assert not isinstance(query.source, UnitNorms), "norms are asked for before the plan is made"
         if leaves_out_rows(query.source):
             return True
         if not isinstance(query.bounding, Ranked) and part.choice.limit < rows_of_a_unit(query.source):

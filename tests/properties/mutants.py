@@ -14,7 +14,7 @@ from lapwing.kernel.domains import Domain
 from lapwing.kernel.ir import UnitJoin
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.sensitivity import RowRange, Sensitivity
-from lapwing.render import queries, relations
+from lapwing.render import cells, queries, relations
 
 Patch = tuple[object, str, Any]
 
@@ -162,9 +162,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "rank by a figure over other units",
         ((prepare, "ranking_text", lambda columns, dialect: f"(COUNT(*) OVER ()) || {_RANKING_TEXT(columns, dialect)}"),),
     ),
-    Mutant("upper clamp end dropped", ((queries, "clamped", _only_lower_end),)),
-    Mutant("lower clamp end dropped", ((queries, "clamped", _only_upper_end),)),
-    Mutant("no second clamp as an integer", ((queries, "gridded", _no_integer_clamp),), shapes=("ranked, one group",)),
+    Mutant("upper clamp end dropped", ((queries, "clamped", _only_lower_end), (cells, "clamped", _only_lower_end))),
+    Mutant("lower clamp end dropped", ((queries, "clamped", _only_upper_end), (cells, "clamped", _only_upper_end))),
+    Mutant("no second clamp as an integer", ((cells, "gridded", _no_integer_clamp),), shapes=("ranked, one group",)),
     Mutant("group choice dropped", ((queries, "choice_predicate", lambda kept: "TRUE"),)),
     Mutant("crowded units off by one", ((queries, "crowded_predicate", lambda kept: f"COUNT(*) > {kept + 1}"),)),
     Mutant("group choice by signed modulo", ((queries, "choice_predicate", _signed_modulo),)),
@@ -204,7 +204,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("union counts its widest part only", ((stability, "united", _widest_part_only),)),
     Mutant(
         "per-unit sum bounded like one row, and trusted to be",
-        ((stability, "_unit_sum", _sum_bounded_like_a_row), (queries, "is_stored", lambda column, relation: True)),
+        ((stability, "_unit_sum", _sum_bounded_like_a_row), (cells, "is_stored", lambda column, relation: True)),
     ),
     Mutant("sum follows a count without its row bound", ((certify, "_norm", _follower_without_row_bound),)),
     Mutant("distinct values counted as groups", ((sensitivity, "distinct_counted", _distinct_counted_once),)),

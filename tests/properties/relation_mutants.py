@@ -14,8 +14,7 @@ from typing import Any
 from lapwing.kernel import shapes, stability
 from lapwing.kernel.ir import JoinKind, PerUnit, Relation, SemiJoin, Union, UnitJoin
 from lapwing.planning import plan
-from lapwing.render import queries as rendered_queries
-from lapwing.render import relations
+from lapwing.render import norms, relations
 from lapwing.sql import queries, unions
 from lapwing.sql.rows import joins, per_unit, subqueries
 from lapwing.sql.rows import names as environment
@@ -47,7 +46,7 @@ def _rendering(change: Callable[[Relation], Relation]) -> tuple[Patch, ...]:
     def rendered(relation: Relation, facts: Any, dialect: Any, *, rows: bool = False) -> str:
         return _RENDER(change(relation), facts, dialect, rows=rows)
 
-    return ((relations, "render_relation", rendered), (rendered_queries, "render_relation", rendered))
+    return ((relations, "render_relation", rendered), (norms, "render_relation", rendered))
 
 
 def _left_as_inner(relation: Relation) -> Relation:
@@ -84,7 +83,7 @@ def _exists_as_join(relation: Relation, facts: Any, dialect: Any, *, rows: bool 
 
 
 def _both(function: Callable[..., str]) -> tuple[Patch, ...]:
-    return ((relations, "render_relation", function), (rendered_queries, "render_relation", function))
+    return ((relations, "render_relation", function), (norms, "render_relation", function))
 
 
 def _left_side_only(join: UnitJoin, left: stability.Shape, right: stability.Shape) -> stability.Shape:

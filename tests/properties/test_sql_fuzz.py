@@ -19,7 +19,7 @@ import pytest
 
 from lapwing.errors import Refused
 from lapwing.kernel.expressions import Expression, columns_of
-from lapwing.kernel.ir import Filter, PerUnit, Plan, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin
+from lapwing.kernel.ir import Filter, PerUnit, Plan, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin, UnitNorms
 from lapwing.render.duckdb import DUCKDB
 from lapwing.render.queries import render_plan
 from lapwing.sql.queries import Queries
@@ -162,7 +162,8 @@ def _check_rendered(text: str, bare: duckdb.DuckDBPyConnection) -> bool:
 
 
 def _named_by(plan: Plan) -> set[str]:
-    return set().union(*(_read(query.source)[0] for query in plan.queries))
+    sources = (query.source.source if isinstance(query.source, UnitNorms) else query.source for query in plan.queries)
+    return set().union(*(_read(source)[0] for source in sources))
 
 
 def _check_read(text: str) -> None:

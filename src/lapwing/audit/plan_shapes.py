@@ -41,6 +41,7 @@ from lapwing.kernel.ir import (
     UnitAggregateKind,
     UnitCount,
     UnitJoin,
+    UnitNorms,
     Vector,
     Weighted,
 )
@@ -178,6 +179,20 @@ def _basic() -> Mapping[str, Shape]:
         ),
         "clipped, one group": lambda f: Plan(
             (_query(f, _visits(12), Clipped(BITS), ("n", RowCount(), Cap(2 * ONE)), ("c", CHANGE, Cap(ONE))),)
+        ),
+        "clipped units": lambda f: Plan(
+            (
+                _query(
+                    f,
+                    _visits(12),
+                    Clipped(BITS),
+                    ("u", UnitCount(), Cap(ONE + ONE // 3)),
+                    ("w", UnitCount(Column("flag")), Cap(ONE)),
+                    ("n", RowCount(), Cap(2 * ONE)),
+                    by_clinic=True,
+                ),
+                _query(f, _visits(12), Clipped(BITS), ("u", UnitCount(), Cap(ONE // 2 + 1)), ("all", UnitCount())),
+            )
         ),
         "clipped mean": lambda f: Plan(
             (
@@ -345,6 +360,53 @@ def _relations() -> Mapping[str, Shape]:
     }
 
 
+def norms(facts: Facts, source: Relation, measure: Measure, squared_edges: tuple[int, ...], *, key: str | None = None) -> Query:
+    """Units by the norm of what they add to a measure, by a key or in all."""
+    keys = NOTHING if key is None else ((key, Column(key)),)
+    bins = KnownGroups(tuple((number,) for number in range(len(squared_edges) + 1)))
+    units = UnitNorms(source, keys, measure, squared_edges, "size")
+    return Query(units, (("size", Column("size")),), bins, Ranked(), _vectors(facts, ("units", RowCount())))
+
+
+COUNT_EDGES = (0, 1, 2, 4, 9, 10, 36, 144)
+"""Squares that units of the worlds have, and some that they do not."""
+SUM_EDGES = (0, 100**2, 1_234**2, 50_000**2, 2_500_000_001, 2 * 50_000**2, 300_000**2)
+
+
+def _norms() -> Mapping[str, Shape]:
+    joined = UnitJoin(_visits(3), Scan("drugs", 4), (("visit_id", "visit_id"),), (("drug", "drug"), ("dose", "dose")))
+    public = PublicJoin(_visits(12), "clinics", Column("clinic"), (("city", "city"),), JoinKind.LEFT)
+    centred = grid_sum("late", 50, 100, 1, centred=True)
+    return {
+        "norms of counts": lambda f: Plan(
+            (
+                norms(f, _visits(12), RowCount(), COUNT_EDGES),
+                norms(f, _visits(12), RowCount(Column("flag")), COUNT_EDGES),
+                norms(f, _visits(12), RowCount(), COUNT_EDGES, key="clinic"),
+                norms(f, _visits(12), UnitCount(), COUNT_EDGES, key="clinic"),
+                norms(f, _visits(12), UnitCount(Column("flag")), (0, 2), key="day"),
+            )
+        ),
+        "norms of sums": lambda f: Plan(
+            (
+                norms(f, _visits(12), COST, SUM_EDGES, key="clinic"),
+                norms(f, _visits(12), CHANGE, (0, 67**2, 200**2, 400**2), key="clinic"),
+                norms(f, _visits(12), centred, (0, 1, 25**2, 300**2), key="clinic"),
+                norms(f, _visits(12), CHANGE, (1, 200**2)),
+                norms(f, Scan("people", 1), grid_sum("score", -100, 50, 4), (0, 1, 200**2, 400**2), key="score"),
+            )
+        ),
+        "norms over relations": lambda f: Plan(
+            (
+                norms(f, Filter(_visits(12), _july()), RowCount(), COUNT_EDGES, key="clinic"),
+                norms(f, public, COST, SUM_EDGES, key="city"),
+                norms(f, joined, RowCount(), COUNT_EDGES, key="drug"),
+                norms(f, joined, grid_sum("dose", 0, 10, 2), COUNT_EDGES, key="clinic"),
+            )
+        ),
+    }
+
+
 def _discovering() -> Mapping[str, Shape]:
     return {
         "discovered, ranked": lambda f: Plan(
@@ -366,5 +428,5 @@ def _discovering() -> Mapping[str, Shape]:
 
 def shapes(account: Account) -> dict[str, Shape]:
     """Every shape that can be certified for this kind of account."""
-    by_name = {**_basic(), **_relations()}
+    by_name = {**_basic(), **_relations(), **_norms()}
     return {**by_name, **_discovering()} if account is Account.APPROXIMATE else by_name

@@ -8,6 +8,7 @@ from fractions import Fraction
 from lapwing.errors import Refused
 
 _EXACT = {"int": int, "Fraction": Fraction, "str": str, "bool": bool}
+_INTEGERS = "tuple[int, ...]"
 
 
 def require_exact_types(node: object) -> None:
@@ -17,8 +18,13 @@ def require_exact_types(node: object) -> None:
             require_exact_types(item)
     elif dataclasses.is_dataclass(node) and not isinstance(node, type):
         for field in dataclasses.fields(node):
-            value, exact_type = getattr(node, field.name), _EXACT.get(str(field.type))
-            if exact_type is None:
+            value, annotation = getattr(node, field.name), str(field.type)
+            if annotation == _INTEGERS:
+                exact = type(value) is tuple and all(type(item) is int for item in value)
+            elif annotation in _EXACT:
+                exact = type(value) is _EXACT[annotation]
+            else:
                 require_exact_types(value)
-            elif type(value) is not exact_type:
-                raise Refused("plan-type", f"{field.name} of {type(node).__name__} must be {field.type}")
+                continue
+            if not exact:
+                raise Refused("plan-type", f"{field.name} of {type(node).__name__} must be {annotation}")

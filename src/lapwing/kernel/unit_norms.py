@@ -18,8 +18,8 @@ from lapwing.kernel.stability import shape_of
 
 EDGES_MAX = 256
 """Most bins but one."""
-PASSES = 2
-"""An engine goes over a unit's cells once to square them and once to add them up, after it made them."""
+PARTS_OF_A_CELL = 4
+"""A row is read and added to its cell, a cell is squared and added up: as if each row were a cell of its own."""
 
 
 def source_shape(source: Relation | UnitNorms, facts: Facts) -> Shape:
@@ -41,9 +41,11 @@ def _norms_shape(norms: UnitNorms, facts: Facts) -> Shape:
     shape = shape_of(norms.source, facts)
     for name, key in norms.keys:
         domain = domain_of(key, shape.columns)
-        if kind_of(domain) is Kind.KEY or (isinstance(domain, RealDomain) and domain.steps is None):
+        if kind_of(domain) is Kind.KEY:
+            raise Refused("groups-by-unit", f"no answer has groups by the identifier {name!r}, so units have no norm over them")
+        if isinstance(domain, RealDomain) and domain.steps is None:
             # 0.0 and -0.0 may be one group or two: a norm would depend on the engine.
-            raise Refused("groups-by-real", f"the norm of a unit cannot be taken over groups of {name!r}")
+            raise Refused("groups-by-real", f"the norm of a unit cannot be taken over groups of the computed real number {name!r}")
     if isinstance(norms.measure, DistinctCount):
         raise Refused("measure-unsupported", "there is no norm of distinct values: units share them")
     row, _, _ = row_range(norms.measure, shape.columns)
@@ -51,8 +53,8 @@ def _norms_shape(norms: UnitNorms, facts: Facts) -> Shape:
         raise Refused("range-too-wide", "what one unit adds to a group could exceed 62 bits", hint="a coarser grid")
     edges = norms.squared_edges
     if not 1 <= len(edges) <= EDGES_MAX or edges[0] < 0 or list(edges) != sorted(set(edges)) or edges[-1] >= INTEGER_LIMIT**2:
-        raise Refused("norm-edges", f"the edges of norms are from 1 to {EDGES_MAX} different whole numbers in order")
+        raise Refused("norm-edges", f"the squared edges of norms are from 1 to {EDGES_MAX} different whole numbers in order, below 2^124")
     value = value_of(norms.measure)
-    parts = 2 + PASSES + sum(part_count(key) for _, key in norms.keys) + (0 if value is None else part_count(value))
+    parts = PARTS_OF_A_CELL + sum(part_count(key) for _, key in norms.keys) + (0 if value is None else part_count(value))
     columns = named([(norms.name, IntegerDomain(0, len(edges), nullable=False))])
-    return Shape(columns, 1, shape.rows_max, weighable=False, widest=shape.widest, work=shape.after(parts).work)
+    return Shape(columns, 1, shape.rows_max, weighable=False, widest=shape.widest, work=shape.after(parts).work + len(edges))

@@ -23,9 +23,10 @@ def render_source(source: Relation | UnitNorms, facts: Facts, dialect: Dialect, 
     inner = f"SELECT {', '.join(listed)} FROM ({render_relation(source.source, facts, dialect)}) t"
     cell = CellInputs(source.source, columns, dialect).cell("i.x0", source.measure, 0)
     cells = cells_of(inner, [f"k{i}" for i in range(len(source.keys))], [f"{cell} AS c0"])
-    square = f"{dialect.total(f'CAST(c.c0 AS {dialect.wide_integer}) * c.c0')}"
+    square = dialect.total(f"CAST(c.c0 AS {dialect.wide_integer}) * c.c0")
     squares = f"SELECT c.{UNIT}, {square} AS q FROM ({cells}) c GROUP BY c.{UNIT}"
-    return f"SELECT u.{UNIT}, {norm_bin('u.q', source.squared_edges, dialect)} AS {dialect.quoted(source.name)} FROM ({squares}) u"
+    bin_of_unit = f"CAST({norm_bin('u.q', source.squared_edges, dialect)} AS {dialect.integer})"
+    return f"SELECT u.{UNIT}, {bin_of_unit} AS {dialect.quoted(source.name)} FROM ({squares}) u{dialect.fence}"
 
 
 def norm_bin(square: str, squared_edges: tuple[int, ...], dialect: Dialect) -> str:

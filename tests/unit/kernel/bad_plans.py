@@ -48,6 +48,7 @@ from lapwing.kernel.ir import (
     UnitAggregateKind,
     UnitCount,
     UnitJoin,
+    UnitNorms,
     Vector,
     Weighted,
 )
@@ -89,6 +90,7 @@ CITIES = KnownGroups((("a",), ("b",)))
 FOUND = DiscoveredGroups(GAUSSIAN, Fraction(1, 10**9), 100)
 ROWS = Vector("rows", RowCount(), GAUSSIAN)
 SPENT = GridSum(N, Fraction(0), Fraction(10), 1)
+EVERYBODY, ONE_CITY = UnitCount(), Cap(16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,18 @@ def following(leader: Measure, follower: Measure, *, cap: int = 64, name: str = 
     """A clipped count, and something that follows it."""
     vectors = (Vector("rows", leader, GAUSSIAN, Cap(cap)), Vector("spent", follower, GAUSSIAN, Follow(name)))
     return query(bounding=Clipped(4), vectors=vectors)
+
+
+def by_norm(**changed: Any) -> Query:
+    """Units by the norm of their rows in each city."""
+    norms = replace(UnitNorms(VISITS, (("city", CITY),), RowCount(), (0, 1, 4), "size"), **changed)
+    return query(source=norms, keys=(("size", Column("size")),), groups=KnownGroups(((0,), (1,), (2,), (3,))))
+
+
+def clipped_units(measure: Measure = EVERYBODY, bound: Cap | Follow | None = ONE_CITY, **changed: Any) -> Query:
+    """Units in each city, clipped by the length of a unit's vector."""
+    by_city = replace(BY_CITY, bounding=Clipped(4), vectors=(Vector("units", measure, GAUSSIAN, bound),))
+    return replace(by_city, **changed)
 
 
 PLANS = {
@@ -339,4 +353,57 @@ RELATIONS = {
     ),
 }
 
-FAULTS = PLANS | GROUPS | BOUNDS | MEASURES | RELATIONS
+NORMS = {
+    "norms over groups of an identifier": fault("groups-by-unit", by_norm(), by_norm(keys=(("who", Column("card")),))),
+    "norms over groups of a computed real": fault("groups-by-real", by_norm(keys=(("x", MONEY),)), by_norm(keys=(("x", COMPUTED),))),
+    "norms of distinct values": fault("measure-unsupported", by_norm(measure=UnitCount()), by_norm(measure=DistinctCount(N))),
+    "norms of rows where a number": fault("type-mismatch", by_norm(measure=RowCount(FLAG)), by_norm(measure=RowCount(N))),
+    "norms of a sum on no grid": fault("sum-bounds", by_norm(measure=SPENT), by_norm(measure=replace(SPENT, steps=0))),
+    "norms that could overflow": fault(
+        "range-too-wide",
+        by_norm(measure=replace(SPENT, upper=Fraction(2**51)), source=LONG),
+        by_norm(measure=replace(SPENT, upper=Fraction(2**51)), source=Scan("long", 5_000)),
+    ),
+    "norms of a shifted sum that could overflow": fault(
+        "range-too-wide",
+        by_norm(measure=replace(SPENT, offset=2**51), source=LONG),
+        by_norm(measure=replace(SPENT, offset=2**51), source=Scan("long", 5_000)),
+    ),
+    "no edge": fault("norm-edges", by_norm(), by_norm(squared_edges=())),
+    "too many edges": fault("norm-edges", by_norm(squared_edges=tuple(range(256))), by_norm(squared_edges=tuple(range(257)))),
+    "an edge below nothing": fault("norm-edges", by_norm(squared_edges=(0, 4)), by_norm(squared_edges=(-1, 4))),
+    "an edge twice": fault("norm-edges", by_norm(squared_edges=(1, 4)), by_norm(squared_edges=(4, 4))),
+    "edges out of order": fault("norm-edges", by_norm(squared_edges=(1, 4)), by_norm(squared_edges=(4, 1))),
+    "an edge that no square can reach": fault("norm-edges", by_norm(squared_edges=(2**124 - 1,)), by_norm(squared_edges=(2**124,))),
+    "an edge that is no integer": fault("plan-type", by_norm(squared_edges=(0, 1)), by_norm(squared_edges=(0, True))),
+    "an edge that is a fraction": fault("plan-type", by_norm(squared_edges=(0, 1)), by_norm(squared_edges=(0, Fraction(1)))),
+    "edges in a list": fault("plan-type", by_norm(squared_edges=(0, 1)), by_norm(squared_edges=[0, 1])),
+    "a bin with a reserved name": fault("column-name", by_norm(), by_norm(name="_size")),
+    "norms over a column that is not there": fault("unknown-column", by_norm(), by_norm(keys=(("x", Column("elsewhere")),))),
+    "bins chosen by a column of the rows": fault("unknown-column", by_norm(), replace(by_norm(), keys=(("city", CITY),), groups=CITIES)),
+    "weights for bins": fault("weights-unsound", by_norm(), replace(by_norm(), bounding=Weighted(1, 4))),
+    "norms over too many rows": fault("unit-rows", by_norm(), by_norm(source=UnitJoin(VISITS, VISITS, (), ())), facts=STRICT),
+    "norms over too many bytes": fault(
+        "unit-size",
+        by_norm(keys=tuple((name, CITY) for name in "abcd")),
+        by_norm(keys=tuple((name, NOTE) for name in "abcd")),
+        facts=STRICT,
+    ),
+    "norms of too much work": fault("unit-work", by_norm(), by_norm(measure=RowCount(call(Function.OR, *[FLAG] * 50))), facts=STRICT),
+    "too many edges for so little work": fault("unit-work", by_norm(), by_norm(squared_edges=tuple(range(200))), facts=STRICT),
+}
+
+UNITS = {
+    "units clipped and clamped": fault("bound-missing", clipped_units(), clipped_units(bounding=Grouped(2))),
+    "units clipped and weighted": fault("bound-missing", clipped_units(), clipped_units(bounding=Weighted(2, 4))),
+    "units clipped to nothing": fault("bound-missing", clipped_units(bound=None), clipped_units(bound=Cap(0))),
+    "units clipped to less than nothing": fault("bound-missing", clipped_units(), clipped_units(bound=Cap(-1))),
+    "units that follow a count": fault("bound-missing", following(RowCount(), SPENT), following(RowCount(), UnitCount())),
+    "a sum that follows units": fault("bound-missing", following(RowCount(), SPENT), following(UnitCount(), SPENT)),
+    "distinct values with a bound": fault("bound-missing", clipped_units(), clipped_units(DistinctCount(N))),
+    "units clipped over discovered groups": fault("clipped-known-groups", clipped_units(), clipped_units(groups=FOUND)),
+    "a length of units that could overflow": fault("range-too-wide", clipped_units(), clipped_units(bound=Cap(2**61))),
+    "clipped units where a number": fault("type-mismatch", clipped_units(UnitCount(FLAG)), clipped_units(UnitCount(N))),
+}
+
+FAULTS = NORMS | UNITS | PLANS | GROUPS | BOUNDS | MEASURES | RELATIONS

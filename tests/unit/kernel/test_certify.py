@@ -19,13 +19,16 @@ from lapwing.kernel import (
     certify,
     date_functions,
     domains,
+    expression_domains,
     facts,
     functions,
     plan_types,
+    row_ranges,
     rules,
     selections,
     shapes,
     stability,
+    unit_norms,
     workload,
 )
 from lapwing.kernel.accounting import Cost
@@ -38,13 +41,16 @@ MODULES: tuple[ModuleType, ...] = (
     certify,
     date_functions,
     domains,
+    expression_domains,
     facts,
     functions,
     plan_types,
+    row_ranges,
     rules,
     selections,
     shapes,
     stability,
+    unit_norms,
     workload,
 )
 """Where the gate refuses. Laws and quantiles refuse wherever they are made, and are tested there."""

@@ -39,12 +39,14 @@ from lapwing.kernel.ir import (
     UnitAggregateKind,
     UnitCount,
     UnitJoin,
+    UnitNorms,
     Vector,
 )
 from lapwing.kernel.laws import DiscreteGaussian
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.release import dense_vectors
 from lapwing.kernel.stability import shape_of
+from lapwing.kernel.unit_norms import source_shape
 from lapwing.kernel.workload import unit_work
 
 LAW = DiscreteGaussian(Fraction(1))
@@ -124,13 +126,13 @@ def test_the_work_of_all_queries_and_passes_adds_up() -> None:
     facts = replace(FACTS, limits=UnitLimits(work=1_000))
     plain = planned(Scan("t", 100), Vector("v", RowCount(POSITIVE), LAW))
     (query,) = plain.queries
-    once = unit_work(query, shape_of(query.source, FACTS))
+    once = unit_work(query, source_shape(query.source, FACTS))
     assert once == 100 + 100 * (1 + 1 + 3)
     assert isinstance(certify(plain, facts), Certified)
     assert code(Plan((query, query)), facts) == "unit-work"
     clipped = replace(query, bounding=Clipped(0), vectors=(Vector("v", RowCount(POSITIVE), LAW, Cap(10)),))
-    assert unit_work(clipped, shape_of(query.source, FACTS)) == 3 * once
-    assert unit_work(replace(clipped, bounding=Grouped(1)), shape_of(query.source, FACTS)) == 3 * once
+    assert unit_work(clipped, source_shape(query.source, FACTS)) == 3 * once
+    assert unit_work(replace(clipped, bounding=Grouped(1)), source_shape(query.source, FACTS)) == 3 * once
 
 
 def test_texts_that_are_kept_count_by_their_longest() -> None:
@@ -197,3 +199,17 @@ def test_a_group_that_an_engine_returns_twice_is_refused() -> None:
         dense_vectors([(1,), (2,)], table)
     assert refused.value.code == "engine-result"
     assert dense_vectors([(1,), (2,)], ExactTable(groups=[(2,)], vectors=[[3]], units=None)) == [[0, 3]]
+
+
+def test_norms_cost_what_their_rows_and_edges_cost() -> None:
+    keys, edges = (("k", Column("note")),), (1, 4, 9)
+    norms = UnitNorms(Scan("t", 100), keys, RowCount(POSITIVE), edges, "size")
+    (query,) = planned(Scan("t", 1), Vector("v", RowCount(), LAW)).queries
+    counted = replace(query, source=norms, keys=(("size", Column("size")),), groups=KnownGroups(((0,), (1,))))
+    shape = source_shape(norms, FACTS)
+    assert shape.work == 100 + 100 * (4 + 1 + 3) + len(edges)
+    assert (shape.rows_per_unit, shape.widest, shape.rows_max) == (1, 100, shape_of(norms.source, FACTS).rows_max)
+    assert unit_work(counted, shape) == shape.work + 1 + 1 + 1
+    within = 100 * (1_024 + 1_024) + 1_024 + 8
+    assert isinstance(certify(Plan((counted,)), replace(FACTS, limits=UnitLimits(size=within))), Certified)
+    assert code(Plan((counted,)), replace(FACTS, limits=UnitLimits(size=within - 1))) == "unit-size"

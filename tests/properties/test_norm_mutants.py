@@ -1,0 +1,167 @@
+"""Deliberate bugs in norms of units and in clipped counts of units: those that leak are seen by the oracle, the others by plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.runs import run_oracle
+from lapwing.kernel import certify, sensitivity
+from lapwing.kernel.accounting import Account
+from lapwing.kernel.ir import UnitCount, UnitNorms
+from lapwing.kernel.neighbours import Neighbours
+from lapwing.kernel.sensitivity import Sensitivity
+from lapwing.render import cells, norms, queries
+from tests.engines.suite import statements
+from tests.engines.suite.engines import OnDuckDB
+from tests.engines.suite.test_unit_norms import check_clipped_units, check_norms, hostile_norms, listed_norms, prepared_tables
+from tests.properties.test_sensitivity_oracle import SEEDS, WORLDS
+
+Patch = tuple[object, str, Any]
+
+_SOURCE = norms.render_source
+_BIN = norms.norm_bin
+_CELLS_OF = cells.cells_of
+_SCALED = queries.scaled_cell
+_CELL = cells.CellInputs.cell
+_INTEGERS = cells.CellInputs.integers
+_BOUND = certify._bound
+_CERTIFY_VECTOR = certify._certify_vector
+
+
+def _other_sql(*replaced: tuple[str, str]) -> Patch:
+    """Norms are rendered with other texts in some places."""
+
+    def rendered(source: Any, *arguments: Any, **named: Any) -> str:
+        sql = _SOURCE(source, *arguments, **named)
+        for old, new in replaced if isinstance(source, UnitNorms) else ():
+            assert old in sql, old
+            sql = sql.replace(old, new)
+        return sql
+
+    return (queries, "render_source", rendered)
+
+
+def _in_two_bins(source: Any, *arguments: Any, **named: Any) -> str:
+    sql = _SOURCE(source, *arguments, **named)
+    if not isinstance(source, UnitNorms):
+        return sql
+    next_bin = f'least(b."{source.name}" + 1, {len(source.squared_edges)})'
+    return f'{sql} UNION ALL SELECT b._unit, {next_bin} AS "{source.name}" FROM ({sql}) b'
+
+
+def _each_cell_alone(cell: str, *, square: str, norm: str, limit: int, dialect: Any) -> str:
+    return _SCALED(cell, square=f"(CAST({cell} AS HUGEINT) * {cell})", norm=norm, limit=limit, dialect=dialect)
+
+
+def _units_on_the_whole_grid(self: Any, value: str, measure: Any, shift: int) -> str:
+    return _CELL(self, value, measure, 0 if isinstance(measure, UnitCount) else shift)
+
+
+def _step_of_whole_units(vector: Any, *arguments: Any) -> Any:
+    found = _CERTIFY_VECTOR(vector, *arguments)
+    return replace(found, step=found.step * 2**10) if isinstance(vector.measure, UnitCount) and vector.bound is not None else found
+
+
+def _of_units(function: Callable[..., Sensitivity]) -> Patch:
+    """Counts of units that are clipped get another bound."""
+
+    def bound(vector: Any, row: Any, query: Any, shape: Any, facts: Any, per_unit: int) -> Sensitivity:
+        if isinstance(vector.measure, UnitCount) and vector.bound is not None:
+            return function(facts.neighbours, vector, row, shape, per_unit)
+        return _BOUND(vector, row, query, shape, facts, per_unit)
+
+    return (certify, "_bound", bound)
+
+
+def _by_rows(neighbours: Neighbours, vector: Any, row: Any, shape: Any, per_unit: int) -> Sensitivity:
+    return sensitivity.rows_weighing(neighbours, weight=shape.rows_per_unit, row=row)
+
+
+def _by_groups(neighbours: Neighbours, vector: Any, row: Any, shape: Any, per_unit: int) -> Sensitivity:
+    return sensitivity.units_counted(neighbours, groups=per_unit)
+
+
+def _one_cell(neighbours: Neighbours, vector: Any, row: Any, shape: Any, per_unit: int) -> Sensitivity:
+    return sensitivity.clipped(neighbours, norm=vector.bound.limit, cells=1, non_negative=True)
+
+
+LEAKS: dict[str, tuple[str, Patch]] = {
+    "a unit in two bins": ("unbounded", (queries, "render_source", _in_two_bins)),
+    "a bin for each cell of a unit": ("unbounded", _other_sql((" GROUP BY c._unit)", " GROUP BY c._unit, c.c0)"))),
+    "one bin for all units": ("unbounded", _other_sql(("SELECT c._unit,", "SELECT MIN(c._unit) AS _unit,"), (" GROUP BY c._unit)", ")"))),
+    "clipped group by group": ("unbounded", (queries, "scaled_cell", _each_cell_alone)),
+    "clipped units bounded by their rows": ("unbounded", _of_units(_by_rows)),
+    "clipped units bounded by their groups": ("unbounded", _of_units(_by_groups)),
+    "clipped units bounded as if in one group": ("unbounded", _of_units(_one_cell)),
+    "units replaced, charged as removed": (
+        "bounded",
+        (sensitivity, "rows_weighing", lambda _, **known: sensitivity.units_counted(Neighbours.UNBOUNDED, groups=known["weight"])),
+    ),
+}
+"""The neighbour relation under which the oracle must see it, and the bug."""
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_the_oracle_sees_what_leaks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    relation, (target, attribute, mutated) = LEAKS[name]
+    only = {key: shape for key, shape in shapes(Account.PURE).items() if key.startswith("norms") or key == "clipped units"}
+    monkeypatch.setattr(target, attribute, mutated)
+    for seed in SEEDS:
+        outcome = run_oracle(relation=relation, account=Account.PURE, worlds=WORLDS[relation], seed=seed, only=only, stop_at_first=True)
+        assert outcome.faults == []
+        if outcome.breaches:
+            return
+    pytest.fail(f"the oracle did not see: {name}")
+
+
+WRONG: dict[str, Patch] = {
+    "sizes added instead of squares": _other_sql(("CAST(c.c0 AS HUGEINT) * c.c0", "CAST(abs(c.c0) AS HUGEINT)")),
+    "squares of the sum": _other_sql(("SUM(CAST(c.c0 AS HUGEINT) * c.c0)", "(CAST(SUM(c.c0) AS HUGEINT) * SUM(c.c0))")),
+    "a key forgotten": (norms, "cells_of", lambda rows, keys, columns: _CELLS_OF(rows, keys[1:], columns)),
+    "rows without a key left out": (
+        norms,
+        "cells_of",
+        lambda rows, keys, columns: _CELLS_OF(
+            f"SELECT * FROM ({rows}) w WHERE {' AND '.join([f'w.{key} IS NOT NULL' for key in keys] or ['TRUE'])}", keys, columns
+        ),
+    ),
+    "an edge belongs to the bin above": (norms, "norm_bin", lambda square, edges, dialect: _BIN(square, edges, dialect).replace("<=", "<")),
+    "no bin above the last edge": (norms, "norm_bin", lambda s, edges, d: _BIN(s, edges, d).replace(f"ELSE {len(edges)} END", "END")),
+    "the middle of a centred sum forgotten": (
+        cells.CellInputs,
+        "integers",
+        lambda self, value, measure: _INTEGERS(self, value, replace(measure, offset=0)),
+    ),
+    "a finer grid forgotten in the engine": (cells.CellInputs, "cell", _units_on_the_whole_grid),
+    "a finer grid forgotten in the certificate": (certify, "_certify_vector", _step_of_whole_units),
+}
+"""What leaks nothing and is wrong."""
+
+
+def _all_checks(directory: Path) -> None:
+    engine = OnDuckDB()
+    snapshot = engine.prepare(statements.people(directory / "people", "unbounded", Account.PURE, seed=50))
+    tables = prepared_tables(engine, snapshot)
+    check_norms(snapshot, tables, listed_norms(snapshot.facts))
+    check_clipped_units(snapshot, tables)
+    hostile = engine.prepare(statements.hostile(directory / "hostile", seed=1))
+    check_norms(hostile, prepared_tables(engine, hostile), hostile_norms(hostile.facts, ("flag", "sex")))
+    snapshot.close()
+    hostile.close()
+
+
+def test_without_a_bug_nothing_is_wrong(tmp_path: Path) -> None:
+    _all_checks(tmp_path)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_plain_python_sees_what_is_wrong(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*WRONG[name])
+    with pytest.raises(AssertionError):
+        _all_checks(tmp_path)
