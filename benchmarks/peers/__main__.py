@@ -24,10 +24,14 @@ from typing import Any
 
 from benchmarks.peers.environments import REQUIREMENTS, python_of
 from benchmarks.peers.hand_set import Bound, bounds_by_hand
+from benchmarks.peers.peer_jobs import RHO
 from benchmarks.peers.questions import QUESTIONS, Cell, Question, read_cells, truth_of
-from benchmarks.peers.visits_by_law import write_visits_of_law
+from benchmarks.peers.visits_by_law import AMOUNT_MAX, write_visits_of_law
+from benchmarks.reliability.best_bound import best_bound
+from benchmarks.reliability.measure import Truth
 from benchmarks.reliability.repeated import make_repeatable
 from benchmarks.reliability.shop import LAWS
+from benchmarks.reliability.statements import AskedStatement, Measured, Output
 
 import lapwing
 from lapwing.curator.ask import ask
@@ -99,7 +103,24 @@ def _lapwing(directory: Path, questions: Sequence[str]) -> Iterator[dict[str, An
                 answers.append((values, bars))
             if answers:
                 head = {"question": name, "bound": "chosen", "version": lapwing.__version__, "seconds": seconds[0]}
-                yield from _compared(question, truth_of(question, directory / "visits.parquet"), answers, head)
+                for record in _compared(question, truth_of(question, directory / "visits.parquet"), answers, head):
+                    yield {**record, **_reachable(directory, question, record["output"])}
+
+
+def _reachable(directory: Path, question: Question, output: str) -> dict[str, float]:
+    """The error with the best bound known at the whole price, where the questions are counts, sums and averages of known groups."""
+    known = {
+        "n": Output("n", Measured.COUNT),
+        "total": Output("total", Measured.SUM, "amount", AMOUNT_MAX),
+        "average": Output("average", Measured.AVERAGE, "amount", AMOUNT_MAX),
+    }
+    if output not in known or len(question.keys) > 1:
+        return {}
+    outputs = tuple(known[name] for name in question.outputs)
+    statement = AskedStatement("peers", "visits", "user_id", outputs, tuple((key, key) for key in question.keys))
+    levels = Truth(directory, ("visits",)).contributions(statement)
+    weights = dict.fromkeys(levels[0].groups, 1.0)
+    return {"best_error": best_bound(statement, known[output], levels, 0, weights, rho=RHO).error}
 
 
 def _peer(environments: Path, peer: str, directory: Path, questions: Iterable[str], *, guess_only: bool) -> Iterator[dict[str, Any]]:

@@ -74,7 +74,7 @@ def _errors(measured: Measured, law: str, rows: int) -> None:
     lines: list[Sequence[str]] = []
     for question, output in _outputs():
         own = measured.best(law, rows, "lapwing", question, output, guessed=True)
-        cells = [_cell(own, question), _coverage(own)]
+        cells = [_cell(own, question), _reachable(own), _coverage(own)]
         for peer in peers:
             guess = measured.best(law, rows, peer, question, output, guessed=True)
             best = measured.best(law, rows, peer, question, output, guessed=False)
@@ -82,7 +82,7 @@ def _errors(measured: Measured, law: str, rows: int) -> None:
         rivals = [record for peer in peers if (record := measured.best(law, rows, peer, question, output, guessed=False)) is not None]
         guesses = [record for peer in peers if (record := measured.best(law, rows, peer, question, output, guessed=True)) is not None]
         lines.append([f"{question} {output}", *cells, _ratio(own, guesses, question), _ratio(own, rivals, question)])
-    head = ["", "Lapwing", "its coverage", *(NAMES[peer] for peer in peers), "to best guess", "to best by hand"]
+    head = ["", "Lapwing", "best bound known", "coverage", *(NAMES[peer] for peer in peers), "to best guess", "to best by hand"]
     table(f"**{law}, {rows:,} rows**", head, lines)
 
 
@@ -102,6 +102,10 @@ def _cell(record: dict[str, Any] | None, question: str) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:,.0f} %"
+
+
+def _reachable(record: dict[str, Any] | None) -> str:
+    return _percent(record["best_error"] / record["mean_truth"]) if record and "best_error" in record else "-"
 
 
 def _coverage(record: dict[str, Any] | None) -> str:
@@ -154,7 +158,7 @@ def draw(measured: Measured, directory: Path) -> None:
     handles.append(Line2D([], [], marker="o", linestyle="", color="#555555", markerfacecolor="white", label="best bound by hand"))
     figure.legend(handles=handles, loc="lower center", ncols=7, fontsize=8, frameon=False)
     figure.tight_layout(rect=(0, 0.035, 1, 1))
-    figure.savefig(directory / "peers.svg")
+    figure.savefig(directory / "peers.svg", metadata={"Date": None})
     pyplot.close(figure)
 
 
