@@ -23,12 +23,16 @@ FIT_BEYOND = 0.05
 """Chance that more than the fit's upper bound was cut."""
 UNLIKE = 0.2
 """Standard deviation, as a share of the expected loss, by which cells of unlike units lose more or less than others."""
-RARE = 0.02
+RARE = 0.01
 """Long units that are in a given cell with a smaller chance, all together, are left out of its interval."""
 STEPS_FINE = 4
 """Caps tried between two neighbouring edges of bins, once the best edge is known."""
-SPREADING = 0.5
-"""The part of the units that is taken to spread over all cells while nothing is known about it."""
+ODDS = np.geomspace(1e-2, 1e4, 37)
+"""How many units are spread over all cells for one in a single cell, at norm 1; a longer norm makes it less likely, in proportion."""
+ODDS_UNKNOWN = 6.0
+"""The odds while nothing is known about them."""
+SMALL = 0.1
+"""The part of the units with the smallest norms that is taken to have one row, where the norm of a row is not known."""
 UNSEEN_CELLS = 0.05
 """The share of cells in which one unit of the largest norm may go unmentioned."""
 
@@ -51,55 +55,75 @@ class CapChoice:
     """Width of the interval of an ordinary cell."""
 
 
-def best_cap(fit: NormFit, *, unit_noise: float, cells: int, total_l1: float | None) -> CapChoice:
+def best_cap(fit: NormFit, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = 1.0) -> CapChoice:
     """The cap with the narrowest interval of an ordinary cell, noise and what was cut together.
 
-    ``unit_noise`` is the standard deviation of a cell's noise under cap 1, ``total_l1`` the sum over all cells, if it is known about.
+    ``unit_noise`` is the standard deviation of a cell's noise under cap 1, ``total_l1`` the sum over all cells, if it is known about,
+    ``grain`` the norm of a unit with one row: 1 for counts; if it is not known, the smallest norms stand for it.
     """
-    spreading = SPREADING if total_l1 is None else _spreading(fit, math.inf, cells, total_l1)
+    spread = _spread(fit, math.inf, cells, total_l1, grain)
     coarse = [float(edge) for edge in fit.edges]
-    choices = _predicted(fit, coarse, unit_noise, cells, spreading)
+    choices = _predicted(fit, coarse, unit_noise, spread)
     at = min(range(len(coarse)), key=lambda each: choices[each].width)
     ends = coarse[max(at - 1, 0)], coarse[min(at + 1, len(coarse) - 1)]
     fine = [ends[0] * (ends[1] / ends[0]) ** (step / (2 * STEPS_FINE)) for step in range(1, 2 * STEPS_FINE)]
-    return min([choices[at], *_predicted(fit, fine, unit_noise, cells, spreading)], key=lambda choice: choice.width)
+    return min([choices[at], *_predicted(fit, fine, unit_noise, spread)], key=lambda choice: choice.width)
 
 
-def predicted(fit: NormFit, cap: float, *, unit_noise: float, cells: int, total_l1: float | None) -> CapChoice:
+def predicted(fit: NormFit, cap: float, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = 1.0) -> CapChoice:
     """What a cap chosen elsewhere would do."""
-    spreading = SPREADING if total_l1 is None else _spreading(fit, math.inf, cells, total_l1)
-    return _predicted(fit, [cap], unit_noise, cells, spreading)[0]
+    return _predicted(fit, [cap], unit_noise, _spread(fit, math.inf, cells, total_l1, grain))[0]
 
 
-def _cells_reached(fit: NormFit, cells: int) -> Floats:
-    """For a unit of each bin with its rows all over the cells: the sum of its cells over its norm.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Spread:
+    """How units spread over the cells; arrays have an entry for each bin of the fit and one for the heap."""
 
-    With r rows the expected square of the norm is r + r (r - 1) / cells.
+    cells: int
+    everywhere: Floats
+    """The part of the units whose rows are all over the cells; the others have theirs in one cell."""
+    reached: Floats
+    """For a unit with its rows all over the cells: the sum of its cells over its norm."""
+
+    def of_a_norm(self) -> Floats:
+        """The sum of a unit's cells over its norm, expected."""
+        return 1.0 + self.everywhere * (self.reached - 1.0)
+
+
+def _spread(fit: NormFit, cap: float, cells: int, total_l1: float | None, grain: float | None) -> _Spread:
+    """The spread with which the cells, clipped at ``cap``, add up to ``total_l1``.
+
+    With r rows all over the cells the expected square of the norm is r + r (r - 1) / cells: such rows make a short norm, rows in one cell a
+    long one. Where both kinds of units are, the longest are of the second.
     """
-    norms = np.maximum(fit.norms(), 1.0)
-    rows = (cells - 1.0) / 2.0 * (np.sqrt(1.0 + 4.0 * cells * norms**2 / max(cells - 1.0, 1.0) ** 2) - 1.0) if cells > 1 else norms
-    return np.clip(rows / norms, 1.0, math.sqrt(cells))
-
-
-def _spreading(fit: NormFit, cap: float, cells: int, total_l1: float) -> float:
-    """The part of the units whose rows are all over the cells, so that the cells below the cap add up to ``total_l1``."""
+    norms = fit.norms()
+    in_rows = np.maximum(norms / (grain or _small_norm(fit)), 1.0)
     if cells == 1:
-        return 0.0
-    below = np.minimum(fit.norms(), cap) * fit.expected
-    in_one, in_all = float(below.sum()), float(below @ _cells_reached(fit, cells))
-    return min(max((total_l1 - in_one) / (in_all - in_one), 0.0), 1.0) if in_all > in_one > 0.0 else SPREADING
+        return _Spread(1, np.zeros_like(norms), np.ones_like(norms))
+    rows = (cells - 1.0) / 2.0 * (np.sqrt(1.0 + 4.0 * cells * in_rows**2 / (cells - 1.0) ** 2) - 1.0)
+    reached = np.clip(rows / in_rows, 1.0, math.sqrt(cells))
+    odds = ODDS_UNKNOWN
+    if total_l1 is not None:
+        below = np.minimum(norms, cap) * np.maximum(fit.expected, 0.0)
+        sums = below.sum() + (1.0 / (1.0 + in_rows / ODDS[:, None])) @ (below * (reached - 1.0))
+        odds = math.exp(float(np.interp(total_l1, sums, np.log(ODDS))))
+    return _Spread(cells, 1.0 / (1.0 + in_rows / odds), reached)
 
 
-def _predicted(fit: NormFit, caps: Sequence[float], unit_noise: float, cells: int, spreading: float) -> list[CapChoice]:
-    reached = 1.0 + spreading * (_cells_reached(fit, cells) - 1.0)
-    above, weights = fit.beyond_caps(caps, 0) @ fit.expected, fit.beyond_caps(caps, 1) * reached
+def _small_norm(fit: NormFit) -> float:
+    """The norm that a tenth of the units do not reach."""
+    units = np.cumsum(np.maximum(fit.expected, 0.0))
+    return float(fit.norms()[int(np.searchsorted(units, SMALL * units[-1]))])
+
+
+def _predicted(fit: NormFit, caps: Sequence[float], unit_noise: float, spread: _Spread) -> list[CapChoice]:
+    above, weights = fit.beyond_caps(caps, 0) @ fit.expected, fit.beyond_caps(caps, 1) * spread.of_a_norm()
     excess, upper = np.maximum(weights @ fit.expected, 0.0), fit.upper(weights, beyond=FIT_BEYOND)
-    total = max(float((fit.beyond_caps([0.0], 1) * reached)[0] @ fit.expected), 1e-9)
+    total = max(float((fit.beyond_caps([0.0], 1) * spread.of_a_norm())[0] @ fit.expected), 1e-9)
     noise = unit_noise * np.asarray(caps)
-    (mean,), (variance,) = _in_cells(fit, caps, cells, spreading, np.array([1.0 / cells]))
-    width = 2.0 * -NormalDist().inv_cdf(BEYOND / 2.0) * noise + _added(
-        mean, upper / np.maximum(excess, 1e-9), variance, noise, cells, BEYOND
-    )
+    (mean,), (variance,) = _in_cells(fit, caps, spread, np.array([1.0 / spread.cells]))
+    added = _added(mean, upper / np.maximum(excess, 1e-9), variance, noise, spread.cells, BEYOND)
+    width = 2.0 * -NormalDist().inv_cdf(BEYOND / 2.0) * noise + added
     return [
         CapChoice(
             cap,
@@ -107,7 +131,7 @@ def _predicted(fit: NormFit, caps: Sequence[float], unit_noise: float, cells: in
             lost_upper=float(upper[at]) / max(total + float(upper[at] - excess[at]), 1e-9),
             above=max(float(above[at]), 0.0),
             noise=float(noise[at]),
-            bias=float(excess[at]) / cells,
+            bias=float(excess[at]) / spread.cells,
             width=float(width[at]),
         )
         for at, cap in enumerate(caps)
@@ -115,46 +139,57 @@ def _predicted(fit: NormFit, caps: Sequence[float], unit_noise: float, cells: in
 
 
 def bias_bound(
-    fit: NormFit, choice: CapChoice, *, cells: int, beyond: float, values: Sequence[float], extreme_units: float = 1.0
+    fit: NormFit,
+    choice: CapChoice,
+    *,
+    cells: int,
+    beyond: float,
+    values: Sequence[float],
+    grain: float | None = 1.0,
+    extreme_units: float = 1.0,
+    largest_l1: float | None = None,
 ) -> list[float]:
     """For each released value of a cell: how far the upper end of the interval of its noise moves up, to reach what the cap took away.
 
     With the interval of the noise alone at ``1 - beyond``, both together miss with chance ``beyond``, if the tail is of the fitted family
     and units spread over the cells by chance. ``extreme_units`` units of the largest norm possible, which nothing private can see, are
-    allowed for besides.
+    allowed for besides; ``largest_l1`` is the most that a unit may add to all cells together (the largest norm, if not said).
     """
     released = np.asarray(values, dtype=np.float64)
     mean = max(float(released.mean()), choice.noise / math.sqrt(len(released)))
     signal = max(1.0 - choice.noise**2 / max(float(released.var()), 1e-300), 0.0) if len(released) > 1 else 1.0
     clipped = np.maximum(mean + signal * (released - mean), 0.0)
     shares = clipped / max(float(clipped.sum()), 1e-9)
-    spreading = _spreading(fit, choice.cap, cells, float(released.sum()))
-    weights = fit.beyond_caps([choice.cap], 1) * (1.0 + spreading * (_cells_reached(fit, cells) - 1.0))
+    spread = _spread(fit, choice.cap, cells, float(released.sum()), grain)
+    weights = fit.beyond_caps([choice.cap], 1) * spread.of_a_norm()
     excess, (upper,) = float((weights @ fit.expected)[0]), fit.upper(weights, beyond=FIT_BEYOND)
-    means, variances = (each[:, 0] for each in _in_cells(fit, [choice.cap], cells, spreading, shares))
+    means, variances = (each[:, 0] for each in _in_cells(fit, [choice.cap], spread, shares))
     added = _added(means, upper / max(excess, 1e-9), variances, np.full(len(released), choice.noise), cells, beyond)
-    extreme = extreme_units * _extreme(fit, choice.cap, cells, spreading)
-    return [float(each) + extreme for each in added]
+    extreme = extreme_units * _extreme(fit, choice.cap, spread, fit.largest if largest_l1 is None else largest_l1)
+    return [float(each) for each in np.maximum(added, extreme + means if extreme > 0.0 else 0.0)]
 
 
-def _extreme(fit: NormFit, cap: float, cells: int, spreading: float) -> float:
-    """What one unit of the largest norm possible would lose in a cell, unless so few cells would lose it that it may go unmentioned."""
-    lost = fit.largest - cap
-    in_one = lost if (1.0 - spreading) / cells > UNSEEN_CELLS else 0.0
-    in_all = lost / math.sqrt(cells) if spreading > UNSEEN_CELLS and cells * UNSEEN_CELLS < 1.0 else 0.0
-    return max(in_one, in_all)
+def _extreme(fit: NormFit, cap: float, spread: _Spread, largest_l1: float) -> float:
+    """What one unit, as large as can be, would lose in a cell, unless so few cells would lose it that it may go unmentioned."""
+    norm_in_all = largest_l1 / math.sqrt(spread.cells)
+    in_all = (norm_in_all - cap) / math.sqrt(spread.cells) if np.interp(norm_in_all, fit.norms(), spread.everywhere) > 0.5 else 0.0
+    in_one = fit.largest - cap if (1.0 - float(spread.everywhere[-1])) / spread.cells > UNSEEN_CELLS else 0.0
+    return max(in_one, in_all, 0.0)
 
 
-def _in_cells(fit: NormFit, caps: Sequence[float], cells: int, spreading: float, shares: Floats) -> tuple[Floats, Floats]:
+def _in_cells(fit: NormFit, caps: Sequence[float], spread: _Spread, shares: Floats) -> tuple[Floats, Floats]:
     """Mean and variance of what a cell with each share of the whole (rows) loses under each cap (columns), rare long units left out."""
-    units, reached = np.maximum(fit.expected, 0.0), _cells_reached(fit, cells)
-    longer = np.cumsum(units[::-1])[::-1]
-    here = (1.0 - spreading) * shares[:, None] if cells > 1 else np.full((len(shares), 1), math.inf)
-    ordinary = np.clip(longer - RARE / np.maximum(here, 1e-12), 0.0, units)
-    lost, squared = fit.beyond_caps(caps, 1), fit.beyond_caps(caps, 2)
-    mean = (1.0 - spreading) * ordinary @ lost.T + spreading * (units * reached) @ lost.T
-    variance = (1.0 - spreading) * ordinary @ squared.T + spreading * (units * (1.0 - reached**2 / cells)) @ squared.T
-    return shares[:, None] * mean, shares[:, None] * (variance if cells > 1 else 0.0 * variance)
+    lost = fit.beyond_caps(caps, 1)
+    if spread.cells == 1:
+        mean = shares[:, None] * (lost @ fit.expected)
+        return np.maximum(mean, 0.0), np.zeros_like(mean)
+    squared, units = fit.beyond_caps(caps, 2), np.maximum(fit.expected, 0.0)
+    in_one, in_all = units * (1.0 - spread.everywhere), units * spread.everywhere
+    longer = np.cumsum(in_one[::-1])[::-1]
+    ordinary = np.clip(longer - RARE / np.maximum(shares[:, None], 1e-12), 0.0, in_one)
+    mean = ordinary @ lost.T + (in_all * spread.reached) @ lost.T
+    variance = ordinary @ squared.T + (in_all * (1.0 - spread.reached**2 / spread.cells)) @ squared.T
+    return shares[:, None] * mean, shares[:, None] * variance
 
 
 def _added(mean: Floats, factor: Floats, variance: Floats, noise: Floats, cells: int, beyond: float) -> Floats:

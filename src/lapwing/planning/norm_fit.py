@@ -28,7 +28,7 @@ TOGETHER_SEEN = 2.0
 """Two neighbouring bins this many standard deviations above zero are seen."""
 END_SEEN = 3.5
 """The last bin, where units heap up if their rows were cut, is seen on its own account from here on."""
-BINS_BELOW = 6
+BINS_BELOW = 8
 """At most so many bins up to the last one seen take part in fitting the tail; the first bin, which has no lower end, never does."""
 LEAST_BELOW = 3
 """At least so many, also if the fullest bin is among them; otherwise none below the fullest bin."""
@@ -41,7 +41,7 @@ NEGLIGIBLE = 1e-2
 BEYOND_THE_END = 24
 """Bins above the largest norm over which a curve is summed to find how many units would heap up there."""
 SLOPES = np.concatenate((np.arange(0.7, -1.4, -0.035), np.arange(-1.4, -3.3, -0.1)))
-BENDS = np.array([0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28])
+BENDS = np.array([0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24])
 STRAIGHT = 0.5
 """How plausible a power law is beforehand, against all bent curves."""
 LEVELS = np.array([NormalDist().inv_cdf((k + 0.5) / 3) for k in range(3)]) / 0.79
