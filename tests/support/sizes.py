@@ -64,6 +64,8 @@ SIZES = {
     "preparation oracle, appended pairs": Size(
         "pairs of sources whose rows were appended", 100, 400, "properties/test_preparation_oracle.py"
     ),
+    "rows as units, worlds": Size("worlds in which rows are units, all their neighbours", 5, 60, "properties/test_row_units.py"),
+    "rows as units, statements": Size("statements for each relation and account", 16, 60, "properties/test_row_units.py"),
     "limit, seeds of SQL": Size("seeds of 25 statements for each relation and account", 1, 4, "properties/test_sql_limit.py"),
     "limit, seeds of relations": Size("seeds of 40 statements for each relation and account", 1, 2, "properties/test_relations_limit.py"),
     "Spark oracle, neighbours": Size("neighbours of the world of a bounded relation", 1, 3, "engines/spark/test_spark_oracle.py"),

@@ -27,6 +27,8 @@ class BudgetView:
     closed: bool
     """Closed to analysts until the owner re-opens it."""
     unit: str
+    unit_is_row: bool = False
+    """Whether nobody is protected for all of their rows at once."""
 
     @property
     def remaining(self) -> Cost:
@@ -39,6 +41,17 @@ class BudgetView:
         total = self.budget.loss_total
         return self.spent.loss / total if total else 1.0
 
+    @property
+    def protects(self) -> str:
+        """What is protected, in the words of the declaration."""
+        return f"one {self.unit}, not a person" if self.unit_is_row else f"one {self.unit}"
+
+    @property
+    def promise(self) -> str:
+        """What is promised, and to whom."""
+        budget, whom = self.budget, f"each {self.unit}, not for each person" if self.unit_is_row else f"each {self.unit}"
+        return f"the promise is epsilon {float(budget.epsilon):g}, delta {float(budget.delta):.3g} for {whom}"
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON; amounts are exact decimals in text."""
         budget, spent, left = self.budget, self.spent, self.remaining
@@ -46,6 +59,7 @@ class BudgetView:
         return {
             "account": budget.account.value,
             "unit": self.unit,
+            "unit_is_row": self.unit_is_row,
             "epsilon": float(budget.epsilon),
             "delta": float(budget.delta),
             "loss": {name: decimal_text(cost.loss, LOSS_UNITS) for name, cost in _named(total, spent, left)},
@@ -63,7 +77,7 @@ class BudgetView:
         return (
             f"{self.share_spent:.1%} of the budget is spent, {1 - self.share_spent:.1%} is left"
             f" ({unit} {float(values['loss']['spent']):.4g} of {float(values['loss']['total']):.4g};"
-            f" the promise is epsilon {values['epsilon']:g}, delta {values['delta']:.3g} for each {self.unit})"
+            f" {self.promise})"
         )
 
 

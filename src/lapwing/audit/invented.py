@@ -20,7 +20,7 @@ from typing import Any, assert_never
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lapwing.catalog import Declaration, TableDecl, load
+from lapwing.catalog import Declaration, RowUnit, TableDecl, load
 from lapwing.engines.duckdb import DuckDBSnapshot
 from lapwing.kernel.domains import (
     BooleanDomain,
@@ -65,14 +65,14 @@ class Invented:
     declaration: Declaration
     facts: Facts
 
-    def unit_rows(self, unit: int, style: Style, *, seed: int) -> Rows:
-        """All rows of one unit; keys are its own, so that units never share them."""
+    def unit_rows(self, unit: int, style: Style, *, seed: int, only: str | None = None) -> Rows:
+        """All rows of one unit; keys are its own, so that units never share them. With ``only``, those of one table."""
         chance = random.Random(f"{seed}/{unit}")
         made: Rows = {}
         keys = 0
         for table in sorted(self.declaration.tables, key=lambda table: len(table.unit.hops)):
             rows: list[Row] = []
-            for position in range(_row_count(table, style, chance)):
+            for position in range(_row_count(table, style, chance) if only in (None, table.name) else 0):
                 row: Row = {}
                 for column in table.columns:
                     domain = self.facts.table(table.name).columns[column.name]
@@ -85,6 +85,11 @@ class Invented:
             made[table.name] = rows
         return made
 
+    def places(self) -> list[str | None]:
+        """Where one unit can have its rows: in all tables, or, where units are rows, in any one of them."""
+        tables = self.declaration.tables
+        return [table.name for table in tables] if any(isinstance(table.unit, RowUnit) for table in tables) else [None]
+
     def _named(self, table: TableDecl) -> set[str]:
         """Columns that paths of other tables go through: keys of the unit's own, whatever their type."""
         hops = (hop.target for other in self.declaration.tables for hop in other.unit.hops)
@@ -92,6 +97,8 @@ class Invented:
 
     def _belongs(self, table: TableDecl, row: Row, rows: Rows, unit: int, chance: random.Random) -> bool:
         """Point the row at its unit, straight or along its foreign key; false if the unit has no row there to point at."""
+        if isinstance(table.unit, RowUnit):
+            return True
         if not table.unit.hops:
             domain = self.facts.table(table.name).columns[table.unit.end.column]
             row[table.unit.end.column] = _identifier(domain, unit)

@@ -89,11 +89,12 @@ def _share_ranking_key(directory: Path) -> None:
 
 
 def _variants(source: Invented) -> Iterator[list[Rows]]:
-    """The background alone, then with one unit more, of each style."""
+    """The background alone, then with one unit more, of each style and in each place."""
     background = [source.unit_rows(unit, Style.PLAIN, seed=1) for unit in range(1, BACKGROUND_UNITS + 1)]
     yield background
-    for style in (Style.HIGH, Style.LOW, Style.SPREAD):
-        yield [*background, source.unit_rows(BACKGROUND_UNITS + 1, style, seed=2)]
+    for place in source.places():
+        for style in (Style.HIGH, Style.LOW, Style.SPREAD):
+            yield [*background, source.unit_rows(BACKGROUND_UNITS + 1, style, seed=2, only=place)]
 
 
 class InventedProject:

@@ -12,6 +12,7 @@ from lapwing.catalog.declaration import (
     LedgerDecl,
     Preparation,
     PublicDecl,
+    RowUnit,
     TableDecl,
     UnitPath,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "Preparation",
     "Problem",
     "PublicDecl",
+    "RowUnit",
     "Settings",
     "TableDecl",
     "UnitPath",

@@ -20,6 +20,7 @@ from lapwing.catalog.declaration import (
     LedgerDecl,
     Preparation,
     PublicDecl,
+    RowUnit,
     TableDecl,
     UnitPath,
 )
@@ -30,7 +31,7 @@ from lapwing.catalog.problems import ProblemReport
 from lapwing.catalog.schema import BudgetModel, CatalogueModel, DataSetModel, DefaultsModel, LedgerModel, PublicModel, TableModel
 from lapwing.catalog.settings import Settings
 from lapwing.catalog.shape_problems import closest
-from lapwing.catalog.units import resolve_units
+from lapwing.catalog.units import ROW, resolve_units
 from lapwing.errors import CatalogueError
 from lapwing.kernel.accounting import EPSILON_MAX, budget_for
 from lapwing.kernel.domains import BooleanDomain, RealDomain, TextDomain, TimestampDomain
@@ -75,6 +76,7 @@ def build(report: ProblemReport, model: CatalogueModel, *, directory: FilePath |
         public_names=frozenset(model.public) - frozenset(model.tables),
         settings=settings,
     )
+    _check_unit_word(report, dataset, paths)
     tables = tuple(
         _table(report, name, table, columns=columns[name], path=paths[name], rows_max=rows_max[name], settings=settings)
         for name, table in model.tables.items()
@@ -209,22 +211,32 @@ def _rows_max(report: ProblemReport, name: str, model: TableModel, *, settings: 
     return settings.rows_max_default
 
 
+def _check_unit_word(report: ProblemReport, dataset: DataSetDecl, paths: Mapping[str, UnitPath | RowUnit]) -> None:
+    """The word is what analysts and the people in the data are told: it must not promise a person what only a row gets."""
+    if dataset.unit != ROW and any(isinstance(path, RowUnit) for path in paths.values()):
+        message = f'the tables protect single rows (`unit = "{ROW}"`), and `unit` here promises more'
+        hint = f'write unit = "{ROW}", or name the column that says whose row it is as the unit of the tables'
+        report.problem("catalogue-contradiction", ("dataset", "unit"), message, hint=hint)
+
+
 def _table(
     report: ProblemReport,
     name: str,
     model: TableModel,
     *,
     columns: tuple[ColumnDecl, ...],
-    path: UnitPath,
+    path: UnitPath | RowUnit,
     rows_max: int,
     settings: Settings,
 ) -> TableDecl:
     at: Path = ("tables", name, "rows_per_unit_max")
-    cap = 1 if model.one_row_per_unit else min(settings.rows_per_unit_cap_default, rows_max)
+    is_single = model.one_row_per_unit or isinstance(path, RowUnit)
+    cap = 1 if is_single else min(settings.rows_per_unit_cap_default, rows_max)
     if model.rows_per_unit_max is not None:
-        if model.one_row_per_unit and model.rows_per_unit_max != 1:
-            hint = "leave one of the two out"
-            report.problem("catalogue-contradiction", at, "`one_row_per_unit` says 1, `rows_per_unit_max` says more", hint=hint)
+        if is_single and model.rows_per_unit_max != 1:
+            said = "one_row_per_unit" if model.one_row_per_unit else "unit"
+            hint = "leave one of the two out" if model.one_row_per_unit else "leave `rows_per_unit_max` out"
+            report.problem("catalogue-contradiction", at, f"`{said}` says 1, `rows_per_unit_max` says more", hint=hint)
         elif not 1 <= model.rows_per_unit_max <= rows_max:
             report.problem("catalogue-bad-value", at, f"`rows_per_unit_max` must be from 1 to `rows_max` ({show(rows_max)})")
         elif model.rows_per_unit_max > settings.unit_rows_max:
@@ -236,7 +248,7 @@ def _table(
         source=model.source,
         columns=columns,
         unit=path,
-        one_row_per_unit=model.one_row_per_unit,
+        one_row_per_unit=is_single,
         rows_per_unit_max=cap,
         rows_max=rows_max,
         description=model.description,

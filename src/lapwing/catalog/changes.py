@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from lapwing.catalog.declaration import BudgetDecl, ColumnDecl, Declaration, PublicDecl, TableDecl, UnitPath
+from lapwing.catalog.declaration import BudgetDecl, ColumnDecl, Declaration, PublicDecl, RowUnit, TableDecl, UnitPath
 from lapwing.kernel.neighbours import Neighbours
 
 
@@ -193,7 +193,9 @@ def _columns_of(table: str, declaration: Declaration) -> frozenset[str]:
     return frozenset(names)
 
 
-def _columns_on(path: UnitPath, *, start: str, table: str) -> set[str]:
+def _columns_on(path: UnitPath | RowUnit, *, start: str, table: str) -> set[str]:
+    if isinstance(path, RowUnit):
+        return set()
     at, names = start, set()
     for hop in path.hops:
         if at == table:

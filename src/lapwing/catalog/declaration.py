@@ -74,6 +74,16 @@ class UnitPath:
 
 
 @dataclass(frozen=True, slots=True)
+class RowUnit:
+    """Every row of the table is a unit of its own. Nothing says whose rows they are, so who has several is protected for each alone."""
+
+    @property
+    def hops(self) -> tuple[Hop, ...]:
+        """A row belongs to no row of another table."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnDecl:
     """One column: its name in statements, its name in the source, and what preparation makes of its values."""
 
@@ -97,7 +107,7 @@ class TableDecl:
     name: str
     source: str
     columns: tuple[ColumnDecl, ...]
-    unit: UnitPath
+    unit: UnitPath | RowUnit
     one_row_per_unit: bool
     rows_per_unit_max: int
     rows_max: int
@@ -206,6 +216,16 @@ class Declaration:
     def ceiling(self) -> Budget:
         """The largest budget the owner reserved the right to; the promise over the life of the data set is for this one."""
         return self._budget(self.declared_budget.ceiling_epsilon)
+
+    @property
+    def protects_rows(self) -> bool:
+        """Whether every row is a unit, so that nobody is protected for all of their rows at once."""
+        return any(isinstance(table.unit, RowUnit) for table in self.tables)
+
+    @property
+    def protects(self) -> str:
+        """What the promise is about, in words: one unit, and what a unit is not where it is a row."""
+        return f"one {self.dataset.unit}, not a person" if self.protects_rows else f"one {self.dataset.unit}"
 
     def table(self, name: str) -> TableDecl:
         """The protected table of that name, or refuse."""

@@ -1,11 +1,11 @@
-"""Unit paths: from the row of a table to the unit it belongs to."""
+"""Unit paths: from the row of a table to the unit it belongs to; or the row itself, where nothing says whose it is."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-from lapwing.catalog.declaration import ColumnDecl, ColumnRef, Hop, UnitPath
+from lapwing.catalog.declaration import ColumnDecl, ColumnRef, Hop, RowUnit, UnitPath
 from lapwing.catalog.problems import ProblemReport
 from lapwing.catalog.settings import Settings
 from lapwing.catalog.shape_problems import closest
@@ -13,36 +13,42 @@ from lapwing.kernel.domains import Domain, KeyDomain, TextDomain
 
 _WRITTEN = re.compile(r"\s*([^\s.>]+)\s*(?:->\s*([^\s.>]+)\s*\.\s*([^\s.>]+)\s*)?")
 
+ROW = "row"
+"""What ``unit`` says where every row is a unit of its own."""
+
 Columns = Mapping[str, ColumnDecl]
 
 
 def resolve_units(
     report: ProblemReport, *, written: Mapping[str, str], columns: Mapping[str, Columns], public_names: frozenset[str], settings: Settings
-) -> Mapping[str, UnitPath]:
+) -> Mapping[str, UnitPath | RowUnit]:
     """The complete path of every table of ``written`` whose path is valid; the others are reported.
 
     Post: each path starts in its table, follows declared columns only, visits no table twice, and all paths end in columns of one type
-    (units of different tables must be comparable).
+    (units of different tables must be comparable); or every row of every table is a unit.
     """
     steps = {}
     for table, text in written.items():
         step = _read_step(report, table, text, columns=columns, public_names=public_names)
         if step is not None:
             steps[table] = step
-    paths = {}
+    paths: dict[str, UnitPath | RowUnit] = {}
     for table in steps:
         path = _follow(report, table, steps, settings=settings)
         if path is not None:
             paths[table] = path
-    _check_one_type(report, paths, columns)
+    _check_rows_or_owners(report, paths)
+    _check_one_type(report, {table: path for table, path in paths.items() if isinstance(path, UnitPath)}, columns)
     return paths
 
 
 def _read_step(
     report: ProblemReport, table: str, text: str, *, columns: Mapping[str, Columns], public_names: frozenset[str]
-) -> Hop | ColumnRef | None:
-    """What ``unit`` of one table says: a hop to another table, or a column of its own."""
+) -> Hop | ColumnRef | RowUnit | None:
+    """What ``unit`` of one table says: a hop to another table, a column of its own, or that each row is a unit."""
     at = ("tables", table, "unit")
+    if text.strip() == ROW:
+        return _row_step(report, table, columns[table])
     match = _WRITTEN.fullmatch(text)
     if not match:
         hint = 'write a column, or a path "column -> table.column"'
@@ -71,6 +77,16 @@ def _read_step(
     return Hop(column=own.column, target=target)
 
 
+def _row_step(report: ProblemReport, table: str, columns: Columns) -> RowUnit | None:
+    at = ("tables", table, "unit")
+    if ROW in columns:
+        message = f'`unit = "{ROW}"` would protect single rows, and `{table}.{ROW}` is a column as well'
+        hint = f'if that column is the unit, give it another name: who = {{ from = "{ROW}", ... }}; if not, rename it all the same'
+        report.problem("catalogue-bad-unit", at, message, hint=hint)
+        return None
+    return RowUnit()
+
+
 def _check_end(report: ProblemReport, table: str, end: ColumnRef, columns: Mapping[str, Columns]) -> bool:
     """Units are distinguished by the value of this column, so nothing may merge two of its values.
 
@@ -95,7 +111,9 @@ def _check_end(report: ProblemReport, table: str, end: ColumnRef, columns: Mappi
             return False
 
 
-def _follow(report: ProblemReport, table: str, steps: Mapping[str, Hop | ColumnRef], *, settings: Settings) -> UnitPath | None:
+def _follow(
+    report: ProblemReport, table: str, steps: Mapping[str, Hop | ColumnRef | RowUnit], *, settings: Settings
+) -> UnitPath | RowUnit | None:
     hops: list[Hop] = []
     visited = [table]
     while True:
@@ -104,6 +122,10 @@ def _follow(report: ProblemReport, table: str, steps: Mapping[str, Hop | ColumnR
             return None  # the mistake is in a table further on, where it has been reported
         if isinstance(step, ColumnRef):
             return UnitPath(hops=tuple(hops), end=step)
+        if isinstance(step, RowUnit):
+            if hops:
+                _refuse_owned_by_row(report, table, visited[-1])
+            return None if hops else step
         hops.append(step)
         if step.target.table in visited:
             circle = " -> ".join([*visited, step.target.table])
@@ -114,6 +136,22 @@ def _follow(report: ProblemReport, table: str, steps: Mapping[str, Hop | ColumnR
             report.problem("catalogue-limit", ("tables", table, "unit"), f"the path has more than {settings.unit_path_hops_max} steps")
             return None
         visited.append(step.target.table)
+
+
+def _refuse_owned_by_row(report: ProblemReport, table: str, parent: str) -> None:
+    """A row that is told from equal ones by a counter has nothing that rows of other tables could name."""
+    hint = f"where a column of `{parent}` tells its rows apart, that column is the unit of both tables"
+    message = f'rows of `{parent}` are units of their own (`unit = "{ROW}"`), and no other row can belong to one'
+    report.problem("catalogue-bad-unit", ("tables", table, "unit"), message, hint=hint)
+
+
+def _check_rows_or_owners(report: ProblemReport, paths: Mapping[str, UnitPath | RowUnit]) -> None:
+    """A data set makes one promise: for each row, or for whoever the rows belong to."""
+    owned = next((path.end for path in paths.values() if isinstance(path, UnitPath)), None)
+    for table, path in paths.items():
+        if isinstance(path, RowUnit) and owned is not None:
+            message = f"the units of this table are its rows, and elsewhere they are told apart by `{owned}`"
+            report.problem("catalogue-bad-unit", ("tables", table, "unit"), message, hint="all tables of a data set share one unit")
 
 
 def _check_one_type(report: ProblemReport, paths: Mapping[str, UnitPath], columns: Mapping[str, Columns]) -> None:

@@ -11,7 +11,7 @@ from lapwing.cli import terminal
 from lapwing.cli.exits import ExitStatus
 
 if TYPE_CHECKING:
-    from lapwing.catalog import Declaration
+    from lapwing.catalog import Declaration, TableDecl
 
 
 def checked(path: Path) -> ExitStatus:
@@ -36,12 +36,21 @@ def checked(path: Path) -> ExitStatus:
 def _summary(declaration: Declaration) -> str:
     dataset, budget = declaration.dataset, declaration.declared_budget
     lines = [
-        f"{dataset.id}: protects one {dataset.unit}, {dataset.neighbours.value} neighbours",
+        f"{dataset.id}: protects {declaration.protects}, {dataset.neighbours.value} neighbours",
         f"budget: epsilon {float(budget.epsilon):g} (at most {float(budget.ceiling_epsilon):g}), delta {float(budget.delta):.3g}",
     ]
     for table in declaration.tables:
-        path = " -> ".join([*(str(hop.target.table) for hop in table.unit.hops), table.unit.end.column])
-        rows = "one row" if table.rows_per_unit_max == 1 else f"up to {table.rows_per_unit_max:,} rows"
-        lines.append(f"  {table.name}: {len(table.columns)} columns, {rows} per {dataset.unit} (by {path})")
+        lines.append(f"  {table.name}: {len(table.columns)} columns, {_rows(table, dataset.unit)}")
     lines += [f"  {table.name}: {len(table.columns)} columns, public, joined by {table.key}" for table in declaration.public_tables]
     return "\n".join([*lines, "The catalogue can be prepared."])
+
+
+def _rows(table: TableDecl, unit: str) -> str:
+    """How many rows a unit has, and by what it is known."""
+    from lapwing.catalog import RowUnit
+
+    if isinstance(table.unit, RowUnit):
+        return "every row a unit of its own"
+    path = " -> ".join([*(str(hop.target.table) for hop in table.unit.hops), table.unit.end.column])
+    rows = "one row" if table.rows_per_unit_max == 1 else f"up to {table.rows_per_unit_max:,} rows"
+    return f"{rows} per {unit} (by {path})"

@@ -166,7 +166,7 @@ def _budget_pairs(view: BudgetView, values: Mapping[str, Any], *, name: str, clo
     unit, loss, keys = values["loss_unit"], values["loss"], values["delta_keys"]
     ceiling, most = view.ceiling.epsilon, values["epsilon_remaining"]
     pairs = [
-        ("data set", f"{name}, protects one {view.unit}"),
+        ("data set", f"{name}, protects {view.protects}"),
         ("promise", f"epsilon {values['epsilon']:g}, delta {values['delta']:.3g}; can be raised to epsilon {float(ceiling):g}"),
         ("spent", f"{view.share_spent:.2%}: {unit} {float(loss['spent']):.4g} of {float(loss['total']):.4g}"),
         ("left", f"{1 - view.share_spent:.2%}: {unit} {float(loss['remaining']):.4g}, or one statement of epsilon {most:.3g}"),

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lapwing.errors import CatalogueError
+from lapwing.catalog.units import ROW
+from lapwing.curator.source_schemas import UnreadableSource, read_columns
+from lapwing.errors import CatalogueError, PreparationError
 
 Number = str | int | float
 _NAME = re.compile(r"[^a-z0-9_]+")
@@ -21,6 +23,8 @@ def quick_catalogue(
     source: Path, *, unit: str, columns: Mapping[str, Mapping[str, Any]], epsilon: Number, delta: Number, rows_max: int | None
 ) -> Path:
     """The catalogue file for these words; written the first time, compared afterwards."""
+    if unit == ROW:
+        _require_no_column(source)
     text = catalogue_text(source, unit=unit, columns=columns, epsilon=epsilon, delta=delta, rows_max=rows_max)
     directory = source.with_name(source.name + ".lapwing")
     path = directory / "lapwing.toml"
@@ -39,9 +43,10 @@ def quick_catalogue(
 def catalogue_text(
     source: Path, *, unit: str, columns: Mapping[str, Mapping[str, Any]], epsilon: Number, delta: Number, rows_max: int | None
 ) -> str:
-    """The TOML that the words mean. The unit column is an identifier unless ``columns`` says otherwise."""
+    """The TOML that the words mean. The unit column is an identifier unless ``columns`` says otherwise; the unit "row" is no column."""
     name = _NAME.sub("_", source.name.split(".")[0].lower()).strip("_") or "data"
-    declared = {unit: {"type": "key"}, **{column: dict(keys) for column, keys in columns.items()}}
+    identifier = {} if unit == ROW else {unit: {"type": "key"}}
+    declared = {**identifier, **{column: dict(keys) for column, keys in columns.items()}}
     lines = [
         "format = 1",
         "[dataset]",
@@ -60,6 +65,17 @@ def catalogue_text(
         f"{column} = {{ {', '.join(f'{key} = {_toml(value)}' for key, value in keys.items())} }}" for column, keys in declared.items()
     ]
     return "\n".join(lines) + "\n"
+
+
+def _require_no_column(source: Path) -> None:
+    """Refuse where ``row`` could be meant as a column: single rows would be protected where somebody's rows together should be."""
+    try:
+        names = [column.name.lower() for column in read_columns(source)]
+    except UnreadableSource as error:
+        raise PreparationError("source-missing", str(error)) from None
+    if ROW in names:
+        hint = f"write a catalogue, where the column can have another name: lapwing init {source.name}"
+        raise CatalogueError("catalogue-bad-unit", f'the file has a column "{ROW}", which unit="{ROW}" does not mean', hint=hint)
 
 
 def _toml(value: object) -> str:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from lapwing.answers.assembly import check_post
 from lapwing.answers.post_processing import evaluate
-from lapwing.catalog import Declaration, UnitPath
+from lapwing.catalog import Declaration, RowUnit, UnitPath
 from lapwing.curator.accuracy_targets import PlanAt
 from lapwing.curator.life import Curator
 from lapwing.errors import Refused
@@ -84,8 +84,10 @@ def references_of(declaration: Declaration) -> dict[tuple[str, str], tuple[str, 
     return {(name, hop.column): (hop.target.table, hop.target.column) for name, hop in hops}
 
 
-def unit_column(path: UnitPath) -> str | None:
+def unit_column(path: UnitPath | RowUnit) -> str | None:
     """The table's own column that holds the unit: the end of the path, or a foreign key straight to it."""
+    if isinstance(path, RowUnit):
+        return None
     if not path.hops:
         return path.end.column
     if len(path.hops) == 1 and path.hops[0].target == path.end:

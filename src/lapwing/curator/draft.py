@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from lapwing.catalog.units import ROW
 from lapwing.curator.source_schemas import Held, SourceColumn
 
 _NAME_MAX = 63
@@ -40,13 +41,15 @@ def named_tables(sources: Sequence[tuple[str, str, Sequence[SourceColumn]]]) -> 
 
 
 def draft(dataset_id: str, tables: Sequence[DraftTable], *, engine: str = "duckdb", connection: str = "") -> str:
-    """The text of the catalogue."""
+    """The text of the catalogue. Where no column of any table may say whose row it is, rows are proposed as units."""
+    names = [safe_name(column.name) for table in tables for column in table.columns]
+    by_row = ROW not in names and not any(map(_may_tell_units, names))
     parts = [
         _INTRODUCTION,
         "format = 1\n",
-        _dataset(dataset_id, engine, connection),
+        _dataset(dataset_id, engine, connection, by_row=by_row),
         _budget(),
-        *(_table(table) for table in tables),
+        *(_table(table, by_row=by_row) for table in tables),
         _public(tables),
     ]
     return "\n".join(parts)
@@ -74,13 +77,16 @@ def _unused(name: str, used: set[str]) -> str:
     return candidate
 
 
-def _dataset(dataset_id: str, engine: str, connection: str) -> str:
+def _dataset(dataset_id: str, engine: str, connection: str, *, by_row: bool) -> str:
+    unit = '# TODO unit = "patient"               a word for whoever is protected: patient, customer, household'
+    if by_row:
+        unit = '# TODO unit = "row"                   what is protected: here single rows, not people; see `unit` of the tables below'
     reached = f"connection = {_text(connection)}     # as the role that answers; never a password\n" if connection else ""
     return f"""\
 [dataset]
 id = {_text(dataset_id)}
 engine = {_text(engine)}
-{reached}# TODO unit = "patient"               a word for whoever is protected: patient, customer, household
+{reached}{unit}
 neighbours = "unbounded"              # or "bounded", when the number of units is public
 # units = 50_000                      about how many, if that is public
 """
@@ -95,16 +101,30 @@ delta = "2^-40"
 """
 
 
-def _table(table: DraftTable) -> str:
-    identifiers = [name for name in (safe_name(column.name) for column in table.columns) if _is_identifier(name)]
+_UNIT_IS_ROW = """\
+# TODO unit = "row"                  no column seems to say whose row it is, so every row can be a unit of its own.
+#                                    This protects single rows, NOT people: whether any one row is there, and what it says, stays hidden;
+#                                    whoever has ten rows is protected for each alone, and what the ten say together may come out.
+#                                    Right where everybody has one row. If a column says whose row it is, name that column instead:
+# unit = "..."                       the column, declared below as type = "key\""""
+
+
+def _unit_lines(table: DraftTable) -> list[str]:
+    identifiers = [name for name in (safe_name(column.name) for column in table.columns) if _may_tell_units(name)]
     perhaps = f" (perhaps {', '.join(identifiers)})" if identifiers else ""
-    lines = [
-        f"[tables.{table.name}]",
-        f"source = {_text(table.source)}",
+    return [
         f'# TODO unit = "..."                  whose row it is: a column{perhaps},',
         '#                                    or a path to a table that knows, such as "visit_id -> visits.visit_id"',
         "# one_row_per_unit = true            when a unit has one row at most",
         "# rows_per_unit_max = 100            rows of one unit that are kept; 1,000 when left out",
+    ]
+
+
+def _table(table: DraftTable, *, by_row: bool) -> str:
+    lines = [
+        f"[tables.{table.name}]",
+        f"source = {_text(table.source)}",
+        *([_UNIT_IS_ROW] if by_row else _unit_lines(table)),
         "# rows_max = 1_000_000               a public limit on the size of the table",
         "",
         f"[tables.{table.name}.columns]",
@@ -160,6 +180,62 @@ def _declared(held: Held, *, identifier: bool) -> tuple[str, str]:
             raise ValueError("a column that cannot be declared")
         case _:
             assert_never(held)
+
+
+_WHOSE = frozenset(
+    {
+        "account",
+        "borrower",
+        "caller",
+        "card",
+        "citizen",
+        "client",
+        "customer",
+        "device",
+        "driver",
+        "email",
+        "employee",
+        "family",
+        "holder",
+        "household",
+        "imei",
+        "ip",
+        "login",
+        "mail",
+        "member",
+        "nhs",
+        "owner",
+        "passenger",
+        "passport",
+        "patient",
+        "payer",
+        "person",
+        "phone",
+        "player",
+        "pupil",
+        "reader",
+        "resident",
+        "rider",
+        "sender",
+        "ssn",
+        "student",
+        "subject",
+        "subscriber",
+        "tenant",
+        "uid",
+        "user",
+        "username",
+        "visitor",
+        "voter",
+        "worker",
+    }
+)
+"""Words in names of columns that often say whose row it is."""
+
+
+def _may_tell_units(name: str) -> bool:
+    """Whether a column of this name may say whose row it is."""
+    return _is_identifier(name) or not _WHOSE.isdisjoint(name.split("_"))
 
 
 def _is_identifier(name: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, assert_never
 from lapwing.answers.answer import CostView
 from lapwing.answers.number_format import figure, percent, share_text, shortened
 from lapwing.answers.quantile_notes import quantile_errors
+from lapwing.catalog.units import ROW
 from lapwing.curator.life import Curator
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.kernel.certify import CertifiedQuery
@@ -52,7 +53,7 @@ def explanation(
     """The explanation of a planned statement, to this analyst; nothing was charged and no data was read."""
     balance, unit = curator.balance(), curator.declaration.dataset.unit
     facts = planned.facts
-    protects = ("protects", f"one {unit}; {facts.neighbours.value} neighbours; version {facts.version}")
+    protects = ("protects", f"{curator.declaration.protects}; {facts.neighbours.value} neighbours; version {facts.version}")
     certified = planned.measured
     if certified is None:
         nothing = CostView.of(Cost.zero(), balance.budget, free=True)
@@ -207,7 +208,7 @@ def _bounding(part: Part, query: CertifiedQuery, unit: str, facts: Facts) -> str
     one_cell = isinstance(query.query.groups, KnownGroups) and len(query.query.groups.groups) == 1
     match choice.kind:
         case BoundingKind.RANKED if shape_of(part.query.source, facts).rows_per_unit == 1:
-            return f"none needed: every {unit} has at most one row"
+            return "none needed: every unit is one row" if unit == ROW else f"none needed: every {unit} has at most one row"
         case BoundingKind.RANKED if _only_units(query) and one_cell:
             return f"none needed: every {unit} counts once, however many rows it has"
         case BoundingKind.RANKED if _only_units(query) and isinstance(query.query.groups, KnownGroups):

@@ -275,8 +275,8 @@ class Curator:
 
     def view_of(self, balance: Balance) -> BudgetView:
         """A balance of this data set, as people read it."""
-        unit = self.declaration.dataset.unit
-        return BudgetView(balance.budget, balance.ceiling, balance.spent, balance.closed, unit)
+        unit, is_row = self.declaration.dataset.unit, self.declaration.protects_rows
+        return BudgetView(balance.budget, balance.ceiling, balance.spent, balance.closed, unit, is_row)
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         """Newest entries of the ledger first."""

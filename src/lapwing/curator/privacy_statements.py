@@ -36,8 +36,7 @@ def budget_answer(budget: BudgetView, *, confidence: Fraction) -> Answer:
     total, spent, left = (pa.array(column, pa.float64()) for column in zip(*rows, strict=True))
     table = pa.table({"amount": names, "total": total, "spent": spent, "remaining": left})
     closed = ("the data set is closed until the owner opens it again",) if budget.closed else ()
-    promise = f"the promise is epsilon {values['epsilon']:g}, delta {values['delta']:.3g} for each {budget.unit}"
-    return _free(table, budget, confidence=float(confidence), notes=(promise, *closed))
+    return _free(table, budget, confidence=float(confidence), notes=(budget.promise, *closed))
 
 
 def _free(table: pa.Table, budget: BudgetView, *, confidence: float, notes: tuple[str, ...]) -> Answer:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lapwing.catalog import Declaration, EngineKind, PublicDecl, Settings, TableDecl
+from lapwing.catalog import Declaration, EngineKind, PublicDecl, RowUnit, Settings, TableDecl, UnitPath
+from lapwing.catalog.units import ROW
 from lapwing.curator.file_checks import file_problems
-from lapwing.curator.source_schemas import Held, UnreadableSource, read_columns, source_files
+from lapwing.curator.source_schemas import Held, SourceColumn, UnreadableSource, read_columns, source_files
 from lapwing.engines.registry import source_kinds
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import KeyDomain, TextDomain
@@ -42,17 +43,22 @@ def _engine_problems(declaration: Declaration, tables: Sequence[TableDecl | Publ
 
 
 def source_warnings(declaration: Declaration) -> Iterator[str]:
-    """Keys on the way to a unit that the source stores as text and the catalogue as numbers: rows whose text is no number are left out.
+    """What the owner should look at again, from the schema of the files alone: what the rows hold is not looked at, and not said.
 
-    From the schema of the files alone: whether any row is lost is not looked at, and not said.
+    Keys on the way to a unit that the source stores as text and the catalogue as numbers: rows whose text is no number are left out. And
+    ``unit = "row"`` where the source has a column of that name, which it does not mean.
     """
+    for table in declaration.tables:
+        if isinstance(table.unit, RowUnit) and _has_column(declaration, table, ROW):
+            yield f'{table.name}: its source has a column "{ROW}"; `unit = "{ROW}"` does not mean that column, and protects single rows'
     keys: dict[tuple[str, str], None] = {}
     for table in declaration.tables:
         here = table.name
         for hop in table.unit.hops:
             keys |= {(here, hop.column): None, (hop.target.table, hop.target.column): None}
             here = hop.target.table
-        keys[here, table.unit.end.column] = None
+        if isinstance(table.unit, UnitPath):
+            keys[here, table.unit.end.column] = None
     for name, column in keys:
         declared = declaration.table(name)
         key_column = declared.column(column)
@@ -65,10 +71,17 @@ def source_warnings(declaration: Declaration) -> Iterator[str]:
 
 
 def _stored_as_text(declaration: Declaration, table: TableDecl, column: str) -> bool:
+    return any(held.name == column and held.held is Held.TEXT for held in _held_columns(declaration, table))
+
+
+def _has_column(declaration: Declaration, table: TableDecl, name: str) -> bool:
+    return any(held.name.lower() == name for held in _held_columns(declaration, table))
+
+
+def _held_columns(declaration: Declaration, table: TableDecl) -> Iterator[SourceColumn]:
+    """The columns of all files of a table that can be read."""
     for file in source_files(declaration.directory or Path(), table.source):
         try:
-            if any(held_column.name == column and held_column.held is Held.TEXT for held_column in read_columns(file)):
-                return True
+            yield from read_columns(file)
         except UnreadableSource:
             continue
-    return False

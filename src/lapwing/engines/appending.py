@@ -1,9 +1,10 @@
 """Preparing again after rows were appended: only the units that have new rows are ranked again.
 
 The kept rows of a unit are those with the ``cap`` smallest hashes. So the kept rows after an append are the ``cap`` smallest among the kept
-rows before and the new rows, and what the cap removed earlier is not needed (docs/proofs/preparation.md). The owner declares which column
-of a source only grows; how far a version read it is its *mark*, which is data and stays inside the version. That there are still as many
-rows up to the mark is checked; that they are the same rows is the owner's promise.
+rows before and the new rows, and what the cap removed earlier is not needed (docs/proofs/preparation.md). Where every row is a unit, new
+rows are numbered on from the equal rows that are there already: counting from 1 again would make two rows one unit. The owner declares
+which column of a source only grows; how far a version read it is its *mark*, which is data and stays inside the version. That there are
+still as many rows up to the mark is checked; that they are the same rows is the owner's promise.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lapwing.catalog import Declaration, TableDecl
-from lapwing.engines.prepare import SourceTable, ranked_rows
+from lapwing.engines.prepare import DIGEST, DIGEST_CHARACTERS, SourceTable, ranked_rows, row_units
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import Domain
 from lapwing.kernel.facts import Facts
@@ -119,3 +120,13 @@ def appended_rows(new: str, old: str, declared: TableDecl, columns: Mapping[str,
     listed = ", ".join([UNIT, *(dialect.quoted(name) for name in columns)])
     affected = f"SELECT {listed} FROM {old} o WHERE o.{UNIT} IN (SELECT n.{UNIT} FROM {new} n)"
     return ranked_rows(f"SELECT {listed} FROM {new} UNION ALL {affected}", declared, columns, dialect)
+
+
+def appended_row_units(new: str, old: str, columns: Mapping[str, Domain], dialect: Dialect) -> str:
+    """SELECT of the new rows of a table whose rows are units; rows that were there keep their units.
+
+    ``new`` is SQL of a table of digested new rows (``digested_rows``), ``old`` of the prepared table of the older version.
+    """
+    digest = f"substr(o.{UNIT}, 1, {DIGEST_CHARACTERS})"
+    counted = f"SELECT {digest} AS {DIGEST}, COUNT(*) AS n FROM {old} o WHERE {digest} IN (SELECT n.{DIGEST} FROM {new} n) GROUP BY 1"
+    return row_units(f"SELECT * FROM {new}", columns, dialect, earlier=counted)

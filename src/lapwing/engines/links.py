@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lapwing.catalog import Declaration
+from lapwing.catalog import Declaration, UnitPath
 from lapwing.engines.prepare import SourceTable, link_key
 from lapwing.errors import PreparationError
 from lapwing.render.dialect import Dialect
@@ -37,6 +37,7 @@ def link_keys(declaration: Declaration) -> tuple[LinkKey, ...]:
     for table in declaration.tables:
         for hop in table.unit.hops:
             path = declaration.table(hop.target.table).unit
+            assert isinstance(path, UnitPath), "nothing belongs to a row that is a unit: the catalogue refuses it"
             owner = path.hops[0].column if path.hops else path.end.column
             if owner != hop.target.column:
                 keys[LinkKey(hop.target.table, hop.target.column, owner)] = None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
-from lapwing.catalog import ColumnDecl, Declaration, TableDecl, UnitPath
+from lapwing.catalog import ColumnDecl, Declaration, RowUnit, TableDecl, UnitPath
 from lapwing.engines.prepare import SourceTable, clean_column, link_key, raw_column, unit_links
 from lapwing.engines.reading import outside, undeclared
 from lapwing.kernel.domains import DateDomain, TimestampDomain
@@ -108,7 +108,8 @@ def _table_losses(
     total, no_unit, no_parent, nulls = _counted(counts, f"({rows}) c", ask)
     cap = table.rows_per_unit_max
     units = f"SELECT COUNT(*) AS n FROM ({rows}) c WHERE {owned} AND NOT {any_missing} GROUP BY c.{UNIT}"
-    beyond = int(ask(f"SELECT COALESCE(SUM(g.n - {cap}), 0) FROM ({units}) g WHERE g.n > {cap}")[0][0])
+    is_capped = not isinstance(table.unit, RowUnit)
+    beyond = int(ask(f"SELECT COALESCE(SUM(g.n - {cap}), 0) FROM ({units}) g WHERE g.n > {cap}")[0][0]) if is_capped else 0
     by_column: dict[str, int] = {}
     for chunk in _chunks(list(clean)):
         _, *null_counts = _counted([f"{owned} AND c.{dialect.quoted(name)} IS NULL" for name in chunk], f"({rows}) c", ask)
@@ -131,6 +132,8 @@ def _rows_with_units(
     """Every row of a source, with its own key, the unit it leads to or NULL, and the columns that must not be NULL."""
     source, path = sources[table.name], table.unit
     listed = "".join(f", {sql} AS {dialect.quoted(name)}" for name, sql in clean.items())
+    if isinstance(path, RowUnit):
+        return f"SELECT 1 AS {UNIT}, 1 AS _own{listed} FROM {source.sql} s"
     if not path.hops:
         unit = link_key(table, path.end.column, source, dialect)
         return f"SELECT {unit} AS {UNIT}, {unit} AS _own{listed} FROM {source.sql} s"

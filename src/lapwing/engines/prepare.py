@@ -3,6 +3,9 @@
 **Preparation lemma** (docs/proofs/preparation.md): prepare(D without u) = prepare(D) minus the rows of u, row for row, ranks included.
 Every step below is row by row or within one unit, which is why it holds: a value is cleaned from its own row, a unit is reached through
 keys whose links are pairs (key, unit), a rank is a position among the rows of one unit ordered by a keyed hash of the row's own bytes.
+
+Where every row is a unit (``unit = "row"``), removing a record removes exactly one prepared row, and with it one unit: the n-th of several
+equal rows is the unit (digest of the row's bytes, n), so of n equal rows always the units 1 to n are there.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lapwing.catalog import ColumnDecl, Declaration, PublicDecl, TableDecl, UnitPath
+from lapwing.catalog import ColumnDecl, Declaration, PublicDecl, RowUnit, TableDecl, UnitPath
 from lapwing.engines.reading import sanitised, unit_value
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import Domain
@@ -21,6 +24,12 @@ from lapwing.render.relations import RANK, ROWS, UNIT
 
 SNAPSHOT_FORMAT = 3
 """Raised whenever the meaning of a prepared table changes; a snapshot of another format is prepared again."""
+
+
+DIGEST = "_digest"
+"""Column of rows that are units on their way into a version: what equal rows have in common, and unequal ones do not."""
+DIGEST_CHARACTERS = 64
+"""Length of a digest, which is what a unit that is a row starts with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +97,8 @@ def private_table(declared: TableDecl, declaration: Declaration, sources: Mappin
     in a column declared ``null = false``, are left out before anything is ranked.
     """
     columns = facts.table(declared.name).columns
+    if isinstance(declared.unit, RowUnit):
+        return row_units(digested_rows(declared, sources[declared.name], columns, dialect), columns, dialect)
     return ranked_rows(_owned_rows(declared, declaration, sources, columns, dialect), declared, columns, dialect)
 
 
@@ -110,6 +121,39 @@ def ranked_rows(clean: str, declared: TableDecl, columns: Mapping[str, Domain], 
     cap = declared.rows_per_unit_max
     small = f"CAST(c._r AS INTEGER) AS {RANK}, CAST({rows_of_unit(cap)} AS INTEGER) AS {ROWS}"
     return f"SELECT c.{UNIT}, {small}, {listed} FROM ({ranked}) c WHERE {cap_predicate(cap)}"
+
+
+def digested_rows(declared: TableDecl, source: SourceTable, columns: Mapping[str, Domain], dialect: Dialect) -> str:
+    """SELECT of the clean rows of a table whose rows are units, each with its digest. Its one parameter is the ranking key.
+
+    The name of the table is hashed too: a row of one table is never the unit of a row of another.
+    """
+    listed = ", ".join(f"c.{dialect.quoted(name)}" for name in columns)
+    required = [f"c.{dialect.quoted(name)} IS NOT NULL" for name, domain in columns.items() if not domain.nullable]
+    text = f"{dialect.text_literal(declared.name)} || '|' || {row_bytes(columns, 'c', dialect)}"
+    digest = dialect.keyed_hash(dialect.parameter(RANKING_KEY), text)
+    clean = _clean(declared, source, columns, dialect)
+    return f"SELECT {digest} AS {DIGEST}, {listed} FROM ({clean}) c{' WHERE ' if required else ''}{' AND '.join(required)}"
+
+
+def row_units(digested: str, columns: Mapping[str, Domain], dialect: Dialect, *, earlier: str | None = None) -> str:
+    """SELECT of rows that are units, as a prepared table holds them: each has rank 1 among the one row of its unit.
+
+    ``earlier`` is SQL of a relation (digest, n) of how many equal rows the table holds already; copies are numbered on from there.
+    """
+    listed = ", ".join(f"c.{dialect.quoted(name)}" for name in columns)
+    number = copy_number("c")
+    if earlier is not None:
+        number = f"{number} + COALESCE(e.n, 0)"
+    unit = f"c.{DIGEST} || ':' || CAST({number} AS {dialect.text})"
+    counted = "" if earlier is None else f" LEFT JOIN ({earlier}) e ON e.{DIGEST} = c.{DIGEST}"
+    one = "CAST(1 AS INTEGER)"
+    return f"SELECT {unit} AS {UNIT}, {one} AS {RANK}, {one} AS {ROWS}, {listed} FROM ({digested}) c{counted}"
+
+
+def copy_number(alias: str) -> str:
+    """Which of several equal rows it is, from 1. They are interchangeable, so they may be numbered anyhow."""
+    return f"ROW_NUMBER() OVER (PARTITION BY {alias}.{DIGEST} ORDER BY {alias}.{DIGEST})"
 
 
 def require_rows_max(rows: int, table: TableDecl) -> None:
@@ -147,6 +191,7 @@ def _owned_rows(
         f"{clean_column(column, source, columns[column.name], dialect)} AS {dialect.quoted(column.name)}" for column in declared.columns
     ]
     path = declared.unit
+    assert isinstance(path, UnitPath), "rows that are units have no owner"
     if not path.hops:
         unit = link_key(declared, path.end.column, source, dialect)
         return f"SELECT {unit} AS {UNIT}, {', '.join(listed)} FROM {source.sql} s"

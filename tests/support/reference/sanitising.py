@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeAlias, assert_never
 
-from lapwing.catalog import TableDecl
+from lapwing.catalog import TableDecl, UnitPath
 from lapwing.kernel.domains import (
     BooleanDomain,
     DateDomain,
@@ -107,6 +107,7 @@ def prepared_rows(table: TableDecl, columns: Mapping[str, Domain], raw_rows: Ite
 
     Rows without a unit, and rows with NULL in a column declared without NULL, are left out.
     """
+    assert isinstance(table.unit, UnitPath)
     unit = table.column(table.unit.end.column)
     rows = []
     for raw in raw_rows:

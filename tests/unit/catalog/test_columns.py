@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lapwing.catalog import parse
+from lapwing.catalog import UnitPath, parse
 from lapwing.catalog.columns import IDENTIFIER, STEPS_DIGITS_MAX
 from lapwing.errors import CatalogueError
 from lapwing.kernel.domains import IntegerDomain, RealDomain
@@ -122,7 +122,8 @@ def test_names_that_cannot(name: str) -> None:
 
 def test_a_unit_may_be_a_text_as_it_stands_but_no_listed_one() -> None:
     text = TABLE.replace("ROWS", "10").replace("COLUMN", "{ type = 'boolean' }")
-    assert parse(text.replace('{ type = "key" }', "{ type = 'text' }")).table("t").unit.end.column == "who"
+    unit = parse(text.replace('{ type = "key" }', "{ type = 'text' }")).table("t").unit
+    assert isinstance(unit, UnitPath) and unit.end.column == "who"
     for column in ["{ type = 'text', values = ['a'] }", "{ type = 'integer', min = 0, max = 9 }", "{ type = 'boolean' }"]:
         with pytest.raises(CatalogueError) as caught:
             parse(text.replace('{ type = "key" }', column))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from lapwing.catalog import parse
+from lapwing.catalog import UnitPath, parse
 from lapwing.cli.initial import initial_catalogue
 from lapwing.curator.draft import count_todos, safe_name
 from lapwing.curator.source_schemas import Held, UnreadableSource, read_columns, source_files
@@ -191,7 +191,8 @@ def test_what_is_left_open_is_what_check_asks_for(tmp_path: Path) -> None:
         low, high = pair.split(", ")
         filled = re.sub(rf"^({column} = {{ type = \"\w+\") }}  # TODO.*", rf"\1, min = {low}, max = {high} }}", filled, flags=re.MULTILINE)
     declaration = parse(filled)
-    assert declaration.dataset.unit == "patient" and declaration.table("visits").unit.end.column == "patient_id"
+    unit = declaration.table("visits").unit
+    assert declaration.dataset.unit == "patient" and isinstance(unit, UnitPath) and unit.end.column == "patient_id"
     assert count_todos(filled) == todos - 4 - len(bounds) == 3, "what is left are lists of values, which may stay undeclared"
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import duckdb
 
-from lapwing.catalog import Declaration, Settings, TableDecl, parse
+from lapwing.catalog import Declaration, RowUnit, Settings, TableDecl, parse
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.appending import (
     Mark,
+    appended_row_units,
     appended_rows,
     can_append,
     growing,
@@ -36,7 +37,7 @@ from lapwing.engines.duckdb.prepare import (
     written_whole,
 )
 from lapwing.engines.duckdb.sources import source
-from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, owned_rows
+from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, digested_rows, owned_rows
 from lapwing.engines.salts import key_check
 from lapwing.kernel.facts import Facts
 from lapwing.render.dialect import RANKING_KEY, quoted
@@ -115,11 +116,14 @@ class _Appending:
         grows = growing(table, unmarked, DUCKDB)
         require_append_only(table, before, connection.execute(rows_before_query(grows, unmarked, before)).fetchall()[0][0])
         later = {table.name: read_between(grows, unmarked, before, self.marks[table.name])}
-        new = owned_rows(table, self._declaration, later, facts, DUCKDB)
-        connection.execute(f"CREATE TEMP TABLE {_NEW} AS {new}")
-        select = appended_rows(_NEW, name, table, facts.table(table.name).columns, DUCKDB)
-        connection.execute(f"CREATE TEMP TABLE {_RANKED} AS {select}", {RANKING_KEY: self._key.hex()})
-        connection.execute(f"DELETE FROM {name} WHERE {UNIT} IN (SELECT {UNIT} FROM {_NEW})")
+        columns, key = facts.table(table.name).columns, {RANKING_KEY: self._key.hex()}
+        if isinstance(table.unit, RowUnit):
+            connection.execute(f"CREATE TEMP TABLE {_NEW} AS {digested_rows(table, later[table.name], columns, DUCKDB)}", key)
+            connection.execute(f"CREATE TEMP TABLE {_RANKED} AS {appended_row_units(_NEW, name, columns, DUCKDB)}")
+        else:
+            connection.execute(f"CREATE TEMP TABLE {_NEW} AS {owned_rows(table, self._declaration, later, facts, DUCKDB)}")
+            connection.execute(f"CREATE TEMP TABLE {_RANKED} AS {appended_rows(_NEW, name, table, columns, DUCKDB)}", key)
+            connection.execute(f"DELETE FROM {name} WHERE {UNIT} IN (SELECT {UNIT} FROM {_NEW})")
         connection.execute(f"INSERT INTO {name} SELECT * FROM {_RANKED} ORDER BY {RANK}, {UNIT}")
         connection.execute(f"DROP TABLE {_NEW}")
         connection.execute(f"DROP TABLE {_RANKED}")

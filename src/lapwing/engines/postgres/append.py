@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 
-from lapwing.catalog import Declaration, Settings, TableDecl, parse
+from lapwing.catalog import Declaration, RowUnit, Settings, TableDecl, parse
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.appending import (
     Mark,
+    appended_row_units,
     appended_rows,
     can_append,
     growing,
@@ -39,7 +40,7 @@ from lapwing.engines.postgres.prepare import (
     write_public_tables,
 )
 from lapwing.engines.postgres.session import Connection, ask, transaction
-from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, owned_rows
+from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, digested_rows, owned_rows
 from lapwing.engines.salts import key_check
 from lapwing.kernel.facts import Facts
 from lapwing.render.dialect import quoted
@@ -123,13 +124,22 @@ def _append(
     ranking_key: bytes,
 ) -> None:
     columns, name = facts.table(table.name).columns, in_schema(schema).table(table.name)
+    listed = ", ".join(stored_columns(columns))
+    if isinstance(table.unit, RowUnit):
+        digested = digested_rows(table, later, columns, POSTGRES)
+        ask(connection, f"CREATE TEMPORARY TABLE {_NEW.partition('.')[2]} ON COMMIT DROP AS {digested}", [ranking_key.hex(), ""])
+        ask(connection, f"ANALYZE {_NEW}")
+        ask(connection, f"INSERT INTO {name} ({listed}) SELECT {listed} FROM ({appended_row_units(_NEW, name, columns, POSTGRES)}) p")
+        ask(connection, f"DROP TABLE {_NEW}")
+        check_rows_max(connection, table, schema)
+        return
     new = owned_rows(table, declaration, {table.name: later}, facts, POSTGRES)
     ask(connection, f"CREATE TEMPORARY TABLE {_NEW.partition('.')[2]} ON COMMIT DROP AS {new}")
     ask(connection, f"ANALYZE {_NEW}")
     ask(connection, f"CREATE TEMPORARY TABLE {_OLD.partition('.')[2]} (LIKE {name}) ON COMMIT DROP")
     gone = f"DELETE FROM {name} o WHERE o.{UNIT} IN (SELECT n.{UNIT} FROM {_NEW} n) RETURNING o.*"
     ask(connection, f"WITH gone AS ({gone}) INSERT INTO {_OLD} SELECT * FROM gone")
-    listed, ranked = ", ".join(stored_columns(columns)), appended_rows(_NEW, _OLD, table, columns, POSTGRES)
+    ranked = appended_rows(_NEW, _OLD, table, columns, POSTGRES)
     insert = f"INSERT INTO {name} ({listed}) SELECT {listed} FROM ({ranked}) p ORDER BY {RANK}, {UNIT}"
     ask(connection, insert, [ranking_key.hex(), ""])
     ask(connection, f"DROP TABLE {_NEW}, {_OLD}")

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, TableDecl, parse
+from lapwing.catalog import Declaration, Preparation, PublicDecl, RowUnit, Settings, TableDecl, parse
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.base import Progress
 from lapwing.engines.links import require_one_owner_each
@@ -187,6 +187,8 @@ class _Writer:
         # Bucketed files can only be written through the catalogue of tables; the name is dropped at once, the files stay.
         name = f"_lapwing_writing_{hashlib.sha256(str(self._rows / table.name).encode()).hexdigest()[:24]}"
         self._session.sql(f"DROP TABLE IF EXISTS {quoted(name)}")
+        if isinstance(table.unit, RowUnit):
+            frame = frame.repartition(self.buckets, UNIT)  # they come divided by digest
         # Ranks in order: a plan that keeps few rows of each unit reads few blocks.
         writer = frame.write.format("parquet").bucketBy(self.buckets, UNIT).sortBy(RANK, UNIT)
         writer.option("path", str(self._rows / table.name)).saveAsTable(name)
