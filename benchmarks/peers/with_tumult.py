@@ -81,6 +81,7 @@ def answer(sessions: dict[str, Any], job: Job) -> Answered:
 def load(path: str) -> dict[str, Any]:
     os.environ["PYSPARK_PYTHON"] = sys.executable  # of this environment, for Spark's workers too
     spark = SparkSession.builder.master("local[2]").config("spark.driver.memory", "3g").config("spark.sql.shuffle.partitions", 4)
+    spark = spark.config("spark.sql.warehouse.dir", f"{os.path.dirname(path)}/warehouse")  # it stores tables on the way
     frame = spark.config("spark.ui.enabled", "false").getOrCreate().read.parquet(path).cache()
     budgets = {
         "pure": PureDPBudget(float("inf")),
