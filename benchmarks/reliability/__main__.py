@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument("--family", action="append", choices=sorted(FAMILIES))
     parser.add_argument("--law", action="append", choices=sorted(LAWS))
     parser.add_argument("--epsilon", action="append")
+    parser.add_argument("--one-price-each", action="store_true", help="ask a statement at one of the prices, the next at the next")
     parser.add_argument("--json", type=Path, help="also write every record here")
     parser.add_argument("--worst", type=int, default=0, help="also show so many records of each family with the worst error ratio")
     options = parser.parse_args()
@@ -58,6 +59,7 @@ def main() -> None:
                 draws=draws,
                 families=options.family or list(FAMILIES),
                 epsilons=options.epsilon or EPSILONS,
+                one_price_each=options.one_price_each,
             )
         show(f"{law}: {time.monotonic() - started:.0f} s")
     if options.json is not None:
@@ -66,7 +68,15 @@ def main() -> None:
 
 
 def measured_law(
-    directory: Path, *, law: str, users: int, many: int, draws: int, families: Sequence[str], epsilons: Sequence[str]
+    directory: Path,
+    *,
+    law: str,
+    users: int,
+    many: int,
+    draws: int,
+    families: Sequence[str],
+    epsilons: Sequence[str],
+    one_price_each: bool,
 ) -> list[dict[str, Any]]:
     """All records on data of one law."""
     write_shop(directory, law=law, users=users)
@@ -77,8 +87,16 @@ def measured_law(
         return [
             record
             for family in families
-            for statement in statements(family, many)
-            for record in measured_statement(curator, ledger, truth, statement, law=law, epsilons=epsilons, draws=draws)
+            for number, statement in enumerate(statements(family, many))
+            for record in measured_statement(
+                curator,
+                ledger,
+                truth,
+                statement,
+                law=law,
+                epsilons=[epsilons[number % len(epsilons)]] if one_price_each else epsilons,
+                draws=draws,
+            )
         ]
 
 
