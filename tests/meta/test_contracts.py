@@ -30,6 +30,7 @@ VIOLATIONS = {
     "psycopg-fence/alembic": ("engines/postgres/planted.py", "import alembic\n"),
     "pyspark-fence": ("engines/planted.py", "from pyspark.sql import SparkSession\n"),
     "opendp-fence": ("kernel/planted.py", "import opendp.prelude\n"),
+    "opendp-fence/mechanisms": ("mechanisms/sampling/planted.py", "import opendp.prelude\n"),
     "noise-protected": ("kernel/planted.py", "from lapwing.kernel import noise\n"),
     "noise-protected/module": ("theory/planted.py", "from lapwing.kernel.noise import additive\n"),
     "permit-protected": ("curator/planted.py", "from lapwing.kernel.permit import issue\n"),

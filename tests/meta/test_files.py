@@ -67,7 +67,8 @@ def test_constraints_name_versions_and_nothing_else() -> None:
 
 def test_the_pins_are_the_same_everywhere() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    pins = dict(requirement.split("==") for requirement in project["dependencies"] if "==" in requirement)
+    required = [*project["dependencies"], *(item for extra in project["optional-dependencies"].values() for item in extra)]
+    pins = dict(requirement.split("==") for requirement in required if "==" in requirement)
     assert pins.keys() == {"duckdb", "opendp", "sqlglot"}
     constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     page = (DOCS / "explanation" / "trusted-base.md").read_text(encoding="utf-8").lower()

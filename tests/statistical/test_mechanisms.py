@@ -21,11 +21,9 @@ from lapwing.kernel.laws import SCALE_MAX, DiscreteGaussian, DiscreteLaplace
 from lapwing.mechanisms.above_threshold import AboveThreshold, SparseVector
 from lapwing.mechanisms.additive import GaussianMechanism, LaplaceMechanism
 from lapwing.mechanisms.draw import SparseSession, draw, draw_many
-from lapwing.mechanisms.geometric import mass
 from lapwing.mechanisms.key_set import KeySet
 from lapwing.mechanisms.response import RandomisedResponse, response_for, two_coin
 from lapwing.mechanisms.sampling import response as response_noise
-from lapwing.mechanisms.sampling.unbounded import drawn_on
 
 FALSE_ALARM = 1e-6
 APPROXIMATE = Account.APPROXIMATE
@@ -110,20 +108,6 @@ def test_a_session_ends_and_keeps_its_threshold_to_itself() -> None:
         session.ask(1_000)
     assert refusal.value.code == "session-ended"
     assert not hasattr(session, "__dict__")
-
-
-@pytest.mark.slow
-def test_draws_that_were_cut_off_are_drawn_on() -> None:
-    """Draws of scale 3 cut to -2..1, where nearly half are cut, and drawn on from draws cut likewise: the whole law comes back."""
-    decay = decay_of(Fraction(3))
-    mechanism = LaplaceMechanism(Fraction(3), 1)
-    cut = iter([min(max(noise, -2), 1) for noise in draw_many(mechanism, 0, times=200_000, account=APPROXIMATE, charged=PLENTY)])
-    whole = [drawn_on(next(cut), low=-2, high=1, again=lambda: next(cut)) for _ in range(20_000)]
-    law = {z: mass(z, decay=decay) for z in range(-200, 201)}
-    assert p_value(law, whole) > FALSE_ALARM
-    # cut off in another place than is said, the law does not come back
-    wrong = [drawn_on(next(cut), low=-2, high=2, again=lambda: next(cut)) for _ in range(20_000)]
-    assert p_value(law, wrong) < FALSE_ALARM
 
 
 def test_values_of_any_size_are_compared() -> None:

@@ -20,8 +20,9 @@ from scipy import stats
 
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.laws import SCALE_MAX, SCALE_MIN, DiscreteGaussian, DiscreteLaplace, Law, loss
+from lapwing.kernel.laws import SCALE_MAX, SCALE_MIN, DiscreteGaussian, DiscreteLaplace, Law, Sampler, loss
 from lapwing.kernel.noise import additive as noise
+from lapwing.kernel.noise.reference import opendp_loss
 from lapwing.spread import variance
 from tests.statistical.samples import MILLION_LAWS, noise_of, noisy_ones
 
@@ -30,10 +31,11 @@ SCALES = (Fraction(1, 2), Fraction(float.fromhex("0x1.d333333333333p2")), Fracti
 LAWS: tuple[Law, ...] = (*MILLION_LAWS, *(make(scale) for make in (DiscreteLaplace, DiscreteGaussian) for scale in SCALES))
 
 
-def add_noise_at_cost(law: Law, values: list[int]) -> list[int]:
+def add_noise_at_cost(law: Law, values: list[int], sampler: Sampler = Sampler.LAPWING) -> list[int]:
     """Noise for sensitivity 1, charged exactly its cost."""
     account = Account.APPROXIMATE
-    return noise.add_noise(law, values, account=account, l1=1, l2_squared=1, charged=loss(law, account, l1=1, l2_squared=1))
+    cost = loss(law, account, l1=1, l2_squared=1)
+    return noise.add_noise(law, values, account=account, l1=1, l2_squared=1, charged=cost, sampler=sampler)
 
 
 def probabilities(law: Law, reach: int, *, scale_factor: float = 1.0) -> npt.NDArray[np.float64]:
@@ -101,18 +103,20 @@ def test_draws_of_one_vector_are_independent_of_their_neighbours(law: Law) -> No
         assert abs(correlation) < stats.norm.isf(FALSE_ALARM / 6) * 1.05  # 1.05: heavier tails of a product at finite n
 
 
-def test_the_value_is_the_centre() -> None:
+@pytest.mark.parametrize("sampler", Sampler, ids=str)
+def test_the_value_is_the_centre(sampler: Sampler) -> None:
     """At the least scale noise is 0 but for a probability below exp(-2^20): values come back as they are, up to the largest."""
     values = [0, 1, -1, 12345, -(10**12), 2**62, -(2**62), 2**31, 2**53 + 1]
     for law in (DiscreteLaplace(SCALE_MIN), DiscreteGaussian(SCALE_MIN)):
-        assert add_noise_at_cost(law, values) == values
-        assert add_noise_at_cost(law, []) == []
+        assert add_noise_at_cost(law, values, sampler) == values
+        assert add_noise_at_cost(law, [], sampler) == []
 
 
-def test_the_largest_noise_on_the_largest_value_saturates_at_worst() -> None:
+@pytest.mark.parametrize("sampler", Sampler, ids=str)
+def test_the_largest_noise_on_the_largest_value_does_not_wrap_around(sampler: Sampler) -> None:
     for law in (DiscreteLaplace(SCALE_MAX), DiscreteGaussian(SCALE_MAX)):
-        result = add_noise_at_cost(law, [2**62] * 500 + [-(2**62)] * 500)
-        assert all(type(value) is int and -(2**63) <= value < 2**63 for value in result)
+        result = add_noise_at_cost(law, [2**62] * 500 + [-(2**62)] * 500, sampler)
+        assert all(type(value) is int for value in result)
         # wrapping around would flip signs; a draw of 2^62 = 64 scales has probability exp(-64)
         assert min(result[:500]) > 0 > max(result[500:])
 
@@ -134,7 +138,7 @@ def test_only_integers_are_taken(value: Any) -> None:
 
 
 def test_two_accountants_agree_before_anything_is_drawn() -> None:
-    """Over random laws and sensitivities, the sampler's own map never exceeds our loss; and one part in 2^39 less is refused."""
+    """Over random laws and sensitivities, OpenDP's own map never exceeds our loss; and one part in 2^39 less is refused by both."""
     chance = random.Random(3)
     for _ in range(400):
         scale = Fraction(math.ldexp(chance.uniform(1.0, 2.0), chance.randrange(-20, 56)))
@@ -146,11 +150,21 @@ def test_two_accountants_agree_before_anything_is_drawn() -> None:
             (DiscreteGaussian(scale), Account.APPROXIMATE),
         ):
             cost = loss(law, account, l1=l1, l2_squared=l2_squared)
-            assert noise._mapped_loss(law, account, l1=l1, l2_squared=l2_squared) <= cost
-            assert noise.add_noise(law, [], account=account, l1=l1, l2_squared=l2_squared, charged=cost) == []
-            with pytest.raises(LapwingError) as refusal:
-                noise.add_noise(law, [], account=account, l1=l1, l2_squared=l2_squared, charged=cost * (1 - Fraction(1, 2**39)))
-            assert refusal.value.code == "noise-undercharged"
+            assert opendp_loss(law, account, l1=l1, l2_squared=l2_squared) <= cost
+            for sampler in Sampler:
+                terms: dict[str, Any] = {"account": account, "l1": l1, "l2_squared": l2_squared, "sampler": sampler}
+                assert noise.add_noise(law, [], charged=cost, **terms) == []
+                with pytest.raises(LapwingError) as refusal:
+                    noise.add_noise(law, [], charged=cost * (1 - Fraction(1, 2**39)), **terms)
+                assert refusal.value.code == "noise-undercharged"
+
+
+def test_the_map_of_the_other_library_is_held_against_the_charge_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise, "opendp_loss", lambda *_laws, **_sensitivities: Fraction(10**6))
+    assert add_noise_at_cost(DiscreteLaplace(SCALE_MIN), [5]) == [5]
+    with pytest.raises(LapwingError) as refusal:
+        add_noise_at_cost(DiscreteLaplace(Fraction(1)), [5], Sampler.OPENDP)
+    assert refusal.value.code == "noise-undercharged"
 
 
 def test_the_margin_is_needed() -> None:
@@ -160,7 +174,7 @@ def test_the_margin_is_needed() -> None:
     for _ in range(200):
         law = DiscreteGaussian(Fraction(chance.uniform(1.0, 100.0)))
         l2_squared = chance.randrange(1, 10**6)
-        mapped = noise._mapped_loss(law, Account.APPROXIMATE, l1=0, l2_squared=l2_squared)
+        mapped = opendp_loss(law, Account.APPROXIMATE, l1=0, l2_squared=l2_squared)
         above += mapped > Fraction(l2_squared) / (2 * law.scale**2)
     assert above > 0
 

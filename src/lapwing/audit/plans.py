@@ -31,7 +31,7 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, KnownGroups, Plan, Query
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, law_for, loss, tail_upper
 from lapwing.kernel.permit import issue
-from lapwing.kernel.release import NoisyTable, _release_query, release
+from lapwing.kernel.release import HowDrawn, NoisyTable, _release_query, release
 from lapwing.kernel.sensitivity import Sensitivity
 
 Group = tuple[Value, ...]
@@ -162,7 +162,7 @@ def _ratios_at_once(moved: Moved, facts: Facts, *, right: bool, runs: int) -> Fl
         vectors=tuple(moved.query.vectors[vector.position] for vector in moved.vectors),
         quantiles=(),
     )
-    table = _release_query(narrowed, facts, ExactTable(groups=tiled, vectors=vectors, units=units))
+    table = _release_query(narrowed, HowDrawn(facts), ExactTable(groups=tiled, vectors=vectors, units=units))
     return _ratios(moved, table, runs=runs)
 
 

@@ -35,6 +35,7 @@ from lapwing.catalog.units import ROW, resolve_units
 from lapwing.errors import CatalogueError
 from lapwing.kernel.accounting import EPSILON_MAX, budget_for
 from lapwing.kernel.domains import BooleanDomain, RealDomain, TextDomain, TimestampDomain
+from lapwing.kernel.laws import Sampler
 from lapwing.kernel.neighbours import Neighbours
 
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
@@ -123,6 +124,7 @@ def _dataset(report: ProblemReport, model: DataSetModel) -> DataSetDecl:
         description=model.description,
         connection=model.connection,
         preparation=Preparation(model.preparation),
+        noise=Sampler(model.noise),
     )
 
 

@@ -75,6 +75,8 @@ def _dataset(old: Declaration, new: Declaration) -> list[Change]:
         changes.append(_override("dataset.connection", "nothing shows that the other server holds the same rows"))
     if before.preparation is not after.preparation:
         changes.append(_prepare("dataset.preparation", "whether rows are copied belongs to a version"))
+    if before.noise is not after.noise:
+        changes.append(_keeps("dataset.noise", "the laws of the noise are the same, whoever draws it"))
     if before.unit != after.unit:
         changes.append(_override("dataset.unit", "answers already given promise protection to the old unit"))
     if before.neighbours != after.neighbours:

@@ -20,6 +20,7 @@ from lapwing.catalog.spellings import COMMON_SPELLING, Spelling
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, Budget, budget_for
 from lapwing.kernel.domains import Domain
+from lapwing.kernel.laws import Sampler
 from lapwing.kernel.neighbours import Neighbours
 
 
@@ -155,6 +156,8 @@ class DataSetDecl:
     connection: str = ""
     """How to reach the engine, where it is a server; without secrets. Empty: as the engine's own environment says."""
     preparation: Preparation = Preparation.STORED
+    noise: Sampler = Sampler.LAPWING
+    """Who draws the noise of answers; the laws are the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ class DataSetModel(Model):
     engine: Literal["duckdb", "postgres", "spark"] = "duckdb"
     connection: str = ""
     preparation: Literal["stored", "virtual"] = "stored"
+    noise: Literal["lapwing", "opendp"] = "lapwing"
     unit: str
     neighbours: Literal["unbounded", "bounded"] = "unbounded"
     units: int | None = None

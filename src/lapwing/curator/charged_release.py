@@ -14,6 +14,7 @@ from lapwing.curator.encoding import decode, encode
 from lapwing.engines.base import Snapshot
 from lapwing.errors import LedgerError
 from lapwing.kernel.certify import Certified
+from lapwing.kernel.laws import Sampler
 from lapwing.kernel.release import Released, release
 from lapwing.ledger.protocol import Ledger, Request, StoredAnswer
 from lapwing.ledger.settling import Settling
@@ -29,13 +30,15 @@ class Answered:
     stored: StoredAnswer
 
 
-def charged_release(certified: Certified, request: Request, *, ledger: Ledger, snapshot: Snapshot, settling: Settling) -> Answered:
+def charged_release(
+    certified: Certified, request: Request, *, ledger: Ledger, snapshot: Snapshot, settling: Settling, sampler: Sampler
+) -> Answered:
     """Charge for a plan and answer it; or what the ledger stored for the same request before. Pre: the request is for this plan."""
     permit = ledger.reserve(request)
     if isinstance(permit, StoredAnswer):
         return replayed(permit)
     try:
-        released = release(certified, permit, snapshot.run(certified))
+        released = release(certified, permit, snapshot.run(certified), sampler=sampler)
         payload = encode(released)
     except Exception:
         # Whatever fails here fails after rows were read, so it may depend on them: an incident, not an ordinary error.

@@ -27,6 +27,7 @@ from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
+from lapwing.kernel.release import require_sampler
 from lapwing.ledger.connect import OWNER_ANALYST, admit_owner, apply_budget, default_analyst, open_ledger, place_of, system_user
 from lapwing.ledger.limits import HISTORY_ENTRIES_MAX, require_name
 from lapwing.ledger.local.sources import claim, require_unclaimed
@@ -49,6 +50,7 @@ class Curator:
         self.path = path / CATALOGUE_FILE if path.is_dir() else path
         self.settings = settings or Settings()
         self.declaration: Declaration = load(self.path, settings=self.settings)
+        require_sampler(self.declaration.dataset.noise)
         self.state = StateDirectory(self.path.resolve().parent)
         self.engine = engine_of(self.declaration, self.state.directory, self.settings)
         self.place = place_of(
@@ -322,4 +324,5 @@ class Curator:
             version=certified.facts.version,
             summary=summary,
         )
-        return charged_release(certified, request, ledger=ledger, snapshot=self.snapshot, settling=self._settling)
+        sampler = self.declaration.dataset.noise
+        return charged_release(certified, request, ledger=ledger, snapshot=self.snapshot, settling=self._settling, sampler=sampler)

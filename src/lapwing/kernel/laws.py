@@ -1,7 +1,8 @@
 """The two noise laws: discrete Laplace and discrete Gaussian on the integers.
 
-A law is its scale, a ``Fraction`` that a float represents exactly, because the sampler takes a float and must draw the very law that was
-certified. What a law costs (:func:`loss`), the law a loss buys (:func:`law_for`) and its tails are exact or rounded against us.
+A law is its scale, a ``Fraction`` that a float represents exactly, because OpenDP's samplers take a float and must draw the very law that
+was certified, like our own. What a law costs (:func:`loss`), the law a loss buys (:func:`law_for`) and its tails are exact or rounded
+against us.
 
 Proofs: ``docs/proofs/discrete-laplace.md`` and ``docs/proofs/discrete-gaussian.md``.
 """
@@ -25,13 +26,13 @@ SCALE_MIN = Fraction(1, 2**20)
 """Smallest scale: noise of this scale is 0 except with a probability below ``exp(-2**20)``."""
 
 SCALE_MAX = Fraction(2**56)
-"""Largest scale. Values are at most ``2**62`` in size, so a 64-bit result saturates with probability below ``2 exp(-64)``."""
+"""Largest scale. Values are at most ``2**62`` in size, so a noisy one needs more than 64 bits with probability below ``2 exp(-64)``."""
 
 PROBABILITY_MIN = Fraction(1, 2**200)
 """Smallest tail probability a quantile is computed for."""
 
 LOSS_MARGIN = Fraction(2**40 + 1, 2**40)
-"""Factor on every loss, so that the sampler's own map, which rounds up in floats, stays below what we charge."""
+"""Factor on every loss, so that the map of OpenDP's samplers, which rounds up in floats, stays below what we charge."""
 
 
 def require_scale(scale: Fraction) -> None:
@@ -71,6 +72,15 @@ class Family(Enum):
 
     LAPLACE = "laplace"
     GAUSSIAN = "gaussian"
+
+
+class Sampler(Enum):
+    """Who draws the noise. The law is the same."""
+
+    LAPWING = "lapwing"
+    """Our own, for whole vectors: ``lapwing.kernel.noise.vectors``."""
+    OPENDP = "opendp"
+    """OpenDP's, one value after another."""
 
 
 def _require_sensitivity(*, l1: int, l2_squared: int) -> None:

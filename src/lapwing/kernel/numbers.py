@@ -36,11 +36,9 @@ def require_exact(*amounts: object) -> None:
             raise LapwingError("number-invalid", "privacy amounts are integers or fractions, never floats")
 
 
-def _context(rounding: str) -> Context:
+def _context(rounding: str, digits: int = PRECISION_DIGITS) -> Context:
     # A fresh context per call: contexts are mutable, and the thread's default one belongs to whoever imported us.
-    return Context(
-        prec=PRECISION_DIGITS, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[DivisionByZero, InvalidOperation, Overflow]
-    )
+    return Context(prec=digits, rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[DivisionByZero, InvalidOperation, Overflow])
 
 
 def _quotient(x: Fraction, context: Context) -> Decimal:
@@ -48,24 +46,24 @@ def _quotient(x: Fraction, context: Context) -> Decimal:
     return context.divide(Decimal(x.numerator), Decimal(x.denominator))
 
 
-def exp_upper(x: Fraction) -> Fraction:
+def exp_upper(x: Fraction, *, digits: int = PRECISION_DIGITS) -> Fraction:
     """A rational at least ``e**x``; refuses (code ``number-too-large``) when ``x`` is above ``EXP_ARGUMENT_MAX``."""
     if x == 0:
         return Fraction(1)
     if x > EXP_ARGUMENT_MAX:
         raise LapwingError("number-too-large", "an exponential has no upper bound of manageable size")
-    # For very negative x the bound stays at e**-EXP_ARGUMENT_MAX: larger than needed, never smaller.
-    context = _context(ROUND_CEILING)
-    return Fraction(context.next_plus(context.exp(_quotient(max(x, Fraction(-EXP_ARGUMENT_MAX)), context))))
+    # For very negative x the bound stays at e**-EXP_ARGUMENT_MAX: larger than needed, never smaller. More digits reach further.
+    context = _context(ROUND_CEILING, digits)
+    return Fraction(context.next_plus(context.exp(_quotient(max(x, Fraction(-max(EXP_ARGUMENT_MAX, digits))), context))))
 
 
-def exp_lower(x: Fraction) -> Fraction:
+def exp_lower(x: Fraction, *, digits: int = PRECISION_DIGITS) -> Fraction:
     """A rational at most ``e**x`` and at least 0."""
     if x == 0:
         return Fraction(1)
-    if x < -EXP_ARGUMENT_MAX:
+    if x < -max(EXP_ARGUMENT_MAX, digits):
         return Fraction(0)
-    context = _context(ROUND_FLOOR)
+    context = _context(ROUND_FLOOR, digits)
     return Fraction(context.next_minus(context.exp(_quotient(min(x, Fraction(EXP_ARGUMENT_MAX)), context))))
 
 

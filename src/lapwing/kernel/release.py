@@ -18,9 +18,10 @@ from lapwing.kernel.exact import Counts, Exact, ExactTable
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, KnownGroups
-from lapwing.kernel.laws import Law, pure_loss
+from lapwing.kernel.laws import Law, Sampler, pure_loss
 from lapwing.kernel.noise.additive import add_noise
 from lapwing.kernel.noise.quantile_tree import draw_quantiles
+from lapwing.kernel.noise.reference import require_opendp
 from lapwing.kernel.permit import Permit
 from lapwing.kernel.rank_line import RankLine
 from lapwing.kernel.selections import CertifiedQuantiles
@@ -82,15 +83,38 @@ class Released:
     tables: tuple[NoisyTable, ...]
 
 
-def release(certified: Certified, permit: Permit, exact: Exact) -> Released:
+def require_sampler(sampler: Sampler) -> None:
+    """Stop (code ``sampler-missing``) a choice of sampler that is not installed here, before anything is charged."""
+    if sampler is Sampler.OPENDP:
+        require_opendp()
+
+
+def release(certified: Certified, permit: Permit, exact: Exact, *, sampler: Sampler = Sampler.LAPWING) -> Released:
     """Draw noise for every cell. Refuses a permit that is for another plan, for less than the cost, or already used."""
     if type(certified) is not Certified or certify(certified.plan, certified.facts) != certified:
         raise LapwingError("permit-mismatch", "the certificate is not the one of its plan")
     if exact._certified != certified or len(exact._tables) != len(certified.queries):
         raise LapwingError("engine-result", "the engine's result does not fit the plan")
     _take(certified, permit)
-    tables = tuple(_release_query(query, certified.facts, table) for query, table in zip(certified.queries, exact._tables, strict=True))
+    how = HowDrawn(certified.facts, sampler)
+    tables = tuple(_release_query(query, how, table) for query, table in zip(certified.queries, exact._tables, strict=True))
     return Released(certified.digest, tables)
+
+
+@dataclass(frozen=True, slots=True)
+class HowDrawn:
+    """How the noise of a release is charged, and who draws it."""
+
+    facts: Facts
+    sampler: Sampler = Sampler.LAPWING
+
+    def added(self, law: Law, values: Sequence[int], bound: Sensitivity, charged: Fraction) -> tuple[int, ...]:
+        """The values with noise."""
+        account, epsilon = self.facts.account, None if self.facts.order is None else pure_loss(law, l1=bound.l1)
+        if epsilon is not None:  # the loss at an order was derived from this epsilon, which is what a sampler's own map is about
+            account, charged = Account.PURE, epsilon
+        l1, l2_squared = bound.l1, bound.l2_squared
+        return tuple(add_noise(law, values, account=account, l1=l1, l2_squared=l2_squared, charged=charged, sampler=self.sampler))
 
 
 def _take(certified: Certified, permit: Permit) -> None:
@@ -104,7 +128,7 @@ def _take(certified: Certified, permit: Permit) -> None:
         _taken.add(permit.nonce)
 
 
-def _release_query(certified: CertifiedQuery, facts: Facts, table: ExactTable) -> NoisyTable:
+def _release_query(certified: CertifiedQuery, how: HowDrawn, table: ExactTable) -> NoisyTable:
     query = certified.query
     fits = len(table._vectors) == len(query.vectors) and len(table._quantiles) == len(query.quantiles)
     if not fits or any(len(v) != len(table._groups) for v in table._vectors):
@@ -117,13 +141,13 @@ def _release_query(certified: CertifiedQuery, facts: Facts, table: ExactTable) -
         groups = query.groups.groups
         vectors = dense_vectors(groups, table)
     else:
-        groups, vectors, units = _shown(certified, query.groups, facts, table)
+        groups, vectors, units = _shown(certified, query.groups, how, table)
         threshold = certified.keys.threshold if certified.keys is not None else None
         columns.append(NoisyColumn(UNITS_COLUMN, units, query.groups.law, Fraction(1), Fraction(0)))
     for vector, values in zip(certified.vectors, vectors, strict=True):
-        columns.append(_noisy(vector, facts, values))
+        columns.append(_noisy(vector, how, values))
     keys = tuple(name for name, _ in query.keys)
-    chosen = tuple(_chosen(item, groups, rows, facts) for item, rows in zip(certified.quantiles, table._quantiles, strict=True))
+    chosen = tuple(_chosen(item, groups, rows, how.facts) for item, rows in zip(certified.quantiles, table._quantiles, strict=True))
     return NoisyTable(keys, tuple(groups), tuple(columns), threshold, certified.shape.rows_max, chosen)
 
 
@@ -164,27 +188,20 @@ def _require_once(table: ExactTable) -> None:
         raise LapwingError("engine-result", "the engine's result does not fit the plan")
 
 
-def _noisy(certified: CertifiedVector, facts: Facts, values: Sequence[int]) -> NoisyColumn:
-    noisy = _draw(certified.vector.law, values, facts, certified.sensitivity, certified.loss)
+def _noisy(certified: CertifiedVector, how: HowDrawn, values: Sequence[int]) -> NoisyColumn:
+    noisy = how.added(certified.vector.law, values, certified.sensitivity, certified.loss)
     return NoisyColumn(certified.vector.name, noisy, certified.vector.law, certified.step, certified.rounding)
 
 
-def _draw(law: Law, values: Sequence[int], facts: Facts, bound: Sensitivity, charged: Fraction) -> tuple[int, ...]:
-    epsilon = None if facts.order is None else pure_loss(law, l1=bound.l1)
-    if epsilon is not None:  # the loss at an order was derived from this epsilon, which is what the sampler's own map is about
-        return tuple(add_noise(law, values, account=Account.PURE, l1=bound.l1, l2_squared=bound.l2_squared, charged=epsilon))
-    return tuple(add_noise(law, values, account=facts.account, l1=bound.l1, l2_squared=bound.l2_squared, charged=charged))
-
-
 def _shown(
-    certified: CertifiedQuery, groups: DiscoveredGroups, facts: Facts, table: ExactTable
+    certified: CertifiedQuery, groups: DiscoveredGroups, how: HowDrawn, table: ExactTable
 ) -> tuple[list[tuple[Value, ...]], list[list[int]], tuple[int, ...]]:
     """Groups whose noisy number of units reaches the threshold; at most ``groups_max`` of them, those with the largest noisy numbers."""
     keys = certified.keys
     if keys is None or table._units is None or len(table._units) != len(table._groups):
         raise LapwingError("engine-result", "the engine's result does not fit the plan")
     _require_once(table)
-    noisy = _draw(groups.law, table._units, facts, keys.sensitivity, keys.loss)
+    noisy = how.added(groups.law, table._units, keys.sensitivity, keys.loss)
     passing = [row for row, value in enumerate(noisy) if value >= keys.threshold]
     passing = sorted(passing, key=lambda row: (-noisy[row], _sort_key(table._groups[row])))[: groups.groups_max]
     passing.sort(key=lambda row: _sort_key(table._groups[row]))

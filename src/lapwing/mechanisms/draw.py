@@ -23,7 +23,6 @@ from lapwing.mechanisms.quantiles import QuantileSelection
 from lapwing.mechanisms.response import Answers, RandomisedResponse
 from lapwing.mechanisms.sampling.response import respond
 from lapwing.mechanisms.sampling.selection import OneOfMany, draw_quantile, draw_selection, draw_top_k
-from lapwing.mechanisms.sampling.unbounded import laplace_noise
 from lapwing.mechanisms.selection import ExponentialMechanism, PermuteAndFlip
 from lapwing.mechanisms.top_k import TopK
 
@@ -104,7 +103,7 @@ def _runs(mechanism: Drawable, value: Any, *, times: int, account: Account) -> l
 
 
 def _paid(mechanism: Drawable, account: Account) -> Fraction:
-    """What was charged for one run, at least: the two accountants of :func:`~lapwing.kernel.noise.additive.add_noise` are held to it."""
+    """What was charged for one run, at least: :func:`~lapwing.kernel.noise.additive.add_noise` is held to it."""
     return Fraction(mechanism.event().cost(account).loss, LOSS_UNITS)
 
 
@@ -160,7 +159,9 @@ def _first_above(values: tuple[int, ...], thresholds: tuple[int, ...]) -> tuple[
 def _compared(values: tuple[int, ...], scale: Fraction, *, shift: int) -> list[int]:
     """The values with noise, to be compared. What a movement by ``shift`` reveals is a part of the event paid for the whole stream."""
     law = DiscreteLaplace(scale)
-    noise = laplace_noise(law, len(values), l1=shift, epsilon_charged=loss(law, Account.PURE, l1=shift, l2_squared=0))
+    cost = loss(law, Account.PURE, l1=shift, l2_squared=0)
+    # on zeros, because values may be larger than noise can be added to
+    noise = add_noise(law, [0] * len(values), account=Account.PURE, l1=shift, l2_squared=0, charged=cost)
     return [value + drawn for value, drawn in zip(values, noise, strict=True)]
 
 

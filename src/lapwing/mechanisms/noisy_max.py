@@ -27,7 +27,7 @@ from lapwing.mechanisms.selection import (
 from lapwing.spread import require_confidence
 
 NOISY_MAX_SCALE_MAX = Fraction(2**50)
-"""Largest scale here. Noise is drawn in 64 bits and saturates; up to this scale the margin on the loss covers that (see the proof)."""
+"""Largest scale here: far more than scores of 64 bits have a use for."""
 
 
 @dataclass(frozen=True, slots=True)

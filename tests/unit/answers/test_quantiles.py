@@ -141,9 +141,9 @@ def test_exact_rows_show_nothing_of_themselves(people: lw.DataSet) -> None:
 
 
 def test_an_engine_that_leaves_out_a_set_is_an_error(people: lw.DataSet) -> None:
-    from lapwing.kernel.release import _release_query
+    from lapwing.kernel.release import HowDrawn, _release_query
 
     certified = bound_statement(people.curator, "SELECT MEDIAN(cost) FROM visits", dialect="duckdb").plan_at(Fraction(1)).certified
     with pytest.raises(LapwingError) as refused:
-        _release_query(certified.queries[0], certified.facts, ExactTable(groups=[], vectors=[], units=None))
+        _release_query(certified.queries[0], HowDrawn(certified.facts), ExactTable(groups=[], vectors=[], units=None))
     assert refused.value.code == "engine-result"

@@ -21,6 +21,7 @@ OLD = parse(CLINIC)
 CASES = [
     ("format = 1", "format = 1 # a comment", None, None),
     ('unit = "visit_id -> visits.visit_id"', 'unit = "visit_id->visits.visit_id"', None, None),
+    ('unit = "patient"\n', 'unit = "patient"\nnoise = "opendp"\n', "dataset.noise", KEEPS),
     ("Visits to twelve clinics", "Visits to 12 clinics", "dataset.description", KEEPS),
     ("units = 50_000", "units = 60_000", "dataset.units", KEEPS),
     ("[defaults]\nepsilon = 0.1", "[defaults]\nepsilon = 0.2", "defaults.epsilon", KEEPS),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import os
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
@@ -14,10 +16,12 @@ from lapwing.audit.plan_shapes import shapes
 from lapwing.audit.worlds import declare, random_world
 from lapwing.curator.encoding import decode, encode
 from lapwing.curator.life import Curator
-from lapwing.errors import BudgetRefused, CatalogueError, Incident, PreparationError, Refused
+from lapwing.errors import BudgetRefused, CatalogueError, Incident, LapwingError, PreparationError, Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
 from lapwing.kernel.ir import Plan
+from lapwing.kernel.laws import Law
+from lapwing.kernel.noise import additive, reference
 
 
 @pytest.fixture
@@ -56,6 +60,33 @@ def test_an_answer_is_charged_once_and_replayed_free(directory: Path) -> None:
         again = curator.answer(plan, summary="visits by clinic", analyst="somebody else")
         assert again.free and again.stored == first.stored and again.released == released and curator.balance().spent == spent
         assert encode(decode(encode(released))) == encode(released)
+
+
+def test_the_owner_chooses_who_draws(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenDP draws where the catalogue says so, at the same price; where it is not installed, nothing opens and nothing is charged."""
+    drawn: list[int] = []
+    add = reference.opendp_noise_added
+
+    def counted(law: Law, values: Sequence[int]) -> list[int]:
+        drawn.append(len(values))
+        return add(law, values)
+
+    monkeypatch.setattr(additive, "opendp_noise_added", counted)
+    with _open(directory) as curator:
+        curator.prepare()
+        curator.answer(_plan(curator), summary="drawn by Lapwing")
+        spent = curator.balance().spent
+        assert drawn == []
+    _set(directory, "[dataset]", '[dataset]\nnoise = "opendp"')
+    with _open(directory) as curator:
+        answered = curator.answer(_plan(curator, scale=2**31), summary="drawn by OpenDP")
+        assert set(drawn) == {5} and len(drawn) == len(answered.released.tables[0].columns)
+        assert curator.balance().spent.loss - spent.loss == certify(_plan(curator, scale=2**31), curator.facts).cost.loss
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "opendp" else find(name, *more))
+    with pytest.raises(LapwingError) as refused:
+        _open(directory)
+    assert refused.value.code == "sampler-missing"
 
 
 def test_what_the_budget_cannot_pay_is_refused_before_any_data_is_read(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

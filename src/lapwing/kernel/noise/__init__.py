@@ -1,6 +1,7 @@
-"""Drawing noise: the only package that uses OpenDP, and the only one where anything is random.
+"""Drawing noise: the only package where anything is random, and the only one that uses OpenDP.
 
-OpenDP draws from the operating system's randomness, exactly from the law named (integer or arbitrary-precision arithmetic throughout).
-There are no seeds. Imported by the two gates alone: ``kernel.release``, which takes a permit, and ``lapwing.mechanisms``, which lessons and
-audits use on data that no ledger protects. OpenDP itself is imported on first use, because that takes most of a second.
+All randomness is the operating system's, and all draws are exactly of the law named (integers and fractions throughout). There are no
+seeds, and no random state is kept between calls. Imported by the two gates alone: ``kernel.release``, which takes a permit, and
+``lapwing.mechanisms``, which lessons and audits use on data that no ledger protects. OpenDP, where an owner chooses its samplers, is
+imported on first use, because that takes most of a second.
 """

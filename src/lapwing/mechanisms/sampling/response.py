@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from lapwing.errors import LapwingError
+from lapwing.kernel.noise.reference import opendp_library
 from lapwing.kernel.numbers import require_exact
 
 
@@ -27,7 +28,5 @@ def respond(answers: Sequence[int], *, categories: int, truth: Fraction, epsilon
 @lru_cache(maxsize=64)
 def _measurement(categories: int, truth: float) -> Any:
     """OpenDP's mechanism on the numbers of the categories."""
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
+    dp = opendp_library()
     return dp.m.make_randomized_response(list(range(categories)), truth, T="i64")

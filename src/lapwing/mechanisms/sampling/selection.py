@@ -14,6 +14,7 @@ from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.laws import DiscreteLaplace
 from lapwing.kernel.noise.additive import VALUE_MAX, add_noise
+from lapwing.kernel.noise.reference import opendp_library
 from lapwing.kernel.numbers import require_exact, sqrt_upper
 from lapwing.mechanisms.noisy_max import NoisyMax
 from lapwing.mechanisms.quantiles import QuantileSelection
@@ -40,19 +41,15 @@ def draw_selection(mechanism: OneOfMany, scores: Sequence[int], *, times: int = 
             select = _measurement(mechanism)
             return [select(exact) for _ in range(times)]
         case NoisyMax():
-            # The price of the index is that of one Laplace draw moved by ``movement``. Noise is drawn on zeros and added here, so only the
-            # noise can saturate; with no score further below the best than this, the margin covers it. Raising keeps the sensitivity.
-            lowest = max(exact) - VALUE_MAX
-            raised = [max(score, lowest) for score in exact]
+            # The price of the index is that of one Laplace draw moved by ``movement``.
             law, l1 = DiscreteLaplace(mechanism.scale), mechanism.movement
-            noise = add_noise(law, [0] * (len(raised) * times), account=account, l1=l1, l2_squared=l1**2, charged=charged)
-            return [_first_largest(raised, noise[start : start + len(raised)]) for start in range(0, len(noise), len(raised))]
+            noisy = add_noise(law, exact * times, account=account, l1=l1, l2_squared=l1**2, charged=charged)
+            return [_first_largest(noisy[start : start + len(exact)]) for start in range(0, len(noisy), len(exact))]
         case never:
             assert_never(never)
 
 
-def _first_largest(scores: Sequence[int], noise: Sequence[int]) -> int:
-    noisy = [score + draw for score, draw in zip(scores, noise, strict=True)]
+def _first_largest(noisy: list[int]) -> int:
     return noisy.index(max(noisy))  # of equal ones the lowest index
 
 
@@ -104,9 +101,7 @@ def _mapped_loss(mechanism: ExponentialMechanism | PermuteAndFlip | TopK, accoun
 @lru_cache(maxsize=256)
 def _measurement(mechanism: ExponentialMechanism | PermuteAndFlip | TopK) -> Any:
     """OpenDP's selection on vectors of 64-bit integers, whose neighbours are measured by the largest move of any score."""
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
+    dp = opendp_library()
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
     metric = dp.linf_distance(T="i64", monotonic=mechanism.monotone)
     scale = float(mechanism.scale)
