@@ -260,7 +260,8 @@ def test_a_count_by_group_has_sensitivity_one_and_the_bound_is_met(
         snapshot = prepare_in_duckdb(declare(world, tmp_path / name, neighbours=relation, delta=delta))
         shape = SqlShape("SELECT town, COUNT(*) AS n FROM answers GROUP BY town", Fraction(1), MANY_ROWS, {})
         planned = shape.planned(snapshot.facts)
-        (vector,) = planned.certified.queries[0].vectors
+        (query,) = planned.certified.queries
+        (vector,) = query.vectors
         assert (vector.sensitivity.l1, vector.sensitivity.l2_squared, vector.step) == (l1, l2_squared, Fraction(1))
         assert [part.lost for part in planned.parts] == [0.0]
         sides.append(snapshot.run(planned.certified)._tables[0])

@@ -106,3 +106,38 @@ def test_a_price_that_depends_on_the_data_is_found(catalogue: Path, monkeypatch:
     with invented_project(catalogue) as project, pytest.raises(LapwingError) as error:
         project.audit(VISITS, epsilon="1", samples=100, asks=0)
     assert error.value.code == "audit-plans-differ"
+
+
+ROWS = """
+format = 1
+[dataset]
+id = "answers"
+unit = "row"
+neighbours = "{neighbours}"
+units = 100
+[budget]
+epsilon = 1
+[tables.first]
+source = "first.parquet"
+unit = "row"
+[tables.first.columns]
+age = {{ type = "integer", min = 0, max = 10 }}
+[tables.second]
+source = "second.parquet"
+unit = "row"
+[tables.second.columns]
+age = {{ type = "integer", min = 0, max = 10 }}
+"""
+
+
+@pytest.mark.parametrize("neighbours", ["unbounded", "bounded"])
+def test_where_rows_are_units_one_row_of_one_table_is_the_difference(tmp_path: Path, neighbours: str) -> None:
+    (tmp_path / "lapwing.toml").write_text(ROWS.format(neighbours=neighbours), encoding="utf-8")
+    source, _ = invent(tmp_path / "lapwing.toml", tmp_path / "scout", epsilon=1000)
+    assert source.places() == ["first", "second"]
+    assert [len(rows) for rows in source.unit_rows(7, Style.HIGH, seed=1, only="second").values()] == [0, 1]
+    with invented_project(tmp_path / "lapwing.toml") as project:
+        for table in ("first", "second"):
+            found = project.audit(f"SELECT COUNT(*) AS n, SUM(age) AS s FROM {table}", epsilon="8", samples=200, asks=0)
+            assert 0.999 < found.share <= 1, "one row reaches what is certified"
+            assert not found.caught

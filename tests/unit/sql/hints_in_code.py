@@ -12,6 +12,7 @@ from tests.meta.tree import SOURCE, python_files
 FOLDERS = ("sql", "planning")
 FILES = (
     "kernel/certify.py",
+    "kernel/row_ranges.py",
     "kernel/stability.py",
     "kernel/functions.py",
     "kernel/date_functions.py",

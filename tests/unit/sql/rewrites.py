@@ -352,6 +352,7 @@ PURE_REWRITES: tuple[tuple[str, str], ...] = (
 OF_THE_OWNER = "the owner can do something, the statement nothing"
 BEHIND_THE_FRONT = "plans made by hand alone come so far: the front refuses such a statement with another hint"
 WITHOUT_REWRITE: dict[str, str] = {
+    "every row is a unit of its own here: its rows can be joined to public tables only": "it is the reason",
     "the reference of SQL lists those that are": "it names a page",
     "data is never changed or described": "there is no such statement",
     "data is never described": "there is no such statement",

@@ -234,6 +234,8 @@ class Links:
         if not self.by_unit:
             suggestion = self._suggestion()
             hint = f"add {suggestion}" if suggestion else "add the equality of the unit's column, or of a declared key on the way to it"
+            if not self.known.unit_columns:
+                hint = "every row is a unit of its own here: its rows can be joined to public tables only"
             raise self.session.refuse("join-private", NOT_ALONG_UNIT, node=node, hint=hint)
 
     def _suggestion(self) -> str:
