@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 
-from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.plan_shapes import Shape, shapes
 from lapwing.audit.runs import run_oracle
 from lapwing.kernel import certify, sensitivity
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.ir import UnitCount, UnitNorms
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import Plan, UnitCount, UnitNorms
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.sensitivity import Sensitivity
 from lapwing.render import cells, norms, queries
 from tests.engines.suite import statements
 from tests.engines.suite.engines import OnDuckDB
-from tests.engines.suite.test_unit_norms import check_clipped_units, check_norms, hostile_norms, listed_norms, prepared_tables
+from tests.engines.suite.test_unit_norms import check_clipped_units, check_norms, check_sample, hostile_norms, listed_norms, prepared_tables
 from tests.properties.test_sensitivity_oracle import SEEDS, WORLDS
 
 Patch = tuple[object, str, Any]
@@ -91,10 +92,15 @@ def _one_cell(neighbours: Neighbours, vector: Any, row: Any, shape: Any, per_uni
     return sensitivity.clipped(neighbours, norm=vector.bound.limit, cells=1, non_negative=True)
 
 
+def _by_position(hashed: str, one_in: int) -> str:
+    return f"(SELECT COUNT(DISTINCT b._unit) FROM visits b WHERE b._unit < w._unit) % {one_in} = 0"
+
+
 LEAKS: dict[str, tuple[str, Patch]] = {
     "a unit in two bins": ("unbounded", (queries, "render_source", _in_two_bins)),
     "a bin for each cell of a unit": ("unbounded", _other_sql((" GROUP BY c._unit)", " GROUP BY c._unit, c.c0)"))),
     "one bin for all units": ("unbounded", _other_sql(("SELECT c._unit,", "SELECT MIN(c._unit) AS _unit,"), (" GROUP BY c._unit)", ")"))),
+    "a sample by position among all units": ("unbounded", (norms, "sample_predicate", _by_position)),
     "clipped group by group": ("unbounded", (queries, "scaled_cell", _each_cell_alone)),
     "clipped units bounded by their rows": ("unbounded", _of_units(_by_rows)),
     "clipped units bounded by their groups": ("unbounded", _of_units(_by_groups)),
@@ -107,13 +113,40 @@ LEAKS: dict[str, tuple[str, Patch]] = {
 """The neighbour relation under which the oracle must see it, and the bug."""
 
 
+def _sampled(shape: Shape) -> Shape:
+    """The same norms, of one unit in two."""
+
+    def plan(facts: Facts) -> Plan:
+        queries = shape(facts).queries
+        return Plan(
+            tuple(replace(query, source=replace(query.source, one_in=2)) for query in queries if isinstance(query.source, UnitNorms))
+        )
+
+    return plan
+
+
+def _shapes() -> dict[str, Shape]:
+    found = {key: shape for key, shape in shapes(Account.PURE).items() if key.startswith("norms") or key == "clipped units"}
+    return found | {f"{key}, of a sample": _sampled(shape) for key, shape in found.items() if key.startswith("norms")}
+
+
+@pytest.mark.parametrize("account", list(Account))
+@pytest.mark.parametrize("relation", WORLDS)
+def test_no_neighbour_breaks_a_claim_about_a_sample(relation: str, account: Account) -> None:
+    only = {key: shape for key, shape in _shapes().items() if "sample" in key}
+    outcome = run_oracle(relation=relation, account=account, worlds=1, seed=SEEDS[0], only=only)
+    assert (outcome.faults, outcome.breaches) == ([], [])
+    assert outcome.pairs >= 3 * len(only)
+
+
 @pytest.mark.parametrize("name", LEAKS)
 def test_the_oracle_sees_what_leaks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     relation, (target, attribute, mutated) = LEAKS[name]
-    only = {key: shape for key, shape in shapes(Account.PURE).items() if key.startswith("norms") or key == "clipped units"}
     monkeypatch.setattr(target, attribute, mutated)
     for seed in SEEDS:
-        outcome = run_oracle(relation=relation, account=Account.PURE, worlds=WORLDS[relation], seed=seed, only=only, stop_at_first=True)
+        outcome = run_oracle(
+            relation=relation, account=Account.PURE, worlds=WORLDS[relation], seed=seed, only=_shapes(), stop_at_first=True
+        )
         assert outcome.faults == []
         if outcome.breaches:
             return
@@ -138,6 +171,8 @@ WRONG: dict[str, Patch] = {
         "integers",
         lambda self, value, measure: _INTEGERS(self, value, replace(measure, offset=0)),
     ),
+    "a sample of rows": (norms, "sample_predicate", lambda hashed, one_in: f"w._rank % {one_in} = 0"),
+    "no sample": (norms, "sample_predicate", lambda hashed, one_in: "TRUE"),
     "a finer grid forgotten in the engine": (cells.CellInputs, "cell", _units_on_the_whole_grid),
     "a finer grid forgotten in the certificate": (certify, "_certify_vector", _step_of_whole_units),
 }
@@ -150,6 +185,7 @@ def _all_checks(directory: Path) -> None:
     tables = prepared_tables(engine, snapshot)
     check_norms(snapshot, tables, listed_norms(snapshot.facts))
     check_clipped_units(snapshot, tables)
+    check_sample(engine, snapshot, tables)
     hostile = engine.prepare(statements.hostile(directory / "hostile", seed=1))
     check_norms(hostile, prepared_tables(engine, hostile), hostile_norms(hostile.facts, ("flag", "sex")))
     snapshot.close()

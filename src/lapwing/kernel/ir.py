@@ -186,7 +186,7 @@ class UnitNorms:
     """One row per unit that has any row in ``source``, with one column: how many of the ``squared_edges`` are below its squared norm.
 
     The norm is Euclidean, of what the unit adds to the groups of ``keys`` in ``measure``. It is the whole source of a query, never part of
-    another relation.
+    another relation. ``one_in`` above 1: only units that a hash of the unit chooses, about one in so many, have their row.
     """
 
     source: Relation
@@ -194,6 +194,7 @@ class UnitNorms:
     measure: Measure
     squared_edges: tuple[int, ...]
     name: str
+    one_in: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,10 @@ EDGES_MAX = 256
 """Most bins but one."""
 PARTS_OF_A_CELL = 4
 """A row is read and added to its cell, a cell is squared and added up: as if each row were a cell of its own."""
+ONE_IN_MAX = 65_536
+"""Smallest share of units that a sample takes."""
+PARTS_OF_A_SAMPLE = 4
+"""What deciding whether a row's unit is in the sample counts as, in each of the rows that a relation is made of."""
 
 
 def source_shape(source: Relation | UnitNorms, facts: Facts) -> Shape:
@@ -54,7 +58,10 @@ def _norms_shape(norms: UnitNorms, facts: Facts) -> Shape:
     edges = norms.squared_edges
     if not 1 <= len(edges) <= EDGES_MAX or edges[0] < 0 or list(edges) != sorted(set(edges)) or edges[-1] >= INTEGER_LIMIT**2:
         raise Refused("norm-edges", f"the squared edges of norms are from 1 to {EDGES_MAX} different whole numbers in order, below 2^124")
+    if not 1 <= norms.one_in <= ONE_IN_MAX:
+        raise Refused("norm-sample", f"a sample takes one unit in 1 to {ONE_IN_MAX:,}")
     value = value_of(norms.measure)
     parts = PARTS_OF_A_CELL + sum(part_count(key) for _, key in norms.keys) + (0 if value is None else part_count(value))
     columns = named([(norms.name, IntegerDomain(0, len(edges), nullable=False))])
-    return Shape(columns, 1, shape.rows_max, weighable=False, widest=shape.widest, work=shape.after(parts).work + len(edges))
+    work = (shape.work if norms.one_in == 1 else (1 + PARTS_OF_A_SAMPLE) * shape.work) + shape.rows_per_unit * parts + len(edges)
+    return Shape(columns, 1, shape.rows_max, weighable=False, widest=shape.widest, work=work)

@@ -86,6 +86,10 @@ class Dialect:
     """SQL of whether a whole text (its SQL) matches a regular expression of ``reading``: ASCII classes, groups, ?, *, +, {m,n}, |."""
     whole_decimal: Callable[[str], str]
     """SQL of a fixed-point value with decimals as a 64-bit integer, exactly: NULL where it is not whole, or too large."""
+    unit_hash: Callable[[str], str]
+    """SQL of a whole number, of any sign, that the engine's own hash makes of a unit (its SQL). It may differ between engines and versions:
+    a sample of units rests on nothing but that it is a function of the unit.
+    """
     is_finite: Callable[[str], str]
     days: Callable[[str], str]
     """SQL of a date as days since 1970-01-01."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Relation, UnitNorms
 from lapwing.kernel.stability import shape_of
@@ -20,13 +22,30 @@ def render_source(source: Relation | UnitNorms, facts: Facts, dialect: Dialect, 
     listed = [f"t.{UNIT}", *(f"{render_expression(key, scope)} AS k{i}" for i, (_, key) in enumerate(source.keys))]
     value = row_value(source.measure, scope)
     listed += [] if value is None else [f"{value} AS x0"]
-    inner = f"SELECT {', '.join(listed)} FROM ({render_relation(source.source, facts, dialect)}) t"
+    sampled = dialect if source.one_in == 1 else _sampling(source.one_in, facts, dialect)
+    inner = f"SELECT {', '.join(listed)} FROM ({render_relation(source.source, facts, sampled)}) t"
     cell = CellInputs(source.source, columns, dialect).cell("i.x0", source.measure, 0)
     cells = cells_of(inner, [f"k{i}" for i in range(len(source.keys))], [f"{cell} AS c0"])
     square = dialect.total(f"CAST(c.c0 AS {dialect.wide_integer}) * c.c0")
     squares = f"SELECT c.{UNIT}, {square} AS q FROM ({cells}) c GROUP BY c.{UNIT}"
     bin_of_unit = f"CAST({norm_bin('u.q', source.squared_edges, dialect)} AS {dialect.integer})"
     return f"SELECT u.{UNIT}, {bin_of_unit} AS {dialect.quoted(source.name)} FROM ({squares}) u{dialect.fence}"
+
+
+def _sampling(one_in: int, facts: Facts, dialect: Dialect) -> Dialect:
+    """The dialect, with the units of the sample alone in every private table: relations are unit-local, so theirs are the same rows."""
+
+    def table(name: str) -> str:
+        if name not in facts.tables:
+            return dialect.table(name)
+        return f"(SELECT * FROM {dialect.table(name)} w WHERE {sample_predicate(dialect.unit_hash(f'w.{UNIT}'), one_in)})"
+
+    return replace(dialect, table=table)
+
+
+def sample_predicate(hashed: str, one_in: int) -> str:
+    """Whether a unit is in the sample, by its hash."""
+    return f"{hashed} % {one_in} = 0"
 
 
 def norm_bin(square: str, squared_edges: tuple[int, ...], dialect: Dialect) -> str:

@@ -167,6 +167,7 @@ POSTGRES = Dialect(
     try_cast=_try_cast,
     matches=_matches,
     whole_decimal=_whole_decimal,
+    unit_hash=lambda unit: f"hashtextextended(CAST({unit} AS {TEXT}), 1)",
     is_finite=lambda value: f"({value} > '-Infinity' AND {value} < 'Infinity')",
     days=lambda value: f"CAST({value} - DATE '1970-01-01' AS {INTEGER})",
     microseconds=_microseconds,

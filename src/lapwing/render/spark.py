@@ -142,6 +142,7 @@ SPARK = Dialect(
     try_cast=_try_cast,
     matches=lambda text, pattern: f"rlike({text}, {_whole_text(pattern)})",
     whole_decimal=_whole_decimal,
+    unit_hash=lambda unit: f"xxhash64({unit})",
     # NaN is larger than any number here
     is_finite=lambda value: f"(abs({value}) <= CAST(1.7976931348623157e308 AS {DOUBLE}))",
     days=lambda value: f"CAST(unix_date({value}) AS {INTEGER})",

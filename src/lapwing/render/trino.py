@@ -116,6 +116,7 @@ TRINO = Dialect(
     quotient=_quotient,
     byte_length=lambda text: f"length(to_utf8({text}))",
     try_cast=lambda value, _kind, wanted: f"TRY_CAST({value} AS {wanted})",
+    unit_hash=lambda unit: f"from_big_endian_64(xxhash64(to_utf8(CAST({unit} AS {TEXT}))))",
     whole_decimal=lambda value: f"(CASE WHEN {value} % 1 = 0 THEN TRY_CAST({value} AS BIGINT) END)",
     matches=_matches,
     is_finite=lambda value: f"is_finite({value})",

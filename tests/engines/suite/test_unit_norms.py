@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,7 @@ def _around(squares: list[int]) -> tuple[int, ...]:
     return tuple(sorted({0, *(edge for square in some for edge in (square - 1, square) if 0 <= edge < largest)}))
 
 
-def check_norms(snapshot: Snapshot, tables: PreparedTables, all_norms: Iterator[UnitNorms]) -> int:
+def check_norms(snapshot: Snapshot, tables: PreparedTables, all_norms: Iterable[UnitNorms]) -> int:
     """Compare every histogram, with edges at the very squares that occur; the number of units compared."""
     facts, expected, queries, units = snapshot.facts, [], [], 0
     for norms in all_norms:
@@ -76,6 +77,56 @@ def check_norms(snapshot: Snapshot, tables: PreparedTables, all_norms: Iterator[
     for query, ours, theirs in zip(queries, expected, found, strict=True):
         assert ours == theirs, query.source
     return units
+
+
+def sampled_tables(engine: SuiteEngine, snapshot: Snapshot, tables: PreparedTables, one_in: int) -> PreparedTables:
+    """The rows of those units whose hash the engine finds to be in the sample."""
+    hashed = engine.dialect(snapshot).unit_hash("t._unit")
+    kept = {}
+    for table, rows in tables.private.items():
+        chosen = {unit for unit, number in engine.select(snapshot, f"t._unit, {hashed}", table) if int(number) % one_in == 0}
+        kept[table] = [row for row in rows if row.unit in chosen]
+    return replace(tables, private=kept)
+
+
+def check_sample(engine: SuiteEngine, snapshot: Snapshot, tables: PreparedTables) -> tuple[int, int]:
+    """Compare histograms of samples; the numbers of units in them, and of all units."""
+    one_in, inside, units = 2, 0, 0
+    chosen = sampled_tables(engine, snapshot, tables, one_in)
+    queries, expected = [], []
+    for norms in listed_norms(snapshot.facts):
+        squares = chosen.squares(norms)
+        queries.append(_counted(replace(norms, one_in=one_in), snapshot.facts))
+        expected.append(histogram(squares, norms.squared_edges))
+        inside, units = inside + len(squares), units + len(tables.squares(norms))
+    assert _run(snapshot, Plan(tuple(queries))) == expected
+    return inside, units
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_norms_of_a_sample_of_units(tmp_path: Path, engine_named: EngineNamed, name: str) -> None:
+    """A unit of the sample has the norm that it has; the others are not there."""
+    engine = engine_named(name)
+    snapshot = engine.prepare(statements.people(tmp_path, "unbounded", Account.PURE, seed=50))
+    inside, units = check_sample(engine, snapshot, prepared_tables(engine, snapshot))
+    assert 0 < inside < units
+    snapshot.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_about_one_unit_in_so_many_is_in_the_sample(tmp_path: Path, engine_named: EngineNamed, name: str) -> None:
+    """Units that are numbered, and named, one after the other: 64 of 512 expected; 6 standard deviations allowed."""
+    engine = engine_named(name)
+    snapshot = engine.prepare(statements.people(tmp_path, "unbounded", Account.PURE, seed=50))
+    dialect = engine.dialect(snapshot)
+    numbered = [f"CAST({unit} AS {dialect.integer})" for unit in range(-6, 506)]
+    texts = [f"CAST({dialect.text_literal(f'user-{unit}')} AS {dialect.text})" for unit in range(512)]
+    for units in (numbered, texts):
+        listed = ", ".join(f"{dialect.unit_hash(unit)} AS c{i}" for i, unit in enumerate(units))
+        in_sample = [int(number) % 8 == 0 for number in engine.select(snapshot, listed, "people")[0]]
+        assert 19 <= sum(in_sample) <= 109
+        assert in_sample[:64] != in_sample[64:128]
+    snapshot.close()
 
 
 def listed_norms(facts: Facts) -> Iterator[UnitNorms]:
@@ -92,7 +143,7 @@ def test_norms_over_random_worlds(tmp_path: Path, engine_named: EngineNamed, nam
     snapshot = engine.prepare(statements.people(tmp_path, "unbounded", Account.PURE, seed=50 + seed))
     tables = prepared_tables(engine, snapshot)
     listed = list(listed_norms(snapshot.facts))
-    assert check_norms(snapshot, tables, iter(listed)) > 40
+    assert check_norms(snapshot, tables, listed) > 40
     expected = [histogram(tables.squares(norms), norms.squared_edges) for norms in listed]
     assert _run(snapshot, Plan(tuple(_counted(norms, snapshot.facts) for norms in listed))) == expected, "with the edges of the oracle"
     snapshot.close()

@@ -85,6 +85,7 @@ VISITS, LONG = Scan("visits", 4), Scan("long", 1)
 N, MONEY, FLAG, CITY, NOTE = Column("n"), Column("money"), Column("flag"), Column("city"), Column("note")
 COMPUTED = call(Function.DIVIDE, MONEY, Literal(3, Kind.INTEGER))
 """A real number that is on no grid."""
+BUSY = Filter(VISITS, call(Function.OR, *[FLAG] * 20))
 TOTAL = KnownGroups(((),))
 CITIES = KnownGroups((("a",), ("b",)))
 FOUND = DiscoveredGroups(GAUSSIAN, Fraction(1, 10**9), 100)
@@ -378,6 +379,10 @@ NORMS = {
     "an edge that is no integer": fault("plan-type", by_norm(squared_edges=(0, 1)), by_norm(squared_edges=(0, True))),
     "an edge that is a fraction": fault("plan-type", by_norm(squared_edges=(0, 1)), by_norm(squared_edges=(0, Fraction(1)))),
     "edges in a list": fault("plan-type", by_norm(squared_edges=(0, 1)), by_norm(squared_edges=[0, 1])),
+    "a sample of no units": fault("norm-sample", by_norm(one_in=8), by_norm(one_in=0)),
+    "too small a sample": fault("norm-sample", by_norm(one_in=65_536), by_norm(one_in=65_537)),
+    "a sample of a truth": fault("plan-type", by_norm(one_in=1), by_norm(one_in=True)),
+    "a sample of too much work": fault("unit-work", by_norm(source=BUSY), by_norm(source=BUSY, one_in=2), facts=STRICT),
     "a bin with a reserved name": fault("column-name", by_norm(), by_norm(name="_size")),
     "norms over a column that is not there": fault("unknown-column", by_norm(), by_norm(keys=(("x", Column("elsewhere")),))),
     "bins chosen by a column of the rows": fault("unknown-column", by_norm(), replace(by_norm(), keys=(("city", CITY),), groups=CITIES)),
