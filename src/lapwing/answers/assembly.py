@@ -9,6 +9,7 @@ from typing import assert_never
 
 import pyarrow as pa
 
+from lapwing.answers.cut_off import Missing, missing_of, ratio_reaching
 from lapwing.answers.estimates import Estimate, estimates_of
 from lapwing.answers.intervals import Interval, ratio_interval
 from lapwing.answers.post_processing import post_process, typed_array
@@ -42,7 +43,11 @@ def assemble(planned: Planned, released: Released | None, post: PostProcess, *, 
         if not isinstance(output.derivation, KeyOutput | ComputedOutput):
             intervals[output.name] = [_derived(output.derivation, parts, post.rows_of, row, confidence) for row in places]
     if released is not None and all(part.number is not None for part in planned.parts):
-        drawn = [Redrawn(part, released.tables[part.number or 0], seen.table) for part, seen in zip(planned.parts, parts, strict=True)]
+        drawn = []
+        for part, seen in zip(planned.parts, parts, strict=True):
+            noisy = released.tables[part.number or 0]
+            missing = {column.name: missing_of(part, column, confidence=float(confidence), terms=1) for column in noisy.columns}
+            drawn.append(Redrawn(part, noisy, seen.table, missing))
         intervals |= computed_intervals(drawn, post, table, rows, confidence=confidence)
     return Assembled(table, intervals)
 
@@ -66,7 +71,7 @@ def _part(part: Part, planned: Planned, released: Released | None, confidence: F
     tables = [(table_of(level, noisy), level.terms) for level in levels]
     query = planned.certified.queries[part.number or 0]
     estimates = [
-        [one for table, terms in tables for one in estimates_of(recipe, table, query, confidence=confidence, terms=terms)]
+        [one for table, terms in tables for one in estimates_of(recipe, part, table, query, confidence=confidence, terms=terms)]
         for recipe in part.recipes
     ]
     values = [[estimate.value for estimate in column] for column in estimates]
@@ -143,6 +148,7 @@ class _Cell:
     column: NoisyColumn
     value: int
     terms: int
+    missing: Missing
 
 
 def _plain_cell(part: NoisyPart, aggregate: Noisy, row: int) -> _Cell | None:
@@ -152,7 +158,7 @@ def _plain_cell(part: NoisyPart, aggregate: Noisy, row: int) -> _Cell | None:
         return None
     table, place, terms = part.rows[row]
     column = table.column(recipe.vector)
-    return _Cell(column, column.values[place], terms)
+    return _Cell(column, column.values[place], terms, part.estimates[aggregate.index][row].missing)
 
 
 def _ratio(top: _Cell, bottom: _Cell, scale: float, confidence: Fraction) -> Interval | None:
@@ -171,5 +177,9 @@ def _ratio(top: _Cell, bottom: _Cell, scale: float, confidence: Fraction) -> Int
         hi=reach,
         terms=top.terms,
     )
-    ends = sorted((interval.lo * per * scale, interval.hi * per * scale))
-    return None if max(abs(end) for end in ends) >= reach * abs(per * scale) else Interval(ends[0], ends[1])
+    if max(abs(interval.lo), abs(interval.hi)) >= reach:
+        return None
+    count = float(bottom.value * bottom.column.step)
+    whole = ratio_reaching(Interval(interval.lo * per, interval.hi * per), top=top.missing, bottom=bottom.missing, count=count)
+    ends = sorted((whole.lo * scale, whole.hi * scale))
+    return Interval(ends[0], ends[1])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
+from lapwing.answers.cut_off import NOTHING, Missing, average_reaching, missing_of, ratio_reaching, reaching
 from lapwing.answers.intervals import Interval, all_widened, ratio_interval
 from lapwing.answers.moments import moment_estimates
 from lapwing.answers.noise_sums import half_width_of_sum
@@ -16,6 +18,7 @@ from lapwing.kernel.ir import GridSum, Ranked, RowCount
 from lapwing.kernel.release import NoisyColumn, NoisyTable
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
 from lapwing.planning.moments import Moments
+from lapwing.planning.plan import Part
 from lapwing.planning.quantiles import Chosen
 
 ROUNDING_SHARE = 1_000
@@ -28,17 +31,21 @@ class Estimate:
 
     value: float | int | None
     interval: Interval | None
+    missing: Missing = NOTHING
+    """What a bound may have cut off, which the interval reaches to."""
 
 
-def estimates_of(recipe: Recipe, noisy: NoisyTable, query: CertifiedQuery, *, confidence: Fraction, terms: int) -> list[Estimate]:
+def estimates_of(
+    recipe: Recipe, part: Part, noisy: NoisyTable, query: CertifiedQuery, *, confidence: Fraction, terms: int
+) -> list[Estimate]:
     """One estimate per group of the table, each of whose cells is the sum of ``terms`` released ones."""
     match recipe:
         case Counted(vector):
-            return _plain(noisy.column(vector), noisy, query, confidence, terms, whole=True)
+            return _plain(noisy.column(vector), part, noisy, query, confidence, terms, whole=True)
         case Summed(vector, whole):
-            return _plain(noisy.column(vector), noisy, query, confidence, terms, whole=whole)
+            return _plain(noisy.column(vector), part, noisy, query, confidence, terms, whole=whole)
         case Averaged():
-            return _averages(recipe, noisy, confidence, terms)
+            return _averages(recipe, part, noisy, confidence, terms)
         case Chosen(name, target):
             chosen = noisy.chosen(name)
             return [Estimate(recipe.value(value, chosen.step), None) for value in chosen.values[target]]
@@ -49,12 +56,16 @@ def estimates_of(recipe: Recipe, noisy: NoisyTable, query: CertifiedQuery, *, co
 
 
 def _plain(
-    column: NoisyColumn, noisy: NoisyTable, query: CertifiedQuery, confidence: Fraction, terms: int, *, whole: bool
+    column: NoisyColumn, part: Part, noisy: NoisyTable, query: CertifiedQuery, confidence: Fraction, terms: int, *, whole: bool
 ) -> list[Estimate]:
     width = half_width_of_sum(column.law, terms=terms, confidence=confidence)
-    rows = _rows_upper(column, noisy, query, confidence, terms) if column.rounding else [0] * len(column.values)
+    rows = _rows_upper(column, part, noisy, query, confidence, terms) if column.rounding else [0] * len(column.values)
     intervals = all_widened(column.values, width, step=column.step, rounding=column.rounding, rows_upper=rows)
-    return [Estimate(_shown(value, column.step, whole=whole), interval) for value, interval in zip(column.values, intervals, strict=True)]
+    missing = missing_of(part, column, confidence=float(confidence), terms=terms)
+    return [
+        Estimate(_shown(value, column.step, whole=whole), reaching(interval, cut), cut)
+        for value, interval, cut in zip(column.values, intervals, missing, strict=True)
+    ]
 
 
 def _shown(value: int, step: Fraction, *, whole: bool) -> float | int:
@@ -64,7 +75,9 @@ def _shown(value: int, step: Fraction, *, whole: bool) -> float | int:
     return round(value * step) if whole else value * step.numerator / step.denominator
 
 
-def _rows_upper(column: NoisyColumn, noisy: NoisyTable, query: CertifiedQuery, confidence: Fraction, terms: int) -> Sequence[int]:
+def _rows_upper(
+    column: NoisyColumn, part: Part, noisy: NoisyTable, query: CertifiedQuery, confidence: Fraction, terms: int
+) -> Sequence[int]:
     """At least the rows that each cell of a sum adds up: the upper end of a count of them in the same release, else what is declared.
 
     Only where rows are limited as they are: other bounds scale or cut a unit's share of a count and of a sum each in its own way.
@@ -76,17 +89,24 @@ def _rows_upper(column: NoisyColumn, noisy: NoisyTable, query: CertifiedQuery, c
                 count = noisy.column(item.vector.name)
                 width = half_width_of_sum(count.law, terms=terms, confidence=1 - (1 - confidence) / ROUNDING_SHARE)
                 return [min(max(value + width, 0), noisy.rows_max) for value in count.values]
-    return [noisy.rows_max] * len(column.values)
+    if part.rows_upper is None:
+        return [noisy.rows_max] * len(column.values)
+    # Groups with more in them have more rows: each is taken to have no more than its share of all, and an even one.
+    most, total = min(noisy.rows_max, math.ceil(part.rows_upper)), max(sum(max(value, 0) for value in column.values), 1)
+    return [min(most, most * max(value, 0) // total + most // len(column.values) + 1) for value in column.values]
 
 
-def _averages(recipe: Averaged, noisy: NoisyTable, confidence: Fraction, terms: int) -> list[Estimate]:
+def _averages(recipe: Averaged, part: Part, noisy: NoisyTable, confidence: Fraction, terms: int) -> list[Estimate]:
     total, count = noisy.column(recipe.total), noisy.column(recipe.count)
     lo = float(recipe.lower * recipe.steps - recipe.offset)
     hi = float(recipe.upper * recipe.steps - recipe.offset)
     # Clipping puts both vectors on the same finer grid, so sum / count is the mean in steps whatever that grid is.
     assert total.step * recipe.steps == count.step
+    missing_rows = missing_of(part, count, confidence=float(confidence), terms=terms)
+    missing_total = missing_of(part, total, confidence=float(confidence), terms=terms)
+    follows = recipe.total in part.together
     estimates = []
-    for s, n in zip(total.values, count.values, strict=True):
+    for s, n, rows, rest in zip(total.values, count.values, missing_rows, missing_total, strict=True):
         if round(n * count.step) < 1:  # the count would be shown as 0: there is nothing to average
             estimates.append(Estimate(None, None))
             continue
@@ -100,6 +120,12 @@ def _averages(recipe: Averaged, noisy: NoisyTable, confidence: Fraction, terms: 
             hi=hi,
             terms=terms,
         )
+        shown = float(n * count.step)
+        if follows:
+            interval = average_reaching(interval, rows, count=shown, lo=lo, hi=hi)
+        else:
+            top = Missing(rest.most * recipe.steps, rest.signed)
+            interval = ratio_reaching(interval, top=top, bottom=rows, count=shown)
         half_step = 0.5 if total.rounding else 0.0
         ends = max(interval.lo - half_step, lo), min(interval.hi + half_step, hi)
         shifted = [(end + recipe.offset) / recipe.steps for end in (value, *ends)]

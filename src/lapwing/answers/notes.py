@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from lapwing.answers.assembly import Assembled
+from lapwing.answers.loss_notes import loss_notes
 from lapwing.answers.number_format import figure
 from lapwing.kernel.release import Released
-from lapwing.planning.measures import Averaged, Counted, Summed
-from lapwing.planning.plan import Part, Planned
-
-TRUNCATION_NOTED = 0.01
-"""A predicted loss of more than this share of the rows is worth a note."""
+from lapwing.planning.measures import Averaged, Summed
+from lapwing.planning.plan import Planned
 
 
 def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit: str) -> tuple[str, ...]:
@@ -22,9 +20,7 @@ def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit
         notes.append(f"groups with fewer than about {thresholds[-1]:,} units may be hidden")
     if any(part.query.levels is not None and not part.known for part in planned.parts):
         notes.append("totals add up the groups that are shown, not those that stay hidden")
-    lost = max((part.lost for part in planned.parts if part.number is not None and not _counts_values(part)), default=0.0)
-    if lost > TRUNCATION_NOTED:
-        notes.append(f"rows beyond the bound on one {unit} are left out: about {min(lost, 1.0):.0%} of the rows are expected missing")
+    notes += loss_notes(planned, unit=unit)
     ends = sorted({end for part in planned.parts for end in part.ends.values()})
     if ends:
         notes.append(f"values of one {unit} above {' or '.join(figure(float(end)) for end in ends)} count as that much")
@@ -36,11 +32,6 @@ def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit
             f"the error bars of {', '.join(wide)} are wider than most of the values: ask with a larger epsilon or fewer groups{clamped}"
         )
     return tuple(notes)
-
-
-def _counts_values(part: Part) -> bool:
-    """Whether nothing but distinct values is counted: rows that are not looked at are then no loss by themselves."""
-    return all(isinstance(recipe, Counted) and recipe.most is not None for recipe in part.recipes)
 
 
 def _mostly_wide(assembled: Assembled, name: str, intervals: list[Any]) -> bool:

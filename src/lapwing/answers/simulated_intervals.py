@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, assert_never
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lapwing.answers.cut_off import Missing
 from lapwing.answers.intervals import Interval
 from lapwing.answers.moments import moment_values
 from lapwing.answers.post_processing import RUN, post_process_runs
@@ -47,6 +48,8 @@ class Redrawn:
     part: Part
     noisy: NoisyTable
     table: pa.Table
+    missing: Mapping[str, Sequence[Missing]]
+    """By column: what may be missing from each cell."""
 
 
 def computed_intervals(
@@ -154,6 +157,7 @@ def _drawn(part: Redrawn, place: str, runs: int) -> pa.Table:
     for column in part.noisy.columns:
         noise = noise_by_place(column.law, f"{place} {column.name}", count=runs * groups).reshape(runs, groups)
         cells[column.name] = (np.array([float(value) for value in column.values]) - noise) * float(column.step)
+        cells[column.name] += _put_back(part.missing[column.name], runs)
     if part.part.query.levels is not None:
         levels = levels_of(part.noisy.groups, part.part.query.levels, keys=len(part.part.query.keys))
         members = [list(added) for level in levels for added in level.members]
@@ -169,6 +173,13 @@ def _drawn(part: Redrawn, place: str, runs: int) -> pa.Table:
         table = table.set_column(table.schema.get_field_index(f"a{i}"), f"a{i}", pa.array(numbers, mask=undefined))
     table = table.append_column(ROW, pa.array(np.tile(np.arange(rows), runs)))
     return table.append_column(RUN, pa.array(np.repeat(np.arange(runs), rows)))
+
+
+def _put_back(missing: Sequence[Missing], runs: int) -> Floats:
+    """What may be missing, more of it from run to run: from nothing to all of it, or from less to more than nothing."""
+    shares = (np.arange(runs) + 0.5) / runs
+    below, most = np.array([item.below for item in missing]), np.array([item.most for item in missing])
+    return np.asarray(np.outer(shares, most + below) - below)
 
 
 def _values(recipe: Recipe, cells: dict[str, Floats]) -> Floats:

@@ -206,6 +206,19 @@ def _basic() -> Mapping[str, Shape]:
                 ),
             )
         ),
+        "clipped mean, each with a cap": lambda f: Plan(
+            (
+                _query(
+                    f,
+                    _visits(12),
+                    Clipped(BITS),
+                    ("n", RowCount(not_null(Column("cost"))), Cap(2 * ONE + 3, "s")),
+                    ("s", COST, Cap(30_001 * ONE, "n")),
+                    ("c", CHANGE, Cap(100 * ONE, "n")),
+                    by_clinic=True,
+                ),
+            )
+        ),
         "clipped mean of all rows": lambda f: Plan(
             (_query(f, _visits(12), Clipped(BITS), ("n", RowCount(), Cap(2 * ONE)), ("s", CHANGE, Follow("n")), by_clinic=True),)
         ),

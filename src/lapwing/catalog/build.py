@@ -156,12 +156,16 @@ def _budget(report: ProblemReport, model: BudgetModel) -> BudgetDecl:
     statistics = Fraction(1, 20) if model.statistics_share is None else model.statistics_share
     if not 0 <= statistics <= Fraction(1, 2):
         report.problem("catalogue-bad-budget", ("budget", "statistics_share"), "`statistics_share` must be from 0 to 0.5")
+    norms = Fraction(1, 10) if model.norms_share is None else model.norms_share
+    if not 0 <= norms <= Fraction(1, 2):
+        report.problem("catalogue-bad-budget", ("budget", "norms_share"), "`norms_share` must be from 0 to 0.5")
     return BudgetDecl(
         epsilon=model.epsilon,
         delta=model.delta,
         delta_keys_share=share,
         ceiling_epsilon=ceiling,
         statistics_share=statistics,
+        norms_share=norms,
     )
 
 

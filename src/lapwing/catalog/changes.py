@@ -109,6 +109,8 @@ def _budget(old: BudgetDecl, new: BudgetDecl) -> list[Change]:
         changes.append(_override(where, "delta and its two parts are fixed when the ledger is made"))
     if old.statistics_share != new.statistics_share:
         changes.append(_keeps("budget.statistics_share", "it is read when statistics are next bought"))
+    if old.norms_share != new.norms_share:
+        changes.append(_keeps("budget.norms_share", "it is read when a statement is asked"))
     return changes
 
 

@@ -170,6 +170,8 @@ class BudgetDecl:
     ceiling_epsilon: Fraction
     statistics_share: Fraction = field(default=Fraction(1, 20), kw_only=True)
     """Part of the loss that preparation spends once on histograms of rows per unit, from which bounds are chosen."""
+    norms_share: Fraction = field(default=Fraction(1, 10), kw_only=True)
+    """Part of a statement's price that is spent first, on how much units add to this very statement, so that its bounds fit."""
 
     @property
     def account(self) -> Account:

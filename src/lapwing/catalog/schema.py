@@ -80,6 +80,7 @@ class BudgetModel(Model):
     ceiling: CeilingModel | None = None
     delta_keys_share: Exact | None = None
     statistics_share: Exact | None = None
+    norms_share: Exact | None = None
 
 
 class DefaultsModel(Model):

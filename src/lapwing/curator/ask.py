@@ -15,13 +15,14 @@ from lapwing.answers.quantile_notes import quantile_notes
 from lapwing.curator.accuracy_search import Aim
 from lapwing.curator.accuracy_targets import Target
 from lapwing.curator.asked_price import Number, Terms, pilot_epsilons, terms_of
+from lapwing.curator.bought_norms import PricedNorms, buy_norms, fits_of, priced_norms
 from lapwing.curator.bound_statement import BoundStatement, bound_statement
 from lapwing.curator.charged_release import Answered
 from lapwing.curator.explanation import Explanation, explanation
 from lapwing.curator.life import Curator
 from lapwing.curator.privacy_statements import budget_answer, explained_answer
 from lapwing.errors import Refused
-from lapwing.kernel.accounting import Cost, statement_loss
+from lapwing.kernel.accounting import Cost, admits, statement_loss
 from lapwing.planning.plan import Planned
 from lapwing.sql.text.privacy_words import Question, ShowBudget, read_words
 from lapwing.sql.text.refusals import span_of
@@ -113,16 +114,40 @@ class _Posed:
         if isinstance(goal, Target):
             hit = self._aim(goal).reach(request_id=request_id)
             return self._assembled(hit.planned, hit.answered, cost=hit.cost, notes=hit.notes)
+        priced, paid = self._norms(planned, goal), Cost.zero()
+        if priced.wanted:
+            self._require_affordable(planned, priced)
+            fits, paid = buy_norms(self.curator, priced, sql=self.sql, analyst=self.analyst, request_id=request_id)
+            planned = self.bound.plan_with(goal - priced.loss, fits)
         answered = self.curator.answer(planned.certified.plan, summary=self.sql, analyst=self.analyst, request_id=request_id)
         notes = ("answered before on this version: free, the same answer bit for bit",) if answered.free else ()
-        return self._assembled(planned, answered, cost=Cost.zero() if answered.free else planned.certified.cost, notes=notes)
+        return self._assembled(planned, answered, cost=paid if answered.free else paid + planned.certified.cost, notes=notes)
 
     def explained(self) -> Explanation:
         goal = self.terms.goal
         planned = self.bound.checked_plan(goal if isinstance(goal, Fraction) else self.pilots()[0])
         if isinstance(goal, Target) and planned.measured is not None:
             return self._aim(goal).explanation()
-        return explanation(self.bound.statement, planned, self.curator, confidence=self.terms.confidence, analyst=self.analyst)
+        priced = PricedNorms()
+        if isinstance(goal, Fraction):
+            priced = self._norms(planned, goal)
+            if priced.wanted:
+                planned = self.bound.plan_with(goal - priced.loss, {} if priced.missing() else fits_of(self.curator, priced.found))
+        confidence, analyst = self.terms.confidence, self.analyst
+        return explanation(self.bound.statement, planned, self.curator, confidence=confidence, analyst=analyst, norms=priced)
+
+    def _norms(self, planned: Planned, price: Fraction) -> PricedNorms:
+        return priced_norms(self.curator, planned.wanted, price=price, analyst=self.analyst)
+
+    def _require_affordable(self, planned: Planned, priced: PricedNorms) -> None:
+        """Refuse, before anything is charged, what the budget cannot pay as a whole, unless it was paid before."""
+        cost = priced.cost(self.curator)
+        if not cost.loss:
+            return
+        balance, whole = self.curator.balance(), planned.certified.cost
+        if not admits(balance.budget, spent=balance.spent, cost=Cost(max(whole.loss, cost.loss), whole.delta)):
+            # The ledger says so in its own words: a plan of the whole price asks it for more than there is.
+            self.curator.answer(planned.certified.plan, summary=self.sql, analyst=self.analyst)
 
     def _aim(self, target: Target) -> Aim:
         return Aim(self.curator, self.analyst, self.sql, self.words, self.dialect, self.bound, target, self.pilots())

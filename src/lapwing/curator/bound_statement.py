@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,6 +13,8 @@ from lapwing.curator.accuracy_targets import PlanAt
 from lapwing.curator.life import Curator
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, Budget
+from lapwing.kernel.ir import UnitNorms
+from lapwing.planning.norm_fit import NormFit
 from lapwing.planning.plan import GroupLimits, Planned, Price, plan_statement
 from lapwing.sql import bind
 from lapwing.sql.text.privacy_words import Question
@@ -30,6 +33,8 @@ class BoundStatement:
     plan_at: PlanAt
     budget: Budget
     """The budget in force when it was bound."""
+    plan_with: Callable[[Fraction, Mapping[UnitNorms, NormFit]], Planned]
+    """The plan at a loss, with bounds from these norms."""
 
     def checked_plan(self, loss: Fraction) -> Planned:
         """The plan at this loss, whose answer is known to be computable; or ``Refused``."""
@@ -55,7 +60,7 @@ def bound_statement(curator: Curator, asked: Question | str, *, dialect: str) ->
     budget, contributions = curator.balance().budget, curator.contributions()
     delta = budget.delta_keys / DELTA_STATEMENTS if budget.account is Account.APPROXIMATE else Fraction(0)
 
-    def plan_at(loss: Fraction) -> Planned:
+    def plan_with(loss: Fraction, norms: Mapping[UnitNorms, NormFit]) -> Planned:
         try:
             return plan_statement(
                 statement.privates,
@@ -65,12 +70,13 @@ def bound_statement(curator: Curator, asked: Question | str, *, dialect: str) ->
                 units=declaration.dataset.units,
                 limits=GroupLimits(settings.known_cells_max, settings.groups_max),
                 evaluate=evaluate,
+                norms=norms,
             )
         except Refused as error:
             error.span = error.span or span_in(statement, error.code)
             raise
 
-    return BoundStatement(statement, plan_at, budget)
+    return BoundStatement(statement, lambda loss: plan_with(loss, {}), budget, plan_with)
 
 
 def unit_columns(declaration: Declaration) -> dict[str, str]:

@@ -10,7 +10,9 @@ from lapwing.answers.answer import CostView
 from lapwing.answers.number_format import figure, percent, share_text, shortened
 from lapwing.answers.quantile_notes import quantile_errors
 from lapwing.catalog.units import ROW
+from lapwing.curator.bought_norms import PricedNorms
 from lapwing.curator.life import Curator
+from lapwing.curator.predicted_errors import predicted_errors
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.facts import Facts
@@ -48,9 +50,18 @@ class Explanation:
 
 
 def explanation(
-    statement: Statement, planned: Planned, curator: Curator, *, confidence: Fraction, analyst: str | None = None
+    statement: Statement,
+    planned: Planned,
+    curator: Curator,
+    *,
+    confidence: Fraction,
+    analyst: str | None = None,
+    norms: PricedNorms | None = None,
 ) -> Explanation:
-    """The explanation of a planned statement, to this analyst; nothing was charged and no data was read."""
+    """The explanation of a planned statement, to this analyst; nothing was charged and no data was read.
+
+    ``norms`` are the histograms that its bounds are chosen from; where some have still to be bought, that is part of the price.
+    """
     balance, unit = curator.balance(), curator.declaration.dataset.unit
     facts = planned.facts
     protects = ("protects", f"{curator.declaration.protects}; {facts.neighbours.value} neighbours; version {facts.version}")
@@ -59,13 +70,18 @@ def explanation(
         nothing = CostView.of(Cost.zero(), balance.budget, free=True)
         values: dict[str, Any] = {"cost": {**nothing.to_dict(), "loss": 0.0}, "share_of_budget": 0.0, "affordable": True, "parts": []}
         return Explanation((protects, ("price", "free: answered from declarations alone")), nothing, values)
-    cost = CostView.of(certified.cost, balance.budget, free=False)
+    first = Cost.zero() if norms is None else norms.cost(curator)
+    price_of_all = certified.cost + first
+    cost = CostView.of(price_of_all, balance.budget, free=False)
     stored = curator.ledger.find(certified.digest, analyst=curator.analyst_default if analyst is None else analyst) is not None
-    share = certified.cost.loss / balance.budget.loss_total
-    affordable = certified.cost.loss <= balance.remaining.loss and certified.cost.delta <= balance.remaining.delta
+    share = price_of_all.loss / balance.budget.loss_total
+    affordable = price_of_all.loss <= balance.remaining.loss and price_of_all.delta <= balance.remaining.delta
     amount = f"epsilon {cost.epsilon:.4g}" + ("" if cost.rho is None else f" (rho {float(cost.rho):.4g})")
     price = "free: the same statement was answered on this version" if stored else f"{amount}, {share_text(share)} of the whole budget"
     lines = [protects, ("price", price + ("" if stored or affordable else "; MORE THAN IS LEFT"))]
+    if first.loss and not stored:
+        part_of_price = percent(first.loss / price_of_all.loss)
+        lines.append(("norms", f"{part_of_price} of it first buys how much each {unit} adds; bounds will fit that, not as below"))
     details = []
     several = len(planned.parts) > 1
     for number, part in enumerate(planned.parts):
@@ -74,13 +90,15 @@ def explanation(
         part_lines, detail = _explained(statement, number, part, planned, unit, confidence)
         lines += part_lines
         details.append(detail)
-    first = next(detail for detail in details if detail)
+    leading = next(detail for detail in details if detail)
     values = {
-        "cost": {**cost.to_dict(), "loss": certified.cost.loss / LOSS_UNITS},
+        "cost": {**cost.to_dict(), "loss": price_of_all.loss / LOSS_UNITS},
+        "norms": None if norms is None or not norms.wanted else {"bought": not norms.missing(), "loss": first.loss / LOSS_UNITS},
         "share_of_budget": share,
         "affordable": affordable,
+        "predicted_error": predicted_errors(statement, planned),
         "stored": stored,
-        **first,
+        **leading,
         "parts": details,
         "digest": certified.digest,
     }
@@ -111,7 +129,7 @@ def _explained(
         lines.append(("selection", f"{shown}: {how}, within ±{figure(ranks)} ranks at {percent(float(confidence))}"))
     for index, end in part.ends.items():
         lines.insert(2, ("clamping", f"{_called(statement, number, index)}: each {unit} adds at most {figure(float(end))}"))
-    lost = _lost(part, query)
+    lost = _lost(part, query, unit)
     if lost:
         lines.append(("predicted", lost))
     return lines, {
@@ -121,12 +139,18 @@ def _explained(
         "limit": part.choice.limit,
         "predicted_truncation": part.choice.truncation,
         "predicted_noise": part.choice.noise,
+        "lost": part.lost,
+        "caps": {name: cut.choice.cap * float(cut.unit) for name, cut in part.cuts.items()},
     }
 
 
-def _lost(part: Part, query: CertifiedQuery) -> str:
+def _lost(part: Part, query: CertifiedQuery, unit: str) -> str:
     """What is predicted of rows that the bound leaves out; empty where there is nothing to say."""
-    if part.choice.truncation < 0.5 or _only_units(query):
+    if part.cuts:
+        worst = max((cut.choice for cut in part.cuts.values()), key=lambda choice: choice.lost)
+        above = f"about {figure(worst.above, digits=2)} {unit}s are above the bound"
+        return f"{above}, which cuts off {worst.lost:.1%} (at most {worst.lost_upper:.1%}); error bars reach to it"
+    if part.choice.truncation < 0.5:
         return ""
     if all(isinstance(item.vector.measure, DistinctCount) for item in query.vectors) and not query.quantiles:
         return "values that few units have may be missed: not all rows are looked at"

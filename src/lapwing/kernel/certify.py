@@ -244,7 +244,7 @@ def _bound(vector: Vector, row: RowRange, query: Query, shape: Shape, facts: Fac
                 raise Refused("clipped-known-groups", "clipping needs known groups: discovered ones would cost delta many times over")
             norm, cells = _norm(vector, row, query), len(query.groups.groups)
             return bounds_table.clipped(neighbours, norm=norm, cells=cells, non_negative=row.non_negative)
-        case Grouped(groups), Cap(limit) if 1 <= limit < INTEGER_LIMIT and groups >= 1:
+        case Grouped(groups), Cap(limit, None) if 1 <= limit < INTEGER_LIMIT and groups >= 1:
             return bounds_table.grouped(neighbours, groups=per_unit, cell=limit, non_negative=row.non_negative)
         case _:
             raise Refused("bound-missing", "the bound of an output column does not fit the bounding plan")
@@ -258,7 +258,10 @@ def _no_bound(vector: Vector) -> None:
 def _norm(vector: Vector, row: RowRange, query: Query) -> int:
     """Largest norm of a unit's clipped vector; a sum that follows a count has at most the count's norm times the largest row value."""
     match vector.bound:
-        case Cap(limit) if 1 <= limit < INTEGER_LIMIT:
+        case Cap(limit, alike) if 1 <= limit < INTEGER_LIMIT:
+            others = [v for v in query.vectors if v.name == alike and v.name != vector.name and isinstance(v.bound, Cap)]
+            if alike is not None and not others:
+                raise Refused("bound-missing", "a vector can only be scaled like another clipped one of the same query")
             return limit
         case Follow(name):
             leader = next((v for v in query.vectors if v.name == name), None)

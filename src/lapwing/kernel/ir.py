@@ -199,9 +199,14 @@ class UnitNorms:
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """Bound on one unit's cell (Grouped) or vector norm (Clipped), in integers of the cell's own grid."""
+    """Bound on one unit's cell (Grouped) or vector norm (Clipped), in integers of the cell's own grid.
+
+    ``alike`` (Clipped only) names another capped vector: the unit's cells of this one are then scaled by the smaller of both factors, so
+    that their ratio keeps its meaning if the other is like this one.
+    """
 
     limit: int
+    alike: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

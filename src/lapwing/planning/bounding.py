@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from lapwing.kernel.accounting import Account
+from lapwing.kernel.neighbours import Neighbours
 from lapwing.planning.contributions import Contributions
 
 WORTH_A_SHUFFLE = 0.8
@@ -68,9 +69,13 @@ class Situation:
     @property
     def unit_noise(self) -> float:
         """Standard deviation of the noise of a vector that one unit moves by 1."""
-        if self.account is Account.PURE:
-            return math.sqrt(2) / self.loss_per_vector
-        return 1 / math.sqrt(2 * self.loss_per_vector)
+        return unit_noise_of(self.account, self.loss_per_vector, Neighbours.UNBOUNDED)
+
+
+def unit_noise_of(account: Account, loss: float, neighbours: Neighbours) -> float:
+    """Standard deviation of the noise of a vector of counts that one unit moves by 1."""
+    replaced = 2 if neighbours is Neighbours.BOUNDED else 1
+    return replaced * math.sqrt(2) / loss if account is Account.PURE else math.sqrt(replaced / (2 * loss))
 
 
 class BoundingKind(Enum):

@@ -28,20 +28,24 @@ from lapwing.kernel.ir import (
     Query,
     Ranked,
     UnitCount,
+    UnitNorms,
     Vector,
 )
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, law_for
 from lapwing.kernel.stability import Shape, domain_of, shape_of
-from lapwing.planning.bounding import BoundingKind, Choice, Situation, best_ranked, choose, groups_for, lost_share
+from lapwing.planning.bounding import BoundingKind, Choice, Situation, best_ranked, choose, groups_for, lost_share, unit_noise_of
 from lapwing.planning.contributions import Contributions
 from lapwing.planning.fewer_rows import fitting, lost_by_lowering, without_repeats
 from lapwing.planning.groups import Evaluate, known_groups
 from lapwing.planning.measures import Averaged, Counted, Measured, Recipe, measured
 from lapwing.planning.moments import Moments
+from lapwing.planning.norm_bounds import Asked, Bounded, bounded, shares_by_need, wanted_norms
+from lapwing.planning.norm_fit import NormFit
+from lapwing.planning.norms import NormCut
 from lapwing.planning.per_unit_bounds import narrowed
 from lapwing.planning.quantiles import with_scale
 from lapwing.planning.relations import contributions_of, fans_out, kept_of, limited, tables_of
-from lapwing.statements import PrivateQuery
+from lapwing.statements import PrivateQuery, scans_of
 
 __all__ = ["GroupLimits", "Part", "Planned", "Price", "limited", "plan_query", "plan_statement"]
 
@@ -97,6 +101,13 @@ class Part:
     ends: Mapping[int, Fraction] = field(default_factory=dict)
     """By number of the recipe: the upper end that each unit's value is clamped to, where planning chose one below the declared."""
 
+    rows_upper: float | None = None
+    """More rows than there are in all groups together, by all that was bought; None where nothing was."""
+    cuts: Mapping[str, NormCut] = field(default_factory=dict)
+    """By vector: the cap that was chosen from bought norms, and what it may cut off."""
+    together: Mapping[str, str] = field(default_factory=dict)
+    """By vector: the other one that it is scaled down with."""
+
     @property
     def known(self) -> bool:
         """Whether its groups are known beforehand."""
@@ -110,6 +121,8 @@ class Planned:
     measured: Certified | None
     parts: tuple[Part, ...]
     facts: Facts
+    wanted: tuple[UnitNorms, ...] = ()
+    """Norms from which its bounds would be chosen, had they been bought."""
 
     @property
     def certified(self) -> Certified:
@@ -123,9 +136,13 @@ class Planned:
         (part,) = self.parts
         return part
 
+    def shape(self, part: Part) -> Shape:
+        """What is publicly known of a part's rows before bounds are put on them."""
+        return shape_of(part.query.source, self.facts)
+
     def columns(self, part: Part) -> Mapping[str, Domain]:
         """The columns that a part's keys are written over."""
-        return shape_of(part.query.source, self.facts).columns
+        return self.shape(part).columns
 
 
 def plan_statement(
@@ -137,32 +154,84 @@ def plan_statement(
     units: int | None,
     limits: GroupLimits,
     evaluate: Evaluate,
+    norms: Mapping[UnitNorms, NormFit] | None = None,
 ) -> Planned:
     """The plan with the least predicted error for the price; its certified cost is at most the price.
 
-    Every vector of the statement gets the same share of the loss, and every query that discovers groups the same share of the delta.
+    Bounds come from ``norms`` that were bought for this statement; what is still wanted of them is said. Without them, every vector of
+    the statement gets the same share of the loss, and every query that discovers groups the same share of the delta.
     """
     drafts = [_Draft.of(query, facts, limits, evaluate, contributions, units, queries=len(queries)) for query in queries]
     vectors = sum(draft.vectors for draft in drafts)
     discovering = sum(draft.groups is None for draft in drafts)
     share = price.loss / max(vectors, 1)
     delta = price.delta / max(discovering, 1)
+    by_norms, shares = _by_norms(drafts, facts, price.loss, share, norms or {}, contributions)
     parts: list[Part] = []
     measured_queries: list[Query] = []
-    for draft in drafts:
+    wanted: list[UnitNorms] = []
+    for number, draft in enumerate(drafts):
         situation = draft.situation(facts, share, contributions, units)
+        rows = draft.rows(situation, contributions)
+        if (bounds := by_norms.get(number)) is not None:
+            draft = replace(draft, needed=bounds.needed)
+            choice = _choice_of(bounds)
+            given = {name: shares.get((number, name), share) for name in draft.needed.measures}
+            query = _draft_by_norms(draft, bounds, Price(price.loss, delta), facts)
+            lost = max(draft.lost, *(cut.choice.lost for cut in bounds.cuts.values()))
+            part = Part(draft.query, len(measured_queries), draft.groups, draft.needed.recipes, choice, situation.kept, lost, rows)
+            parts.append(replace(part, rows_upper=bounds.rows_upper, cuts=bounds.cuts, together={**bounds.followers, **bounds.alike}))
+            measured_queries.append(_with_noise(query, facts, share, given))
+            continue
         draft, ends = draft.narrowed(facts, contributions, units, situation)
         choice = choose(situation)
         if draft.vectors == 0:
             parts.append(Part(draft.query, None, draft.groups, (), choice, situation.kept))
             continue
+        wanted += wanted_norms(draft.asked(facts, contributions), unit_noise=situation.unit_noise)
         choice, query = _fitting(draft, situation, choice, Price(price.loss, delta), share, limits, facts)
-        lost = max(draft.lost, 0.0 if situation.units_only else lost_share(situation, choice))
-        rows = draft.rows(situation, contributions)
+        lost = max(draft.lost, lost_share(situation, choice))
         parts.append(Part(draft.query, len(measured_queries), draft.groups, draft.needed.recipes, choice, situation.kept, lost, rows, ends))
         measured_queries.append(query)
     certified = certify(Plan(tuple(measured_queries)), facts) if measured_queries else None
-    return Planned(certified, tuple(parts), facts)
+    return Planned(certified, tuple(parts), facts, tuple(dict.fromkeys(wanted)))
+
+
+def _by_norms(
+    drafts: Sequence[_Draft],
+    facts: Facts,
+    loss: Fraction,
+    share: Fraction,
+    norms: Mapping[UnitNorms, NormFit],
+    contributions: Mapping[str, Contributions],
+) -> tuple[dict[int, Bounded], dict[tuple[int, str], Fraction]]:
+    """Caps of the queries whose norms were bought, and what each vector gets: by need, where all of the statement are such."""
+    if not norms:
+        return {}, {}
+    shares: dict[tuple[int, str], Fraction] = {}
+    by_norms: dict[int, Bounded] = {}
+    for _ in range(2):
+        for number, draft in enumerate(drafts):
+
+            def noise_of(name: str, number: int = number, given: Mapping[tuple[int, str], Fraction] = shares) -> float:
+                return unit_noise_of(facts.account, float(given.get((number, name), share)), facts.neighbours)
+
+            bounds = bounded(draft.asked(facts, contributions), norms, noise_of)
+            if bounds is not None and draft.fits(bounds, facts):
+                by_norms[number] = bounds
+        needs = {(number, name): need for number, bounds in by_norms.items() for name, need in bounds.needs().items()}
+        every = sum(len(bounds.needed.measures) for bounds in by_norms.values())
+        if len(by_norms) < len(drafts) or len(needs) < every or every < 2:
+            break
+        shares = shares_by_need(needs, loss, facts.account)
+    return by_norms, shares
+
+
+def _choice_of(bounds: Bounded) -> Choice:
+    """The cap of the first vector, as the explanation of a plan says it."""
+    first = next(iter(bounds.cuts.values())).choice
+    kind = BoundingKind.RANKED if bounds.whole_rows else BoundingKind.CLIPPED
+    return Choice(kind, first.cap, first.bias, first.noise)
 
 
 def plan_query(
@@ -233,6 +302,26 @@ class _Draft:
             message, hint = "a real number makes too many groups to know them beforehand", "bin it into whole numbers, as in FLOOR(x / 10)"
             raise Refused("groups-by-real", message, hint=hint)
         return _Draft(query, shape, measured(query.aggregates, shape), groups, lost)
+
+    def asked(self, facts: Facts, contributions: Mapping[str, Contributions]) -> Asked:
+        """What bounds by norms are chosen for."""
+        cells = None if self.groups is None else len(self.groups)
+        source = self.query.source
+        allowed = max(scan.rows_per_unit for scan in scans_of(source))
+        bought = all(table in contributions for table in tables_of(source))
+        rows = contributions_of(source, facts, contributions, None).rows() if bought else None
+        return Asked(source, self.query.keys, self.shape, self.needed, cells, facts.account, allowed, rows)
+
+    def fits(self, bounds: Bounded, facts: Facts) -> bool:
+        """Whether the finer grid of clipping fits the integers."""
+        try:
+            query = _draft_by_norms(replace(self, needed=bounds.needed), bounds, Price(Fraction(1), Fraction(0)), facts)
+            certify(Plan((query,)), facts)
+        except Refused as error:
+            if error.code != "range-too-wide":
+                raise
+            return False
+        return True
 
     @property
     def vectors(self) -> int:
@@ -318,6 +407,27 @@ def _draft(
     return Query(source, query.keys, key_groups, bounding, vectors, quantiles)
 
 
+def _draft_by_norms(draft: _Draft, bounds: Bounded, price: Price, facts: Facts) -> Query:
+    """The query with caps from bought norms and a placeholder for the noise."""
+    assert draft.groups is not None
+    source, bounding = draft.query.source, Ranked() if bounds.whole_rows else Clipped(CLIP_BITS)
+    if bounds.whole_rows:
+        source = limited(source, min(int(cut.choice.cap) for cut in bounds.cuts.values()), facts)
+
+    def bound(name: str) -> Cap | Follow | None:
+        if bounds.whole_rows:
+            return None
+        if name in bounds.followers:
+            return Follow(bounds.followers[name])
+        if name not in bounds.cuts:
+            return None
+        return Cap(max(1, int(bounds.cuts[name].choice.cap * 2**CLIP_BITS)), bounds.alike.get(name))
+
+    law = DiscreteLaplace(PLACEHOLDER) if facts.account is Account.PURE else DiscreteGaussian(PLACEHOLDER)
+    vectors = tuple(Vector(name, measure, law, bound(name)) for name, measure in draft.needed.measures.items())
+    return Query(source, draft.query.keys, KnownGroups(draft.groups), bounding, vectors)
+
+
 def _placeholder(price: Price) -> Law:
     return DiscreteGaussian(PLACEHOLDER) if price.delta else DiscreteLaplace(PLACEHOLDER)
 
@@ -367,15 +477,19 @@ def _row_size(measure: Measure) -> int:
     return max(1, math.ceil(max(abs(end) for end in ends)))
 
 
-def _with_noise(draft: Query, facts: Facts, share: Fraction) -> Query:
-    """Give every vector the noise that its equal share of the loss buys; sensitivities come from the certifier itself."""
+def _with_noise(draft: Query, facts: Facts, share: Fraction, given: Mapping[str, Fraction] | None = None) -> Query:
+    """Give every vector the noise that its share of the loss buys; sensitivities come from the certifier itself."""
     derived = certify(Plan((draft,)), facts).queries[0]
     family = Family.LAPLACE if facts.account is Account.PURE else Family.GAUSSIAN
 
-    def law(l1: int, l2_squared: int) -> Law:
-        return law_for(facts.account, loss=share, l1=max(l1, 1), l2_squared=max(l2_squared, 1), family=family)
+    def law(l1: int, l2_squared: int, loss: Fraction = share) -> Law:
+        return law_for(facts.account, loss=loss, l1=max(l1, 1), l2_squared=max(l2_squared, 1), family=family)
 
-    vectors = tuple(replace(item.vector, law=law(item.sensitivity.l1, item.sensitivity.l2_squared)) for item in derived.vectors)
+    losses = given or {}
+    vectors = tuple(
+        replace(item.vector, law=law(item.sensitivity.l1, item.sensitivity.l2_squared, losses.get(item.vector.name, share)))
+        for item in derived.vectors
+    )
     groups = draft.groups
     if isinstance(groups, DiscoveredGroups) and derived.keys is not None:
         groups = replace(groups, law=law(derived.keys.sensitivity.l1, derived.keys.sensitivity.l2_squared))

@@ -241,8 +241,12 @@ def _wide(sql: str, dialect: Dialect) -> str:
 
 def _scaled(i: int, vector: Vector, rows: _Input, dialect: Dialect) -> str:
     match vector.bound:
-        case Cap(limit):
+        case Cap(limit, None):
             return scaled_cell(f"c.c{i}", square=f"u.q{i}", norm=f"u.r{i}", limit=limit, dialect=dialect)
+        case Cap(limit, alike):
+            j, other = next((j, v.bound) for j, v in enumerate(rows.query.vectors) if v.name == alike)
+            assert isinstance(other, Cap)
+            return alike_cell(f"c.c{i}", (f"u.q{i}", f"u.r{i}", limit), (f"u.q{j}", f"u.r{j}", other.limit), dialect)
         case Follow(name):
             leader = next(j for j, v in enumerate(rows.query.vectors) if v.name == name)
             bound = rows.query.vectors[leader].bound
@@ -257,6 +261,25 @@ def scaled_cell(cell: str, *, square: str, norm: str, limit: int, dialect: Diale
     scaled = dialect.quotient(f"({_wide(cell, dialect)} * {limit})", norm)
     small = f"{square} <= {_wide(str(limit), dialect)} * {limit}"
     return f"CASE WHEN {small} THEN {_wide(cell, dialect)} WHEN {norm_check(norm, square)} THEN {scaled} ELSE 0 END"
+
+
+def alike_cell(cell: str, own: tuple[str, str, int], other: tuple[str, str, int], dialect: Dialect) -> str:
+    """cell, scaled by the smaller of two factors limit / norm of its unit; 0 where an integer check fails. Each is (square, norm, limit).
+
+    The factor is never above the vector's own, nor above 1, so its norm is at most its own limit.
+    """
+    (square, norm, limit), (other_square, other_norm, other_limit) = own, other
+    small = f"{square} <= {_wide(str(limit), dialect)} * {limit}"
+    other_small = f"{other_square} <= {_wide(str(other_limit), dialect)} * {other_limit}"
+    checked = f"{norm_check(norm, square)} AND {norm_check(other_norm, other_square)}"
+    smaller = f"{_wide(str(limit), dialect)} * {other_norm} <= {_wide(str(other_limit), dialect)} * {norm}"
+    by_own = f"NOT ({small}) AND ({other_small} OR {smaller})"
+    factors = ((limit, norm), (other_limit, other_norm))
+    scaled, other_scaled = (dialect.quotient(f"({_wide(cell, dialect)} * {most})", by) for most, by in factors)
+    return (
+        f"CASE WHEN {small} AND {other_small} THEN {_wide(cell, dialect)} WHEN NOT ({checked}) THEN 0 "
+        f"WHEN {by_own} THEN {scaled} ELSE {other_scaled} END"
+    )
 
 
 def norm_at_least(square: str, dialect: Dialect) -> str:

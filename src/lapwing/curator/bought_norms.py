@@ -1,0 +1,95 @@
+"""The norms that a statement's bounds are chosen from: bought for a part of its price, or found in the ledger.
+
+Histograms are charged and stored like any answer. One that was bought before serves again at whatever price the next statement is asked,
+as long as it was bought for at least half of what this one would pay. Which of several is taken never changes afterwards: it is the
+oldest, so that the same statement has the same plan, and its answer is found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from lapwing.curator.charged_release import Answered
+from lapwing.curator.life import Curator
+from lapwing.kernel.accounting import LOSS_UNITS, Cost
+from lapwing.kernel.ir import Plan, UnitNorms
+from lapwing.planning.norm_fit import NormFit, fitted_norms
+from lapwing.planning.norms import histogram_of, name_of, norms_plan
+
+ENOUGH = Fraction(1, 2)
+"""A histogram bought for this share of what would be paid now is good enough."""
+LOOKED_THROUGH_MAX = 1_000
+"""Newest answers of the ledger among which histograms are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class PricedNorms:
+    """The histograms that a statement wants, each with its plan, or as it was bought before."""
+
+    wanted: tuple[UnitNorms, ...] = ()
+    plans: tuple[Plan, ...] = ()
+    loss: Fraction = Fraction(0)
+    """What all of them may cost; the rest of the price is the answer's, also where they were bought before."""
+    found: Mapping[UnitNorms, Answered] = field(default_factory=dict)
+
+    def missing(self) -> list[tuple[UnitNorms, Plan]]:
+        """What has still to be bought."""
+        return [(norms, plan) for norms, plan in zip(self.wanted, self.plans, strict=True) if norms not in self.found]
+
+    def cost(self, curator: Curator) -> Cost:
+        """What buying the rest costs."""
+        total = Cost.zero()
+        for _, plan in self.missing():
+            total = total + curator.preview(plan).cost
+        return total
+
+
+def priced_norms(curator: Curator, wanted: Sequence[UnitNorms], *, price: Fraction, analyst: str) -> PricedNorms:
+    """What the wanted histograms cost of this price, and which of them this analyst has already. Free."""
+    share = curator.declaration.declared_budget.norms_share
+    units = int(price * share * LOSS_UNITS / max(len(wanted), 1))
+    if not wanted or not units:
+        return PricedNorms()
+    loss = Fraction(units, LOSS_UNITS)
+    plans = tuple(norms_plan(norms, curator.facts, loss=loss) for norms in wanted)
+    found = {}
+    for norms, plan in zip(wanted, plans, strict=True):
+        answered = _bought_before(curator, norms, plan, units, analyst)
+        if answered is not None:
+            found[norms] = answered
+    return PricedNorms(tuple(wanted), plans, loss * len(wanted), found)
+
+
+def _bought_before(curator: Curator, norms: UnitNorms, plan: Plan, units: int, analyst: str) -> Answered | None:
+    same = curator.stored(plan, analyst=analyst)
+    if same is not None:
+        return same
+    mark = summary_of(norms, "")
+    before = curator.released_before(lambda summary: summary.startswith(mark), limit=LOOKED_THROUGH_MAX, analyst=analyst)
+    enough = [answered for bought, answered in before if bought.cost.loss >= ENOUGH * units]
+    return enough[-1] if enough else None
+
+
+def buy_norms(
+    curator: Curator, priced: PricedNorms, *, sql: str, analyst: str, request_id: str | None
+) -> tuple[dict[UnitNorms, NormFit], Cost]:
+    """All wanted histograms, fitted, and what was paid for those that were missing."""
+    charged, answers = Cost.zero(), dict(priced.found)
+    for number, (norms, plan) in enumerate(priced.missing(), start=1):
+        name = None if request_id is None else f"{request_id}/norms-{number}"
+        answered = curator.answer(plan, summary=summary_of(norms, sql), analyst=analyst, request_id=name)
+        charged = charged if answered.free else charged + curator.preview(plan).cost
+        answers[norms] = answered
+    return fits_of(curator, answers), charged
+
+
+def fits_of(curator: Curator, answers: Mapping[UnitNorms, Answered]) -> dict[UnitNorms, NormFit]:
+    """Fitted norms of released histograms."""
+    return {norms: fitted_norms(histogram_of(norms, item.released.tables[0], curator.facts)) for norms, item in answers.items()}
+
+
+def summary_of(norms: UnitNorms, sql: str) -> str:
+    """The line of a histogram in the history: its name, whatever it cost, and the statement it was first bought for."""
+    return f"norms {name_of(norms)}: {sql}"

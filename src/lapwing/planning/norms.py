@@ -1,0 +1,110 @@
+"""The norm histogram of a statement: which ones it wants, the plan that buys them, and what a vector's clipping cut off by them.
+
+For a part of the statement's price it is first measured how long the vectors of units are in this very statement, after its filters and
+joins and over its groups: units by the Euclidean norm of what they add (one unit, one bin). From that the cap of each vector is chosen, and
+what the cap cuts off is bounded. Released histograms are public: the same norms asked again, at another price too, are not bought twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from lapwing.kernel.accounting import Account
+from lapwing.kernel.canonical import digest
+from lapwing.kernel.domains import RealDomain
+from lapwing.kernel.expressions import Column, Expression
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import GridSum, KnownGroups, Measure, Plan, Query, Ranked, Relation, RowCount, UnitCount, UnitNorms, Vector
+from lapwing.kernel.laws import Family, law_for
+from lapwing.kernel.neighbours import Neighbours
+from lapwing.kernel.release import NoisyTable
+from lapwing.kernel.row_ranges import row_range
+from lapwing.kernel.stability import Shape, domain_of, shape_of
+from lapwing.planning.norm_caps import CapChoice
+from lapwing.planning.norm_fit import NormFit, NormHistogram
+from lapwing.spread import variance
+
+BIN = "bin"
+UNITS = "units"
+OCTAVES_BELOW_ROW = 12
+"""Norms of sums are told apart down to the largest value of a row divided by two so many times."""
+ROWS_WORTH_MEASURING = 3
+"""Below so many rows of one unit no bound is looked for: nothing is cut off."""
+
+
+@dataclass(frozen=True, slots=True)
+class NormCut:
+    """A vector whose units are scaled down to a cap: what was bought about their norms says how much that may cut off."""
+
+    fit: NormFit
+    choice: CapChoice
+    """Its cap is in the measure's own integers: rows, units, or grid integers of a sum."""
+    cells: int
+    unit: Fraction
+    """What one of those integers stands for."""
+    signed: bool
+    """Cells can be negative, so that what is cut off may be too."""
+    of_units: bool
+    """Units are counted, so that every cell of a unit is 1."""
+    grain: float | None
+    """The norm of a unit with one row, where every row adds the same."""
+    extreme: float
+    """The norm of a unit with as many rows as are allowed, of the usual kind: one of them is never seen, and is allowed for."""
+
+
+def norms_of(source: Relation, keys: tuple[tuple[str, Expression], ...], measure: Measure, shape: Shape) -> UnitNorms:
+    """Units by the norm of what they add to a measure over the groups of these keys."""
+    return UnitNorms(source, keys, norms_measure(measure), _squared_edges(norms_measure(measure), shape), BIN)
+
+
+def norms_measure(measure: Measure) -> Measure:
+    """What norms are measured of: a centred sum is looked up by the sum itself."""
+    return replace(measure, offset=0) if isinstance(measure, GridSum) else measure
+
+
+def _largest_square(measure: Measure, shape: Shape) -> int:
+    row, _, _ = row_range(measure, shape.columns)
+    if isinstance(measure, UnitCount):
+        return shape.rows_per_unit
+    return max((row.magnitude * shape.rows_per_unit) ** 2, 1)
+
+
+def _squared_edges(measure: Measure, shape: Shape) -> tuple[int, ...]:
+    """Powers of two below the largest square; what is above the last of them is in the last bin."""
+    row, _, _ = row_range(measure, shape.columns)
+    first = max(2 * (row.magnitude.bit_length() - 1 - OCTAVES_BELOW_ROW), 0)
+    most = _largest_square(measure, shape)
+    edges = [2**power for power in range(first, most.bit_length()) if 2**power < most]
+    return tuple(edges) or (most,)
+
+
+def are_measurable(keys: Sequence[tuple[str, Expression]], measures: Sequence[Measure], shape: Shape) -> bool:
+    """Whether all measures of a query over these keys have norms."""
+    if any(isinstance(d := domain_of(key, shape.columns), RealDomain) and d.steps is None for _, key in keys):
+        return False
+    return bool(measures) and all(isinstance(measure, RowCount | GridSum | UnitCount) for measure in measures)
+
+
+def norms_plan(norms: UnitNorms, facts: Facts, *, loss: Fraction) -> Plan:
+    """The plan that buys a histogram for ``loss``."""
+    replaced = facts.neighbours is Neighbours.BOUNDED
+    family = Family.LAPLACE if facts.account is Account.PURE else Family.GAUSSIAN
+    law = law_for(facts.account, loss=loss, l1=2 if replaced else 1, l2_squared=2 if replaced else 1, family=family)
+    groups = KnownGroups(tuple((number,) for number in range(len(norms.squared_edges) + 1)))
+    return Plan((Query(norms, ((BIN, Column(BIN)),), groups, Ranked(), (Vector(UNITS, RowCount(), law),)),))
+
+
+def histogram_of(norms: UnitNorms, released: NoisyTable, facts: Facts) -> NormHistogram:
+    """A released histogram, with the ends of its bins."""
+    column, last = released.column(UNITS), math.sqrt(norms.squared_edges[-1])
+    largest = math.sqrt(_largest_square(norms.measure, shape_of(norms.source, facts)))
+    edges = (*(math.sqrt(edge) for edge in norms.squared_edges), max(largest, last * (1 + 1e-9)))
+    return NormHistogram(edges, tuple(float(value) for value in column.values), math.sqrt(variance(column.law)))
+
+
+def name_of(norms: UnitNorms) -> str:
+    """A short name of what is measured, whatever it costs: the same for the same norms."""
+    return digest(norms)[:16]
