@@ -39,7 +39,7 @@ CHARGES_MAY_MOVE_AGAIN: Patch = (
     "WHEN NEW.charge_id",
 )
 KEYS_MAY_REPEAT: Patch = ("local/schema", "    UNIQUE (analyst, request_id),\n", "")
-TOTAL_MAY_BE_PASSED: Patch = ("local/schema", "CHECK (loss_spent <= loss_total AND loss_total <= loss_ceiling)", "CHECK (1)")
+TOTAL_MAY_BE_PASSED: Patch = ("local/schema", "CHECK (loss_spent <= loss_total OR (pure_spent", "CHECK (1 OR (pure_spent")
 NOT_VERIFIED: Patch = ("local/ledger", "state = rows.verified_state(connection)", "state = rows.read_state(connection)")
 
 REFUND: Patch = (
@@ -57,7 +57,7 @@ ADMITS_ONE_MORE: Patch = (
     "admits(state.budget, spent=state.spent, cost=request.cost)",
     "admits(state.budget, spent=state.spent, cost=Cost(loss=request.cost.loss - 1, delta=request.cost.delta))",
 )
-ENDED_CHARGES_COUNT_AS_OPEN: Patch = ("local/rows", " AND delta = ? AND state = 'reserved' AND epoch = ?", " AND delta = ? AND epoch = ?")
+ENDED_CHARGES_COUNT_AS_OPEN: Patch = ("local/rows", " AND pure IS ? AND state = 'reserved' AND epoch = ?", " AND pure IS ? AND epoch = ?")
 ANYONE_MAY_SETTLE: Patch = ("local/rows", "AND state = 'reserved' AND epoch = ?", "AND state = 'reserved' AND epoch <> ? || 'x'")
 STALE_READ: Patch = (
     "local/ledger",
@@ -106,6 +106,52 @@ SEEN_BY_THE_MODEL = [
     ),
     Mutant("no ceiling", (("local/ledger", "limits.require_within(to, state.ceiling)", "pass"), TOTAL_MAY_BE_PASSED)),
     Mutant("finds the oldest", (("local/rows", "SELECT max(charge_id) FROM", "SELECT min(charge_id) FROM"),)),
+]
+
+_DECISION = "if not admits(state.budget, spent=state.spent, cost=request.cost):"
+_COUNTED = "after = replace(state, spent=state.spent + cost, entries=entry_id, head=head)"
+
+
+def _counting(amount: str) -> Patch:
+    return ("local/rows", _COUNTED, _COUNTED.replace("state.spent + cost", f"state.spent + {amount}"))
+
+
+def _deciding(condition: str) -> Patch:
+    return ("local/ledger", _DECISION, f"if not ({condition}):")
+
+
+SEEN_WITH_AN_ORDER = [
+    Mutant(
+        "pure amounts not counted",
+        (_counting("Cost(loss=cost.loss, delta=cost.delta, pure=0 if cost.pure is None else None)"), NOT_VERIFIED),
+    ),
+    Mutant(
+        "the loss counts only without a pure amount",
+        (_counting("(cost if cost.pure is None else Cost(loss=0, delta=cost.delta, pure=cost.pure))"), NOT_VERIFIED),
+    ),
+    Mutant(
+        "what has no pure amount leaves the pure sum",
+        (_counting("Cost(loss=cost.loss, delta=cost.delta, pure=cost.pure or 0)"), NOT_VERIFIED),
+    ),
+    Mutant(
+        "both sums must be within",
+        (_deciding("admits(state.budget, spent=state.spent, cost=Cost(loss=request.cost.loss, delta=request.cost.delta))"),),
+    ),
+    Mutant(
+        "one side is enough for each charge alone",
+        (_deciding("admits(state.budget, spent=Cost.zero(), cost=request.cost)"), TOTAL_MAY_BE_PASSED),
+    ),
+    Mutant(
+        "reservations do not count",
+        (
+            _deciding(
+                "admits(state.budget, cost=request.cost, spent=sum((p.request.cost for p in rows.paid_requests(connection)"
+                " if p.payload is not None), Cost.zero()))"
+            ),
+            TOTAL_MAY_BE_PASSED,
+        ),
+    ),
+    Mutant("another order passes", (("limits", "if budget.order != ceiling.order:", "if False:"),)),
 ]
 
 REFUNDS = Mutant("refund on forfeit in a race", (REFUND, SPENT_MAY_FALL, NOT_VERIFIED))

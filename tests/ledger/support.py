@@ -26,12 +26,26 @@ def approximate_budget(epsilon: int | Fraction = 1, delta: Fraction = Fraction(1
     return budget_for(epsilon=Fraction(epsilon), delta=delta)
 
 
-def request(key: str, *, loss: int = 1, delta: int = 0, digest: str | None = None, analyst: str = "ana", version: int = 1) -> Request:
+def union_budget(epsilon: int | Fraction = 1, delta: Fraction = Fraction(1, 2**40), *, order: int = 48) -> Budget:
+    """Of an account that is a union of filters."""
+    return budget_for(epsilon=Fraction(epsilon), delta=delta, order=order)
+
+
+def request(
+    key: str,
+    *,
+    loss: int = 1,
+    delta: int = 0,
+    pure: int | None = None,
+    digest: str | None = None,
+    analyst: str = "ana",
+    version: int = 1,
+) -> Request:
     return Request(
         analyst=analyst,
         request_id=key,
         digest=f"plan of {key}" if digest is None else digest,
-        cost=Cost(loss=loss, delta=delta),
+        cost=Cost(loss=loss, delta=delta, pure=pure),
         version=version,
         summary=f"SELECT '{key}'",
     )

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.ledger.machine import LedgerMachine, LocalStand, random_walk
+from tests.ledger.machine import UNION_BUDGETS, LedgerMachine, LocalStand, random_walk
 from tests.support.sizes import size
 
 
@@ -19,3 +19,9 @@ def test_the_ledger_agrees_with_the_model() -> None:
 @pytest.mark.parametrize("seed", range(size("walks of the local ledger")))
 def test_the_ledger_agrees_with_the_model_on_long_walks(seed: int) -> None:
     random_walk(seed, steps=200, stand=LocalStand())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(size("walks of the local ledger")))
+def test_a_ledger_with_an_order_agrees_with_the_model_on_long_walks(seed: int) -> None:
+    random_walk(seed, steps=200, stand=LocalStand(), budgets=UNION_BUDGETS)

@@ -11,13 +11,13 @@ from types import ModuleType
 import pytest
 
 import lapwing.ledger.local.ledger
-from lapwing.errors import LapwingError, LedgerError
+from lapwing.errors import CatalogueError, LapwingError, LedgerError
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.local.ledger import LocalLedger
 from tests.ledger import mutants
 from tests.ledger.crashes import Report, race, stampede
-from tests.ledger.machine import LocalStand, random_walk
+from tests.ledger.machine import UNION_BUDGETS, LocalStand, random_walk
 from tests.ledger.mutants import Mutant, build, loaded
 from tests.ledger.support import (
     FINGERPRINT,
@@ -29,6 +29,7 @@ from tests.ledger.support import (
     open_ledger,
     pure_budget,
     request,
+    union_budget,
 )
 from tests.support.sizes import size
 
@@ -39,6 +40,23 @@ def test_the_model_sees(mutant: Mutant, tmp_path: Path) -> None:
     with loaded(mutant, build(mutant, tmp_path)) as module, pytest.raises((AssertionError, LapwingError)):
         for seed in range(size("walks of the local ledger")):
             random_walk(seed, steps=200, stand=LocalStand(module))
+
+
+@pytest.mark.parametrize("mutant", mutants.SEEN_WITH_AN_ORDER[:-1], ids=lambda mutant: mutant.name)
+def test_the_model_sees_with_an_order(mutant: Mutant, tmp_path: Path) -> None:
+    """The same for an account that is a union of filters."""
+    with loaded(mutant, build(mutant, tmp_path)) as module, pytest.raises((AssertionError, LapwingError)):
+        for seed in range(size("walks of the local ledger")):
+            random_walk(seed, steps=200, stand=LocalStand(module), budgets=UNION_BUDGETS)
+
+
+def test_another_order_is_refused_by_the_limits_alone(tmp_path: Path) -> None:
+    mutant, to = mutants.SEEN_WITH_AN_ORDER[-1], union_budget(1, order=64)
+    with new_ledger(tmp_path, budget=union_budget(), ceiling=union_budget(2)) as ledger, pytest.raises(CatalogueError) as refused:
+        ledger.set_budget(to, reason="asked")
+    assert refused.value.code == "budget-account"
+    with loaded(mutant, build(mutant, tmp_path)) as module:
+        open_ledger(tmp_path, module=module).set_budget(to, reason="asked")
 
 
 def mutant_race(mutant: Mutant, directory: Path, *, kills: int, charges: int = 20) -> Report:

@@ -29,6 +29,8 @@ class Mutant:
     account: Account = Account.APPROXIMATE
     shapes: tuple[str, ...] = ()
     """Shapes it is looked for in; empty means all."""
+    order: int | None = None
+    """The order of the account, where it is a union of filters."""
 
 
 def _only_lower_end(integer: str, *, lo: int, hi: int) -> str:
@@ -68,6 +70,20 @@ def _delta_of_first_only(queries_: tuple[certify.CertifiedQuery, ...]) -> Cost:
 def _cost_rounded_down(queries_: tuple[certify.CertifiedQuery, ...]) -> Cost:
     exact = _TOTAL_COST(queries_)
     return replace(exact, loss=exact.loss - exact.loss // 1_000_000 - 1)
+
+
+def _pure_of_first_only(queries_: tuple[certify.CertifiedQuery, ...]) -> Cost:
+    return replace(_TOTAL_COST(queries_), pure=_TOTAL_COST(queries_[:1]).pure)
+
+
+def _pure_rounded_down(queries_: tuple[certify.CertifiedQuery, ...]) -> Cost:
+    exact = _TOTAL_COST(queries_)
+    return replace(exact, pure=None if exact.pure is None else exact.pure - exact.pure // 1_000_000 - 1)
+
+
+def _keys_without_a_say(queries_: tuple[certify.CertifiedQuery, ...]) -> Cost:
+    pure = _TOTAL_COST(tuple(replace(query, keys=None) for query in queries_)).pure
+    return replace(_TOTAL_COST(queries_), pure=pure)
 
 
 _TOTAL_COST = certify.total_cost
@@ -207,6 +223,10 @@ MUTANTS: tuple[Mutant, ...] = (
         ((stability, "_unit_sum", _sum_bounded_like_a_row), (cells, "is_stored", lambda column, relation: True)),
     ),
     Mutant("sum follows a count without its row bound", ((certify, "_norm", _follower_without_row_bound),)),
+    Mutant("pure epsilon of the first branch only", ((certify, "total_cost", _pure_of_first_only),), order=32),
+    Mutant("discovered keys have a pure epsilon", ((certify, "total_cost", _keys_without_a_say),), order=32),
+    Mutant("pure epsilon of the largest cell", ((certify, "pure_loss", lambda law, *, l1: 1 / law.scale),), order=32),
+    Mutant("pure epsilon rounded down", ((certify, "total_cost", _pure_rounded_down),), order=32),
     Mutant("distinct values counted as groups", ((sensitivity, "distinct_counted", _distinct_counted_once),)),
 )
 BY_NAME: Mapping[str, Mutant] = {mutant.name: mutant for mutant in MUTANTS}

@@ -26,7 +26,15 @@ def test_the_oracle_sees_the_bug(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     _apply(mutant, monkeypatch)
     for seed in SEEDS:
         worlds = WORLDS[mutant.relation]
-        outcome = run_oracle(relation=mutant.relation, account=mutant.account, worlds=worlds, seed=seed, only=only, stop_at_first=True)
+        outcome = run_oracle(
+            relation=mutant.relation,
+            account=mutant.account,
+            worlds=worlds,
+            seed=seed,
+            only=only,
+            stop_at_first=True,
+            order=mutant.order,
+        )
         if outcome.breaches:
             return
     pytest.fail(f"the oracle did not see: {name}")

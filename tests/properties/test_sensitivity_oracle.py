@@ -16,6 +16,7 @@ from tests.support.sizes import size
 SEEDS = (5, 11, 21)[: size("oracle seeds")]
 WORLDS = {relation: size(f"oracle worlds, {relation}") for relation in ("unbounded", "bounded")}
 """Of each seed. Mutants are looked for in these very worlds (``test_mutants``)."""
+ORDER = 32
 PAIRS_OF_A_WORLD = {"unbounded": 140, "bounded": 400}
 """At least: about 5 neighbours of a world (15 for bounded), times 46 shapes (52 for approximate accounts)."""
 
@@ -28,6 +29,15 @@ def test_no_neighbour_breaks_a_claim(relation: str, account: Account, seed: int)
     assert outcome.faults == []
     assert outcome.breaches == []
     assert outcome.pairs >= WORLDS[relation] * PAIRS_OF_A_WORLD[relation], "the run must be as large as it says"
+
+
+@pytest.mark.parametrize("relation", WORLDS)
+def test_no_neighbour_breaks_a_claim_of_an_account_with_an_order(relation: str) -> None:
+    """With Laplace noise, in both amounts."""
+    outcome = run_oracle(relation=relation, account=Account.APPROXIMATE, worlds=WORLDS[relation], seed=SEEDS[0], order=ORDER)
+    assert outcome.faults == []
+    assert outcome.breaches == []
+    assert outcome.pairs >= WORLDS[relation] * PAIRS_OF_A_WORLD[relation]
 
 
 @pytest.mark.soak("the oracle in `check` says itself how many pairs it has")

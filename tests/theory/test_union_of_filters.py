@@ -17,7 +17,7 @@ import pytest
 
 from lapwing.kernel.accounting import LOSS_UNITS, budget_for, pure_at_order, rho_at_order, rho_for
 from lapwing.kernel.event import Event
-from lapwing.kernel.numbers import exp_lower, ln_upper
+from lapwing.kernel.numbers import exp_lower, ln_lower, ln_upper
 from lapwing.theory.divergences import hockey_stick, renyi_power
 from lapwing.theory.filters import LedgerFilter
 from tests.support.sizes import size
@@ -217,6 +217,22 @@ def test_laplace_noise_is_below_the_renyi_amount_that_is_charged(order: int, siz
     noise = Table(tuple(w / total for w in weights), tuple(w / total for w in shifted))
     epsilon = ln_upper(1 / decay) * size
     assert ln_upper(noise.moment(order)) / (order - 1) <= order * pure_at_order(order, epsilon)
+
+
+@pytest.mark.parametrize(
+    "understated",
+    [
+        lambda order, epsilon: pure_at_order(order, epsilon) / 2,
+        lambda order, epsilon: min(pure_at_order(order, epsilon), epsilon**2 / 4),
+        lambda order, epsilon: pure_at_order(order - 1, epsilon) * (order - 1) / order,
+        lambda order, epsilon: pure_at_order(order, epsilon) - Fraction(1, 10**30),
+    ],
+)
+def test_an_understated_amount_is_seen(understated: Callable[[int, Fraction], Fraction]) -> None:
+    """Each is below the exact divergence of randomised response, or of Laplace noise, for some order and odds."""
+    exact = {(a, o): ln_lower(response(o).moment(a)) / (a - 1) / a for a in (3, 8) for o in (Fraction(101, 100), Fraction(3))}
+    assert any(understated(a, ln_upper(o)) < divergence for (a, o), divergence in exact.items())
+    assert all(pure_at_order(a, ln_upper(o)) >= divergence for (a, o), divergence in exact.items())
 
 
 def test_a_very_large_epsilon_is_its_own_divergence() -> None:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lapwing.answers.budget import BudgetView, decimal_text, epsilon_of_loss
+from lapwing.answers.budget import BudgetView, decimal_text, epsilon_of_cost
 from lapwing.answers.intervals import Interval
 from lapwing.answers.notebook import plot_bars, table_html
 from lapwing.answers.number_format import cell_text, percent
@@ -38,7 +38,7 @@ class CostView:
         """The cost of a certified plan; nothing when it was answered before."""
         paid = Cost.zero() if free else cost
         rho = decimal_text(paid.loss, LOSS_UNITS) if budget.account is Account.APPROXIMATE else None
-        return cls(epsilon_of_loss(budget, paid.loss), rho, decimal_text(paid.delta, DELTA_UNITS), free)
+        return cls(epsilon_of_cost(budget, paid), rho, decimal_text(paid.delta, DELTA_UNITS), free)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

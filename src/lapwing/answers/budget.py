@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account, Budget, Cost, epsilon_for
+from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account, Budget, Cost, epsilon_for, left_of
 
 
 def epsilon_of_loss(budget: Budget, loss_units: int) -> float:
@@ -15,6 +15,21 @@ def epsilon_of_loss(budget: Budget, loss_units: int) -> float:
     if budget.account is Account.PURE or not loss:
         return float(loss)
     return float(epsilon_for(rho=loss, delta=budget.delta_conversion))
+
+
+def epsilon_of_cost(budget: Budget, cost: Cost) -> float:
+    """The epsilon that a cost stands for on its own: its pure one, where the account counts that."""
+    if budget.pure_total is not None and cost.pure is not None:
+        return cost.pure / LOSS_UNITS
+    return epsilon_of_loss(budget, cost.loss)
+
+
+def share_of_cost(budget: Budget, cost: Cost) -> float:
+    """The part of the budget that a cost takes, on the side of the account where that is less."""
+    shares = [cost.loss / budget.loss_total if budget.loss_total else 1.0]
+    if budget.pure_total and cost.pure is not None:
+        shares.append(cost.pure / budget.pure_total)
+    return min(shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +48,12 @@ class BudgetView:
     @property
     def remaining(self) -> Cost:
         """What is left, in ledger units."""
-        return Cost(loss=self.budget.loss_total - self.spent.loss, delta=self.budget.delta_total - self.spent.delta)
+        return left_of(self.budget, self.spent)
 
     @property
     def share_spent(self) -> float:
-        """Part of the loss that is spent, from 0 to 1."""
-        total = self.budget.loss_total
-        return self.spent.loss / total if total else 1.0
+        """Part of the budget that is spent, from 0 to 1; of an account with an order, on the side that has more left."""
+        return share_of_cost(self.budget, self.spent)
 
     @property
     def protects(self) -> str:
@@ -55,7 +69,7 @@ class BudgetView:
     def to_dict(self) -> dict[str, Any]:
         """For JSON; amounts are exact decimals in text."""
         budget, spent, left = self.budget, self.spent, self.remaining
-        total = Cost(budget.loss_total, budget.delta_total)
+        total = Cost(budget.loss_total, budget.delta_total, budget.pure_total)
         return {
             "account": budget.account.value,
             "unit": self.unit,
@@ -66,17 +80,28 @@ class BudgetView:
             "loss_unit": "epsilon" if budget.account is Account.PURE else "rho",
             "share_spent": self.share_spent,
             "share_remaining": 1 - self.share_spent,
-            "epsilon_spent": epsilon_of_loss(budget, spent.loss),
-            "epsilon_remaining": epsilon_of_loss(budget, left.loss),
+            "epsilon_spent": epsilon_of_cost(budget, spent),
+            "epsilon_remaining": max(epsilon_of_loss(budget, left.loss), (left.pure or 0) / LOSS_UNITS),
+            "order": budget.order,
+            "pure_epsilon": None if budget.order is None else self._pure(total),
             "delta_keys": {name: decimal_text(cost.delta, DELTA_UNITS) for name, cost in _named(total, spent, left)},
         }
 
+    def _pure(self, total: Cost) -> dict[str, str | None]:
+        """The other side of an account with an order; what is spent of it is None once something without a pure amount was charged."""
+        sides = _named(total, self.spent, self.remaining)
+        return {name: None if cost.pure is None else decimal_text(cost.pure, LOSS_UNITS) for name, cost in sides}
+
     def __str__(self) -> str:
         values = self.to_dict()
-        unit = values["loss_unit"]
+        unit, pure = values["loss_unit"], ""
+        if self.budget.order is not None:
+            pure = " or, closed by Gaussian noise, pure epsilon"
+            if self.spent.pure is not None:
+                pure = f" or pure epsilon {self.spent.pure / LOSS_UNITS:.4g} of {float(values['pure_epsilon']['total']):.4g}"
         return (
             f"{self.share_spent:.1%} of the budget is spent, {1 - self.share_spent:.1%} is left"
-            f" ({unit} {float(values['loss']['spent']):.4g} of {float(values['loss']['total']):.4g};"
+            f" ({unit} {float(values['loss']['spent']):.4g} of {float(values['loss']['total']):.4g}{pure};"
             f" {self.promise})"
         )
 

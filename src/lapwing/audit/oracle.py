@@ -69,20 +69,26 @@ def compare_exact(certified: Certified, left: Exact, right: Exact) -> list[Refut
     """All breaches, given both exact results."""
     breaches: list[RefutedClaim] = []
     loss, delta = Fraction(0), Fraction(0)
+    pure: list[Fraction | None] = []
     for index, query in enumerate(certified.queries):
-        query_breaches, query_loss, query_delta = _compare_query(query, certified, left._tables[index], right._tables[index])
+        query_breaches, query_loss, query_delta = _compare_query(query, certified, left._tables[index], right._tables[index], pure)
         breaches += [RefutedClaim(f"query {index}, {breach.what}", breach.claimed, breach.measured) for breach in query_breaches]
         loss, delta = loss + query_loss, delta + query_delta
     if loss * LOSS_UNITS > certified.cost.loss:
         breaches.append(RefutedClaim("loss of the statement", certified.cost.loss, loss * LOSS_UNITS))
+    if certified.cost.pure is not None:
+        epsilon = None if None in pure else sum((part for part in pure if part is not None), Fraction(0)) * LOSS_UNITS
+        if epsilon is None or epsilon > certified.cost.pure:
+            breaches.append(RefutedClaim("pure epsilon of the statement", certified.cost.pure, "none" if epsilon is None else epsilon))
     if delta * DELTA_UNITS > certified.cost.delta:
         breaches.append(RefutedClaim("delta of the statement", certified.cost.delta, delta * DELTA_UNITS))
     return breaches
 
 
 def _compare_query(
-    query: CertifiedQuery, certified: Certified, left: ExactTable, right: ExactTable
+    query: CertifiedQuery, certified: Certified, left: ExactTable, right: ExactTable, pure: list[Fraction | None]
 ) -> tuple[list[RefutedClaim], Fraction, Fraction]:
+    """Breaches, loss and delta; what each part costs in pure epsilon is added to ``pure``, None where it has none."""
     breaches: list[RefutedClaim] = []
     delta = Fraction(0)
     groups = query.query.groups
@@ -95,16 +101,20 @@ def _compare_query(
         union = list(dict.fromkeys([*left._groups, *right._groups]))
         pairs = [(_aligned(left, a, union), _aligned(right, b, union)) for a, b in zip(left._vectors, right._vectors, strict=True)]
         breaches, delta = _compare_keys(query, groups, left, right, union)
+        pure.append(None)
     loss = Fraction(0)
     for vector, (a, b) in zip(query.vectors, pairs, strict=True):
         measured = gap(a, b)
         breaches += _exceeding(f"vector {vector.vector.name!r}", vector.sensitivity, measured)
-        loss += laws.loss(vector.vector.law, certified.facts.account, l1=measured.l1, l2_squared=measured.l2_squared)
+        law, facts = vector.vector.law, certified.facts
+        loss += laws.loss(law, facts.account, l1=measured.l1, l2_squared=measured.l2_squared, order=facts.order)
+        pure.append(laws.pure_loss(law, l1=measured.l1))
     for place, quantiles in enumerate(query.quantiles):
         quantile_breaches, quantile_loss = _compare_quantiles(
             quantiles, query, certified.facts, left._quantiles[place], right._quantiles[place]
         )
         breaches, loss = breaches + quantile_breaches, loss + quantile_loss
+        pure.append(quantiles.mechanism.event().epsilon)
     return breaches, loss, delta
 
 

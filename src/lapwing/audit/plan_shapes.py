@@ -62,7 +62,9 @@ def number(value: Fraction | int, kind: Kind = Kind.INTEGER) -> Literal:
 
 def law_of(facts: Facts) -> Law:
     """A law the account allows."""
-    return DiscreteLaplace(Fraction(8)) if facts.account is Account.PURE else DiscreteGaussian(Fraction(8))
+    # with an order Laplace noise is what is new: Gaussian noise is charged as without one
+    is_laplace = facts.account is Account.PURE or facts.order is not None
+    return DiscreteLaplace(Fraction(8)) if is_laplace else DiscreteGaussian(Fraction(8))
 
 
 def _vectors(facts: Facts, *measures: tuple[str, Measure] | tuple[str, Measure, Cap | Follow]) -> tuple[Vector, ...]:

@@ -47,6 +47,10 @@ _RUNS_AT_ONCE = 20_000
 
 def claim_of_plan(certified: Certified) -> Claim:
     """What the certificate of a plan promises."""
+    if certified.cost.pure is not None and certified.facts.order is not None:
+        return Pure(Fraction(certified.cost.pure, LOSS_UNITS))
+    if certified.facts.order is not None:  # a loss at one order is no rho
+        certified = certify(certified.plan, replace(certified.facts, order=None))
     amount = Fraction(certified.cost.loss, LOSS_UNITS)
     match certified.facts.account:
         case Account.PURE:
@@ -230,8 +234,11 @@ class Pair:
 def pair_of(left: ExactResult, right: ExactResult) -> Pair:
     """A pair with all that differs."""
     moved = moved_cells(left.certified, left.exact, right.exact)
-    spent = sum((part.loss(left.certified.facts.account) for part in moved), Fraction(0))
-    return Pair(left, right, moved, float(spent * LOSS_UNITS / max(1, left.certified.cost.loss)))
+    facts, cost = left.certified.facts, left.certified.cost
+    is_pure = facts.order is not None and cost.pure is not None
+    spent = sum((part.loss(Account.PURE if is_pure else facts.account) for part in moved), Fraction(0))
+    charged = cost.pure if is_pure and cost.pure is not None else certify(left.certified.plan, replace(facts, order=None)).cost.loss
+    return Pair(left, right, moved, float(spent * LOSS_UNITS / max(1, charged)))
 
 
 def worst_pairs(

@@ -52,12 +52,16 @@ def run_oracle(
     prepare: Prepare = prepare_in_duckdb,
     stop_at_first: bool = False,
     neighbours_max: int | None = None,
+    order: int | None = None,
 ) -> OracleRun:
-    """Compare every shape on every neighbour of ``worlds`` random worlds; on slow engines on the first ``neighbours_max`` of each."""
+    """Compare every shape on every neighbour of ``worlds`` random worlds; on slow engines on the first ``neighbours_max`` of each.
+
+    With an ``order``, of an approximate account that is a union of filters.
+    """
     outcome = OracleRun()
     rng = random.Random(seed)
     chosen = only if only is not None else {**shapes(account), **quantile_shapes(account)}
-    delta = "0" if account is Account.PURE else '"2^-30"'
+    delta = "0" if account is Account.PURE else '"2^-30"' if order is None else f'"2^-30"\norder = {order}'
     with tempfile.TemporaryDirectory() as scratch:
         for number in range(worlds):
             world = random_world(rng)

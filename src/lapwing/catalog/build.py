@@ -33,7 +33,7 @@ from lapwing.catalog.settings import Settings
 from lapwing.catalog.shape_problems import closest
 from lapwing.catalog.units import ROW, resolve_units
 from lapwing.errors import CatalogueError
-from lapwing.kernel.accounting import EPSILON_MAX, budget_for
+from lapwing.kernel.accounting import EPSILON_MAX, ORDER_MAX, budget_for
 from lapwing.kernel.domains import BooleanDomain, RealDomain, TextDomain, TimestampDomain
 from lapwing.kernel.laws import Sampler
 from lapwing.kernel.neighbours import Neighbours
@@ -148,9 +148,14 @@ def _budget(report: ProblemReport, model: BudgetModel) -> BudgetDecl:
     if model.delta == 0 and model.delta_keys_share is not None:
         message = "a pure data set (delta = 0) has no delta to share"
         report.problem("catalogue-contradiction", ("budget", "delta_keys_share"), message, hint="leave it out, or give a delta above 0")
+    if model.order is not None and not 2 <= model.order <= ORDER_MAX:
+        report.problem("catalogue-bad-budget", ("budget", "order"), f"`order` must be from 2 to {ORDER_MAX:,}")
+    if model.delta == 0 and model.order is not None:
+        message = "a pure data set (delta = 0) is charged in epsilon alone and has no order"
+        report.problem("catalogue-contradiction", ("budget", "order"), message, hint="leave it out, or give a delta above 0")
     if len(report.problems) == before:
         try:
-            budget_for(epsilon=model.epsilon, delta=model.delta, delta_keys_share=share)
+            budget_for(epsilon=model.epsilon, delta=model.delta, delta_keys_share=share, order=model.order)
         except CatalogueError as error:  # what the kernel alone can tell: too small to pay for anything
             report.problem("catalogue-bad-budget", ("budget",), error.message, hint=error.hint)
     statistics = Fraction(1, 20) if model.statistics_share is None else model.statistics_share
@@ -166,6 +171,7 @@ def _budget(report: ProblemReport, model: BudgetModel) -> BudgetDecl:
         ceiling_epsilon=ceiling,
         statistics_share=statistics,
         norms_share=norms,
+        order=model.order,
     )
 
 

@@ -95,6 +95,8 @@ def _budget(old: BudgetDecl, new: BudgetDecl) -> list[Change]:
     if old.account != new.account:
         return [_override("budget.delta", "a pure and an approximate data set are charged in different amounts")]
     changes = []
+    if old.order != new.order:
+        changes.append(_override("budget.order", "the order of an account is fixed when the ledger is made"))
     if old.epsilon != new.epsilon:
         changes.append(_epsilon(old, new))
     if old.ceiling_epsilon < new.ceiling_epsilon and new.epsilon <= old.ceiling_epsilon:

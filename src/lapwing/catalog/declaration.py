@@ -172,6 +172,8 @@ class BudgetDecl:
     """Part of the loss that preparation spends once on histograms of rows per unit, from which bounds are chosen."""
     norms_share: Fraction = field(default=Fraction(1, 10), kw_only=True)
     """Part of a statement's price that is spent first, on how much units add to this very statement, so that its bounds fit."""
+    order: int | None = field(default=None, kw_only=True)
+    """The Rényi order of an account that is a union of a pure and a Rényi filter; None for one that adds up one loss."""
 
     @property
     def account(self) -> Account:
@@ -282,7 +284,7 @@ class Declaration:
 
     def _budget(self, epsilon: Fraction) -> Budget:
         declared = self.declared_budget
-        return budget_for(epsilon=epsilon, delta=declared.delta, delta_keys_share=declared.delta_keys_share)
+        return budget_for(epsilon=epsilon, delta=declared.delta, delta_keys_share=declared.delta_keys_share, order=declared.order)
 
 
 def _column(columns: tuple[ColumnDecl, ...], table: str, name: str) -> ColumnDecl:

@@ -51,6 +51,7 @@ def facts(declaration: Declaration, public_values: PublicValues, *, version: int
         tables=tables,
         public_tables=public_tables,
         limits=UnitLimits(rows=settings.unit_rows_max, work=settings.unit_work_max, size=settings.unit_size_max),
+        order=declaration.declared_budget.order,
     )
 
 

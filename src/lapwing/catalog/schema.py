@@ -79,6 +79,7 @@ class BudgetModel(Model):
     delta: Exact = Fraction(1, 2**40)
     ceiling: CeilingModel | None = None
     delta_keys_share: Exact | None = None
+    order: int | None = None
     statistics_share: Exact | None = None
     norms_share: Exact | None = None
 

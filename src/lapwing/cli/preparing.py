@@ -40,7 +40,7 @@ def prepared(curator: Curator, *, override: str, append: bool = False, accept_lo
         _write_losses(curator, version)
     typer.echo(f"Version {version} of {curator.declaration.dataset.id} is prepared: {tables} tables in {time.monotonic() - started:.1f} s.")
     balance = curator.balance()
-    spent = balance.spent.loss / balance.budget.loss_total
+    spent = curator.view_of(balance).share_spent
     typer.echo(f"{spent:.1%} of the budget is spent, {1 - spent:.1%} is left.")
     if balance.budget.epsilon != curator.declaration.declared_budget.epsilon:
         # Lowering is done at once; what is left is a higher one, on a ledger where one person cannot raise it.

@@ -171,6 +171,10 @@ def _budget_pairs(view: BudgetView, values: Mapping[str, Any], *, name: str, clo
         ("spent", f"{view.share_spent:.2%}: {unit} {float(loss['spent']):.4g} of {float(loss['total']):.4g}"),
         ("left", f"{1 - view.share_spent:.2%}: {unit} {float(loss['remaining']):.4g}, or one statement of epsilon {most:.3g}"),
     ]
+    if view.budget.order is not None:
+        pure = values["pure_epsilon"]
+        closed_by = "more than the whole, by Gaussian noise or keys" if pure["spent"] is None else f"epsilon {float(pure['spent']):.4g}"
+        pairs.insert(3, ("or pure", f"{closed_by} of {float(pure['total']):.4g}; the side with more left counts"))
     if float(keys["total"]):
         pairs.append(("for keys", f"delta {float(keys['spent']):.3g} of {float(keys['total']):.3g} spent on showing undeclared groups"))
     if closed:
@@ -223,6 +227,7 @@ def _entry(entry: Entry, loss_unit: str) -> dict[str, Any]:
         "charge": entry.charge_id,
         loss_unit: decimal_text(entry.cost.loss, LOSS_UNITS),
         "delta": decimal_text(entry.cost.delta, DELTA_UNITS),
+        **({"pure_epsilon": decimal_text(entry.cost.pure, LOSS_UNITS)} if entry.cost.pure else {}),
         "detail": entry.detail,
     }
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
 
-from lapwing.answers.budget import epsilon_of_loss
+from lapwing.answers.budget import epsilon_of_cost, epsilon_of_loss
 from lapwing.answers.number_format import percent
 from lapwing.curator.accuracy_targets import (
     PILOTS_MAX,
@@ -33,6 +33,7 @@ from lapwing.curator.life import Curator
 from lapwing.errors import BudgetRefused, LapwingError, Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Account, Cost, admits
 from lapwing.ledger.protocol import Bought
+from lapwing.planning.noise_choice import loss_of_price
 from lapwing.planning.plan import Planned
 from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
 from lapwing.sql.text.privacy_words import Question, read_words
@@ -82,7 +83,7 @@ class Aim:
                         raise
                     return self._fallen_back(answers, before, charged, error.message)
                 charged = charged if pilot.free else charged + price
-                answers, before = (pilot, *answers), (Before(pilot.released, price.loss, pilot=True), *before)
+                answers, before = (pilot, *answers), (Before(pilot.released, self._price(price), pilot=True), *before)
                 continue
             match step:
                 case Serve(found):
@@ -137,7 +138,7 @@ class Aim:
         return tuple(answered for _, answered in bought), tuple(
             Before(
                 answered.released,
-                item.cost.loss,
+                self._price(item.cost),
                 item.summary.startswith(PILOT_MARK),
                 self._was_for_target(item, questions[item.summary]),
             )
@@ -177,9 +178,9 @@ class Aim:
     def _bought(self, planned: Planned, answered: Answered, charged: Cost) -> Hit:
         price, released = planned.certified.cost, answered.released
         total = charged if answered.free else charged + price
-        note = f"asked for {self.words()}: the least price that reaches it is {self._amount(price.loss)}"
+        note = f"asked for {self.words()}: the least price that reaches it is {self._amount(price)}"
         if charged.loss:
-            note += f", after pilots for {self._amount(charged.loss)}"
+            note += f", after pilots for {self._amount(charged)}"
         met, bars = met_by(planned, released, self.bound.statement.post, self.target, confidence=self.target.confidence)
         notes = (note,) if met == bars else (note, f"{bars - met:,} of {bars:,} error bars came out longer than asked for")
         return Hit(planned, answered, total, notes)
@@ -200,8 +201,10 @@ class Aim:
             raise self._too_dear(planned)
 
     def _too_dear(self, planned: Planned) -> LapwingError:
-        left = self.curator.balance().remaining.loss
-        message = f"{self.words()} costs {self._amount(planned.certified.cost.loss)}, and {self._amount(left)} is left"
+        left = self.curator.balance().remaining
+        if planned.certified.cost.pure is None:
+            left = Cost(loss=left.loss, delta=left.delta)
+        message = f"{self.words()} costs {self._amount(planned.certified.cost)}, and {self._amount(left)} is left"
         return BudgetRefused("error-too-dear", message, hint="ask for a larger error, or for fewer groups", span=self.target.asked.span)
 
     def _unreachable(self) -> LapwingError:
@@ -218,10 +221,14 @@ class Aim:
         size = f"±{float(asked.half_width):g}" if isinstance(asked, ErrorAsked) else f"±{float(asked.share * 100):g}% of the value"
         return f"{size} at {percent(float(self.target.confidence))}"
 
-    def _amount(self, loss_units: int) -> str:
+    def _amount(self, cost: Cost) -> str:
         budget = self.curator.balance().budget
-        epsilon = f"epsilon {epsilon_of_loss(budget, loss_units):.3g}"
-        return epsilon if budget.account is Account.PURE else f"{epsilon} (rho {loss_units / LOSS_UNITS:.3g})"
+        epsilon = f"epsilon {epsilon_of_cost(budget, cost):.3g}"
+        return epsilon if budget.account is Account.PURE else f"{epsilon} (rho {cost.loss / LOSS_UNITS:.3g})"
+
+    def _price(self, cost: Cost) -> int:
+        """The loss to plan for again what was bought at this cost."""
+        return loss_of_price(self.bound.budget, cost)
 
     def explanation(self) -> Explanation:
         """What asking would do next, and its price. Free."""

@@ -137,7 +137,8 @@ class _Posed:
         return explanation(self.bound.statement, planned, self.curator, confidence=confidence, analyst=analyst, norms=priced)
 
     def _norms(self, planned: Planned, price: Fraction) -> PricedNorms:
-        return priced_norms(self.curator, planned.wanted, price=price, analyst=self.analyst)
+        is_pure = planned.measured is not None and planned.measured.cost.pure is not None
+        return priced_norms(self.curator, planned.wanted, price=price, analyst=self.analyst, pure=is_pure)
 
     def _require_affordable(self, planned: Planned, priced: PricedNorms) -> None:
         """Refuse, before anything is charged, what the budget cannot pay as a whole, unless it was paid before."""
@@ -145,7 +146,8 @@ class _Posed:
         if not cost.loss:
             return
         balance, whole = self.curator.balance(), planned.certified.cost
-        if not admits(balance.budget, spent=balance.spent, cost=Cost(max(whole.loss, cost.loss), whole.delta)):
+        pure = None if whole.pure is None or cost.pure is None else max(whole.pure, cost.pure)
+        if not admits(balance.budget, spent=balance.spent, cost=Cost(max(whole.loss, cost.loss), whole.delta, pure)):
             # The ledger says so in its own words: a plan of the whole price asks it for more than there is.
             self.curator.answer(planned.certified.plan, summary=self.sql, analyst=self.analyst)
 

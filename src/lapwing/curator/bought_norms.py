@@ -15,6 +15,7 @@ from lapwing.curator.charged_release import Answered
 from lapwing.curator.life import Curator
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.kernel.ir import Plan, UnitNorms
+from lapwing.planning.noise_choice import loss_of_price, pure_facts, pure_share
 from lapwing.planning.norm_fit import NormFit, fitted_norms
 from lapwing.planning.norms import histogram_of, name_of, norms_plan
 
@@ -46,14 +47,20 @@ class PricedNorms:
         return total
 
 
-def priced_norms(curator: Curator, wanted: Sequence[UnitNorms], *, price: Fraction, analyst: str) -> PricedNorms:
-    """What the wanted histograms cost of this price, and which of them this analyst has already. Free."""
+def priced_norms(curator: Curator, wanted: Sequence[UnitNorms], *, price: Fraction, analyst: str, pure: bool) -> PricedNorms:
+    """What the wanted histograms cost of this price, and which of them this analyst has already. Free.
+
+    With ``pure``, in an account with an order: they have Laplace noise, as the statement they are for.
+    """
     share = curator.declaration.declared_budget.norms_share
     units = int(price * share * LOSS_UNITS / max(len(wanted), 1))
     if not wanted or not units:
         return PricedNorms()
     loss = Fraction(units, LOSS_UNITS)
-    plans = tuple(norms_plan(norms, curator.facts, loss=loss) for norms in wanted)
+    facts, amount = curator.facts, loss
+    if facts.order is not None and pure:
+        facts, amount = pure_facts(facts), pure_share(curator.balance().budget, loss)
+    plans = tuple(norms_plan(norms, facts, loss=amount) for norms in wanted)
     found = {}
     for norms, plan in zip(wanted, plans, strict=True):
         answered = _bought_before(curator, norms, plan, units, analyst)
@@ -68,7 +75,8 @@ def _bought_before(curator: Curator, norms: UnitNorms, plan: Plan, units: int, a
         return same
     mark = summary_of(norms, "")
     before = curator.released_before(lambda summary: summary.startswith(mark), limit=LOOKED_THROUGH_MAX, analyst=analyst)
-    enough = [answered for bought, answered in before if bought.cost.loss >= ENOUGH * units]
+    budget = curator.declaration.budget()
+    enough = [answered for bought, answered in before if loss_of_price(budget, bought.cost) >= ENOUGH * units]
     return enough[-1] if enough else None
 
 

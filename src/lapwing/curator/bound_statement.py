@@ -13,7 +13,9 @@ from lapwing.curator.accuracy_targets import PlanAt
 from lapwing.curator.life import Curator
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, Budget
+from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import UnitNorms
+from lapwing.planning.noise_choice import with_better_noise
 from lapwing.planning.norm_fit import NormFit
 from lapwing.planning.plan import GroupLimits, Planned, Price, plan_statement
 from lapwing.sql import bind
@@ -57,21 +59,30 @@ def bound_statement(curator: Curator, asked: Question | str, *, dialect: str) ->
         dialect=dialect,
         tokens=question.tokens,
     )
-    budget, contributions = curator.balance().budget, curator.contributions()
+    balance, contributions = curator.balance(), curator.contributions()
+    budget = balance.budget
     delta = budget.delta_keys / DELTA_STATEMENTS if budget.account is Account.APPROXIMATE else Fraction(0)
 
+    def was_bought(digest: str) -> bool:
+        return curator.ledger.find(digest) is not None
+
     def plan_with(loss: Fraction, norms: Mapping[UnitNorms, NormFit]) -> Planned:
-        try:
+        def plan(facts: Facts, price: Price) -> Planned:
             return plan_statement(
                 statement.privates,
                 facts,
-                Price(loss, delta),
+                price,
                 contributions=contributions,
                 units=declaration.dataset.units,
                 limits=GroupLimits(settings.known_cells_max, settings.groups_max),
                 evaluate=evaluate,
                 norms=norms,
             )
+
+        try:
+            # what is spent by now: norms may have been bought since the statement was bound
+            spent = balance.spent if budget.order is None else curator.balance().spent
+            return with_better_noise(plan, facts, Price(loss, delta), budget=budget, spent=spent, was_bought=was_bought)
         except Refused as error:
             error.span = error.span or span_in(statement, error.code)
             raise

@@ -7,13 +7,14 @@ from fractions import Fraction
 from typing import Any, assert_never
 
 from lapwing.answers.answer import CostView
+from lapwing.answers.budget import share_of_cost
 from lapwing.answers.number_format import figure, percent, share_text, shortened
 from lapwing.answers.quantile_notes import quantile_errors
 from lapwing.catalog.units import ROW
 from lapwing.curator.bought_norms import PricedNorms
 from lapwing.curator.life import Curator
 from lapwing.curator.predicted_errors import predicted_errors
-from lapwing.kernel.accounting import LOSS_UNITS, Cost
+from lapwing.kernel.accounting import LOSS_UNITS, Cost, admits
 from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, DistinctCount, KnownGroups, UnitCount
@@ -74,14 +75,19 @@ def explanation(
     price_of_all = certified.cost + first
     cost = CostView.of(price_of_all, balance.budget, free=False)
     stored = curator.ledger.find(certified.digest, analyst=curator.analyst_default if analyst is None else analyst) is not None
-    share = price_of_all.loss / balance.budget.loss_total
-    affordable = price_of_all.loss <= balance.remaining.loss and price_of_all.delta <= balance.remaining.delta
+    share = share_of_cost(balance.budget, price_of_all)
+    affordable = admits(balance.budget, spent=balance.spent, cost=price_of_all)
     amount = f"epsilon {cost.epsilon:.4g}" + ("" if cost.rho is None else f" (rho {float(cost.rho):.4g})")
     price = "free: the same statement was answered on this version" if stored else f"{amount}, {share_text(share)} of the whole budget"
     lines = [protects, ("price", price + ("" if stored or affordable else "; MORE THAN IS LEFT"))]
     if first.loss and not stored:
-        part_of_price = percent(first.loss / price_of_all.loss)
+        part_of_price = percent(share_of_cost(balance.budget, first) / share)
         lines.append(("norms", f"{part_of_price} of it first buys how much each {unit} adds; bounds will fit that, not as below"))
+    if balance.budget.order is not None and balance.spent.pure is not None and price_of_all.pure is None and not stored:
+        left, after = (1 - share_of_cost(balance.budget, spent) for spent in (balance.spent, balance.spent + price_of_all))
+        lines.append(
+            ("account", f"no pure epsilon: {share_text(left)} of the budget is left now, and {share_text(max(after, 0.0))} afterwards")
+        )
     details = []
     several = len(planned.parts) > 1
     for number, part in enumerate(planned.parts):

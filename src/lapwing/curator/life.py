@@ -22,7 +22,7 @@ from lapwing.engines.base import Progress, Snapshot, silent
 from lapwing.engines.losses import TableLosses, noteworthy, report_of
 from lapwing.engines.registry import engine_of
 from lapwing.engines.state import StateDirectory
-from lapwing.errors import BudgetRefused, PreparationError
+from lapwing.errors import BudgetRefused, CatalogueError, PreparationError
 from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.facts import Facts
@@ -34,6 +34,7 @@ from lapwing.ledger.local.sources import claim, require_unclaimed
 from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Ledger, Request, StoredAnswer
 from lapwing.ledger.settling import Settling
 from lapwing.planning.contributions import Contributions, fitted, histogram_plan
+from lapwing.planning.noise_choice import pure_facts, pure_share
 from lapwing.receipts import Receipt
 from lapwing.spread import variance
 
@@ -152,8 +153,11 @@ class Curator:
             return
         admit_owner(self.ledger)
         loss = Fraction(int(budget.loss_total * share / len(unknown)), LOSS_UNITS)
+        facts = self.facts
+        if budget.order is not None:  # with Laplace noise, so that the pure side of the account stays open
+            facts, loss = pure_facts(facts), pure_share(budget, loss)
         for table in unknown:
-            plan = histogram_plan(table, self.facts, loss=loss)
+            plan = histogram_plan(table, facts, loss=loss)
             try:
                 released = self.answer(plan, summary=f"statistics: rows per unit of {table}", analyst=OWNER_ANALYST).released
             except BudgetRefused:
@@ -318,10 +322,13 @@ class Curator:
         require_name(who)
         self._settling.require_settled(ledger)
         stored = self._settling.pending(ledger, analyst=who, digest=certified.digest)
-        if stored is None and not ledger.balance().closed:
+        balance = ledger.balance()
+        if stored is None and not balance.closed:
             stored = ledger.find(certified.digest, analyst=who)
         if stored is not None:
             return replayed(stored)
+        if certified.facts.order != balance.budget.order:
+            raise CatalogueError("budget-account", "the version is charged at another order than the ledger", hint="run prepare")
         request = Request(
             analyst=who,
             request_id=secrets.token_hex(16) if request_id is None else request_id,

@@ -142,7 +142,7 @@ class Policies:
 
     def _budget_of(self, epsilon: Fraction) -> Budget:
         declared = self.curator.declaration.declared_budget
-        return budget_for(epsilon=epsilon, delta=declared.delta, delta_keys_share=declared.delta_keys_share)
+        return budget_for(epsilon=epsilon, delta=declared.delta, delta_keys_share=declared.delta_keys_share, order=declared.order)
 
 
 @contextmanager

@@ -168,6 +168,12 @@ def admits(budget: Budget, *, spent: Cost, cost: Cost) -> bool:
     return (within_loss or within_pure) and total.delta <= budget.delta_total
 
 
+def left_of(budget: Budget, spent: Cost) -> Cost:
+    """What a budget still holds of each amount; of a pure amount, nothing once it has more than any number of them spent."""
+    pure = None if budget.pure_total is None else 0 if spent.pure is None else max(0, budget.pure_total - spent.pure)
+    return Cost(loss=max(0, budget.loss_total - spent.loss), delta=max(0, budget.delta_total - spent.delta), pure=pure)
+
+
 def statement_loss(budget: Budget, epsilon: Fraction) -> Fraction:
     """The loss a statement asked at this epsilon may use.
 

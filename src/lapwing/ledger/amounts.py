@@ -11,7 +11,7 @@ import json
 from fractions import Fraction
 
 from lapwing.errors import LedgerError
-from lapwing.kernel.accounting import Account, Budget
+from lapwing.kernel.accounting import Account, Budget, Cost
 
 AMOUNT_DIGITS = 40
 """A delta total has at most 31 digits and a loss total at most 25."""
@@ -32,25 +32,42 @@ def amount_value(text: str) -> int:
     return int(text)
 
 
+def pure_text(cost: Cost) -> str | None:
+    """The pure amount of a cost; None where it has none, and where there is nothing to say because it costs nothing."""
+    return None if cost.pure is None or cost == Cost.zero() else amount_text(cost.pure)
+
+
+def cost_value(loss: str, delta: str, pure: str | None) -> Cost:
+    """A cost from its three texts."""
+    return Cost(loss=amount_value(loss), delta=amount_value(delta), pure=None if pure is None else amount_value(pure))
+
+
+def lost_between(before: Cost, after: Cost) -> Cost:
+    """What has to be charged after ``before`` so that nothing that ``after`` had spent is missing."""
+    loss, delta = max(0, after.loss - before.loss), max(0, after.delta - before.delta)
+    if after.pure is None or before.pure is None:
+        return Cost(loss=loss if before.pure is None else max(1, loss), delta=delta)
+    return Cost(loss=loss, delta=delta, pure=max(0, after.pure - before.pure))
+
+
 def budget_text(budget: Budget) -> str:
     """A budget as canonical JSON: every number exact, the totals included.
 
     The totals are stored rather than derived again, so that a later version of Lapwing that converts epsilon more tightly cannot change
     what was granted.
     """
-    return json.dumps(
-        {
-            "account": budget.account.value,
-            "delta": str(budget.delta),
-            "delta_conversion": str(budget.delta_conversion),
-            "delta_keys": str(budget.delta_keys),
-            "delta_total": str(budget.delta_total),
-            "epsilon": str(budget.epsilon),
-            "loss_total": str(budget.loss_total),
-        },
-        separators=(",", ":"),
-        sort_keys=True,
-    )
+    fields = {
+        "account": budget.account.value,
+        "delta": str(budget.delta),
+        "delta_conversion": str(budget.delta_conversion),
+        "delta_keys": str(budget.delta_keys),
+        "delta_total": str(budget.delta_total),
+        "epsilon": str(budget.epsilon),
+        "loss_total": str(budget.loss_total),
+    }
+    if budget.order is not None:  # a budget without an order is written as it always was
+        fields |= {"order": str(budget.order), "pure_total": str(budget.pure_total)}
+    return json.dumps(fields, separators=(",", ":"), sort_keys=True)
 
 
 def budget_value(text: str) -> Budget:
@@ -65,6 +82,8 @@ def budget_value(text: str) -> Budget:
             delta_keys=Fraction(fields["delta_keys"]),
             loss_total=int(fields["loss_total"]),
             delta_total=int(fields["delta_total"]),
+            order=int(fields["order"]) if "order" in fields else None,
+            pure_total=int(fields["pure_total"]) if "order" in fields else None,
         )
     except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         raise LedgerError("ledger-damaged", "the ledger holds a budget that cannot be read") from error

@@ -28,10 +28,20 @@ def require_within(budget: Budget, ceiling: Budget) -> None:
     if budget.account is not ceiling.account:
         hint = "a change of account needs a new ledger"
         raise CatalogueError("budget-account", "a ledger is charged in epsilon or in rho for its whole life", hint=hint)
+    if budget.order != ceiling.order:
+        hint = "a change of the order needs a new ledger"
+        raise CatalogueError("budget-account", "the order of an account is fixed when the ledger is made", hint=hint)
     if (budget.delta_conversion, budget.delta_keys) != (ceiling.delta_conversion, ceiling.delta_keys):
         raise CatalogueError("budget-delta", "delta and its parts are fixed when the ledger is made")
     if budget.epsilon > ceiling.epsilon or budget.loss_total > ceiling.loss_total or budget.delta_total > ceiling.delta_total:
         raise CatalogueError("budget-above-ceiling", "the budget is above the ceiling that the promise was made for")
+
+
+def require_one_loss(budget: Budget) -> None:
+    """For a ledger that cannot keep the sums of a union of filters."""
+    if budget.order is not None:
+        hint = "leave `order` out of the catalogue, or keep the ledger in a local file"
+        raise CatalogueError("account-unsupported", "a ledger in a database adds up one loss, and this account has an order", hint=hint)
 
 
 def require_request(request: Request) -> None:

@@ -12,7 +12,7 @@ from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from lapwing.kernel.accounting import Budget, Cost
+from lapwing.kernel.accounting import Budget, Cost, left_of
 from lapwing.kernel.permit import Permit
 from lapwing.receipts import Receipt
 
@@ -119,10 +119,7 @@ class Balance:
     @property
     def remaining(self) -> Cost:
         """What is left, in ledger units."""
-        return Cost(
-            loss=self.budget.loss_total - self.spent.loss,
-            delta=self.budget.delta_total - self.spent.delta,
-        )
+        return left_of(self.budget, self.spent)
 
 
 class Ledger(Protocol):

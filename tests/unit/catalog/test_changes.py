@@ -39,6 +39,7 @@ CASES = [
     ('"2^-40"', '"2^-39"', "budget.delta", OVERRIDE),
     ("delta_keys_share = 0.5", "delta_keys_share = 0.4", "budget.delta_keys_share", OVERRIDE),
     ("delta_keys_share = 0.5", "delta_keys_share = 0.6", "budget.delta_keys_share", OVERRIDE),
+    ("delta_keys_share = 0.5", "delta_keys_share = 0.5\norder = 32", "budget.order", OVERRIDE),
     (
         'delta = "2^-40"\nceiling = { epsilon = 6 }\ndelta_keys_share = 0.5',
         "delta = 0\nceiling = { epsilon = 6 }",

@@ -25,7 +25,7 @@ from typing import Self, TypeAlias, assert_never
 from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
 from lapwing.kernel.accounting import Budget, Cost, admits
 from lapwing.kernel.permit import Permit, issue
-from lapwing.ledger import limits
+from lapwing.ledger import amounts, limits
 from lapwing.ledger.local import deaths, registry, rows
 from lapwing.ledger.local.registry import Anchor
 from lapwing.ledger.local.rows import LedgerState
@@ -473,7 +473,7 @@ def _restored(connection: sqlite3.Connection, state: LedgerState, anchor: Anchor
 
     The state the file is in was reached before the anchor, so nothing it spent is missing from the anchor's amount.
     """
-    lost = Cost(loss=max(0, anchor.spent.loss - state.spent.loss), delta=max(0, anchor.spent.delta - state.spent.delta))
+    lost = amounts.lost_between(state.spent, anchor.spent)
     state = replace(state, budget=anchor.budget, ceiling=anchor.ceiling)
     detail = "charges made after the restored state"
     state = rows.append(connection, state, kind=EntryKind.RESTORE, detail=detail, cost=lost, evidence=rows.budgets_digest(state))

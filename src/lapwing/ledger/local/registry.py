@@ -20,7 +20,7 @@ from pathlib import Path
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
-from lapwing.ledger.amounts import budget_text, budget_value
+from lapwing.ledger.amounts import amount_text, budget_text, budget_value, cost_value, pure_text
 from lapwing.ledger.local.rows import LedgerState, now_text
 from lapwing.ledger.local.schema import REGISTRY_FORMAT
 from lapwing.ledger.local.sqlite_file import Database, create_database, open_database
@@ -101,7 +101,8 @@ def find_anchor(connection: sqlite3.Connection, source_id: str) -> Anchor | None
     try:
         fields = json.loads(text)
         budget, ceiling = budget_value(fields["budget"]), budget_value(fields["ceiling"])
-        spent, closed = Cost(loss=int(fields["loss_spent"]), delta=int(fields["delta_spent"])), bool(fields["closed"])
+        spent = cost_value(amount_text(int(fields["loss_spent"])), amount_text(int(fields["delta_spent"])), fields.get("pure_spent"))
+        closed = bool(fields["closed"])
     except (ValueError, KeyError, TypeError) as error:
         raise LedgerError("ledger-damaged", "the registry holds a state that cannot be read") from error
     return Anchor(
@@ -125,6 +126,7 @@ def put_anchor(connection: sqlite3.Connection, anchor: Anchor) -> None:
         "closed": anchor.closed,
         "delta_spent": str(anchor.spent.delta),
         "loss_spent": str(anchor.spent.loss),
+        "pure_spent": pure_text(anchor.spent),
     }
     connection.execute(
         "INSERT INTO source VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (source_id) DO UPDATE SET"

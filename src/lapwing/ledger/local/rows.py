@@ -18,7 +18,7 @@ from typing import NoReturn, assert_never
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
-from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budget_value
+from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budget_value, cost_value, pure_text
 from lapwing.ledger.protocol import Bought, Entry, EntryKind, Request, State, StoredAnswer
 from lapwing.ledger.workers import Worker
 from lapwing.receipts import ReceiptStatement, statement_of_row
@@ -69,7 +69,7 @@ def start(connection: sqlite3.Connection, state: LedgerState) -> LedgerState:
     """Write the first state (no entries) and the entry that registers it."""
     connection.execute(
         "INSERT INTO ledger VALUES (1, :ledger_id, :source_id, :budget, :ceiling, :loss_spent, :loss_total, :loss_ceiling,"
-        " :delta_spent, :delta_total, :delta_ceiling, :closed, :entries, :head)",
+        " :delta_spent, :delta_total, :delta_ceiling, :pure_spent, :pure_total, :pure_ceiling, :closed, :entries, :head)",
         _state_columns(state),
     )
     return append(connection, state, kind=EntryKind.REGISTER, detail=f"registered {state.source_id}", evidence=budgets_digest(state))
@@ -83,17 +83,17 @@ def first_head(ledger_id: str, source_id: str) -> str:
 def read_state(connection: sqlite3.Connection) -> LedgerState:
     """The state row."""
     row = connection.execute(
-        "SELECT ledger_id, source_id, budget, ceiling, loss_spent, delta_spent, closed, entries, head FROM ledger"
+        "SELECT ledger_id, source_id, budget, ceiling, loss_spent, delta_spent, pure_spent, closed, entries, head FROM ledger"
     ).fetchone()
     if row is None:
         _damaged()
-    ledger_id, source_id, budget, ceiling, loss_spent, delta_spent, closed, entries, head = row
+    ledger_id, source_id, budget, ceiling, loss_spent, delta_spent, pure_spent, closed, entries, head = row
     return LedgerState(
         ledger_id=ledger_id,
         source_id=source_id,
         budget=budget_value(budget),
         ceiling=budget_value(ceiling),
-        spent=Cost(loss=amount_value(loss_spent), delta=amount_value(delta_spent)),
+        spent=cost_value(loss_spent, delta_spent, pure_spent),
         closed=bool(closed),
         entries=entries,
         head=head,
@@ -114,14 +114,15 @@ def append(
     """Write one entry together with the state it leads to: ``state`` (which may differ from the stored one) plus ``cost``."""
     cost = Cost.zero() if cost is None else cost
     entry_id = state.entries + 1
-    loss, delta = amount_text(cost.loss), amount_text(cost.delta)
+    loss, delta, pure = amount_text(cost.loss), amount_text(cost.delta), pure_text(cost)
     fields: list[str | int | None] = [entry_id, now_text(), kind.value, analyst, charge_id, loss, delta, detail, evidence]
-    head = _chained(state.head, fields)
-    connection.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [*fields, head])
+    head = _chained(state.head, _with_pure(fields, pure))
+    connection.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [*fields, pure, head])
     after = replace(state, spent=state.spent + cost, entries=entry_id, head=head)
     connection.execute(
         "UPDATE ledger SET budget = :budget, ceiling = :ceiling, loss_spent = :loss_spent, loss_total = :loss_total,"
         " loss_ceiling = :loss_ceiling, delta_spent = :delta_spent, delta_total = :delta_total, delta_ceiling = :delta_ceiling,"
+        " pure_spent = :pure_spent, pure_total = :pure_total, pure_ceiling = :pure_ceiling,"
         " closed = :closed, entries = :entries, head = :head",
         _state_columns(after),
     )
@@ -131,12 +132,12 @@ def append(
 def add_charge(connection: sqlite3.Connection, state: LedgerState, request: Request, worker_id: int) -> tuple[int, LedgerState]:
     """A new reservation: the charge, its entry and the amount spent, together."""
     charge_id = connection.execute("SELECT coalesce(max(charge_id), 0) + 1 FROM charge").fetchone()[0]
-    loss, delta = amount_text(request.cost.loss), amount_text(request.cost.delta)
+    loss, delta, pure = amount_text(request.cost.loss), amount_text(request.cost.delta), pure_text(request.cost)
     fields = [charge_id, request.analyst, request.request_id, request.digest, request.version, request.summary, loss, delta]
     connection.execute(
-        "INSERT INTO charge (charge_id, analyst, request_id, digest, version, summary, loss, delta, worker_id, state)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'reserved')",
-        [*fields, worker_id],
+        "INSERT INTO charge (charge_id, analyst, request_id, digest, version, summary, loss, delta, pure, worker_id, state)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'reserved')",
+        [*fields, pure, worker_id],
     )
     after = append(
         connection,
@@ -146,7 +147,7 @@ def add_charge(connection: sqlite3.Connection, state: LedgerState, request: Requ
         analyst=request.analyst,
         charge_id=charge_id,
         cost=request.cost,
-        evidence=_digest(fields),
+        evidence=_digest(_with_pure(fields, pure)),
     )
     return charge_id, after
 
@@ -179,8 +180,8 @@ def is_open(connection: sqlite3.Connection, *, charge_id: int, digest: str, cost
     """Whether this charge, with exactly this digest and cost, is reserved and belongs to the worker of this epoch."""
     row = connection.execute(
         "SELECT 1 FROM charge JOIN worker USING (worker_id)"
-        " WHERE charge_id = ? AND digest = ? AND loss = ? AND delta = ? AND state = 'reserved' AND epoch = ?",
-        [charge_id, digest, amount_text(cost.loss), amount_text(cost.delta), epoch],
+        " WHERE charge_id = ? AND digest = ? AND loss = ? AND delta = ? AND pure IS ? AND state = 'reserved' AND epoch = ?",
+        [charge_id, digest, amount_text(cost.loss), amount_text(cost.delta), pure_text(cost), epoch],
     ).fetchone()
     return row is not None
 
@@ -212,10 +213,10 @@ def newest_answer(connection: sqlite3.Connection, digest: str) -> StoredAnswer |
 def newest_bought(connection: sqlite3.Connection, *, version: int, limit: int) -> tuple[Bought, ...]:
     """The newest committed charges of a version, newest first."""
     rows = connection.execute(
-        "SELECT summary, loss, delta, digest FROM charge WHERE version = ? AND state = 'committed' ORDER BY charge_id DESC LIMIT ?",
+        "SELECT summary, loss, delta, pure, digest FROM charge WHERE version = ? AND state = 'committed' ORDER BY charge_id DESC LIMIT ?",
         [version, limit],
     )
-    return tuple(Bought(summary, Cost(loss=amount_value(loss), delta=amount_value(delta)), digest) for summary, loss, delta, digest in rows)
+    return tuple(Bought(summary, cost_value(loss, delta, pure), digest) for summary, loss, delta, pure, digest in rows)
 
 
 def paid_requests(connection: sqlite3.Connection) -> tuple[PaidRequest, ...]:
@@ -226,15 +227,16 @@ def paid_requests(connection: sqlite3.Connection) -> tuple[PaidRequest, ...]:
                 analyst=analyst,
                 request_id=request_id,
                 digest=digest,
-                cost=Cost(loss=amount_value(loss), delta=amount_value(delta)),
+                cost=cost_value(loss, delta, pure),
                 version=version,
                 summary=summary,
             ),
             state=State(state),
             payload=None if payload is None else stored_answer(connection, charge_id).payload,
         )
-        for charge_id, analyst, request_id, digest, version, summary, loss, delta, state, payload in connection.execute(
-            "SELECT charge_id, analyst, request_id, digest, version, summary, loss, delta, state, payload FROM charge ORDER BY charge_id"
+        for charge_id, analyst, request_id, digest, version, summary, loss, delta, pure, state, payload in connection.execute(
+            "SELECT charge_id, analyst, request_id, digest, version, summary, loss, delta, pure, state, payload FROM charge"
+            " ORDER BY charge_id"
         ).fetchall()
     )
 
@@ -254,7 +256,7 @@ def add_worker(connection: sqlite3.Connection, worker: Worker) -> int:
 def newest_entries(connection: sqlite3.Connection, limit: int) -> tuple[Entry, ...]:
     """The history, newest first."""
     rows = connection.execute(
-        "SELECT entry_id, at, kind, analyst, charge_id, loss, delta, detail FROM entry ORDER BY entry_id DESC LIMIT ?", [limit]
+        "SELECT entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail FROM entry ORDER BY entry_id DESC LIMIT ?", [limit]
     )
     return tuple(
         Entry(
@@ -263,10 +265,10 @@ def newest_entries(connection: sqlite3.Connection, limit: int) -> tuple[Entry, .
             kind=_kind(kind),
             analyst=analyst,
             charge_id=charge_id,
-            cost=Cost(loss=amount_value(loss), delta=amount_value(delta)),
+            cost=cost_value(loss, delta, pure),
             detail=detail,
         )
-        for entry_id, at, kind, analyst, charge_id, loss, delta, detail in rows
+        for entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail in rows
     )
 
 
@@ -315,13 +317,13 @@ def verified_state(connection: sqlite3.Connection) -> LedgerState:
     head, count, spent, closed, budgets = first_head(state.ledger_id, state.source_id), 0, Cost.zero(), False, ""
     ends: dict[int, tuple[State, str]] = {}
     reserved: dict[int, str] = {}
-    for *fields, chained in connection.execute("SELECT * FROM entry ORDER BY entry_id"):
+    for *fields, pure, chained in connection.execute("SELECT * FROM entry ORDER BY entry_id"):
         entry_id, _, kind, _, charge_id, loss, delta, _, evidence = fields
         count += 1
-        head = _chained(head, fields)
+        head = _chained(head, _with_pure(fields, pure))
         if entry_id != count or chained != head:
             _damaged()
-        spent += Cost(loss=amount_value(loss), delta=amount_value(delta))
+        spent += cost_value(loss, delta, pure)
         match kind := _kind(kind):
             case EntryKind.RESERVE:
                 reserved[charge_id], ends[charge_id] = evidence, (State.RESERVED, "")
@@ -340,11 +342,14 @@ def verified_state(connection: sqlite3.Connection) -> LedgerState:
     derived = replace(state, spent=spent, closed=closed, entries=count, head=head)
     if derived != state or budgets != budgets_digest(state) or not _totals_agree(connection, state):
         _damaged()
-    for *fields, charge_state, payload_digest in connection.execute(
-        "SELECT charge_id, analyst, request_id, digest, version, summary, loss, delta, state, payload_digest FROM charge"
+    for *fields, pure, charge_state, payload_digest in connection.execute(
+        "SELECT charge_id, analyst, request_id, digest, version, summary, loss, delta, pure, state, payload_digest FROM charge"
     ):
         charge_id = fields[0]
-        if reserved.pop(charge_id, None) != _digest(fields) or ends[charge_id] != (State(charge_state), payload_digest or ""):
+        if reserved.pop(charge_id, None) != _digest(_with_pure(fields, pure)) or ends[charge_id] != (
+            State(charge_state),
+            payload_digest or "",
+        ):
             _damaged()
     if reserved:
         _damaged()
@@ -361,7 +366,7 @@ def _kind(text: str) -> EntryKind:
 def _totals_agree(connection: sqlite3.Connection, state: LedgerState) -> bool:
     """The totals the constraints compare are those of the budget the code decides by."""
     expected = _state_columns(state)
-    names = ("loss_total", "loss_ceiling", "delta_total", "delta_ceiling")
+    names = ("loss_total", "loss_ceiling", "delta_total", "delta_ceiling", "pure_total", "pure_ceiling")
     row = connection.execute(f"SELECT {', '.join(names)} FROM ledger").fetchone()
     return bool(tuple(expected[name] for name in names) == row)
 
@@ -384,7 +389,13 @@ def _charges(connection: sqlite3.Connection, condition: str, parameters: list[st
     ]
 
 
-def _state_columns(state: LedgerState) -> dict[str, str | int]:
+def _with_pure(fields: list[str | int | None], pure: str | None) -> list[str | int | None]:
+    """What is hashed: a pure amount comes last, and where there is none the list is what it was before there were any."""
+    return fields if pure is None else [*fields, pure]
+
+
+def _state_columns(state: LedgerState) -> dict[str, str | int | None]:
+    spent, total, most = state.spent.pure, state.budget.pure_total, state.ceiling.pure_total
     return {
         "ledger_id": state.ledger_id,
         "source_id": state.source_id,
@@ -396,6 +407,9 @@ def _state_columns(state: LedgerState) -> dict[str, str | int]:
         "delta_spent": amount_text(state.spent.delta),
         "delta_total": amount_text(state.budget.delta_total),
         "delta_ceiling": amount_text(state.ceiling.delta_total),
+        "pure_spent": None if spent is None else amount_text(spent),
+        "pure_total": None if total is None else amount_text(total),
+        "pure_ceiling": None if most is None else amount_text(most),
         "closed": int(state.closed),
         "entries": state.entries,
         "head": state.head,

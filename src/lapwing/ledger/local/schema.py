@@ -2,18 +2,26 @@
 
 The rules repeat what the code decides, so that a bug in the code ends in a refused change and not in a wrong ledger: what is spent never
 passes the total and never goes down, a key has one charge, a charge moves once, and entries are only ever appended.
-Amounts are texts of forty digits (``lapwing.ledger.amounts``), which the database compares byte by byte.
+Amounts are texts of forty digits (``lapwing.ledger.amounts``), which the database compares byte by byte. A pure amount that is NULL is
+above every total, and a pure total that is NULL is no total at all: only an account that is a union of filters has one.
 """
 
 from __future__ import annotations
 
+import sqlite3
+
 from lapwing.ledger.amounts import AMOUNT_DIGITS
-from lapwing.ledger.local.sqlite_file import Format
+from lapwing.ledger.local import format_1
+from lapwing.ledger.local.sqlite_file import Format, statements
 
 
 def _digits(column: str) -> str:
     """The rule for an amount column: forty digits and nothing else."""
     return f"length({column}) = {AMOUNT_DIGITS} AND {column} NOT GLOB '*[^0-9]*'"
+
+
+def _digits_or_null(column: str) -> str:
+    return f"{column} IS NULL OR ({_digits(column)})"
 
 
 _LEDGER_TABLES = f"""
@@ -29,10 +37,15 @@ CREATE TABLE ledger (
     delta_spent TEXT NOT NULL CHECK ({_digits("delta_spent")}),
     delta_total TEXT NOT NULL CHECK ({_digits("delta_total")}),
     delta_ceiling TEXT NOT NULL CHECK ({_digits("delta_ceiling")}),
+    pure_spent TEXT CHECK ({_digits_or_null("pure_spent")}),
+    pure_total TEXT CHECK ({_digits_or_null("pure_total")}),
+    pure_ceiling TEXT CHECK ({_digits_or_null("pure_ceiling")}),
     closed INTEGER NOT NULL CHECK (closed IN (0, 1)),
     entries INTEGER NOT NULL CHECK (entries >= 0),
     head TEXT NOT NULL,
-    CHECK (loss_spent <= loss_total AND loss_total <= loss_ceiling),
+    CHECK (loss_spent <= loss_total OR (pure_spent IS NOT NULL AND pure_total IS NOT NULL AND pure_spent <= pure_total)),
+    CHECK (loss_total <= loss_ceiling),
+    CHECK ((pure_total IS NULL) = (pure_ceiling IS NULL) AND (pure_total IS NULL OR pure_total <= pure_ceiling)),
     CHECK (delta_spent <= delta_total AND delta_total <= delta_ceiling)
 ) STRICT;
 
@@ -54,6 +67,7 @@ CREATE TABLE charge (
     summary TEXT NOT NULL,
     loss TEXT NOT NULL CHECK ({_digits("loss")}),
     delta TEXT NOT NULL CHECK ({_digits("delta")}),
+    pure TEXT CHECK ({_digits_or_null("pure")}),
     worker_id INTEGER NOT NULL REFERENCES worker (worker_id),
     state TEXT NOT NULL CHECK (state IN ('reserved', 'committed', 'forfeited')),
     payload BLOB,
@@ -77,6 +91,7 @@ CREATE TABLE entry (
     delta TEXT NOT NULL CHECK ({_digits("delta")}),
     detail TEXT NOT NULL,
     evidence TEXT NOT NULL,
+    pure TEXT CHECK ({_digits_or_null("pure")}),
     chained TEXT NOT NULL
 ) STRICT;
 """
@@ -89,6 +104,8 @@ CREATE TRIGGER ledger_only_grows BEFORE UPDATE ON ledger
 WHEN NEW.ledger_id <> OLD.ledger_id OR NEW.source_id <> OLD.source_id
     OR NEW.loss_spent < OLD.loss_spent OR NEW.delta_spent < OLD.delta_spent
     OR NEW.loss_ceiling < OLD.loss_ceiling OR NEW.delta_ceiling < OLD.delta_ceiling
+    OR (OLD.pure_spent IS NULL AND NEW.pure_spent IS NOT NULL) OR NEW.pure_spent < OLD.pure_spent
+    OR (NEW.pure_ceiling IS NULL) <> (OLD.pure_ceiling IS NULL) OR NEW.pure_ceiling < OLD.pure_ceiling
     OR NEW.entries < OLD.entries
 BEGIN SELECT RAISE(ABORT, 'what is spent never goes down'); END;
 
@@ -103,6 +120,7 @@ CREATE TRIGGER charge_moves_once BEFORE UPDATE ON charge
 WHEN OLD.state <> 'reserved' OR NEW.state = 'reserved'
     OR NEW.charge_id <> OLD.charge_id OR NEW.analyst <> OLD.analyst OR NEW.request_id <> OLD.request_id OR NEW.digest <> OLD.digest
     OR NEW.version <> OLD.version OR NEW.summary <> OLD.summary OR NEW.loss <> OLD.loss OR NEW.delta <> OLD.delta
+    OR NEW.pure IS NOT OLD.pure
     OR NEW.worker_id <> OLD.worker_id
 BEGIN SELECT RAISE(ABORT, 'a charge moves once, from reserved to its end'); END;
 
@@ -159,5 +177,17 @@ CREATE TRIGGER act_fixed BEFORE UPDATE ON act
 BEGIN SELECT RAISE(ABORT, 'an act is never changed'); END;
 """
 
-LEDGER_FORMAT = Format(name="ledger", application_id=0x4C415031, version=1, schema=_LEDGER_TABLES + _LEDGER_RULES)
+
+def _from_format_1(connection: sqlite3.Connection) -> None:
+    format_1.upgrade(connection, tables=statements(_LEDGER_TABLES), rules=statements(_LEDGER_RULES))
+
+
+LEDGER_FORMAT = Format(
+    name="ledger",
+    application_id=0x4C415031,
+    version=2,
+    schema=_LEDGER_TABLES + _LEDGER_RULES,
+    earlier=format_1.SCHEMA,
+    upgrade=_from_format_1,
+)
 REGISTRY_FORMAT = Format(name="registry", application_id=0x4C415052, version=1, schema=_REGISTRY_TABLES)

@@ -46,6 +46,10 @@ class Format:
     application_id: int
     version: int
     schema: str
+    earlier: str | None = None
+    """The schema of the version before, where a file of that version is upgraded when it is opened."""
+    upgrade: Callable[[sqlite3.Connection], None] | None = None
+    """Makes such a file one of this version, inside a transaction."""
 
 
 class Database:
@@ -132,7 +136,7 @@ def create_database(path: Path, form: Format, fill: Callable[[sqlite3.Connection
     try:
         database = _connect(path, form)
         with database.write() as connection:
-            for statement in _statements(form.schema):
+            for statement in statements(form.schema):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {form.application_id}")
             connection.execute(f"PRAGMA user_version = {form.version}")
@@ -152,9 +156,10 @@ def open_database(path: Path, form: Format) -> Database:
     _require_private(path, form)
     database = _connect(path, form)
     try:
+        _upgrade(database, form)
         with database.read() as connection:
             _require_format(connection, form)
-            _require_sound(connection, form)
+            _require_sound(connection, form.name, form.schema)
     except BaseException:
         database.close()
         raise
@@ -227,6 +232,25 @@ def _connect(path: Path, form: Format) -> Database:
     return Database(path, form.name, connection, identity)
 
 
+def _upgrade(database: Database, form: Format) -> None:
+    """Where the file is sound and of the version before, make it one of this version: all of it, or nothing."""
+    if form.earlier is None or form.upgrade is None:
+        return
+    with database.read() as connection:
+        if not _is_earlier(connection, form):
+            return
+    with database.write() as connection:
+        if _is_earlier(connection, form):  # another process may have been faster
+            _require_sound(connection, form.name, form.earlier)
+            form.upgrade(connection)
+            connection.execute(f"PRAGMA user_version = {form.version}")
+
+
+def _is_earlier(connection: sqlite3.Connection, form: Format) -> bool:
+    marks = connection.execute("PRAGMA application_id").fetchone()[0], connection.execute("PRAGMA user_version").fetchone()[0]
+    return marks == (form.application_id, form.version - 1)
+
+
 def _require_format(connection: sqlite3.Connection, form: Format) -> None:
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -240,23 +264,23 @@ def _require_format(connection: sqlite3.Connection, form: Format) -> None:
         )
 
 
-def _require_sound(connection: sqlite3.Connection, form: Format) -> None:
+def _require_sound(connection: sqlite3.Connection, name: str, expected: str) -> None:
     """The pages hang together, and no table, constraint or trigger was added, changed or removed."""
     checked = connection.execute("PRAGMA integrity_check(1)").fetchall()
     schema = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
-    if checked != [("ok",)] or set(schema) != _expected_schema(form.schema):
-        raise _damaged(form.name)
+    if checked != [("ok",)] or set(schema) != _expected_schema(expected):
+        raise _damaged(name)
 
 
 @lru_cache(maxsize=4)
 def _expected_schema(schema: str) -> frozenset[tuple[str, str, str, str]]:
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        for statement in _statements(schema):
+        for statement in statements(schema):
             connection.execute(statement)
         return frozenset(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
 
 
-def _statements(schema: str) -> Iterator[str]:
+def statements(schema: str) -> Iterator[str]:
     """The statements of a schema one by one: ``executescript`` would commit the transaction it runs in."""
     pending = ""
     for line in schema.splitlines(keepends=True):

@@ -108,6 +108,7 @@ class PostgresLedger:
         for name in (source_id, source_fingerprint, by):
             limits.require_name(name)
         limits.require_reason(override, reason)
+        limits.require_one_loss(budget)
         limits.require_within(budget, ceiling)
         require_extra()
         # The anchor may remember a ledger that this database does not have, or no longer.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Cost
 from lapwing.ledger.amounts import budget_text
+from lapwing.ledger.limits import require_one_loss
 from lapwing.ledger.local.ledger import LocalLedger
 from lapwing.ledger.local.rows import ON_SERVER, LedgerState, PaidRequest
 from lapwing.ledger.postgres import rows
@@ -44,6 +45,7 @@ def move(
     require_extra()
     import psycopg
 
+    require_one_loss(local.balance().budget)
     if anchors.newest(source_id) is not None:
         raise registered([source_id])
     state, paid = local.moved_out(f"{ON_SERVER}, {without_password(dsn)}")

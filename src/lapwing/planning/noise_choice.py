@@ -1,0 +1,109 @@
+"""Laplace or Gaussian noise: the choice for each statement of an account that is a union of a pure and a Rényi filter.
+
+Such an account has two sides, and every charge counts on both. A statement with Laplace noise alone has a finite epsilon; one with Gaussian
+noise, or one that discovers keys, has none and closes the pure side for good. A price is a share of the account: the Gaussian plan takes
+that share of the rho, the Laplace plan the same share of the epsilon. For one count at (1, 10^-8) Laplace noise is smaller while the share
+is above about 1/15. Public facts and charges decide, never a value from the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+from lapwing.errors import Refused
+from lapwing.kernel.accounting import LOSS_UNITS, Account, Budget, Cost, admits
+from lapwing.kernel.certify import certify
+from lapwing.kernel.facts import Facts
+from lapwing.planning.plan import Planned, Price
+from lapwing.spread import variance
+
+CLOSING_MAX = Fraction(1, 20)
+"""Gaussian noise is not chosen where closing the pure side would lose more of the account than this."""
+
+PlanWith = Callable[[Facts, Price], Planned]
+"""Plans a statement over these facts at this price."""
+
+
+def with_better_noise(
+    plan: PlanWith, facts: Facts, price: Price, *, budget: Budget, spent: Cost, was_bought: Callable[[str], bool]
+) -> Planned:
+    """The plan with the better noise for this price, where there is a choice; the other where only that one can still be paid.
+
+    ``was_bought`` says of a digest whether its plan was answered before: then that is the one, because it is free.
+    """
+    gaussian = plan(facts, price)
+    if budget.order is None or gaussian.measured is None or any(query.keys is not None for query in gaussian.measured.queries):
+        return gaussian
+    laplace = _laplace(plan, facts, pure_share(budget, price.loss))
+    if laplace is None or was_bought(gaussian.certified.digest):
+        return gaussian
+    if was_bought(laplace.certified.digest):
+        return laplace
+    if not _within_pure(budget, spent, laplace.certified.cost):
+        return gaussian
+    if not admits(budget, spent=spent, cost=gaussian.certified.cost):
+        return laplace
+    if _lost_by_closing(budget, spent) > CLOSING_MAX:
+        return laplace
+    return gaussian if relative_error(gaussian, laplace) < 1 else laplace
+
+
+def pure_share(budget: Budget, loss: Fraction) -> Fraction:
+    """The epsilon that is the same share of the account as this loss, in whole ledger units; at least one."""
+    units = math.floor(loss * LOSS_UNITS * (budget.pure_total or 0) / budget.loss_total)
+    return Fraction(max(units, 1), LOSS_UNITS)
+
+
+def loss_of_price(budget: Budget, cost: Cost) -> int:
+    """The loss, in ledger units, of the price that a plan of this cost was made for: a Laplace plan is charged another one."""
+    if budget.pure_total is None or cost.pure is None:
+        return cost.loss
+    return -(-cost.pure * budget.loss_total // budget.pure_total)
+
+
+def pure_facts(facts: Facts) -> Facts:
+    """The same facts for planning with Laplace noise alone."""
+    return replace(facts, account=Account.PURE, order=None)
+
+
+def _laplace(plan: PlanWith, facts: Facts, epsilon: Fraction) -> Planned | None:
+    """The plan with Laplace noise, certified in the account's own terms; None where there is none."""
+    try:
+        planned = plan(pure_facts(facts), Price(epsilon, Fraction(0)))
+    except Refused:
+        return None
+    return replace(planned, measured=certify(planned.certified.plan, facts), facts=facts)
+
+
+def _lost_by_closing(budget: Budget, spent: Cost) -> Fraction:
+    """By how much less of the account is left once its pure side is closed, as a share of the whole."""
+    if budget.pure_total is None or spent.pure is None:
+        return Fraction(0)
+    return Fraction(spent.loss, budget.loss_total) - Fraction(spent.pure, budget.pure_total)
+
+
+def _within_pure(budget: Budget, spent: Cost, cost: Cost) -> bool:
+    pure = (spent + cost).pure
+    return pure is not None and budget.pure_total is not None and pure <= budget.pure_total
+
+
+def relative_error(first: Planned, second: Planned) -> float:
+    """How many times larger the predicted errors of the first plan are: the geometric mean over what both measure."""
+    ratios = [one / other for one, other in zip(_errors(first), _errors(second), strict=True)]
+    return math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
+
+
+def _errors(planned: Planned) -> list[float]:
+    """Noise of each vector and set of quantiles, and what the bound is predicted to leave out beside it."""
+    errors: list[float] = []
+    for part in planned.parts:
+        if part.number is None:
+            continue
+        query, choice = planned.certified.queries[part.number], part.choice
+        bias = math.hypot(1, choice.truncation / choice.noise) if choice.noise else 1.0
+        errors += [math.sqrt(variance(item.vector.law)) * float(item.step) * bias for item in query.vectors]
+        errors += [float(item.quantiles.scale) * bias for item in query.quantiles]
+    return errors
