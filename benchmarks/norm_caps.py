@@ -1,6 +1,6 @@
 """Caps chosen from noisy histograms of norms, simulated: coverage, width and error beside those with everything known.
 
-    python -m benchmarks.norm_caps [--repetitions 4] [--share 0.1] [--units 5000 50000] [--by law epsilon cells spread]
+    python -m benchmarks.norm_caps [--repetitions 4] [--share 0.1] [--units 5000 50000] [--by law cells] [--sums] [--unlike 0.3]
 
 No product code but the fit and the choice of the cap takes part, and no data but invented ones. For each law of rows per unit, number of
 cells, way of spreading and number of units one table is drawn; for each budget the histogram is noised at its share of the price, the cap
@@ -25,6 +25,9 @@ from lapwing.planning.norm_fit import NormHistogram, fitted_norms
 Generator = np.random.Generator  # noqa: TID251
 Floats = npt.NDArray[np.float64]
 LARGEST = 1000
+"""Rows of a unit, at most."""
+VALUE, VALUE_LARGEST = 3_000.0, 10_000
+"""In sums: the mean of an exponential value of a row, and the largest."""
 DELTA = 1e-9
 SCORE = 1.959964
 BEYOND = 0.05
@@ -64,16 +67,23 @@ def rows_by_unit(law: str, units: int, random: Generator) -> npt.NDArray[np.int6
     return np.clip(np.floor(drawn), 1, LARGEST).astype(np.int64)
 
 
-def drawn_table(law: str, units: int, cells: int, spread: str, random: Generator) -> Table:
-    """One table: cells are of unequal size; a unit has its rows in one cell, or each row in a cell of its own."""
+def drawn_table(law: str, units: int, cells: int, spread: str, random: Generator, *, sums: bool = False, unlike: float = 0.0) -> Table:
+    """One table: cells are of unequal size; a unit has its rows in one cell, or each row in a cell of its own.
+
+    With ``unlike``, units at home in some cells have more rows than those in others: by factors with this deviation of their logarithms.
+    """
     rows = rows_by_unit(law, units, random)
     sizes = random.dirichlet(np.full(cells, 3.0))
     home = random.choice(cells, size=units, p=sizes)
+    if unlike:
+        rows = np.clip(np.rint(rows * np.exp(random.normal(0.0, unlike, size=cells))[home]), 1, LARGEST).astype(np.int64)
     unit = np.repeat(np.arange(units), rows)
     anywhere = random.choice(cells, size=len(unit), p=sizes)
     roams = {"one cell": np.zeros(units, bool), "all cells": np.ones(units, bool), "mixed": random.uniform(size=units) < 0.5}[spread]
     keys, counts = np.unique(unit * cells + np.where(roams[unit], anywhere, home[unit]), return_counts=True)
     unit, cell, value = keys // cells, keys % cells, counts.astype(float)
+    if sums:
+        value = np.ceil(np.minimum(random.gamma(value, VALUE), value * VALUE_LARGEST))
     return Table(unit, cell, value, np.sqrt(np.bincount(unit, weights=value**2, minlength=units)), cells)
 
 
@@ -83,44 +93,35 @@ def unit_noise(epsilon: float) -> float:
     return 1.0 / math.sqrt(2.0) / (math.sqrt(logarithm + epsilon) - math.sqrt(logarithm))
 
 
-def edges() -> list[float]:
+def edges(largest: float = LARGEST) -> list[float]:
     """Square roots of powers of two, up to the largest norm."""
-    powers = [2.0 ** (power / 2.0) for power in range(64)]
-    return [*(edge for edge in powers if edge < LARGEST), float(LARGEST)]
+    powers = [2.0 ** (power / 2.0) for power in range(128)]
+    return [*(edge for edge in powers if edge < largest), float(largest)]
 
 
-def results(
-    law: str,
-    units: int,
-    cells: int,
-    spread: str,
-    random: Generator,
-    repetitions: int,
-    share: float,
-    extreme: float,
-    known_l1: bool,
-) -> list[dict[str, float | str]]:
-    """One row per budget."""
-    drawn = drawn_table(law, units, cells, spread, random)
+def results(law: str, units: int, cells: int, spread: str, random: Generator, asked: argparse.Namespace) -> list[dict[str, float | str]]:
+    """One row per budget and repetition."""
+    share, largest = asked.share, float(LARGEST * VALUE_LARGEST if asked.sums else LARGEST)
+    drawn = drawn_table(law, units, cells, spread, random, sums=asked.sums, unlike=asked.unlike)
     truth = drawn.clipped(math.inf)
-    caps = [2.0 ** (step / 4.0) for step in range(40) if 2.0 ** (step / 4.0) < LARGEST] + [float(LARGEST)]
+    bounds = edges(largest)
+    caps = [*bounds, *(edge * 2**0.25 for edge in bounds if edge * 2**0.25 < largest)]
     losses = [truth - drawn.clipped(cap) for cap in caps]
-    bounds = edges()
     bins = np.bincount(np.searchsorted(np.asarray(bounds), drawn.norms - 1e-9), minlength=len(bounds))
     found: list[dict[str, float | str]] = []
     for epsilon in EPSILONS:
         whole = unit_noise(epsilon)
         known_width = min(2 * SCORE * whole * cap + float(loss.mean()) for cap, loss in zip(caps, losses, strict=True))
         known_error = min(math.sqrt((whole * cap) ** 2 + float((loss**2).mean())) for cap, loss in zip(caps, losses, strict=True))
-        for _ in range(repetitions):
+        for _ in range(asked.repetitions):
             deviation = whole / math.sqrt(share)
             noisy = bins + random.normal(0.0, deviation, size=len(bins))
             fit = fitted_norms(NormHistogram(tuple(bounds), tuple(float(each) for each in noisy), deviation))
             rest = whole / math.sqrt(1.0 - share)
-            choice = best_cap(fit, unit_noise=rest, cells=cells, total_l1=float(truth.sum()) if known_l1 else None)
+            choice = best_cap(fit, unit_noise=rest, cells=cells, total_l1=float(truth.sum()) if asked.known_sum else None)
             clipped = drawn.clipped(choice.cap)
             answer = clipped + random.normal(0.0, choice.noise, size=cells)
-            added = np.asarray(bias_bound(fit, choice, cells=cells, beyond=BEYOND, values=list(answer), extreme_units=extreme))
+            added = np.asarray(bias_bound(fit, choice, cells=cells, beyond=BEYOND, values=list(answer), extreme_units=asked.extreme_units))
             low, high = answer - SCORE * choice.noise, answer + SCORE * choice.noise + added
             error = math.sqrt(choice.noise**2 + float(((truth - clipped) ** 2).mean()))
             found.append(
@@ -170,13 +171,15 @@ def main() -> None:
     parser.add_argument("--laws", nargs="+", default=list(LAWS))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--known-sum", action="store_true", help="the sum of all cells is known when the cap is chosen")
+    parser.add_argument("--sums", action="store_true", help="sums of values instead of counts of rows")
+    parser.add_argument("--unlike", type=float, default=0.0, help="units in some cells have more rows than in others")
     asked = parser.parse_args()
     random = np.random.default_rng(asked.seed)  # noqa: TID251
     rows = [
         row
         for law, units, cells, spread in itertools.product(asked.laws, asked.units, CELLS, SPREADS)
         if cells > 1 or spread == "one cell"
-        for row in results(law, units, cells, spread, random, asked.repetitions, asked.share, asked.extreme_units, asked.known_sum)
+        for row in results(law, units, cells, spread, random, asked)
     ]
     lines = [summary(rows, "all")]
     for keys in asked.by:

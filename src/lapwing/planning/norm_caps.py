@@ -23,16 +23,20 @@ FIT_BEYOND = 0.05
 """Chance that more than the fit's upper bound was cut."""
 UNLIKE = 0.2
 """Standard deviation, as a share of the expected loss, by which cells of unlike units lose more or less than others."""
-RARE = 0.01
+RARE = 0.005
 """Long units that are in a given cell with a smaller chance, all together, are left out of its interval."""
 STEPS_FINE = 4
 """Caps tried between two neighbouring edges of bins, once the best edge is known."""
-ODDS = np.geomspace(1e-2, 1e4, 37)
+ODDS = np.geomspace(1e-2, 1e7, 55)
 """How many units are spread over all cells for one in a single cell, at norm 1; a longer norm makes it less likely, in proportion."""
 ODDS_UNKNOWN = 6.0
 """The odds while nothing is known about them."""
-SMALL = 0.1
-"""The part of the units with the smallest norms that is taken to have one row, where the norm of a row is not known."""
+COUNTED = 0.05
+"""If more than this part of the units have a norm of at most 2, norms are taken to be those of counts."""
+COMMON = 0.8
+"""The norm that this part of the units do not surpass is the first guess of the norm of a row, where it is not known."""
+GRAINS = 64
+"""Norms of a row that are tried, where it is not known."""
 UNSEEN_CELLS = 0.05
 """The share of cells in which one unit of the largest norm may go unmentioned."""
 
@@ -55,11 +59,11 @@ class CapChoice:
     """Width of the interval of an ordinary cell."""
 
 
-def best_cap(fit: NormFit, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = 1.0) -> CapChoice:
+def best_cap(fit: NormFit, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = None) -> CapChoice:
     """The cap with the narrowest interval of an ordinary cell, noise and what was cut together.
 
     ``unit_noise`` is the standard deviation of a cell's noise under cap 1, ``total_l1`` the sum over all cells, if it is known about,
-    ``grain`` the norm of a unit with one row: 1 for counts; if it is not known, the smallest norms stand for it.
+    ``grain`` the norm of a unit with one row: 1 for counts. What is not known is guessed from the norms.
     """
     spread = _spread(fit, math.inf, cells, total_l1, grain)
     coarse = [float(edge) for edge in fit.edges]
@@ -70,7 +74,7 @@ def best_cap(fit: NormFit, *, unit_noise: float, cells: int, total_l1: float | N
     return min([choices[at], *_predicted(fit, fine, unit_noise, spread)], key=lambda choice: choice.width)
 
 
-def predicted(fit: NormFit, cap: float, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = 1.0) -> CapChoice:
+def predicted(fit: NormFit, cap: float, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = None) -> CapChoice:
     """What a cap chosen elsewhere would do."""
     return _predicted(fit, [cap], unit_noise, _spread(fit, math.inf, cells, total_l1, grain))[0]
 
@@ -93,27 +97,50 @@ class _Spread:
 def _spread(fit: NormFit, cap: float, cells: int, total_l1: float | None, grain: float | None) -> _Spread:
     """The spread with which the cells, clipped at ``cap``, add up to ``total_l1``.
 
-    With r rows all over the cells the expected square of the norm is r + r (r - 1) / cells: such rows make a short norm, rows in one cell a
-    long one. Where both kinds of units are, the longest are of the second.
+    Of rows in one cell the norm is their sum, of rows all over the cells it is much less: where there are units of both kinds, the longest
+    norms are of the first.
     """
     norms = fit.norms()
-    in_rows = np.maximum(norms / (grain or _small_norm(fit)), 1.0)
     if cells == 1:
         return _Spread(1, np.zeros_like(norms), np.ones_like(norms))
-    rows = (cells - 1.0) / 2.0 * (np.sqrt(1.0 + 4.0 * cells * in_rows**2 / (cells - 1.0) ** 2) - 1.0)
-    reached = np.clip(rows / in_rows, 1.0, math.sqrt(cells))
+    below = np.minimum(norms, cap) * np.maximum(fit.expected, 0.0)
+    if grain is None:
+        grain = 1.0 if _counted(fit) else _rows_norm(fit, below, cells, total_l1)
+    reached, in_rows = _reached(norms / grain, cells), np.maximum(norms / grain, 1.0)
     odds = ODDS_UNKNOWN
     if total_l1 is not None:
-        below = np.minimum(norms, cap) * np.maximum(fit.expected, 0.0)
         sums = below.sum() + (1.0 / (1.0 + in_rows / ODDS[:, None])) @ (below * (reached - 1.0))
         odds = math.exp(float(np.interp(total_l1, sums, np.log(ODDS))))
     return _Spread(cells, 1.0 / (1.0 + in_rows / odds), reached)
 
 
-def _small_norm(fit: NormFit) -> float:
-    """The norm that a tenth of the units do not reach."""
+def _rows_norm(fit: NormFit, below: Floats, cells: int, total_l1: float | None) -> float:
+    """A guess of the norm of a row: that of a common unit, or as much less as it takes for the cells to add up to what they do."""
+    common = _quantile_norm(fit, COMMON)
+    if total_l1 is None:
+        return common
+    grains = np.geomspace(common, float(fit.edges[0]) / math.sqrt(cells), GRAINS)
+    sums = _reached(fit.norms() / grains[:, None], cells) @ below
+    return math.exp(float(np.interp(total_l1, sums, np.log(grains))))
+
+
+def _reached(in_rows: Floats, cells: int) -> Floats:
+    """Of rows of norm 1 all over the cells: their number over their norm. With r rows the expected square of the norm is
+    r + r (r - 1) / cells."""
+    in_rows = np.maximum(in_rows, 1.0)
+    rows = (cells - 1.0) / 2.0 * (np.sqrt(1.0 + 4.0 * cells * in_rows**2 / (cells - 1.0) ** 2) - 1.0)
+    return np.clip(rows / in_rows, 1.0, math.sqrt(cells))
+
+
+def _counted(fit: NormFit) -> bool:
+    """Whether norms look like those of counts: some units have one or two rows."""
+    return _quantile_norm(fit, COUNTED) <= 2.0
+
+
+def _quantile_norm(fit: NormFit, part: float) -> float:
+    """The norm that a part of the units do not surpass."""
     units = np.cumsum(np.maximum(fit.expected, 0.0))
-    return float(fit.norms()[int(np.searchsorted(units, SMALL * units[-1]))])
+    return float(fit.norms()[int(np.searchsorted(units, part * units[-1]))])
 
 
 def _predicted(fit: NormFit, caps: Sequence[float], unit_noise: float, spread: _Spread) -> list[CapChoice]:
@@ -145,7 +172,7 @@ def bias_bound(
     cells: int,
     beyond: float,
     values: Sequence[float],
-    grain: float | None = 1.0,
+    grain: float | None = None,
     extreme_units: float = 1.0,
     largest_l1: float | None = None,
 ) -> list[float]:
@@ -184,12 +211,16 @@ def _in_cells(fit: NormFit, caps: Sequence[float], spread: _Spread, shares: Floa
         mean = shares[:, None] * (lost @ fit.expected)
         return np.maximum(mean, 0.0), np.zeros_like(mean)
     squared, units = fit.beyond_caps(caps, 2), np.maximum(fit.expected, 0.0)
-    in_one, in_all = units * (1.0 - spread.everywhere), units * spread.everywhere
-    longer = np.cumsum(in_one[::-1])[::-1]
-    ordinary = np.clip(longer - RARE / np.maximum(shares[:, None], 1e-12), 0.0, in_one)
-    mean = ordinary @ lost.T + (in_all * spread.reached) @ lost.T
-    variance = ordinary @ squared.T + (in_all * (1.0 - spread.reached**2 / spread.cells)) @ squared.T
+    in_one, in_all, times = units * (1.0 - spread.everywhere), units * spread.everywhere, spread.reached**2
+    ordinary_in_one, ordinary_in_all = _ordinary(in_one, shares), _ordinary(in_all * times, shares)
+    mean = ordinary_in_one @ lost.T + (ordinary_in_all / spread.reached) @ lost.T
+    variance = ordinary_in_one @ squared.T + (ordinary_in_all / times * (1.0 - times / spread.cells)) @ squared.T
     return shares[:, None] * mean, shares[:, None] * variance
+
+
+def _ordinary(units: Floats, shares: Floats) -> Floats:
+    """For each share of the whole (rows) the units of each bin, without the longest, as far as those are rarely in a cell of that share."""
+    return np.clip(np.cumsum(units[::-1])[::-1] - RARE / np.maximum(shares[:, None], 1e-12), 0.0, units)
 
 
 def _added(mean: Floats, factor: Floats, variance: Floats, noise: Floats, cells: int, beyond: float) -> Floats:

@@ -24,7 +24,7 @@ HALF_OCTAVE = math.log(2.0) / 2.0
 """The natural width of a bin; slopes and bends of curves are per bin of this width."""
 ALONE_SEEN = 4.0
 """A bin this many standard deviations above zero is seen."""
-TOGETHER_SEEN = 2.0
+TOGETHER_SEEN = 2.5
 """Two neighbouring bins this many standard deviations above zero are seen."""
 END_SEEN = 3.5
 """The last bin, where units heap up if their rows were cut, is seen on its own account from here on."""
@@ -42,8 +42,12 @@ BEYOND_THE_END = 24
 """Bins above the largest norm over which a curve is summed to find how many units would heap up there."""
 SLOPES = np.concatenate((np.arange(0.7, -1.4, -0.035), np.arange(-1.4, -3.3, -0.1)))
 BENDS = np.array([0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24])
+FLATTEST = 0.25
+"""Four bins above the last one seen, every curve falls at least so much from bin to bin."""
 STRAIGHT = 0.5
 """How plausible a power law is beforehand, against all bent curves."""
+HEAPED = 3.0
+"""How much more plausible it is beforehand that units beyond the largest norm heap up there than that there are none."""
 LEVELS = np.array([NormalDist().inv_cdf((k + 0.5) / 3) for k in range(3)]) / 0.79
 """The height of each curve is uncertain: it is taken at the middles of three parts of equal chance (their variance made 1)."""
 
@@ -206,7 +210,7 @@ def _shapes(edges: tuple[float, ...], last: int) -> tuple[Floats, Floats, Floats
     middle, width = np.log(upper * lower) / 2.0, np.log(upper / lower) / HALF_OCTAVE
     past = (math.log(upper[-1]) - middle[last]) / HALF_OCTAVE + 0.5 + np.arange(BEYOND_THE_END)
     slopes, bends = (grid.ravel() for grid in np.meshgrid(SLOPES, BENDS))
-    falls = slopes - bends * 4.0 < -0.05
+    falls = slopes - bends * 4.0 < -FLATTEST
     slopes, bends = slopes[falls], bends[falls]
 
     def curve(x: Floats) -> Floats:
@@ -215,7 +219,11 @@ def _shapes(edges: tuple[float, ...], last: int) -> tuple[Floats, Floats, Floats
     shapes = curve((middle - middle[last]) / HALF_OCTAVE) * (width / width[last])
     heap = curve(past).sum(axis=1) / width[last]
     beforehand = np.log(np.where(bends == 0.0, STRAIGHT, (1.0 - STRAIGHT) / (len(BENDS) - 1)) * np.where(slopes > -1.4, 0.35, 1.0))
-    return np.concatenate((shapes, shapes)), np.concatenate((np.zeros_like(heap), heap)), np.concatenate((beforehand, beforehand))
+    return (
+        np.concatenate((shapes, shapes)),
+        np.concatenate((np.zeros_like(heap), heap)),
+        np.concatenate((beforehand, beforehand + math.log(HEAPED))),
+    )
 
 
 def _plausible(shapes: Floats, beforehand: Floats, window: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:

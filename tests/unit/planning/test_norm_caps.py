@@ -94,9 +94,17 @@ def test_the_norm_of_a_row_need_not_be_one() -> None:
     scaled = fitted_norms(NormHistogram(tuple(128.0 * edge for edge in EDGES), noisy, 20.0))
     one = best_cap(counted, unit_noise=5.0, cells=100, total_l1=3.0 * counted.total(), grain=1.0)
     other = best_cap(scaled, unit_noise=5.0, cells=100, total_l1=3.0 * scaled.total(), grain=128.0)
-    guessed = best_cap(scaled, unit_noise=5.0, cells=100, total_l1=3.0 * scaled.total(), grain=None)
     assert other.cap == pytest.approx(128.0 * one.cap, rel=0.3)
-    assert guessed.cap == pytest.approx(other.cap, rel=0.3)
+    assert best_cap(counted, unit_noise=5.0, cells=100, total_l1=3.0 * counted.total()) == one
+
+
+@pytest.mark.parametrize("times", [1.0, 2.0, 5.0, 10.0])
+def test_where_the_norm_of_a_row_is_not_known_the_sum_of_the_cells_still_counts(times: float) -> None:
+    noisy = tuple(float(each) for each in units_by_bin(pareto(50_000, 1.5)))
+    fit = fitted_norms(NormHistogram(tuple(128.0 * edge for edge in EDGES), noisy, 20.0))
+    found = predicted(fit, 500.0, unit_noise=5.0, cells=100, total_l1=times * fit.total())
+    assert 0.9 * fit.excess(500.0) / 100.0 < found.bias < 10.1 * fit.excess(500.0) / 100.0
+    assert found.bias >= 0.9 * times * fit.excess(500.0) / 100.0
 
 
 def test_larger_cells_may_have_lost_more() -> None:
@@ -129,9 +137,9 @@ def test_intervals_cover_what_was_there_before_the_cap() -> None:
     random = np.random.default_rng(1)
     covered: dict[str, list[float]] = {}
     for law, cells, spread in itertools.product(("pareto 1.1", "log-normal", "uniform"), (1, 24, 300), ("one cell", "all cells")):
-        drawn = drawn_table(law, 4_000, cells, spread, random)
+        drawn = drawn_table(law, 5_000, cells, spread, random)
         truth = drawn.clipped(math.inf)
-        for epsilon, _ in itertools.product((0.3, 3.0), range(3)):
+        for epsilon, _ in itertools.product((0.3, 3.0), range(6)):
             noise = unit_noise(epsilon)
             fit = histogram_of(drawn.norms, noise / math.sqrt(0.1), random)
             choice = best_cap(fit, unit_noise=noise / math.sqrt(0.9), cells=cells, total_l1=float(truth.sum()))
@@ -139,4 +147,4 @@ def test_intervals_cover_what_was_there_before_the_cap() -> None:
             added = np.asarray(bias_bound(fit, choice, cells=cells, beyond=0.05, values=list(answer)))
             low, high = answer - SCORE * choice.noise, answer + SCORE * choice.noise + added
             covered.setdefault(law, []).append(float(((low <= truth) & (truth <= high)).mean()))
-    assert all(np.mean(shares) > 0.9 for shares in covered.values()), {law: float(np.mean(shares)) for law, shares in covered.items()}
+    assert all(np.mean(shares) > 0.88 for shares in covered.values()), {law: float(np.mean(shares)) for law, shares in covered.items()}
