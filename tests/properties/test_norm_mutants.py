@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from lapwing.audit.plan_shapes import Shape, shapes
+from lapwing.audit.plan_shapes import Shape, sampled_norms, shapes
 from lapwing.audit.runs import run_oracle
 from lapwing.kernel import certify, sensitivity
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import Plan, UnitCount, UnitNorms
+from lapwing.kernel.ir import UnitCount, UnitNorms
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.sensitivity import Sensitivity
 from lapwing.render import cells, norms, queries
@@ -113,30 +112,17 @@ LEAKS: dict[str, tuple[str, Patch]] = {
 """The neighbour relation under which the oracle must see it, and the bug."""
 
 
-def _sampled(shape: Shape) -> Shape:
-    """The same norms, of one unit in two."""
-
-    def plan(facts: Facts) -> Plan:
-        queries = shape(facts).queries
-        return Plan(
-            tuple(replace(query, source=replace(query.source, one_in=2)) for query in queries if isinstance(query.source, UnitNorms))
-        )
-
-    return plan
-
-
 def _shapes() -> dict[str, Shape]:
     found = {key: shape for key, shape in shapes(Account.PURE).items() if key.startswith("norms") or key == "clipped units"}
-    return found | {f"{key}, of a sample": _sampled(shape) for key, shape in found.items() if key.startswith("norms")}
+    return found | sampled_norms()
 
 
 @pytest.mark.parametrize("account", list(Account))
 @pytest.mark.parametrize("relation", WORLDS)
 def test_no_neighbour_breaks_a_claim_about_a_sample(relation: str, account: Account) -> None:
-    only = {key: shape for key, shape in _shapes().items() if "sample" in key}
-    outcome = run_oracle(relation=relation, account=account, worlds=1, seed=SEEDS[0], only=only)
+    outcome = run_oracle(relation=relation, account=account, worlds=1, seed=SEEDS[0], only=sampled_norms())
     assert (outcome.faults, outcome.breaches) == ([], [])
-    assert outcome.pairs >= 3 * len(only)
+    assert outcome.pairs >= 3 * len(sampled_norms())
 
 
 @pytest.mark.parametrize("name", LEAKS)

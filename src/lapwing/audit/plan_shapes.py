@@ -6,6 +6,7 @@ Scales do not matter to the oracle (it compares exact integers with claimed boun
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -391,24 +392,19 @@ SUM_EDGES = (0, 100**2, 1_234**2, 50_000**2, 2_500_000_001, 2 * 50_000**2, 300_0
 def _norms() -> Mapping[str, Shape]:
     joined = UnitJoin(_visits(3), Scan("drugs", 4), (("visit_id", "visit_id"),), (("drug", "drug"), ("dose", "dose")))
     public = PublicJoin(_visits(12), "clinics", Column("clinic"), (("city", "city"),), JoinKind.LEFT)
-    centred = grid_sum("late", 50, 100, 1, centred=True)
     return {
         "norms of counts": lambda f: Plan(
             (
-                norms(f, _visits(12), RowCount(), COUNT_EDGES),
                 norms(f, _visits(12), RowCount(Column("flag")), COUNT_EDGES),
                 norms(f, _visits(12), RowCount(), COUNT_EDGES, key="clinic"),
                 norms(f, _visits(12), UnitCount(), COUNT_EDGES, key="clinic"),
-                norms(f, _visits(12), UnitCount(Column("flag")), (0, 2), key="day"),
             )
         ),
         "norms of sums": lambda f: Plan(
             (
                 norms(f, _visits(12), COST, SUM_EDGES, key="clinic"),
-                norms(f, _visits(12), CHANGE, (0, 67**2, 200**2, 400**2), key="clinic"),
-                norms(f, _visits(12), centred, (0, 1, 25**2, 300**2), key="clinic"),
-                norms(f, _visits(12), CHANGE, (1, 200**2)),
-                norms(f, Scan("people", 1), grid_sum("score", -100, 50, 4), (0, 1, 200**2, 400**2), key="score"),
+                norms(f, _visits(12), CHANGE, (0, 67**2, 200**2, 400**2)),
+                norms(f, _visits(12), grid_sum("late", 50, 100, 1, centred=True), (0, 1, 25**2, 300**2), key="clinic"),
             )
         ),
         "norms over relations": lambda f: Plan(
@@ -416,10 +412,22 @@ def _norms() -> Mapping[str, Shape]:
                 norms(f, Filter(_visits(12), _july()), RowCount(), COUNT_EDGES, key="clinic"),
                 norms(f, public, COST, SUM_EDGES, key="city"),
                 norms(f, joined, RowCount(), COUNT_EDGES, key="drug"),
-                norms(f, joined, grid_sum("dose", 0, 10, 2), COUNT_EDGES, key="clinic"),
             )
         ),
     }
+
+
+def sampled_norms() -> dict[str, Shape]:
+    """The norms of one unit in two. Which units these are is the engine's own affair, so exact results differ between engines."""
+
+    def sampled(shape: Shape) -> Shape:
+        def plan(facts: Facts) -> Plan:
+            found = [(query, query.source) for query in shape(facts).queries if isinstance(query.source, UnitNorms)]
+            return Plan(tuple(replace(query, source=replace(source, one_in=2)) for query, source in found))
+
+        return plan
+
+    return {f"{name}, of a sample": sampled(shape) for name, shape in _norms().items()}
 
 
 def _discovering() -> Mapping[str, Shape]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from docs.function_listing import LISTED, SIGNS
 
-from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.plan_shapes import sampled_norms, shapes
 from lapwing.audit.quantile_shapes import quantile_shapes
 from lapwing.audit.runs import RANKING_KEY
 from lapwing.audit.worlds import declare, distinct_keys, random_world
@@ -65,7 +65,7 @@ CALLED = frozenset(
     [
         *("abs", "bool_or", "ceil", "convert_to", "cos", "count", "date_part", "date_trunc", "div", "encode", "exp", "extract", "floor"),
         *("greatest", "least", "ln", "log", "max", "octet_length", "power", "round", "row_number", "sha256", "sign", "sin", "sqrt"),
-        *("starts_with", "substr", "sum"),
+        *("hashtextextended", "starts_with", "substr", "sum"),
     ]
 )
 """Every function that a statement of ours may call; GREATEST and LEAST are grammar in PostgreSQL."""
@@ -113,7 +113,7 @@ def test_statements_call_a_fixed_list_of_functions_all_of_them_built_in(worlds: 
     world = distinct_keys(random_world(random.Random(1)))
     snapshot = worlds.prepare(declare(world, tmp_path, neighbours="unbounded", delta='"2^-30"'), ranking_key=RANKING_KEY, virtual=True)
     texts = []
-    for shape in (*shapes(Account.APPROXIMATE).values(), *quantile_shapes(Account.APPROXIMATE).values()):
+    for shape in (*shapes(Account.APPROXIMATE).values(), *sampled_norms().values(), *quantile_shapes(Account.APPROXIMATE).values()):
         for query in render_plan(certify(shape(snapshot.facts), snapshot.facts), snapshot.dialect):
             texts += [query.sql, *(quantiles.sql for quantiles in query.quantiles)]
     for table in snapshot.declaration.tables:

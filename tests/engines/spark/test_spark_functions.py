@@ -11,7 +11,7 @@ import pytest
 from docs.function_listing import LISTED, SIGNS
 from pyspark.sql import SparkSession
 
-from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.plan_shapes import sampled_norms, shapes
 from lapwing.audit.runs import prepare_in_duckdb
 from lapwing.audit.worlds import declare, random_world
 from lapwing.engines.spark.sessions import own_session
@@ -96,7 +96,7 @@ KEYWORDS = frozenset(
 CALLED = frozenset(
     [
         *("abs", "bool_or", "ceil", "count", "date_from_unix_date", "decimal", "floor", "greatest", "least", "max", "month"),
-        *("octet_length", "row_number", "sha2", "sqrt", "sum", "unix_date"),
+        *("octet_length", "row_number", "sha2", "sqrt", "sum", "unix_date", "xxhash64"),
     ]
 )
 """Every function of Spark, and every type with a bracket, that the shapes of plans call."""
@@ -109,7 +109,7 @@ def _called(sql: str) -> set[str]:
 
 def test_plans_call_a_fixed_list_of_sparks_functions(tmp_path: Path) -> None:
     snapshot = prepare_in_duckdb(declare(random_world(random.Random(1)), tmp_path, neighbours="unbounded", delta='"2^-30"'))
-    plans = [certify(shape(snapshot.facts), snapshot.facts) for shape in shapes(Account.APPROXIMATE).values()]
+    plans = [certify(shape(snapshot.facts), snapshot.facts) for shape in (*shapes(Account.APPROXIMATE).values(), *sampled_norms().values())]
     snapshot.close()
     called = {name for plan in plans for query in render_plan(plan, SPARK) for name in _called(query.sql)}
     assert called == CALLED

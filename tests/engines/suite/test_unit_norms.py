@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.audit.plan_shapes import law_of, shapes
+from lapwing.audit.plan_shapes import CHANGE, grid_sum, law_of, shapes
 from lapwing.engines.base import Snapshot
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
@@ -135,6 +135,11 @@ def listed_norms(facts: Facts) -> Iterator[UnitNorms]:
             for query in shape(facts).queries:
                 assert isinstance(query.source, UnitNorms)
                 yield query.source
+    visits = Scan("visits", 12)
+    yield UnitNorms(visits, (), RowCount(), (0, 1, 9, 144), "size")
+    yield UnitNorms(visits, (("day", Column("day")), ("clinic", Column("clinic"))), UnitCount(Column("flag")), (0, 2), "size")
+    yield UnitNorms(visits, (("clinic", Column("clinic")),), CHANGE, (0, 200**2), "size")
+    yield UnitNorms(Scan("people", 1), (("score", Column("score")),), grid_sum("score", -100, 50, 4), (0, 1, 400**2), "size")
 
 
 @pytest.mark.parametrize(("name", "seed"), [(name, seed) for name in NAMES for seed in SEEDS[name]])

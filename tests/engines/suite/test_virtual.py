@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lapwing.audit.plan_shapes import Shape
+from lapwing.audit.plan_shapes import Shape, sampled_norms
 from lapwing.audit.runs import RANKING_KEY, run_oracle
 from lapwing.catalog import Declaration, Preparation, Settings, load
 from lapwing.engines.base import Snapshot, silent
@@ -44,7 +44,8 @@ def test_the_integers_are_those_of_a_stored_version(tmp_path: Path, relation: st
     declaration = statements.people(tmp_path, relation, account, seed=71)
     stored, virtual = OnDuckDB().prepare(declaration), opened(declaration)
     assert stored.facts == virtual.facts
-    shapes: dict[str, Shape] = {**statements.hand_made(account), **statements.generated(stored.facts, count=10, seed=71)}
+    shapes: dict[str, Shape] = {**statements.hand_made(account), **sampled_norms()}
+    shapes |= statements.generated(stored.facts, count=10, seed=71)
     for name, shape in shapes.items():
         certified = certify(shape(stored.facts), stored.facts)
         assert comparable(virtual.run(certified)) == comparable(stored.run(certified)), name

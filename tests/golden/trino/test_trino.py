@@ -16,7 +16,7 @@ import sqlglot
 from sqlglot import exp
 
 from lapwing.audit import worlds
-from lapwing.audit.plan_shapes import shapes
+from lapwing.audit.plan_shapes import sampled_norms, shapes
 from lapwing.audit.quantile_shapes import quantile_shapes
 from lapwing.catalog import Declaration, EngineKind, PublicDecl, TableDecl
 from lapwing.catalog.facts import facts as declared_facts
@@ -39,7 +39,7 @@ FUNCTIONS = frozenset(
         "day", "day_of_week", "day_of_year", "exp", "filter", "floor", "from_unixtime_nanos", "greatest", "hour", "is_finite", "least",
         "length", "ln", "log10", "log2", "lower", "max", "minute", "mod", "month", "nullif", "quarter", "regexp_like",
         "row_number", "second", "sha256", "sign", "sin", "sqrt", "starts_with", "substr", "sum", "to_hex", "to_utf8", "week", "year",
-        "year_of_week",
+        "from_big_endian_64", "xxhash64", "year_of_week",
     }
 )  # fmt: skip
 """Functions in the list of Trino's manual that the dialect uses."""
@@ -97,7 +97,7 @@ def _statements(declaration: Declaration) -> Iterator[tuple[str, str]]:
         written = render_expression(Call(function, arguments), VisibleColumns(COLUMNS, "t", TRINO))
         yield f"function {function.name}", f"SELECT {written} AS x FROM t"
     facts = _facts(declaration)
-    for name, shape in {**shapes(Account.APPROXIMATE), **quantile_shapes(Account.APPROXIMATE)}.items():
+    for name, shape in {**shapes(Account.APPROXIMATE), **sampled_norms(), **quantile_shapes(Account.APPROXIMATE)}.items():
         for number, query in enumerate(render_plan(certify(shape(facts), facts), TRINO)):
             for part, sql in enumerate([query.sql, *(item.sql for item in query.quantiles)]):
                 if sql:
