@@ -81,7 +81,7 @@ def explanation(
     price = "free: the same statement was answered on this version" if stored else f"{amount}, {share_text(share)} of the whole budget"
     lines = [protects, ("price", price + ("" if stored or affordable else "; MORE THAN IS LEFT"))]
     if first.loss and not stored:
-        part_of_price = percent(share_of_cost(balance.budget, first) / share)
+        part_of_price = percent(round(_part_of(first, price_of_all), 3))
         lines.append(("norms", f"{part_of_price} of it first buys how much each {unit} adds; bounds will fit that, not as below"))
     if balance.budget.order is not None and balance.spent.pure is not None and price_of_all.pure is None and not stored:
         left, after = (1 - share_of_cost(balance.budget, spent) for spent in (balance.spent, balance.spent + price_of_all))
@@ -109,6 +109,13 @@ def explanation(
         "digest": certified.digest,
     }
     return Explanation(tuple(lines), cost, values)
+
+
+def _part_of(first: Cost, whole: Cost) -> float:
+    """What comes first as a part of the whole price, in the amount that the noise was chosen by."""
+    if first.pure is not None and whole.pure:
+        return first.pure / whole.pure
+    return first.loss / whole.loss
 
 
 def _explained(

@@ -51,6 +51,19 @@ def test_few_questions_are_answered_with_laplace_noise_and_replayed(directory: P
         assert again.cost.free and again.table == first.table
 
 
+def test_norms_are_bought_with_the_noise_of_their_statement(directory: Path) -> None:
+    with opened(directory) as curator:
+        curator.prepare()
+        before = curator.balance().spent
+        lines = dict(explain(curator, "SELECT COUNT(*) AS n FROM visits WHERE cost < 100", epsilon="0.6").lines)
+        assert lines["norms"].startswith("10% of it first buys") and "laplace" in lines["noise"]
+        answer = ask(curator, "SELECT COUNT(*) AS n FROM visits WHERE cost < 100", epsilon="0.6")
+        spent = curator.balance().spent
+        assert before.pure is not None and spent.pure is not None
+        assert (spent.pure - before.pure) / LOSS_UNITS == pytest.approx(answer.cost.epsilon)
+        assert [entry.cost.pure is not None for entry in curator.history() if entry.cost.loss][:2] == [True, True]
+
+
 def test_gaussian_noise_closes_the_pure_side_and_explain_says_so(directory: Path) -> None:
     small = COUNT + " WHERE age > 30"
     with opened(directory) as curator:
