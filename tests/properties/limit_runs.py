@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -73,10 +75,24 @@ def chances_of_noise(certified: Certified) -> dict[Named, Fraction]:
         groups = query.query.groups
         cells = len(groups.groups) if isinstance(groups, KnownGroups) else min(query.shape.rows_max, JOINED_ROWS)
         laws = {vector.vector.name: vector.vector.law for vector in query.vectors}
-        if isinstance(groups, DiscoveredGroups):
-            laws["keys"] = groups.law
         found |= {(number, name): 2 * cells * tail_upper(law, 1) for name, law in laws.items()}
+        if isinstance(groups, DiscoveredGroups):
+            found[number, "keys"] = 2 * cells * tail_upper(groups.law, margin(groups))
     return found
+
+
+def margin(groups: DiscoveredGroups) -> int:
+    """Noise of the keys below this decides nothing: units are whole, and a weight that is nearer to the threshold is not compared."""
+    return 1 if groups.spread_bits is None else 2**groups.spread_bits // 64
+
+
+def key_weights(units: Mapping[tuple[Any, ...], list[Any] | None], groups: DiscoveredGroups) -> dict[tuple[Any, ...], int]:
+    """What decides whether each group is shown, from the units it has."""
+    listed = {key: {unit for unit in some if unit is not None} for key, some in units.items() if some is not None}
+    if groups.spread_bits is None:
+        return {key: len(some) for key, some in listed.items()}
+    numbers = Counter(unit for some in listed.values() for unit in some)
+    return {key: sum(math.isqrt(4**groups.spread_bits // numbers[unit]) for unit in some) for key, some in listed.items()}
 
 
 def exact_laws(certified: Certified) -> list[Law]:
@@ -152,6 +168,15 @@ def binds(planned: Planned) -> bool:
     return False
 
 
+def undecided(planned: Planned, units: Mapping[tuple[Any, ...], list[Any] | None]) -> bool:
+    """Whether noise may decide that a group is shown: a weight of more than one unit lies near the threshold."""
+    query = planned.certified.queries[0]
+    keys, groups = query.keys, query.query.groups
+    if keys is None or not isinstance(groups, DiscoveredGroups) or groups.spread_bits is None:
+        return False
+    return any(keys.weight < weight and abs(weight - keys.threshold) < margin(groups) for weight in key_weights(units, groups).values())
+
+
 def tolerance(vector: CertifiedVector, *, rows: int) -> float:
     """What the noise of a vector explains, in its own unit, and the rounding of its rows."""
     return float(half_width(vector.vector.law, confidence=SURE) * vector.step + rows * vector.rounding)
@@ -223,14 +248,16 @@ class Limit:
         epsilon, planned, tolerances = self._price(statement)
         if binds(planned):
             return False
+        existing = self._existing(statement)
+        if undecided(planned, existing):
+            return False
         self.afford(epsilon)
         answer = self.data.ask(statement.unlimited, epsilon=epsilon)
         rows = [tuple(row.values()) for row in answer.table.to_pylist()]
         expected = [tuple(comparable(value) for value in row) for row in self.bare.execute(statement.reference).fetchall()]
-        existing = self._existing(statement)
-        keys = planned.certified.queries[0].keys
-        if keys is not None:  # groups of too few units stay hidden
-            hidden = {key for key, units in existing.items() if units is not None and units < keys.threshold}
+        keys, groups = planned.certified.queries[0].keys, planned.certified.queries[0].query.groups
+        if keys is not None and isinstance(groups, DiscoveredGroups):  # groups of too few units stay hidden
+            hidden = {key for key, weight in key_weights(existing, groups).items() if weight < keys.threshold}
             expected = [row for row in expected if row[: statement.keys] not in hidden]
             self.seen.hidden += len(hidden)
         numbers = [i for i, row in enumerate(rows) if _key(row, statement) in existing]
@@ -287,7 +314,7 @@ class Limit:
                     pass
         return found
 
-    def _existing(self, statement: Generated) -> dict[tuple[Any, ...], int | None]:
+    def _existing(self, statement: Generated) -> dict[tuple[Any, ...], list[Any] | None]:
         if statement.existing is None:
             return {(): None}
         found = self.bare.execute(statement.existing).fetchall()

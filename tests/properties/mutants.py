@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from lapwing.audit import plan_shapes
 from lapwing.engines import prepare, reading
 from lapwing.kernel import certify, release, sensitivity, shapes, stability, thresholds
 from lapwing.kernel.accounting import Account, Cost
@@ -14,7 +15,7 @@ from lapwing.kernel.domains import Domain
 from lapwing.kernel.ir import UnitJoin
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.sensitivity import RowRange, Sensitivity
-from lapwing.render import cells, queries, relations
+from lapwing.render import cells, key_weights, queries, relations
 
 Patch = tuple[object, str, Any]
 
@@ -92,6 +93,10 @@ _ROWS_WEIGHING = sensitivity.rows_weighing
 _CLIPPED = sensitivity.clipped
 _GROUPED = sensitivity.grouped
 _LEAST_THRESHOLD = thresholds.least_threshold
+_LEAST_SPREAD_THRESHOLD = thresholds.least_spread_threshold
+_UNITS_SPREAD = sensitivity.units_spread
+_JOINED_WEIGHTS = queries._joined_weights
+_TOTAL = queries._total
 _UNIT_JOIN = shapes.joined
 _UNION = shapes.united
 _NORM = certify._norm
@@ -165,11 +170,42 @@ def _threshold_for_one_group(law: Any, *, groups_per_unit: int, delta: Fraction)
     return int(_LEAST_THRESHOLD(law, groups_per_unit=1, delta=delta))
 
 
+def _spread_threshold_one_lower(law: Any, **asked: Any) -> int:
+    return int(_LEAST_SPREAD_THRESHOLD(law, **asked)) - 1
+
+
+def _spread_threshold_at(groups: Callable[[int], int]) -> Callable[..., int]:
+    """The threshold that a unit with one number of groups needs, for all."""
+
+    def mutated(law: Any, *, bits: int, groups_per_unit: int, delta: Fraction) -> int:
+        number = groups(groups_per_unit)
+        return int(_LEAST_THRESHOLD(law, groups_per_unit=number, delta=delta)) - 1 + thresholds.spread_weight(bits, number)
+
+    return mutated
+
+
+def _number_of_shown_groups(self: Any, bits: int, **kept: Any) -> str:
+    """A unit's groups are counted among those that other units have too."""
+    joined = str(_JOINED_WEIGHTS(self, bits, **kept))
+    shared = "EXISTS (SELECT 1 FROM cells o WHERE o.k0 IS NOT DISTINCT FROM n.k0 AND o._unit <> n._unit)"
+    return joined.replace("FROM cells GROUP BY _unit", f"FROM cells n WHERE {shared} GROUP BY _unit")
+
+
+def _number_of_units_in_the_cell(self: Any, bits: int, **kept: Any) -> str:
+    joined = str(_JOINED_WEIGHTS(self, bits, **kept)).replace("_unit", "k0")
+    return joined.replace("c.k0 = u.k0", "c.k0 IS NOT DISTINCT FROM u.k0")
+
+
+def _weight_of_each_row(weights: str, dialect: Any) -> str:
+    return str(_TOTAL(weights, dialect)).replace("THEN u.w ", "THEN u.w * c.c0 ")
+
+
 def _one_group_per_unit(query: Any, shape: Any, cells: Any) -> int:
     return 1
 
 
 BOUNDED = "bounded"
+BY_WEIGHT = tuple(name for name in plan_shapes.shapes(Account.APPROXIMATE) if name.startswith("discovered by weight"))
 MUTANTS: tuple[Mutant, ...] = (
     Mutant("forgotten rank limit", ((relations, "rank_predicate", lambda alias, k: "TRUE"),)),
     Mutant("RANK for ROW_NUMBER", ((prepare, "rank_of", lambda window: f"RANK() OVER ({window} ORDER BY c._hash)"),)),
@@ -210,6 +246,42 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("threshold off by one", ((certify, "least_threshold", _threshold_one_lower),)),
     Mutant("threshold for one group of several", ((certify, "least_threshold", _threshold_for_one_group),)),
     Mutant("threshold on row counts", ((queries._Input, "flat", _rows_as_key_count),)),
+    Mutant(
+        "weights by which groups are found rounded up",
+        (
+            (queries, "weight_at_most", lambda groups, bits, d: f"CAST(ceil(sqrt({4**bits}.0 / {groups})) AS BIGINT)"),
+            (key_weights, "weight_check", lambda *_: "TRUE"),
+        ),
+        shapes=BY_WEIGHT,
+    ),
+    Mutant(
+        "weights by which groups are found not divided by the root",
+        ((queries, "weight_at_most", lambda groups, bits, d: f"{2**bits}"), (key_weights, "weight_check", lambda *_: "TRUE")),
+        shapes=BY_WEIGHT,
+    ),
+    Mutant("threshold as if weights were divided by d", ((thresholds, "spread_weight", lambda b, d: 2**b // d),), shapes=BY_WEIGHT),
+    Mutant("threshold of weights off by one", ((certify, "least_spread_threshold", _spread_threshold_one_lower),), shapes=BY_WEIGHT),
+    Mutant(
+        "threshold of weights for one group only",
+        ((certify, "least_spread_threshold", _spread_threshold_at(lambda most: 1)),),
+        shapes=BY_WEIGHT,
+    ),
+    Mutant(
+        "threshold of weights for most groups only",
+        ((certify, "least_spread_threshold", _spread_threshold_at(lambda most: most)),),
+        shapes=BY_WEIGHT,
+    ),
+    Mutant("groups of a unit counted among shared ones", ((queries, "_joined_weights", _number_of_shown_groups),), shapes=BY_WEIGHT),
+    Mutant("weight by the units of a cell", ((queries, "_joined_weights", _number_of_units_in_the_cell),), shapes=BY_WEIGHT),
+    Mutant("weight of each row", ((queries, "_total", _weight_of_each_row),), shapes=BY_WEIGHT),
+    Mutant("weights over all groups, of which few are kept", ((queries, "choice_predicate", lambda kept: "TRUE"),), shapes=BY_WEIGHT),
+    Mutant(
+        "replace-one charged as add/remove, weights",
+        ((sensitivity, "units_spread", _unbounded_formula(_UNITS_SPREAD)),),
+        BOUNDED,
+        shapes=BY_WEIGHT,
+    ),
+    Mutant("groups found, clipping dropped", ((queries, "scaled_cell", lambda cell, **_: cell),), shapes=BY_WEIGHT),
     Mutant("groups per unit taken as one", ((certify, "groups_per_unit", _one_group_per_unit),)),
     Mutant("replace-one charged as add/remove, rows", ((sensitivity, "rows_weighing", _unbounded_formula(_ROWS_WEIGHING)),), BOUNDED),
     Mutant("replace-one charged as add/remove, clipped", ((sensitivity, "clipped", _unbounded_formula(_CLIPPED)),), BOUNDED),

@@ -34,7 +34,7 @@ class Generated:
     reference: str
     """``unlimited`` for the bare engine."""
     existing: str | None
-    """For the bare engine: the keys of all groups that have a row, whatever HAVING says, and the number of their units if wanted."""
+    """For the bare engine: the keys of all groups that have a row, whatever HAVING says, and the list of their units if wanted."""
     keys: int
     outputs: tuple[Piece, ...]
     table: str

@@ -96,7 +96,7 @@ class SqlQueries:
         )
         limit, offset = (rng.randint(1, 6), rng.choice((0, 0, 1))) if sorted_by and rng.random() < 0.5 else (None, 0)
         limits = "" if limit is None else f" LIMIT {limit}" + (f" OFFSET {offset}" if offset else "")
-        units = f", COUNT(DISTINCT {source.bare_unit}) AS units" if source.bare_unit is not None else ""
+        units = f", LIST(DISTINCT {source.bare_unit}) AS units" if source.bare_unit is not None else ""
         existing = f"{source.prefix}SELECT {', '.join(listed)}{units}{tail}" if keys else None
         return Generated(
             text=asked + order + limits,

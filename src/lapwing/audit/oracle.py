@@ -7,9 +7,11 @@ a rule, the preparation, the renderer or the certifier is wrong. It also checks 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from lapwing.engines.base import Snapshot
 from lapwing.kernel import laws, thresholds
@@ -166,20 +168,37 @@ def _aligned(table: ExactTable, vector: Sequence[int], union: Sequence[tuple[Val
 def _compare_keys(
     query: CertifiedQuery, groups: DiscoveredGroups, left: ExactTable, right: ExactTable, union: list[tuple[Value, ...]]
 ) -> tuple[list[RefutedClaim], Fraction]:
-    """Discovered groups: the key counts obey their own bound, and keys held by one side alone are few and hold one unit each."""
+    """Discovered groups: the key counts obey their own bound, and keys held by one side alone are few and hold what one unit adds."""
     assert query.keys is not None and left._units is not None and right._units is not None
     measured = gap(_aligned(left, left._units, union), _aligned(right, right._units, union))
     breaches = _exceeding("units per group", query.keys.sensitivity, measured)
-    worst = Fraction(0)
     for table, other in ((left, right), (right, left)):
         assert table._units is not None
         alone = [units for group, units in zip(table._groups, table._units, strict=True) if group not in set(other._groups)]
         if len(alone) > query.keys.groups_per_unit:
             breaches.append(RefutedClaim("groups of one side alone", query.keys.groups_per_unit, len(alone)))
-        if any(units > 1 for units in alone):
-            breaches.append(RefutedClaim("units of a group of one side alone", 1, max(alone)))
+        most = _most_alone(groups, len(alone))
+        if any(units > most for units in alone):
+            breaches.append(RefutedClaim("units of a group of one side alone", most, max(alone)))
     # The chance that a unit alone makes one of its keys appear, from the noise law, against what the statement pays for it.
-    worst = thresholds.threshold_delta(groups.law, groups_per_unit=query.keys.groups_per_unit, threshold=query.keys.threshold)
+    worst = _worst_delta(groups, query.keys.groups_per_unit, query.keys.threshold)
     if worst > groups.delta:
         breaches.append(RefutedClaim("delta of the key threshold", float(groups.delta), float(worst)))
     return breaches, worst
+
+
+def _most_alone(groups: DiscoveredGroups, number: int) -> int:
+    """The most that one unit may add to each of ``number`` groups: 1, or the largest whole w with number * w^2 <= 4^bits."""
+    if groups.spread_bits is None:
+        return 1
+    return math.isqrt(4**groups.spread_bits // max(number, 1))
+
+
+@lru_cache(maxsize=256)
+def _worst_delta(groups: DiscoveredGroups, groups_per_unit: int, threshold: int) -> Fraction:
+    """At least the chance that a unit alone shows one of its groups, for the number of groups at which it is largest."""
+    numbers = [groups_per_unit] if groups.spread_bits is None else range(1, groups_per_unit + 1)
+    return max(
+        thresholds.threshold_delta(groups.law, groups_per_unit=number, threshold=threshold + 1 - _most_alone(groups, number))
+        for number in numbers
+    )

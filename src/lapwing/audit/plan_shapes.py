@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TypeAlias
 
+from lapwing.audit.key_shapes import discovering_by_weight
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal, call, not_null
@@ -98,9 +99,15 @@ def _query(
 
 
 def _discovered(
-    facts: Facts, source: Relation, key: str, bounding: Bounding, *measures: tuple[str, Measure] | tuple[str, Measure, Cap]
+    facts: Facts,
+    source: Relation,
+    key: str,
+    bounding: Bounding,
+    *measures: tuple[str, Measure] | tuple[str, Measure, Cap | Follow],
+    spread_bits: int | None = None,
+    law: Law | None = None,
 ) -> Query:
-    groups = DiscoveredGroups(law_of(facts), Fraction(1, 10**9), 1_000)
+    groups = DiscoveredGroups(law_of(facts) if law is None else law, Fraction(1, 10**9), 1_000, spread_bits)
     return Query(source, ((key, Column(key)),), groups, bounding, _vectors(facts, *measures))
 
 
@@ -452,4 +459,4 @@ def _discovering() -> Mapping[str, Shape]:
 def shapes(account: Account) -> dict[str, Shape]:
     """Every shape that can be certified for this kind of account."""
     by_name = {**_basic(), **_relations(), **_norms()}
-    return {**by_name, **_discovering()} if account is Account.APPROXIMATE else by_name
+    return {**by_name, **_discovering(), **discovering_by_weight(_discovered)} if account is Account.APPROXIMATE else by_name

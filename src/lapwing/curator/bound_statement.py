@@ -10,9 +10,10 @@ from lapwing.answers.assembly import check_post
 from lapwing.answers.post_processing import evaluate
 from lapwing.catalog import Declaration, RowUnit, UnitPath
 from lapwing.curator.accuracy_targets import PlanAt
+from lapwing.curator.key_delta import delta_for_keys
 from lapwing.curator.life import Curator
 from lapwing.errors import Refused
-from lapwing.kernel.accounting import Account, Budget
+from lapwing.kernel.accounting import Budget
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import UnitNorms
 from lapwing.planning.noise_choice import with_better_noise
@@ -22,9 +23,6 @@ from lapwing.sql import bind
 from lapwing.sql.text.privacy_words import Question
 from lapwing.sql.text.refusals import span_in
 from lapwing.statements import Statement
-
-DELTA_STATEMENTS = 1024
-"""A statement that discovers keys may use one part in this many of the delta set aside for keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,6 @@ def bound_statement(curator: Curator, asked: Question | str, *, dialect: str) ->
     )
     balance, contributions = curator.balance(), curator.contributions()
     budget = balance.budget
-    delta = budget.delta_keys / DELTA_STATEMENTS if budget.account is Account.APPROXIMATE else Fraction(0)
 
     def was_bought(digest: str) -> bool:
         return curator.ledger.find(digest) is not None
@@ -82,7 +79,8 @@ def bound_statement(curator: Curator, asked: Question | str, *, dialect: str) ->
         try:
             # what is spent by now: norms may have been bought since the statement was bound
             spent = balance.spent if budget.order is None else curator.balance().spent
-            return with_better_noise(plan, facts, Price(loss, delta), budget=budget, spent=spent, was_bought=was_bought)
+            price = Price(loss, delta_for_keys(balance.ceiling, loss))
+            return with_better_noise(plan, facts, price, budget=budget, spent=spent, was_bought=was_bought)
         except Refused as error:
             error.span = error.span or span_in(statement, error.code)
             raise

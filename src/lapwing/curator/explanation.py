@@ -147,7 +147,7 @@ def _explained(
         lines.append(("predicted", lost))
     return lines, {
         "groups": len(query.query.groups.groups) if isinstance(query.query.groups, KnownGroups) else None,
-        "threshold": None if query.keys is None else query.keys.threshold,
+        "threshold": None if query.keys is None else query.keys.units,
         "bounding": part.choice.kind.value,
         "limit": part.choice.limit,
         "predicted_truncation": part.choice.truncation,
@@ -228,7 +228,7 @@ def _groups(part: Part, query: CertifiedQuery) -> str:
     if not query.query.keys:
         return "one, the whole table"
     if isinstance(query.query.groups, DiscoveredGroups) and query.keys is not None:
-        return f"discovered: one is shown when about {query.keys.threshold:,} units or more have it; others stay hidden"
+        return f"discovered: one is shown when about {query.keys.units:,} units or more have it; others stay hidden"
     assert isinstance(query.query.groups, KnownGroups)
     many = len(query.query.groups.groups)
     if part.query.groups is not None:

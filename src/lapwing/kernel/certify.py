@@ -40,7 +40,7 @@ from lapwing.kernel.row_ranges import row_range
 from lapwing.kernel.selections import CertifiedQuantiles, certify_quantiles
 from lapwing.kernel.sensitivity import RowRange, Sensitivity
 from lapwing.kernel.stability import Shape, domain_of
-from lapwing.kernel.thresholds import least_threshold
+from lapwing.kernel.thresholds import least_spread_threshold, least_threshold
 from lapwing.kernel.unit_norms import source_shape
 from lapwing.kernel.workload import require_bounded_work
 
@@ -49,6 +49,8 @@ SQUARE_LIMIT = 2**126
 """Sums of squares in clipping stay below this, inside 128-bit integers."""
 BITS_MAX = 40
 """Finest grid of weights and clipped cells."""
+SPREAD_BITS_MAX = 24
+"""Finest grid of the weights by which units find groups: a square of one, times a number of groups, stays below 2^50."""
 CELLS_MAX = 10_000_000
 """Most known groups a query may list."""
 
@@ -76,6 +78,13 @@ class CertifiedKeys:
     groups_per_unit: int
     sensitivity: Sensitivity
     loss: Fraction
+    weight: int = 1
+    """What a unit adds to a group that is its only one, on the grid of the threshold."""
+
+    @property
+    def units(self) -> int:
+        """How many units a group must have for its exact sum to reach the threshold; more where its units have other groups too."""
+        return -(-self.threshold // self.weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +159,7 @@ def _certify_query(query: Query, shape: Shape, facts: Facts) -> CertifiedQuery:
     per_unit = groups_per_unit(query, shape, cells)
     vectors = tuple(_certify_vector(vector, query, shape, facts, cells, per_unit) for vector in query.vectors)
     quantiles = tuple(certify_quantiles(item, query, shape, facts) for item in query.quantiles)
-    return CertifiedQuery(query, shape, per_unit, vectors, _certify_keys(query, facts, per_unit), quantiles)
+    return CertifiedQuery(query, shape, per_unit, vectors, _certify_keys(query, shape, facts, per_unit), quantiles)
 
 
 def _check_groups(query: Query, shape: Shape) -> int | None:
@@ -187,20 +196,35 @@ def groups_per_unit(query: Query, shape: Shape, cells: int | None) -> int:
     return min(most, query.bounding.groups) if isinstance(query.bounding, Grouped) else most
 
 
-def _certify_keys(query: Query, facts: Facts, per_unit: int) -> CertifiedKeys | None:
+def _certify_keys(query: Query, shape: Shape, facts: Facts, per_unit: int) -> CertifiedKeys | None:
     groups = query.groups
     if not isinstance(groups, DiscoveredGroups):
         return None
     if facts.account is not Account.APPROXIMATE:
         hint = "declare the values of the key"
         raise Refused("keys-need-delta", "groups can only be discovered when the data set has a delta", hint=hint)
-    if not isinstance(query.bounding, Ranked | Grouped):
-        raise Refused("keys-need-rows", "groups can only be discovered with ranked or grouped bounding")
+    if isinstance(query.bounding, Weighted):
+        raise Refused("keys-need-rows", "groups cannot be discovered with row weights")
     if not 0 < groups.delta < 1 or groups.groups_max < 1:
         raise Refused("keys-delta", "discovering groups needs a delta between 0 and 1 and a positive limit of groups")
+    if groups.spread_bits is not None:
+        return _certify_spread_keys(groups, groups.spread_bits, query, shape, facts, per_unit)
+    if isinstance(query.bounding, Clipped):
+        raise Refused("clipped-known-groups", "with clipping, groups are known, or discovered by weights that units spread over them")
     bound = bounds_table.units_counted(facts.neighbours, groups=per_unit)
     threshold = least_threshold(groups.law, groups_per_unit=per_unit, delta=groups.delta)
     return CertifiedKeys(threshold, per_unit, bound, _loss(groups.law, facts, bound))
+
+
+def _certify_spread_keys(groups: DiscoveredGroups, bits: int, query: Query, shape: Shape, facts: Facts, per_unit: int) -> CertifiedKeys:
+    """Units spread their weight over all of their groups: docs/proofs/key-weights.md."""
+    if not 0 <= bits <= SPREAD_BITS_MAX or shape.rows_max << bits >= INTEGER_LIMIT:
+        raise Refused("range-too-wide", "the weights by which groups are discovered could exceed 62 bits")
+    if any(isinstance(vector.measure, DistinctCount) for vector in query.vectors):
+        raise Refused("measure-unsupported", "distinct values are counted where units count once in each group that is discovered")
+    bound = bounds_table.units_spread(facts.neighbours, groups=per_unit, bits=bits)
+    threshold = least_spread_threshold(groups.law, bits=bits, groups_per_unit=per_unit, delta=groups.delta)
+    return CertifiedKeys(threshold, per_unit, bound, _loss(groups.law, facts, bound), 2**bits)
 
 
 def _loss(law: Law, facts: Facts, bound: Sensitivity) -> Fraction:
@@ -240,10 +264,9 @@ def _bound(vector: Vector, row: RowRange, query: Query, shape: Shape, facts: Fac
                 raise Refused("weights-unsound", "row weights need known groups and rows of one prepared table, without joins that fan out")
             return bounds_table.rows_weighing(neighbours, weight=weight_rows << bits, row=row)
         case Clipped(), (Cap() | Follow()):
-            if not isinstance(query.groups, KnownGroups):
-                raise Refused("clipped-known-groups", "clipping needs known groups: discovered ones would cost delta many times over")
-            norm, cells = _norm(vector, row, query), len(query.groups.groups)
-            return bounds_table.clipped(neighbours, norm=norm, cells=cells, non_negative=row.non_negative)
+            # Two units have at most so many cells in which they differ.
+            cells = len(query.groups.groups) if isinstance(query.groups, KnownGroups) else 2 * per_unit
+            return bounds_table.clipped(neighbours, norm=_norm(vector, row, query), cells=cells, non_negative=row.non_negative)
         case Grouped(groups), Cap(limit, None) if 1 <= limit < INTEGER_LIMIT and groups >= 1:
             return bounds_table.grouped(neighbours, groups=per_unit, cell=limit, non_negative=row.non_negative)
         case _:

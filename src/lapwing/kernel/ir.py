@@ -251,11 +251,15 @@ class KnownGroups:
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredGroups:
-    """Groups found in the data; each is shown only if its noisy number of units reaches the threshold that ``delta`` asks for."""
+    """Groups found in the data; each is shown only if its noisy number of units reaches the threshold that ``delta`` asks for.
+
+    With ``spread_bits`` a unit does not count 1 in each of its groups: in each of its d groups it weighs floor(2^spread_bits / sqrt(d)).
+    """
 
     law: Law
     delta: Fraction
     groups_max: int
+    spread_bits: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,9 @@ def require_exact_types(node: object) -> None:
             value, annotation = getattr(node, field.name), str(field.type)
             if annotation == _INTEGERS:
                 exact = type(value) is tuple and all(type(item) is int for item in value)
-            elif annotation in _EXACT:
-                exact = type(value) is _EXACT[annotation]
+            elif annotation.removesuffix(" | None") in _EXACT:
+                optional = annotation.endswith(" | None")
+                exact = (optional and value is None) or type(value) is _EXACT[annotation.removesuffix(" | None")]
             else:
                 require_exact_types(value)
                 continue

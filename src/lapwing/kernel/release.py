@@ -28,7 +28,7 @@ from lapwing.kernel.selections import CertifiedQuantiles
 from lapwing.kernel.sensitivity import Sensitivity
 
 UNITS_COLUMN = "_units"
-"""Name of the noisy number of units that decided which discovered groups are shown."""
+"""Name of the noisy number of units, or sum of their weights, that decided which discovered groups are shown."""
 
 _taken: set[str] = set()
 """Nonces of all permits used by this process; kept for its life, so that no copy of a permit can be used again."""
@@ -142,8 +142,9 @@ def _release_query(certified: CertifiedQuery, how: HowDrawn, table: ExactTable) 
         vectors = dense_vectors(groups, table)
     else:
         groups, vectors, units = _shown(certified, query.groups, how, table)
-        threshold = certified.keys.threshold if certified.keys is not None else None
-        columns.append(NoisyColumn(UNITS_COLUMN, units, query.groups.law, Fraction(1), Fraction(0)))
+        if certified.keys is not None:
+            threshold = certified.keys.units
+            columns.append(NoisyColumn(UNITS_COLUMN, units, query.groups.law, Fraction(1, certified.keys.weight), Fraction(0)))
     for vector, values in zip(certified.vectors, vectors, strict=True):
         columns.append(_noisy(vector, how, values))
     keys = tuple(name for name, _ in query.keys)
@@ -196,7 +197,7 @@ def _noisy(certified: CertifiedVector, how: HowDrawn, values: Sequence[int]) -> 
 def _shown(
     certified: CertifiedQuery, groups: DiscoveredGroups, how: HowDrawn, table: ExactTable
 ) -> tuple[list[tuple[Value, ...]], list[list[int]], tuple[int, ...]]:
-    """Groups whose noisy number of units reaches the threshold; at most ``groups_max`` of them, those with the largest noisy numbers."""
+    """Groups whose noisy number or weight of units reaches the threshold; at most ``groups_max`` of them, those with the largest."""
     keys = certified.keys
     if keys is None or table._units is None or len(table._units) != len(table._groups):
         raise LapwingError("engine-result", "the engine's result does not fit the plan")

@@ -7,6 +7,7 @@ Proofs: docs/proofs/sensitivity.md, one section per function.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -99,6 +100,20 @@ def grouped(neighbours: Neighbours, *, groups: int, cell: int, non_negative: boo
 def units_counted(neighbours: Neighbours, *, groups: int) -> Sensitivity:
     """Distinct units per group: a unit adds 1 to each of at most ``groups`` cells."""
     return grouped(neighbours, groups=groups, cell=1, non_negative=True)
+
+
+def units_spread(neighbours: Neighbours, *, groups: int, bits: int) -> Sensitivity:
+    """Units weighing floor(2^bits / sqrt(d)) in each of their d groups, of which there are at most ``groups``: the squares of one unit add
+    up to at most 4^bits, whatever d.
+    """
+    l1, square = math.isqrt(groups * 4**bits), 4**bits
+    match neighbours:
+        case Neighbours.UNBOUNDED:
+            return Sensitivity(l1=l1, l2_squared=square, linf=2**bits)
+        case Neighbours.BOUNDED:
+            return Sensitivity(l1=2 * l1, l2_squared=2 * square, linf=2**bits)
+        case _:
+            assert_never(neighbours)
 
 
 def distinct_counted(neighbours: Neighbours, *, pairs: int) -> Sensitivity:

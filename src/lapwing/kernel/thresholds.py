@@ -1,13 +1,14 @@
 """The threshold for keys that are not public.
 
-A key is shown only if its noisy number of units reaches T. T is chosen so that the keys which one unit alone carries stay hidden except
-with a probability of at most delta, with the exact tail of the noise, rounded against us.
+A key is shown only if its noisy number of units, or the noisy sum of their weights, reaches T. T is chosen so that the keys which one unit
+alone carries stay hidden except with a probability of at most delta, with the exact tail of the noise, rounded against us.
 
-Proof: ``docs/proofs/key-threshold.md``.
+Proofs: ``docs/proofs/key-threshold.md`` and, for weights, ``docs/proofs/key-weights.md``.
 """
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import lru_cache
 
@@ -57,3 +58,30 @@ def _least_threshold(law: Law, groups_per_unit: int, delta: Fraction) -> int:
     while threshold_delta(law, groups_per_unit=groups_per_unit, threshold=threshold - 1) <= delta:
         threshold -= 1
     return threshold
+
+
+def spread_weight(bits: int, groups: int) -> int:
+    """What a unit weighs in each of its ``groups`` groups: floor(2^bits / sqrt(groups))."""
+    return math.isqrt(4**bits // groups)
+
+
+def least_spread_threshold(law: Law, *, bits: int, groups_per_unit: int, delta: Fraction) -> int:
+    """The least integer T that hides the keys of any one unit except with probability ``delta``, whatever number d of groups it has:
+    ``threshold_delta(law, d, T + 1 - spread_weight(bits, d)) <= delta`` for every d from 1 to ``groups_per_unit``.
+    """
+
+    def needed(groups: int) -> int:
+        return least_threshold(law, groups_per_unit=groups, delta=delta) - 1 + spread_weight(bits, groups)
+
+    def above(threshold: int, first: int, last: int) -> int:
+        """The largest of ``threshold`` and what each d from first to last needs. All d of a stretch need no more than the weight of its
+        first and the number of its last: where that is not above, none is looked at by itself."""
+        at_most = least_threshold(law, groups_per_unit=last, delta=delta) - 1 + spread_weight(bits, first)
+        if at_most <= threshold:
+            return threshold
+        if first == last:
+            return at_most
+        middle = (first + last) // 2
+        return above(above(threshold, first, middle), middle + 1, last)
+
+    return above(max(needed(1), needed(groups_per_unit)), 1, groups_per_unit)

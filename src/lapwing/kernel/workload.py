@@ -71,11 +71,12 @@ def unit_work(query: Query, shape: Shape) -> int:
     values += [item.value for item in query.quantiles]
     after = shape.after(1 + len(query.vectors) + sum(part_count(value) for value in values))
     main = 1 if query.vectors or isinstance(query.groups, DiscoveredGroups) else 0
+    spread = isinstance(query.groups, DiscoveredGroups) and query.groups.spread_bits is not None
     match query.bounding:
         case Ranked() | Weighted():
-            passes = main
+            passes = main * (PASSES_AFTER_CELLS if spread else 1)
         case Clipped() | Grouped():
-            passes = main * PASSES_AFTER_CELLS
+            passes = main * (PASSES_AFTER_CELLS + spread)
         case _:
             assert_never(query.bounding)
     return (passes + len(query.quantiles)) * after.work

@@ -30,6 +30,10 @@ DISTINCT_ROWS = 4.0
 """Rows of each unit that count towards distinct values whose number is not declared: values that many units share show up with any of
 them.
 """
+DISCOVERED_GROUPS_MIN = 50
+"""Groups that are discovered are taken to be at least so many."""
+KEY_THRESHOLD = 7.0
+"""Units that a group needs to be shown, in standard deviations of the noise of their number."""
 CONCENTRATION = 0.85
 """Assumed ratio of the Euclidean norm of a unit's counts over groups to their sum, when there are several groups."""
 
@@ -62,9 +66,19 @@ class Situation:
     """Rows are joined to several rows each: bounding before the join would lose most pairs."""
     values: int | None = None
     """How many distinct values there can be, where they are counted and that is declared."""
+    keys_only: bool = False
+    """Nothing but the groups themselves is asked for: no noise but that which finds them, and it does not grow with a unit's rows."""
     real_keys: bool = False
     """Some key is a computed real, by which a unit's groups cannot be chosen."""
-    groups_guess: int = 50
+
+    @property
+    def groups_guess(self) -> int:
+        """How many groups the rows are taken to lie in where groups are discovered: as many as have about the units one needs to be shown.
+
+        Every group that is shown has more, and they matter; those that stay hidden do not.
+        """
+        shown = self.contributions.thinned(min(self.kept, 1.0)).units() / (KEY_THRESHOLD * self.unit_noise)
+        return max(DISCOVERED_GROUPS_MIN, round(shown))
 
     @property
     def unit_noise(self) -> float:
@@ -111,7 +125,7 @@ class Choice:
 
 def choose(situation: Situation) -> Choice:
     """The plan to use."""
-    if situation.rows_per_unit_max == 1 or (situation.units_only and situation.cells == 1):
+    if situation.rows_per_unit_max == 1 or situation.keys_only or (situation.units_only and situation.cells == 1):
         return Choice(BoundingKind.RANKED, float(situation.rows_per_unit_max), 0.0, situation.unit_noise)
     full = _ranked(situation, float(situation.rows_per_unit_max))
     if full.noise < NEGLIGIBLE:
@@ -122,7 +136,8 @@ def choose(situation: Situation) -> Choice:
     after = _after_filter(situation)
     if after is None:
         return ranked
-    if situation.fans_out:
+    if situation.fans_out or (situation.cells is None and after.kind is BoundingKind.CLIPPED):
+        # Discovering groups makes a step per unit anyway, and a unit that keeps all of its rows helps to find all of its groups.
         return after
     nothing_to_gain = situation.kept >= 1.0 and situation.cells == 1
     worth = WORTH_A_SHUFFLE if situation.kept > SELECTIVE else 1.0
@@ -193,8 +208,8 @@ def _units_norm(situation: Situation, limit: float) -> float:
 
 
 def _after_filter(situation: Situation) -> Choice | None:
-    """Clipped where the noise is Gaussian and groups are known, else grouped; None where neither fits the statement."""
-    clip = situation.account is Account.APPROXIMATE and situation.cells is not None and not situation.units_only
+    """Clipped where the noise is Gaussian, else grouped; None where neither fits the statement."""
+    clip = situation.account is Account.APPROXIMATE and not situation.units_only
     if situation.ratios or (not clip and (situation.has_average or situation.real_keys)):
         return None
     several = situation.cells != 1

@@ -37,6 +37,7 @@ from lapwing.planning.bounding import BoundingKind, Choice, Situation, best_rank
 from lapwing.planning.contributions import Contributions
 from lapwing.planning.fewer_rows import fitting, lost_by_lowering, without_repeats
 from lapwing.planning.groups import Evaluate, known_groups
+from lapwing.planning.key_selection import with_spread_weights
 from lapwing.planning.measures import Averaged, Counted, Measured, Recipe, measured
 from lapwing.planning.moments import Moments
 from lapwing.planning.norm_bounds import Asked, Bounded, bounded, shares_by_need, wanted_norms
@@ -357,6 +358,7 @@ class _Draft:
             loss_per_vector=float(share),
             has_average=needed.has_average,
             units_only=needed.units_only,
+            keys_only=self.groups is None and not needed.measures and not needed.quantiles,
             fans_out=fans_out(query.source, facts),
             values=max((r.most for r in needed.recipes if isinstance(r, Counted) and r.most is not None), default=None),
             distinct=needed.has_distinct,
@@ -404,7 +406,7 @@ def _draft(
     )
     key_groups = DiscoveredGroups(_placeholder(price), price.delta, limits.groups_max) if groups is None else KnownGroups(groups)
     quantiles = tuple(item.unscaled(name) for name, item in needed.quantiles.items())
-    return Query(source, query.keys, key_groups, bounding, vectors, quantiles)
+    return with_spread_weights(Query(source, query.keys, key_groups, bounding, vectors, quantiles), facts)
 
 
 def _draft_by_norms(draft: _Draft, bounds: Bounded, price: Price, facts: Facts) -> Query:

@@ -35,6 +35,7 @@ from lapwing.render.cells import CellInputs, cells_of, row_value
 from lapwing.render.dialect import GROUP_SALT, Dialect, double_literal
 from lapwing.render.encoding import encoded
 from lapwing.render.expressions import SQL_BYTES_MAX, VisibleColumns, as_double, clamped, gridded, render_expression
+from lapwing.render.key_weights import NUMBER_OF_GROUPS, checked_weight, weight_at_most
 from lapwing.render.norms import render_source
 from lapwing.render.relations import ROWS, UNIT
 
@@ -98,6 +99,8 @@ def _render_query(certified: CertifiedQuery, facts: Facts, dialect: Dialect) -> 
     query = certified.query
     rows = _Input(certified, facts, dialect)
     match query.bounding:
+        case Ranked() if rows.spread_bits is not None:
+            sql, salted = _summed(rows, 0, rows.spread_bits), False
         case Ranked() | Weighted():
             sql, salted = rows.flat(), False
         case Clipped(bits):
@@ -159,6 +162,8 @@ class _Input:
             listed.append(f"t.{ROWS}")
         self.sql = f"SELECT {', '.join(listed)} FROM ({render_source(self.query.source, facts, dialect, rows=weighted)}) t"
         self.keys = [f"k{i}" for i in range(len(self.query.keys))]
+        groups = self.query.groups
+        self.spread_bits = groups.spread_bits if isinstance(groups, DiscoveredGroups) else None
 
     def flat(self) -> str:
         """Ranked and weighted plans: one GROUP BY, no shuffle on the unit."""
@@ -221,14 +226,40 @@ def _clipped(rows: _Input, bits: int) -> str:
     capped = [(i, v.bound.limit) for i, v in enumerate(vectors) if isinstance(v.bound, Cap)]
     squares = ", ".join(f"{dialect.total(_square(f'c{i}', dialect))} AS q{i}" for i, _ in capped)
     if not capped:
-        columns = [f"{_total(f'c.c{i}', dialect)} AS v{i}" for i in range(len(vectors))]
-        return rows.grouped_select(columns, f"({rows.cells(bits)}) c", "c")
+        return _summed(rows, bits, rows.spread_bits)
     norms = ", ".join(f"{norm_at_least(f'q{i}', dialect)} AS r{i}" for i, _ in capped)
     kept = ", ".join(f"q{i}" for i, _ in capped)
-    units = f"SELECT {UNIT}, {kept}, {norms} FROM (SELECT {UNIT}, {squares} FROM cells GROUP BY {UNIT}) s"
     columns = [f"{_total(_scaled(i, v, rows, dialect), dialect)} AS v{i}" for i, v in enumerate(vectors)]
+    if rows.spread_bits is not None:
+        squares, kept = f"{squares}, {NUMBER_OF_GROUPS}", f"{kept}, d, {weight_at_most('d', rows.spread_bits, dialect)} AS w"
+        columns.append(_weights(rows.spread_bits, dialect))
+    units = f"SELECT {UNIT}, {kept}, {norms} FROM (SELECT {UNIT}, {squares} FROM cells GROUP BY {UNIT}) s"
     body = rows.grouped_select(columns, f"cells c JOIN ({units}) u ON c.{UNIT} = u.{UNIT}", "c")
     return f"WITH cells AS {dialect.materialised}({rows.cells(bits)}) {body}"
+
+
+def _summed(rows: _Input, shift: int, spread_bits: int | None) -> str:
+    """All cells as they are, added up by group; with the weights of units where they find the groups."""
+    columns = [f"{_total(f'c.c{i}', rows.dialect)} AS v{i}" for i in range(len(rows.query.vectors))]
+    if spread_bits is None:
+        return rows.grouped_select(columns, f"({rows.cells(shift)}) c", "c")
+    body = rows.grouped_select([*columns, _weights(spread_bits, rows.dialect)], f"cells c {_joined_weights(rows, spread_bits)}", "c")
+    return f"WITH cells AS {rows.dialect.materialised}({rows.cells(shift)}) {body}"
+
+
+def _weights(bits: int, dialect: Dialect) -> str:
+    """The output column that decides which groups are shown."""
+    return f"{_total(checked_weight('u.d', 'u.w', bits), dialect)} AS units"
+
+
+def _joined_weights(rows: _Input, bits: int, *, groups_kept: int | None = None) -> str:
+    """JOIN of each unit's number of groups d (as many as it keeps) and its weight w; ``cells`` has one row per unit and group."""
+    units = f"SELECT {UNIT}, {NUMBER_OF_GROUPS} FROM cells GROUP BY {UNIT}"
+    kept = "n.d" if groups_kept is None else f"least(n.d, {groups_kept})"
+    proposed = (
+        f"SELECT s.{UNIT}, s.d, {weight_at_most('s.d', bits, rows.dialect)} AS w FROM (SELECT n.{UNIT}, {kept} AS d FROM ({units}) n) s"
+    )
+    return f"JOIN ({proposed}) u ON c.{UNIT} = u.{UNIT}"
 
 
 def _square(cell: str, dialect: Dialect) -> str:
@@ -302,7 +333,12 @@ def _grouped(rows: _Input, groups_kept: int | None) -> str:
     for i, vector in enumerate(rows.query.vectors):
         value = clamped(f"c.c{i}", lo=-vector.bound.limit, hi=vector.bound.limit) if isinstance(vector.bound, Cap) else f"c.c{i}"
         columns.append(f"{_total(value, rows.dialect)} AS v{i}")
-    if isinstance(rows.query.groups, DiscoveredGroups):
+    if rows.spread_bits is not None:
+        columns.append(_weights(rows.spread_bits, rows.dialect))
+        if groups_kept is None:
+            named, source = f"WITH cells AS {rows.dialect.materialised}({rows.cells(0)}) ", "cells c"
+        source += f" {_joined_weights(rows, rows.spread_bits, groups_kept=groups_kept)}"
+    elif isinstance(rows.query.groups, DiscoveredGroups):
         # one row per unit and group here: rows are units
         columns.append("COUNT(*) AS units")
     return named + rows.grouped_select(columns, source, "c")

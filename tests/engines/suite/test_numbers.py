@@ -12,7 +12,10 @@ import pytest
 
 from lapwing.engines.base import Snapshot
 from lapwing.kernel.accounting import Account
+from lapwing.kernel.certify import SPREAD_BITS_MAX
+from lapwing.kernel.thresholds import spread_weight
 from lapwing.render.dialect import Dialect, double_literal
+from lapwing.render.key_weights import checked_weight, weight_at_most
 from tests.engines.suite import statements
 from tests.engines.suite.engines import NAMES, SuiteEngine
 
@@ -38,6 +41,7 @@ def test_numbers(tmp_path: Path, engine_named: EngineNamed, name: str) -> None:
     dialect = engine.dialect(snapshot)
     _sums(engine, snapshot, dialect)
     _wide_integers(engine, snapshot, dialect)
+    _weights(engine, snapshot, dialect)
     assert list(_one_row(engine, snapshot, [double_literal(value, dialect.double) for value in DOUBLES])) == list(DOUBLES)
     snapshot.close()
 
@@ -55,6 +59,18 @@ def _sums(engine: SuiteEngine, snapshot: Snapshot, dialect: Dialect) -> None:
     spelt.append(f"CAST({_text(square, dialect)} AS {dialect.wide_integer})")
     [found] = engine.select(snapshot, ", ".join(dialect.total(sql) for sql in spelt), "visits")
     assert [int(total) for total in found] == [rows * each, -rows * each, rows * square]
+
+
+def _weights(engine: SuiteEngine, snapshot: Snapshot, dialect: Dialect) -> None:
+    """What a unit weighs in each of its d groups is floor(2^bits / sqrt(d)), also where that is whole or just below."""
+    squares = [root**2 + nearby for root in range(2, 317, 7) for nearby in (-1, 0, 1)]
+    numbers = [(bits, groups) for bits in (0, 1, 10, 16, SPREAD_BITS_MAX) for groups in (1, 2, 3, *squares, 99_999, 100_000)]
+    spelt = []
+    for bits, groups in numbers:
+        number = f"CAST({groups} AS {dialect.integer})"
+        spelt.append(checked_weight(number, weight_at_most(number, bits, dialect), bits))
+    found = [int(weight) for start in range(0, len(spelt), 100) for weight in _one_row(engine, snapshot, spelt[start : start + 100])]
+    assert found == [spread_weight(bits, groups) for bits, groups in numbers]
 
 
 def _wide_integers(engine: SuiteEngine, snapshot: Snapshot, dialect: Dialect) -> None:

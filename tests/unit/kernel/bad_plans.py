@@ -89,6 +89,7 @@ BUSY = Filter(VISITS, call(Function.OR, *[FLAG] * 20))
 TOTAL = KnownGroups(((),))
 CITIES = KnownGroups((("a",), ("b",)))
 FOUND = DiscoveredGroups(GAUSSIAN, Fraction(1, 10**9), 100)
+SPREAD = replace(FOUND, spread_bits=16)
 ROWS = Vector("rows", RowCount(), GAUSSIAN)
 SPENT = GridSum(N, Fraction(0), Fraction(10), 1)
 EVERYBODY, ONE_CITY = UnitCount(), Cap(16)
@@ -194,7 +195,30 @@ GROUPS = {
         bad_facts=PURE,
     ),
     "groups discovered with weights": fault("keys-need-rows", BY_NOTE, replace(BY_NOTE, bounding=Weighted(2, 10), vectors=())),
-    "groups discovered with clipping": fault("keys-need-rows", BY_NOTE, replace(BY_NOTE, bounding=Clipped(4), vectors=())),
+    "groups discovered with clipping": fault(
+        "clipped-known-groups",
+        replace(BY_NOTE, bounding=Clipped(4), vectors=(), groups=SPREAD),
+        replace(BY_NOTE, bounding=Clipped(4), vectors=()),
+    ),
+    "groups discovered by weights finer than allowed": fault(
+        "range-too-wide", replace(BY_NOTE, groups=SPREAD), replace(BY_NOTE, groups=replace(SPREAD, spread_bits=25))
+    ),
+    "groups discovered by weights of less than no bit": fault(
+        "range-too-wide", replace(BY_NOTE, groups=SPREAD), replace(BY_NOTE, groups=replace(SPREAD, spread_bits=-1))
+    ),
+    "groups discovered by weights in a table that is too long": fault(
+        "range-too-wide",
+        replace(BY_NOTE, groups=SPREAD),
+        bad_facts=replace(FACTS, tables={"visits": TableFacts(COLUMNS, 8, 2**46)}),
+    ),
+    "distinct values where groups are discovered by weights": fault(
+        "measure-unsupported",
+        measured(DistinctCount(N), keys=(("note", NOTE),), groups=FOUND),
+        measured(DistinctCount(N), keys=(("note", NOTE),), groups=SPREAD),
+    ),
+    "row weights where groups are discovered by weights": fault(
+        "keys-need-rows", replace(BY_NOTE, groups=SPREAD), replace(BY_NOTE, bounding=Weighted(2, 10), vectors=(), groups=SPREAD)
+    ),
     "groups discovered for no delta": fault("keys-delta", BY_NOTE, replace(BY_NOTE, groups=replace(FOUND, delta=Fraction(0)))),
     "groups discovered for a delta of 1": fault("keys-delta", BY_NOTE, replace(BY_NOTE, groups=replace(FOUND, delta=Fraction(1)))),
     "no group to be shown": fault("keys-delta", BY_NOTE, replace(BY_NOTE, groups=replace(FOUND, groups_max=0))),
@@ -213,11 +237,14 @@ BOUNDS = {
     ),
     "clipping over discovered groups": fault(
         "clipped-known-groups",
-        replace(CLIPPED, keys=(("city", CITY),), groups=CITIES),
+        replace(CLIPPED, keys=(("city", CITY),), groups=SPREAD),
         replace(CLIPPED, keys=(("city", CITY),), groups=FOUND),
     ),
     "a grid of weights that is too fine": fault("bound-missing", WEIGHTED, replace(WEIGHTED, bounding=Weighted(2, 41))),
     "a grid of cells with less than no bit": fault("bound-missing", CLIPPED, replace(CLIPPED, bounding=Clipped(-1))),
+    "clipping like a vector that there is not": fault(
+        "bound-missing", CLIPPED, replace(CLIPPED, vectors=(replace(ROWS, bound=Cap(64, "nothing")),))
+    ),
     "clipping without a bound": fault("bound-missing", CLIPPED, replace(CLIPPED, vectors=(ROWS,))),
     "clipping to nothing": fault("bound-missing", CLIPPED, replace(CLIPPED, vectors=(replace(ROWS, bound=Cap(0)),))),
     "a bound on ranked rows": fault("bound-missing", query(), query(vectors=(replace(ROWS, bound=Cap(3)),))),

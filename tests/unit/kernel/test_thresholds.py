@@ -126,3 +126,36 @@ def test_groups_per_unit_is_a_positive_integer(groups: Any) -> None:
     with pytest.raises(LapwingError) as refusal:
         thresholds.threshold_delta(law, groups_per_unit=groups, threshold=3)
     assert refusal.value.code == "groups-invalid"
+
+
+def test_a_weight_is_the_largest_whole_number_whose_squares_fit() -> None:
+    for bits in (0, 1, 5, 16):
+        for groups in (*range(1, 200), 4**bits, 4**bits + 1, 100_000):
+            weight = thresholds.spread_weight(bits, groups)
+            assert groups * weight**2 <= 4**bits < groups * (weight + 1) ** 2
+
+
+@pytest.mark.parametrize("law", [DiscreteGaussian(Fraction(scale)) for scale in (1, 30, 200, 3_000)])
+@pytest.mark.parametrize("delta", [Fraction(1, 10), Fraction(1, 10**9)])
+def test_the_threshold_of_weights_is_the_least_that_serves_every_number_of_groups(law: Law, delta: Fraction) -> None:
+    bits, most = 6, 40
+    found = thresholds.least_spread_threshold(law, bits=bits, groups_per_unit=most, delta=delta)
+    needed = [
+        thresholds.least_threshold(law, groups_per_unit=groups, delta=delta) - 1 + thresholds.spread_weight(bits, groups)
+        for groups in range(1, most + 1)
+    ]
+    assert found == max(needed)
+
+
+def test_the_threshold_of_weights_is_found_with_few_tails(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = 0
+    exact = thresholds.threshold_delta
+
+    def counted(law: Law, **asked: int) -> Fraction:
+        nonlocal computed
+        computed += 1
+        return exact(law, **asked)
+
+    monkeypatch.setattr(thresholds, "threshold_delta", counted)
+    thresholds.least_spread_threshold(DiscreteGaussian(Fraction(123_456)), bits=16, groups_per_unit=100_000, delta=Fraction(1, 10**10))
+    assert 0 < computed < 200

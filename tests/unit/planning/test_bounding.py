@@ -17,10 +17,11 @@ from lapwing.kernel.certify import certify
 from lapwing.kernel.domains import Domain, IntegerDomain, RealDomain, TextDomain
 from lapwing.kernel.expressions import Column, Expression
 from lapwing.kernel.facts import Facts, TableFacts
-from lapwing.kernel.ir import Clipped, DiscoveredGroups, Follow, Grouped, Ranked, Scan
+from lapwing.kernel.ir import Clipped, DiscoveredGroups, Follow, Ranked, Scan
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.planning.bounding import BoundingKind, Situation, choose
 from lapwing.planning.contributions import Contributions, assumed, bin_edges, fitted, histogram_plan
+from lapwing.planning.key_selection import SPREAD_BITS
 from lapwing.planning.plan import GroupLimits, Planned, Price, plan_query
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
 
@@ -51,7 +52,8 @@ def test_wide_scans_are_ranked_and_selective_filters_bounded_after() -> None:
 def test_what_the_account_and_the_statement_allow() -> None:
     assert choose(_situation(kept=1 / 365, account=Account.PURE, loss_per_vector=0.1)).kind is BoundingKind.GROUPED
     assert choose(_situation(kept=1 / 365, account=Account.PURE, loss_per_vector=0.1, has_average=True)).kind is BoundingKind.RANKED
-    assert choose(_situation(kept=1 / 365, cells=None)).kind is BoundingKind.GROUPED
+    assert choose(_situation(kept=1 / 365, cells=None)).kind is BoundingKind.CLIPPED
+    assert choose(_situation(kept=1 / 365, cells=None, units_only=True)).kind is BoundingKind.GROUPED
     one_row = choose(_situation(rows_per_unit_max=1, kept=1 / 365))
     assert (one_row.kind, one_row.limit, one_row.truncation) == (BoundingKind.RANKED, 1.0, 0.0)
 
@@ -126,7 +128,8 @@ def test_a_plan_never_costs_more_than_its_price(account: Account, price: Fractio
 def test_undeclared_keys_are_discovered_or_refused() -> None:
     planned = _planned(Account.APPROXIMATE, Column("name"), Aggregate(AggregateKind.COUNT))
     query = planned.certified.plan.queries[0]
-    assert isinstance(query.groups, DiscoveredGroups) and isinstance(query.bounding, Ranked | Grouped)
+    assert isinstance(query.groups, DiscoveredGroups) and isinstance(query.bounding, Clipped)
+    assert query.groups.spread_bits == SPREAD_BITS
     with pytest.raises(Refused, match="keys-need-delta"):
         _planned(Account.PURE, Column("name"), Aggregate(AggregateKind.COUNT))
 
