@@ -62,7 +62,7 @@ def _most(cut: NormCut, values: Sequence[float], *, beyond: float, terms: int) -
         return _most_units(cut, values, beyond=beyond)
     lost = max(cut.fit.largest - choice.cap, 1e-9)
     unseen = max(cut.extreme - choice.cap, 0.0) / lost
-    return bias_bound(cut.fit, choice, cells=cells, beyond=beyond, values=values, grain=cut.grain, extreme_units=unseen)
+    return bias_bound(cut.fit, choice, cells=cells * terms, beyond=beyond, values=values, grain=cut.grain, extreme_units=unseen)
 
 
 def _most_units(cut: NormCut, values: Sequence[float], *, beyond: float) -> list[float]:

@@ -148,7 +148,7 @@ def _predicted(fit: NormFit, caps: Sequence[float], unit_noise: float, spread: _
     excess, upper = np.maximum(weights @ fit.expected, 0.0), fit.upper(weights, beyond=FIT_BEYOND)
     total = max(float((fit.beyond_caps([0.0], 1) * spread.of_a_norm())[0] @ fit.expected), 1e-9)
     noise = unit_noise * np.asarray(caps)
-    (mean,), (variance,) = _in_cells(fit, caps, spread, np.array([1.0 / spread.cells]))
+    (mean,), (variance,) = _in_parts(fit, caps, spread, np.array([1.0 / spread.cells]), spread.cells)
     added = _added(mean, upper / np.maximum(excess, 1e-9), variance, noise, spread.cells, BEYOND)
     width = 2.0 * -NormalDist().inv_cdf(BEYOND / 2.0) * noise + added
     return [
@@ -176,7 +176,10 @@ def bias_bound(
     extreme_units: float = 1.0,
     largest_l1: float | None = None,
 ) -> list[float]:
-    """For each released value of a cell: how far the upper end of the interval of its noise moves up, to reach what the cap took away.
+    """For each released value: how far the upper end of the interval of its noise moves up, to reach what the cap took away.
+
+    Norms are over ``cells``. There is a value for each, or for as many together as there are cells for a value; the noise of ``choice`` is
+    that of a value.
 
     With the interval of the noise alone at ``1 - beyond``, both together miss with chance ``beyond``, if the tail is of the fitted family
     and units spread over the cells by chance. ``extreme_units`` units of the largest norm possible, which nothing private can see, are
@@ -190,25 +193,30 @@ def bias_bound(
     spread = _spread(fit, choice.cap, cells, float(released.sum()), grain)
     weights = fit.beyond_caps([choice.cap], 1) * spread.of_a_norm()
     excess, (upper,) = float((weights @ fit.expected)[0]), fit.upper(weights, beyond=FIT_BEYOND)
-    means, variances = (each[:, 0] for each in _in_cells(fit, [choice.cap], spread, shares))
-    added = _added(means, upper / max(excess, 1e-9), variances, np.full(len(released), choice.noise), cells, beyond)
-    extreme = extreme_units * _extreme(fit, choice.cap, spread, fit.largest if largest_l1 is None else largest_l1)
+    parts = len(released)
+    means, variances = (each[:, 0] for each in _in_parts(fit, [choice.cap], spread, shares, parts))
+    added = _added(means, upper / max(excess, 1e-9), variances, np.full(parts, choice.noise), parts, beyond)
+    extreme = extreme_units * _extreme(fit, choice.cap, spread, parts, fit.largest if largest_l1 is None else largest_l1)
     return [float(each) for each in np.maximum(added, extreme + means if extreme > 0.0 else 0.0)]
 
 
-def _extreme(fit: NormFit, cap: float, spread: _Spread, largest_l1: float) -> float:
-    """What one unit, as large as can be, would lose in a cell, unless so few cells would lose it that it may go unmentioned."""
+def _extreme(fit: NormFit, cap: float, spread: _Spread, parts: int, largest_l1: float) -> float:
+    """What one unit, as large as can be, would lose in a part, unless so few parts would lose it that it may go unmentioned."""
     norm_in_all = largest_l1 / math.sqrt(spread.cells)
-    in_all = (norm_in_all - cap) / math.sqrt(spread.cells) if np.interp(norm_in_all, fit.norms(), spread.everywhere) > 0.5 else 0.0
-    in_one = fit.largest - cap if (1.0 - float(spread.everywhere[-1])) / spread.cells > UNSEEN_CELLS else 0.0
+    is_in_all = np.interp(norm_in_all, fit.norms(), spread.everywhere) > 0.5
+    in_all = (norm_in_all - cap) * math.sqrt(spread.cells) / parts if is_in_all else 0.0
+    in_one = fit.largest - cap if (1.0 - float(spread.everywhere[-1])) / parts > UNSEEN_CELLS else 0.0
     return max(in_one, in_all, 0.0)
 
 
-def _in_cells(fit: NormFit, caps: Sequence[float], spread: _Spread, shares: Floats) -> tuple[Floats, Floats]:
-    """Mean and variance of what a cell with each share of the whole (rows) loses under each cap (columns), rare long units left out."""
+def _in_parts(fit: NormFit, caps: Sequence[float], spread: _Spread, shares: Floats, parts: int) -> tuple[Floats, Floats]:
+    """Mean and variance of what a part with each share of the whole (rows) loses under each cap (columns), rare long units left out.
+
+    A part is one cell, or several together; where there is one part, it has every unit.
+    """
     lost = fit.beyond_caps(caps, 1)
-    if spread.cells == 1:
-        mean = shares[:, None] * (lost @ fit.expected)
+    if parts == 1:
+        mean = shares[:, None] * ((lost * spread.of_a_norm()) @ fit.expected)
         return np.maximum(mean, 0.0), np.zeros_like(mean)
     squared, units = fit.beyond_caps(caps, 2), np.maximum(fit.expected, 0.0)
     in_one, in_all, times = units * (1.0 - spread.everywhere), units * spread.everywhere, spread.reached**2
@@ -219,22 +227,22 @@ def _in_cells(fit: NormFit, caps: Sequence[float], spread: _Spread, shares: Floa
 
 
 def _ordinary(units: Floats, shares: Floats) -> Floats:
-    """For each share of the whole (rows) the units of each bin, without the longest, as far as those are rarely in a cell of that share."""
+    """For each share of the whole (rows) the units of each bin, without the longest, as far as those are rarely in a part of that share."""
     return np.clip(np.cumsum(units[::-1])[::-1] - RARE / np.maximum(shares[:, None], 1e-12), 0.0, units)
 
 
-def _added(mean: Floats, factor: Floats, variance: Floats, noise: Floats, cells: int, beyond: float) -> Floats:
+def _added(mean: Floats, factor: Floats, variance: Floats, noise: Floats, parts: int, beyond: float) -> Floats:
     """What reaches beyond the noise's own interval: the expected loss, and the uncertainties that do not come together.
 
-    ``factor`` says how many times the expected loss it may be at ``FIT_BEYOND``, ``variance`` is by chance from cell to cell.
+    ``factor`` says how many times the expected loss it may be at ``FIT_BEYOND``, ``variance`` is by chance from part to part.
     """
     normal = NormalDist()
     both, one, fitted = -normal.inv_cdf(beyond / 2.0), -normal.inv_cdf(beyond), -normal.inv_cdf(FIT_BEYOND)
     # A loss makes the lower end safer; the upper end may then miss with nearly the whole chance.
     score = one + (both - one) * np.exp(-1.5 * mean / noise)
-    by_cell = np.maximum(_gamma_quantile(mean, variance, score), mean) - mean
-    unlike = score * UNLIKE * mean if cells > 1 else 0.0
-    reach = np.sqrt((score * noise) ** 2 + (score / fitted * (factor - 1.0) * mean) ** 2 + by_cell**2 + unlike**2)
+    by_part = np.maximum(_gamma_quantile(mean, variance, score), mean) - mean
+    unlike = score * UNLIKE * mean if parts > 1 else 0.0
+    reach = np.sqrt((score * noise) ** 2 + (score / fitted * (factor - 1.0) * mean) ** 2 + by_part**2 + unlike**2)
     return np.maximum(mean + reach - both * noise, 0.0)
 
 

@@ -117,6 +117,21 @@ def test_larger_cells_may_have_lost_more() -> None:
     assert all(sure > bound for sure, bound in zip(surer, bounds, strict=True))
 
 
+def test_what_is_missing_from_cells_together_is_the_sum_over_them() -> None:
+    """A total over 100 cells: with rows all over them, it loses more than the norms do."""
+    fit = fit_of(pareto(50_000, 1.5), seed=6, deviation=0.5)
+    choice = predicted(fit, 8.0, unit_noise=0.01, cells=100, total_l1=10.0 * fit.total(), grain=1.0)
+    kept = float(np.minimum(fit.norms(), 8.0) @ fit.expected)
+
+    def missing(cells: int, values: list[float]) -> float:
+        return sum(bias_bound(fit, choice, cells=cells, beyond=0.05, values=values, grain=1.0, extreme_units=0.0))
+
+    for times in (1.0, 4.0, 8.0):
+        assert 0.9 * fit.excess(8.0) < missing(100, [times * kept]) < 10.0 * fit.excess(8.0)
+        assert missing(100, [times * kept]) < 1.01 * missing(100, [times * kept / 100.0] * 100)
+    assert missing(100, [8.0 * kept]) > 3.0 * missing(1, [8.0 * kept])
+
+
 @pytest.mark.parametrize("values", [[0.0, 0.0, 0.0], [-50.0, -20.0, 5.0], [1e9, -1e9, 0.0]])
 def test_released_values_may_be_anything(values: list[float]) -> None:
     fit = fit_of(pareto(1_000, 1.2), seed=8, deviation=200.0)
