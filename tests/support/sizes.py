@@ -109,6 +109,7 @@ SIZES = {
     "kills of clients": Size("kills for each of four crowds of 4 and 32 clients", 230, 460, "faults/test_kills.py"),
     "kills of clients in all": Size("kills in all, at least", 1_000, 2_000, "faults/test_kills.py"),
     # Samples. What a band allows follows from the number.
+    "draws of noise": Size("draws of each law, against the law", 500_000, 100_000_000, "statistical/test_drawn_laws.py"),
     "ratios of sub-totals": Size("averages of sub-totals with Laplace noise", 1_000, 10_000, "statistical/test_level_coverage.py"),
     "composed sequences": Size("mixed sequences of mechanisms", 2_500, 10_000, "theory/test_composition_mixed.py"),
 }

@@ -9,13 +9,16 @@ from lapwing.errors import Refused
 
 _EXACT = {"int": int, "Fraction": Fraction, "str": str, "bool": bool}
 _INTEGERS = "tuple[int, ...]"
+_LEAVES = frozenset({int, str, bool, Fraction, type(None)})
+"""Plain values, which hold nothing further. Key values of known groups are such."""
 
 
 def require_exact_types(node: object) -> None:
     """Refuse a plan in which a field annotated as a plain type holds another one, subclasses included."""
     if isinstance(node, tuple):
         for item in node:
-            require_exact_types(item)
+            if type(item) not in _LEAVES:
+                require_exact_types(item)
     elif dataclasses.is_dataclass(node) and not isinstance(node, type):
         for field in dataclasses.fields(node):
             value, annotation = getattr(node, field.name), str(field.type)
