@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,15 @@ from lapwing.kernel.sensitivity import Sensitivity
 from lapwing.render import cells, norms, queries
 from tests.engines.suite import statements
 from tests.engines.suite.engines import OnDuckDB
-from tests.engines.suite.test_unit_norms import check_clipped_units, check_norms, check_sample, hostile_norms, listed_norms, prepared_tables
+from tests.engines.suite.test_unit_norms import (
+    check_alike,
+    check_clipped_units,
+    check_norms,
+    check_sample,
+    hostile_norms,
+    listed_norms,
+    prepared_tables,
+)
 from tests.properties.test_sensitivity_oracle import SEEDS, WORLDS
 
 Patch = tuple[object, str, Any]
@@ -28,6 +37,7 @@ _SOURCE = norms.render_source
 _BIN = norms.norm_bin
 _CELLS_OF = cells.cells_of
 _SCALED = queries.scaled_cell
+_ALIKE = queries.alike_cell
 _CELL = cells.CellInputs.cell
 _INTEGERS = cells.CellInputs.integers
 _BOUND = certify._bound
@@ -91,6 +101,24 @@ def _one_cell(neighbours: Neighbours, vector: Any, row: Any, shape: Any, per_uni
     return sensitivity.clipped(neighbours, norm=vector.bound.limit, cells=1, non_negative=True)
 
 
+Factor = tuple[str, str, int]
+"""Square, norm and limit of a unit's vector."""
+
+
+def _by_the_other(cell: str, own: Factor, other: Factor, dialect: Any) -> str:
+    return _SCALED(cell, square=other[0], norm=other[1], limit=other[2], dialect=dialect)
+
+
+def _by_its_own(cell: str, own: Factor, other: Factor, dialect: Any) -> str:
+    return _SCALED(cell, square=own[0], norm=own[1], limit=own[2], dialect=dialect)
+
+
+def _by_the_larger(cell: str, own: Factor, other: Factor, dialect: Any) -> str:
+    sql, changed = re.subn(r" OR (.*?)\) THEN", r" OR NOT (\1)) THEN", _ALIKE(cell, own, other, dialect), count=1)
+    assert changed == 1
+    return sql
+
+
 def _by_position(hashed: str, one_in: int) -> str:
     return f"(SELECT COUNT(DISTINCT b._unit) FROM visits b WHERE b._unit < w._unit) % {one_in} = 0"
 
@@ -100,6 +128,8 @@ LEAKS: dict[str, tuple[str, Patch]] = {
     "a bin for each cell of a unit": ("unbounded", _other_sql((" GROUP BY c._unit)", " GROUP BY c._unit, c.c0)"))),
     "one bin for all units": ("unbounded", _other_sql(("SELECT c._unit,", "SELECT MIN(c._unit) AS _unit,"), (" GROUP BY c._unit)", ")"))),
     "a sample by position among all units": ("unbounded", (norms, "sample_predicate", _by_position)),
+    "scaled by the factor of the other vector alone": ("unbounded", (queries, "alike_cell", _by_the_other)),
+    "scaled by the larger of two factors": ("unbounded", (queries, "alike_cell", _by_the_larger)),
     "clipped group by group": ("unbounded", (queries, "scaled_cell", _each_cell_alone)),
     "clipped units bounded by their rows": ("unbounded", _of_units(_by_rows)),
     "clipped units bounded by their groups": ("unbounded", _of_units(_by_groups)),
@@ -112,8 +142,11 @@ LEAKS: dict[str, tuple[str, Patch]] = {
 """The neighbour relation under which the oracle must see it, and the bug."""
 
 
+CLIPPED = ("clipped units", "clipped mean, each with a cap")
+
+
 def _shapes() -> dict[str, Shape]:
-    found = {key: shape for key, shape in shapes(Account.PURE).items() if key.startswith("norms") or key == "clipped units"}
+    found = {key: shape for key, shape in shapes(Account.PURE).items() if key.startswith("norms") or key in CLIPPED}
     return found | sampled_norms()
 
 
@@ -159,6 +192,7 @@ WRONG: dict[str, Patch] = {
     ),
     "a sample of rows": (norms, "sample_predicate", lambda hashed, one_in: f"w._rank % {one_in} = 0"),
     "no sample": (norms, "sample_predicate", lambda hashed, one_in: "TRUE"),
+    "scaled by its own factor alone": (queries, "alike_cell", _by_its_own),
     "a finer grid forgotten in the engine": (cells.CellInputs, "cell", _units_on_the_whole_grid),
     "a finer grid forgotten in the certificate": (certify, "_certify_vector", _step_of_whole_units),
 }
@@ -172,6 +206,7 @@ def _all_checks(directory: Path) -> None:
     check_norms(snapshot, tables, listed_norms(snapshot.facts))
     check_clipped_units(snapshot, tables)
     check_sample(engine, snapshot, tables)
+    check_alike(snapshot, tables)
     hostile = engine.prepare(statements.hostile(directory / "hostile", seed=1))
     check_norms(hostile, prepared_tables(engine, hostile), hostile_norms(hostile.facts, ("flag", "sex")))
     snapshot.close()

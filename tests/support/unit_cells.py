@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from lapwing.kernel.expressions import Expression
@@ -104,14 +105,23 @@ def histogram(squares: list[int], squared_edges: tuple[int, ...]) -> dict[Group,
     return found
 
 
-def clipped(cells: Cells, *, bits: int, cap: int) -> dict[Group, int]:
-    """The sum over units of their vectors, on a grid finer by 2^bits, each scaled to length at most the cap."""
+def clipped(cells: Cells, *, bits: int, cap: int, alike: tuple[Cells, int] | None = None) -> dict[Group, int]:
+    """The sum over units of their vectors, on a grid finer by 2^bits, each scaled to length at most the cap.
+
+    ``alike``: cells of another vector, and its cap; the smaller of both factors is taken.
+    """
     found: dict[Group, int] = {}
-    for groups in cells.values():
-        fine = {group: cell << bits for group, cell in groups.items()}
-        square = sum(cell * cell for cell in fine.values())
-        norm = math.ceil(math.sqrt(float(square)) * 1.000000000001) + 1
-        for group, cell in fine.items():
-            share = cell if square <= cap * cap else math.copysign(1, cell) * (abs(cell) * cap // norm)
-            found[group] = found.get(group, 0) + int(share)
+    for unit, groups in cells.items():
+        factors = [_factor(groups, bits=bits, cap=cap)]
+        factors += [] if alike is None else [_factor(alike[0][unit], bits=bits, cap=alike[1])]
+        factor = min(factors)
+        for group, cell in groups.items():
+            share = abs(cell << bits) * factor.numerator // factor.denominator
+            found[group] = found.get(group, 0) + (share if cell >= 0 else -share)
     return found
+
+
+def _factor(groups: dict[Group, int], *, bits: int, cap: int) -> Fraction:
+    """What a unit's vector is multiplied by before it is cut to whole numbers."""
+    square = sum((cell << bits) ** 2 for cell in groups.values())
+    return Fraction(1) if square <= cap * cap else Fraction(cap, math.ceil(math.sqrt(float(square)) * 1.000000000001) + 1)

@@ -217,6 +217,31 @@ def check_clipped_units(snapshot: Snapshot, tables: PreparedTables) -> int:
     return bound
 
 
+def check_alike(snapshot: Snapshot, tables: PreparedTables) -> int:
+    """Compare a count and a sum that are scaled by the smaller of both factors; how many differ from what their own factors give."""
+    source, keys, law = Scan("visits", 12), (("clinic", Column("clinic")),), law_of(snapshot.facts)
+    count, total, caps = RowCount(), CHANGE, (2_500, 400 << BITS)
+    counted, added = (tables.cells(source, keys, measure) for measure in (count, total))
+    expected = [
+        clipped(counted, bits=BITS, cap=caps[0], alike=(added, caps[1])),
+        clipped(added, bits=BITS, cap=caps[1], alike=(counted, caps[0])),
+    ]
+    vectors = (Vector("n", count, law, Cap(caps[0], "s")), Vector("s", total, law, Cap(caps[1], "n")))
+    query = Query(source, keys, KnownGroups(tuple(expected[0])), Clipped(BITS), vectors)
+    (table,) = snapshot.run(certify(Plan((query,)), snapshot.facts))._tables
+    assert [dict(zip(table._groups, (int(value) for value in vector), strict=True)) for vector in table._vectors] == expected
+    alone = [clipped(counted, bits=BITS, cap=caps[0]), clipped(added, bits=BITS, cap=caps[1])]
+    return sum(ours != theirs for ours, theirs in zip(alone, expected, strict=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_vectors_scaled_alike(tmp_path: Path, engine_named: EngineNamed, name: str) -> None:
+    engine = engine_named(name)
+    snapshot = engine.prepare(statements.people(tmp_path, "unbounded", Account.PURE, seed=50))
+    assert check_alike(snapshot, prepared_tables(engine, snapshot)) == 2, "each is scaled by the other's factor somewhere"
+    snapshot.close()
+
+
 @pytest.mark.parametrize(("name", "seed"), [(name, seed) for name in NAMES for seed in SEEDS[name]])
 def test_clipped_counts_of_units(tmp_path: Path, engine_named: EngineNamed, name: str, seed: int) -> None:
     engine = engine_named(name)

@@ -22,6 +22,7 @@ from lapwing.kernel.domains import (
 from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal, call, not_null
 from lapwing.kernel.facts import Facts, PublicFacts, TableFacts, UnitLimits
 from lapwing.kernel.ir import (
+    Bounding,
     Cap,
     Clipped,
     DiscoveredGroups,
@@ -93,6 +94,7 @@ SPREAD = replace(FOUND, spread_bits=16)
 ROWS = Vector("rows", RowCount(), GAUSSIAN)
 SPENT = GridSum(N, Fraction(0), Fraction(10), 1)
 EVERYBODY, ONE_CITY = UnitCount(), Cap(16)
+CELLS = Clipped(4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,6 +427,27 @@ NORMS = {
     "too many edges for so little work": fault("unit-work", by_norm(), by_norm(squared_edges=tuple(range(200))), facts=STRICT),
 }
 
+
+def alike(rows: Cap, spent: Cap | Follow | None, bounding: Bounding = CELLS) -> Query:
+    """A count and a sum in each city, each with a bound of its own."""
+    return replace(
+        BY_CITY, bounding=bounding, vectors=(Vector("rows", RowCount(), GAUSSIAN, rows), Vector("spent", SPENT, GAUSSIAN, spent))
+    )
+
+
+BOTH = alike(Cap(64, "spent"), Cap(99, "rows"))
+ALIKE = {
+    "a vector scaled like itself": fault("bound-missing", BOTH, alike(Cap(64, "rows"), Cap(99, "rows"))),
+    "a vector scaled like none": fault("bound-missing", BOTH, alike(Cap(64, "nobody"), Cap(99, "rows"))),
+    "a vector scaled like one that follows": fault(
+        "bound-missing", alike(Cap(64), Follow("rows")), alike(Cap(64, "spent"), Follow("rows"))
+    ),
+    "a vector scaled to nothing, like another": fault("bound-missing", BOTH, alike(Cap(0, "spent"), Cap(99, "rows"))),
+    "a cell clamped like another": fault(
+        "bound-missing", alike(Cap(3), Cap(9), bounding=Grouped(2)), alike(Cap(3, "spent"), Cap(9), bounding=Grouped(2))
+    ),
+}
+
 UNITS = {
     "units clipped and clamped": fault("bound-missing", clipped_units(), clipped_units(bounding=Grouped(2))),
     "units clipped and weighted": fault("bound-missing", clipped_units(), clipped_units(bounding=Weighted(2, 4))),
@@ -438,4 +461,4 @@ UNITS = {
     "clipped units where a number": fault("type-mismatch", clipped_units(UnitCount(FLAG)), clipped_units(UnitCount(N))),
 }
 
-FAULTS = NORMS | UNITS | PLANS | GROUPS | BOUNDS | MEASURES | RELATIONS
+FAULTS = NORMS | UNITS | ALIKE | PLANS | GROUPS | BOUNDS | MEASURES | RELATIONS
