@@ -88,6 +88,22 @@ class PrivateQuery:
     levels: tuple[tuple[int, ...], ...] | None = None
 
 
+class CellMark(Enum):
+    """Why a cell of an answer is not to be read as an ordinary value; least first. In SQL over noisy tables it is its ``code``, else 0."""
+
+    SIZE_UNKNOWN = "size_unknown"
+    """A quantile: nothing that was released says how many rows stand behind it."""
+    NOISE_ONLY = "noise_only"
+    """A count or a sum that is no larger than its own noise. The value is kept; it is not sorted by, nor divided by."""
+    MEANINGLESS = "meaningless"
+    """An average, a ratio, a moment or a quantile with too little behind it to say anything. The value is withheld: it is NULL."""
+
+    @property
+    def code(self) -> int:
+        """Its number, from 1 on."""
+        return [*CellMark].index(self) + 1
+
+
 @dataclass(frozen=True, slots=True)
 class Noisy:
     """Aggregate number ``index`` of private query number ``query``."""
@@ -136,6 +152,8 @@ class Output:
     name: str
     sql: str
     derivation: Derivation
+    mark: str | None = None
+    """SQL for the code of its mark; None for what does not come from noisy values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +173,18 @@ class PostProcess:
     limit: int | None = None
     offset: int = 0
 
-    def sql(self, *, numbered: bool) -> str:
-        """The whole as one SELECT with columns c0, c1, ..
+    @property
+    def marked(self) -> tuple[int, ...]:
+        """The outputs that have marks, by number. Rows that DISTINCT merges may differ in theirs, so none are given then."""
+        return () if self.distinct else tuple(i for i, output in enumerate(self.outputs) if output.mark is not None)
+
+    def sql(self, *, numbered: bool, marked: tuple[int, ...] = ()) -> str:
+        """The whole as one SELECT with columns c0, c1, .., and behind them m0, m1, .. for the marks of the outputs numbered in ``marked``.
 
         ``numbered``: where rows are those of one noisy table, the number of the row there is the last column and decides ties.
         """
         listed = [f"{output.sql} AS c{i}" for i, output in enumerate(self.outputs)]
+        listed += [f"{self.outputs[i].mark or 0} AS m{i}" for i in marked]
         order = list(self.order_by)
         if numbered and self.rows_of is not None and not self.distinct:
             listed.append(f"q{self.rows_of}.{ROW}")

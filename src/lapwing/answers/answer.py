@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lapwing.answers.budget import BudgetView, decimal_text, epsilon_of_cost
 from lapwing.answers.intervals import Interval
+from lapwing.answers.mark_text import footnotes, with_signs
 from lapwing.answers.notebook import plot_bars, table_html
 from lapwing.answers.number_format import cell_text, percent
 from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account, Budget, Cost
 from lapwing.receipts import Receipt, receipt_fields
+from lapwing.statements import CellMark
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +51,9 @@ class CostView:
 class Answer:
     """Noisy values with error bars. ``table`` is Arrow; ``intervals`` has one (lo, hi) per row for each column that can have one.
 
+    ``marks`` has one mark or None per row for each column that comes from noisy values: a marked cell is no ordinary value, and where
+    it is meaningless the table has NULL.
+
     ``stored`` is the release that the table was computed from, byte for byte as the ledger keeps it; ``receipt`` is signed for these bytes,
     and says who paid what for them. Both are None where nothing was measured, and ``receipt`` also where no signing key is declared.
     """
@@ -61,11 +67,13 @@ class Answer:
         remaining: BudgetView,
         notes: tuple[str, ...],
         *,
+        marks: Mapping[str, Sequence[CellMark | None]] | None = None,
         receipt: Receipt | None = None,
         stored: bytes | None = None,
     ) -> None:
         self.table = table
         self.intervals = intervals
+        self.marks = {name: list(column) for name, column in (marks or {}).items()}
         self.confidence = confidence
         self.cost = cost
         self.remaining = remaining
@@ -74,8 +82,11 @@ class Answer:
         self.stored = stored
 
     def to_pandas(self) -> pd.DataFrame:
-        """A data frame with ``<column>_lo`` and ``<column>_hi`` beside each column that has error bars (needs pandas)."""
+        """A data frame with ``<column>_lo`` and ``<column>_hi`` beside each column that has error bars, and ``<column>_mark`` beside each
+        that comes from noisy values (needs pandas)."""
         frame = self.table.to_pandas()
+        for name, marks in self.marks.items():
+            frame.insert(frame.columns.get_loc(name) + 1, f"{name}_mark", [None if mark is None else mark.value for mark in marks])
         for name, bars in self.intervals.items():
             at = frame.columns.get_loc(name)
             frame.insert(at + 1, f"{name}_lo", [math.nan if i is None else i.lo for i in bars])
@@ -89,6 +100,7 @@ class Answer:
             "columns": [{"name": field.name, "type": str(field.type)} for field in self.table.schema],
             "rows": rows,
             "intervals": {name: [None if i is None else [i.lo, i.hi] for i in bars] for name, bars in self.intervals.items()},
+            "marks": {name: [None if mark is None else mark.value for mark in marks] for name, marks in self.marks.items()},
             "confidence": self.confidence,
             "cost": self.cost.to_dict(),
             "remaining": self.remaining.to_dict(),
@@ -100,7 +112,7 @@ class Answer:
         """Headers and text cells, with a ± column after each column that has error bars; for terminals and notebooks.
 
         A number with an error bar is shown to the third digit of the bar. Where the bar is lopsided, because values have a public end, both
-        sides are given: ``-0 +155``.
+        sides are given: ``-0 +155``. Behind a marked cell stands the sign of its mark, which :meth:`footnotes` explain.
         """
         headers: list[str] = []
         columns: list[list[str]] = []
@@ -108,10 +120,10 @@ class Answer:
             values, intervals = self.table.column(name).to_pylist(), self.intervals.get(name)
             headers.append(name)
             if intervals is None:
-                columns.append([cell_text(value) for value in values])
+                columns.append(with_signs([cell_text(value) for value in values], self.marks.get(name)))
                 continue
             decimals = _decimals(values, intervals)
-            columns.append([_number(value, decimals) for value in values])
+            columns.append(with_signs([_number(value, decimals) for value in values], self.marks.get(name)))
             headers.append(f"± {percent(self.confidence)}")
             columns.append([_margin(value, interval, decimals) for value, interval in zip(values, intervals, strict=True)])
         return headers, [list(row) for row in zip(*columns, strict=True)] if columns else []
@@ -124,10 +136,14 @@ class Answer:
         lines += [_line(row, widths, numeric) for row in rows]
         return "\n".join([*lines, "", self.summary(), *self._below()])
 
+    def footnotes(self) -> list[str]:
+        """What the signs of marks mean that stand in the table, a line for each sign."""
+        return footnotes(self.marks)
+
     def _below(self) -> list[str]:
-        """The receipt and the notes, a line each."""
+        """The receipt, the footnotes and the notes, a line each."""
         signed = [] if self.receipt is None else [receipt_line(self.receipt)]
-        return [*signed, *(f"note: {note}" for note in self.notes)]
+        return [*signed, *self.footnotes(), *(f"note: {note}" for note in self.notes)]
 
     def right_aligned(self) -> list[bool]:
         """Which of the printed columns hold numbers."""
@@ -151,12 +167,24 @@ class Answer:
 
     def _repr_html_(self) -> str:
         headers, rows = self.cells()
-        return table_html(headers, rows, right_aligned=self.right_aligned(), summary=self.summary(), below=self._below())
+        marked = self._marked_cells()
+        return table_html(headers, rows, right_aligned=self.right_aligned(), marked=marked, summary=self.summary(), below=self._below())
+
+    def _marked_cells(self) -> list[list[bool]]:
+        """Which of the printed cells are marked, or are error bars of such."""
+        columns = []
+        for name in self.table.column_names:
+            marks = [mark is not None for mark in self.marks.get(name, [None] * self.table.num_rows)]
+            columns += [marks] * (2 if name in self.intervals else 1)
+        return [list(row) for row in zip(*columns, strict=True)]
 
     def plot(self, *, value: str | None = None, ax: Axes | None = None) -> Axes:
-        """Bars with error bars (needs matplotlib). ``value`` picks the column; the first with error bars by default."""
+        """Bars with error bars (needs matplotlib). ``value`` picks the column; the first with error bars by default.
+
+        Marked bars are hollow, or missing, with the sign of their mark; they have no part in the scale.
+        """
         title = f"error bars {percent(self.confidence)}; {self.summary()}"
-        return plot_bars(self.table, self.intervals, value=value, title=title, ax=ax)
+        return plot_bars(self.table, self.intervals, self.marks, value=value, title=title, ax=ax)
 
 
 def receipt_line(receipt: Receipt) -> str:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from lapwing.answers.cut_off import Missing, missing_of, ratio_reaching
 from lapwing.answers.estimates import Estimate, estimates_of
 from lapwing.answers.intervals import Interval, ratio_interval
+from lapwing.answers.marking import Judged, Marks, marks_of
 from lapwing.answers.post_processing import post_process, typed_array
 from lapwing.answers.simulated_intervals import Redrawn, computed_intervals
 from lapwing.answers.subtotals import Level, levels_of, table_of
@@ -22,7 +23,7 @@ from lapwing.kernel.stability import domain_of
 from lapwing.planning.measures import Counted, Recipe, Summed, is_whole
 from lapwing.planning.plan import Part, Planned
 from lapwing.planning.quantiles import Chosen
-from lapwing.statements import ComputedOutput, Derivation, KeyOutput, LinearOutput, Noisy, PostProcess, RatioOutput
+from lapwing.statements import CellMark, ComputedOutput, Derivation, KeyOutput, LinearOutput, Noisy, PostProcess, RatioOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,20 @@ class Assembled:
 
     table: pa.Table
     intervals: dict[str, list[Interval | None]]
+    marks: dict[str, list[CellMark | None]]
+    """One, or none, per row for every column that comes from noisy values."""
 
 
-def assemble(planned: Planned, released: Released | None, post: PostProcess, *, confidence: Fraction) -> Assembled:
-    """Estimates for every group, then HAVING, ORDER BY, LIMIT and expressions on the noisy tables alone."""
-    parts = [_part(part, planned, released, confidence) for part in planned.parts]
-    table, rows = post_process([part.table for part in parts], post)
+def assemble(
+    planned: Planned, released: Released | None, post: PostProcess, *, confidence: Fraction, withholding: bool = True
+) -> Assembled:
+    """Estimates for every group, then HAVING, ORDER BY, LIMIT and expressions on the noisy tables alone.
+
+    Without ``withholding`` no cell is marked and none is left out: to see how long error bars are.
+    """
+    parts = [_part(part, planned, released, confidence, withholding=withholding) for part in planned.parts]
+    processed = post_process([part.table for part in parts], post)
+    table, rows = processed.table, processed.rows
     intervals: dict[str, list[Interval | None]] = {}
     places = [None] * table.num_rows if rows is None else rows
     for output in post.outputs:
@@ -49,7 +58,10 @@ def assemble(planned: Planned, released: Released | None, post: PostProcess, *, 
             missing = {column.name: missing_of(part, column, confidence=float(confidence), terms=1) for column in noisy.columns}
             drawn.append(Redrawn(part, noisy, seen.table, missing))
         intervals |= computed_intervals(drawn, post, table, rows, confidence=confidence)
-    return Assembled(table, intervals)
+    for name in intervals.keys() & processed.marks.keys():
+        pairs = zip(intervals[name], processed.marks[name], strict=True)
+        intervals[name] = [None if mark is CellMark.MEANINGLESS else interval for interval, mark in pairs]
+    return Assembled(table, intervals, processed.marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +75,7 @@ class NoisyPart:
     table: pa.Table
 
 
-def _part(part: Part, planned: Planned, released: Released | None, confidence: Fraction) -> NoisyPart:
+def _part(part: Part, planned: Planned, released: Released | None, confidence: Fraction, *, withholding: bool) -> NoisyPart:
     noisy = None if part.number is None or released is None else released.tables[part.number]
     if noisy is None:
         return NoisyPart(part.recipes, (), (), empty_or_declared(part, planned, part.groups or ()))
@@ -74,16 +86,24 @@ def _part(part: Part, planned: Planned, released: Released | None, confidence: F
         [one for table, terms in tables for one in estimates_of(recipe, part, table, query, confidence=confidence, terms=terms)]
         for recipe in part.recipes
     ]
-    values = [[estimate.value for estimate in column] for column in estimates]
     rows = [(table, place, terms) for table, terms in tables for place in range(len(table.groups))]
-    return NoisyPart(part.recipes, rows, estimates, _noisy_table(part, planned, levels, values))
+    marks: list[Marks] = [[None] * len(rows) for _ in part.recipes]
+    if withholding:
+        judged = [Judged(part, query, table, terms) for table, terms in tables]
+        marks = [marks_of(recipe, judged, column, confidence=confidence) for recipe, column in zip(part.recipes, estimates, strict=True)]
+    estimates = [
+        [Estimate(None, None) if mark is CellMark.MEANINGLESS else estimate for estimate, mark in zip(column, column_marks, strict=True)]
+        for column, column_marks in zip(estimates, marks, strict=True)
+    ]
+    values = [[estimate.value for estimate in column] for column in estimates]
+    return NoisyPart(part.recipes, rows, estimates, _noisy_table(part, planned, levels, values, marks))
 
 
 def empty_or_declared(part: Part, planned: Planned, groups: Sequence[tuple[Value, ...]]) -> pa.Table:
     """A table of the right types with these groups and no measured value."""
     levels = levels_of(groups, part.query.levels, keys=len(part.query.keys))
     rows = sum(len(level.groups) for level in levels)
-    return _noisy_table(part, planned, levels, [[None] * rows for _ in part.recipes])
+    return _noisy_table(part, planned, levels, [[None] * rows for _ in part.recipes], [[None] * rows for _ in part.recipes])
 
 
 def check_post(planned: Planned, post: PostProcess) -> None:
@@ -91,7 +111,9 @@ def check_post(planned: Planned, post: PostProcess) -> None:
     post_process([empty_or_declared(part, planned, ()) for part in planned.parts], post)
 
 
-def _noisy_table(part: Part, planned: Planned, levels: Sequence[Level], values: Sequence[Sequence[float | int | None]]) -> pa.Table:
+def _noisy_table(
+    part: Part, planned: Planned, levels: Sequence[Level], values: Sequence[Sequence[float | int | None]], marks: Sequence[Marks]
+) -> pa.Table:
     columns = planned.columns(part)
     groups = [group for level in levels for group in level.groups]
     names, arrays = [], []
@@ -101,10 +123,11 @@ def _noisy_table(part: Part, planned: Planned, levels: Sequence[Level], values: 
     for i in range(len(part.query.keys) if part.query.levels is not None else 0):
         arrays.append(pa.array([int(i not in level.kept) for level in levels for _ in level.groups], pa.int64()))
         names.append(f"g{i}")
-    for i, (recipe, column) in enumerate(zip(part.recipes, values, strict=True)):
+    for i, (recipe, column, column_marks) in enumerate(zip(part.recipes, values, marks, strict=True)):
         kind = recipe.kind if isinstance(recipe, Chosen) else Kind.INTEGER if is_whole(recipe) else Kind.REAL
         arrays.append(typed_array(column, kind))
-        names.append(f"a{i}")
+        arrays.append(pa.array([0 if mark is None else mark.code for mark in column_marks], pa.int64()))
+        names += [f"a{i}", f"m{i}"]
     return pa.table(arrays, names=names) if names else pa.table({"_": pa.array([0] * len(groups), pa.int64())})
 
 

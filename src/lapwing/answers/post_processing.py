@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
@@ -20,7 +21,7 @@ from lapwing.kernel.stability import domain_of
 from lapwing.render.arrow_values import key_values
 from lapwing.render.duckdb import DUCKDB
 from lapwing.render.expressions import VisibleColumns, render_expression
-from lapwing.statements import ROW, PostProcess
+from lapwing.statements import ROW, CellMark, PostProcess
 
 RUN = "_run"
 """The column that numbers the runs of post-processing."""
@@ -80,14 +81,23 @@ def typed_array(values: Sequence[Value | float], kind: Kind) -> pa.Array:
             return pa.array(values, pa.string())
 
 
-def post_process(noisy: Sequence[pa.Table], post: PostProcess) -> tuple[pa.Table, list[int] | None]:
-    """The answer's table, and for each of its rows the number of the noisy row it comes from, where there is one."""
+@dataclass(frozen=True, slots=True)
+class Processed:
+    """The answer's table, for each of its rows the number of the noisy row it comes from, where there is one, and marks by column."""
+
+    table: pa.Table
+    rows: list[int] | None
+    marks: dict[str, list[CellMark | None]]
+
+
+def post_process(noisy: Sequence[pa.Table], post: PostProcess) -> Processed:
+    """All that is done with noisy tables."""
     connection = _connection()
     names = [f"q{number}" for number in range(len(noisy))]
     for name, table in zip(names, noisy, strict=True):
         connection.register(name, table.append_column(ROW, pa.array(range(table.num_rows), pa.int64())))
     try:
-        result = connection.sql(post.sql(numbered=True)).to_arrow_table()
+        result = connection.sql(post.sql(numbered=True, marked=post.marked)).to_arrow_table()
     except duckdb.Error as error:
         # Only noisy values are at stake here; still, the text of an engine is not ours to show.
         raise Refused("post-processing", "the expressions over the noisy answer cannot be computed") from error
@@ -96,9 +106,13 @@ def post_process(noisy: Sequence[pa.Table], post: PostProcess) -> tuple[pa.Table
             connection.unregister(name)
     columns = [result.column(i) for i in range(len(post.outputs))]
     table = pa.table(columns, names=[output.name for output in post.outputs])
-    if result.num_columns == len(post.outputs):
-        return table, None
-    return table, [int(row) for row in result.column(len(post.outputs)).to_pylist()]
+    by_code = {mark.code: mark for mark in CellMark}
+    marks = {
+        post.outputs[i].name: [by_code.get(code) for code in result.column(len(post.outputs) + place).to_pylist()]
+        for place, i in enumerate(post.marked)
+    }
+    listed = len(post.outputs) + len(post.marked)
+    return Processed(table, None if result.num_columns == listed else [int(row) for row in result.column(listed).to_pylist()], marks)
 
 
 def post_process_runs(noisy: Sequence[pa.Table], post: PostProcess, *, runs: int) -> pa.Table:

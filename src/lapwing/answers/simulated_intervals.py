@@ -31,7 +31,7 @@ from lapwing.planning.measures import Averaged, Counted, Recipe, Summed, is_whol
 from lapwing.planning.moments import Moments
 from lapwing.planning.plan import Part
 from lapwing.planning.quantiles import Chosen
-from lapwing.statements import ROW, ComputedOutput, PostProcess
+from lapwing.statements import ROW, CellMark, ComputedOutput, PostProcess
 
 RUNS = (999, 239)
 """How often post-processing is done again: as often as the cells allow."""
@@ -166,7 +166,9 @@ def _drawn(part: Redrawn, place: str, runs: int) -> pa.Table:
     table = part.table.take(np.tile(np.arange(rows), runs))
     for i, recipe in enumerate(part.part.recipes):
         values = _values(recipe, cells).ravel()
-        undefined = np.isnan(values)
+        # What is withheld is in no run, as it is in no answer.
+        withheld = np.asarray(table.column(f"m{i}")) >= CellMark.MEANINGLESS.code
+        undefined = np.isnan(values) | withheld
         defined = np.where(undefined, 0.0, values)
         # Whole values and their noise are far inside 63 bits; the ends make the conversion total whatever happens.
         numbers = np.clip(defined, -(2.0**62), 2.0**62).astype(np.int64) if is_whole(recipe) else defined

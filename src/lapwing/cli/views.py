@@ -65,7 +65,7 @@ def write_answer(answer: Answer, form: AnswerFormat) -> None:
             terminal.write(as_json(answer.to_dict()))
         case AnswerFormat.CSV:
             terminal.write_data(answer_csv(answer).rstrip("\n"))
-            for line in (*_last_lines(answer), *(f"note: {note}" for note in answer.notes)):
+            for line in (*_last_lines(answer), *answer.footnotes(), *(f"note: {note}" for note in answer.notes)):
                 terminal.write_note(line)
         case AnswerFormat.TABLE if terminal.is_terminal():
             _print_answer(answer)
@@ -74,7 +74,8 @@ def write_answer(answer: Answer, form: AnswerFormat) -> None:
 
 
 def answer_csv(answer: Answer) -> str:
-    """The table with ``<column>_lo`` and ``<column>_hi`` after each column that has error bars; NULL is an empty field."""
+    """The table with ``<column>_lo`` and ``<column>_hi`` after each column that has error bars, and ``<column>_mark`` after each that comes
+    from noisy values; NULL is an empty field."""
     values = answer.to_dict()
     headers: list[str] = []
     columns: list[Sequence[Any]] = []
@@ -86,6 +87,9 @@ def answer_csv(answer: Answer) -> str:
             bounds = [(None, None) if pair is None else pair for pair in values["intervals"][name]]
             headers += [f"{name}_lo", f"{name}_hi"]
             columns += [[lo for lo, _ in bounds], [hi for _, hi in bounds]]
+        if name in values["marks"]:
+            headers.append(f"{name}_mark")
+            columns.append(values["marks"][name])
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(headers)
@@ -106,6 +110,8 @@ def _print_answer(answer: Answer) -> None:
     target.print()
     target.print(terminal.printable(answer.summary()), style="bold")
     for line in _last_lines(answer)[1:]:
+        target.print(terminal.printable(line))
+    for line in answer.footnotes():
         target.print(terminal.printable(line))
     for note in answer.notes:
         target.print(terminal.printable(f"note: {note}"), style=CAUTION)

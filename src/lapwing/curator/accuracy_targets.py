@@ -98,7 +98,7 @@ def aimed(post: PostProcess) -> tuple[int, ...]:
 def bars_of(planned: Planned, released: Released, post: PostProcess, *, confidence: Fraction, rows: Sequence[int] | None = None) -> Bars:
     """Error bars of a release, row by row of the noisy table, before any are left out or sorted; of all rows, or of those numbered."""
     outputs = tuple(replace(post.outputs[i], name=f"c{i}") for i in aimed(post))
-    assembled = assemble(planned, released, replace(_unfiltered(post), outputs=outputs), confidence=confidence)
+    assembled = assemble(planned, released, replace(_unfiltered(post), outputs=outputs), confidence=confidence, withholding=False)
     bars: Bars = []
     for output in outputs:
         values, intervals = assembled.table.column(output.name).to_pylist(), assembled.intervals[output.name]

@@ -159,7 +159,8 @@ class _Posed:
         assembled = assemble(planned, None, self.bound.statement.post, confidence=self.terms.confidence)
         cost = CostView.of(Cost.zero(), self.curator.declaration.budget(), free=True)
         notes = ("answered from declarations alone: free",)
-        return Answer(assembled.table, assembled.intervals, float(self.terms.confidence), cost, self.curator.budget(), notes)
+        confidence, marks = float(self.terms.confidence), assembled.marks
+        return Answer(assembled.table, assembled.intervals, confidence, cost, self.curator.budget(), notes, marks=marks)
 
     def _assembled(self, planned: Planned, answered: Answered, *, cost: Cost, notes: tuple[str, ...]) -> Answer:
         released, confidence, declaration = answered.released, self.terms.confidence, self.curator.declaration
@@ -173,6 +174,7 @@ class _Posed:
             CostView.of(cost, declaration.budget(), free=cost == Cost.zero()),
             self.curator.budget(),
             (*notes, *about),
+            marks=assembled.marks,
             receipt=self.curator.receipt(answered.stored),
             stored=answered.stored.payload,
         )

@@ -60,16 +60,25 @@ def extreme_rank(mechanism: QuantileTree, *, confidence: Fraction) -> int:
 def rank_errors(mechanism: QuantileTree, *, confidence: Fraction, rows_max: int) -> tuple[int, ...]:
     """With this confidence the value chosen for each target is at most this many ranks from it, in a group of at most ``rows_max`` rows.
     For extremes: from the rank they name, in a group of twice as many rows at least."""
+    errors = _ranks(mechanism, confidence, rows_max, slack=2 + Fraction(rows_max, SHARES))
+    return tuple(math.ceil(error) for error in errors)
+
+
+def noise_in_ranks(mechanism: QuantileTree, *, confidence: Fraction, rows_max: int) -> tuple[Fraction, ...]:
+    """The same without what the definition of a rank leaves open: next to 0 where the selection is next to certain."""
+    return _ranks(mechanism, confidence, rows_max, slack=Fraction(0))
+
+
+def _ranks(mechanism: QuantileTree, confidence: Fraction, rows_max: int, *, slack: Fraction) -> tuple[Fraction, ...]:
     require_confidence(confidence)
     failure = (1 - confidence) / mechanism.levels
     candidates = mechanism.upper - mechanism.lower + 1
     # Of the cuts, at least one in ``rows_max`` of those of some value is within 1 rank of the best; of values, at least one.
     to_cut = ln_upper(Fraction(candidates * min(SHARES, rows_max + 1)) / failure)
     to_choose = ln_upper(Fraction(candidates) / failure)
-    slack = 2 + Fraction(rows_max, SHARES)
     tree = tree_of(mechanism.targets)
     errors = _errors(tree, mechanism.targets, mechanism.scale, Fraction(0), Fraction(0), to_cut, to_choose, slack)
-    return tuple(math.ceil(errors[number]) for number in range(len(mechanism.targets)))
+    return tuple(errors[number] for number in range(len(mechanism.targets)))
 
 
 def _errors(

@@ -38,7 +38,7 @@ class GroupedLeaves:
             number = self.aggregates.bind(node)
             selected = self.aggregates.collected[number].kind in QUANTILES
             form = algebra.COMPUTED if selected else LinearOutput(Noisy(self.query, number))
-            return Value(f"q{self.query}.a{number}", self.aggregates.kinds[number], form, node)
+            return Value(f"q{self.query}.a{number}", self.aggregates.kinds[number], form, node, mark=f"q{self.query}.m{number}")
         key = self._key(node)
         if key is not None:
             return Value(f"q{self.query}.k{key}", self.keys[key][1], KeyOutput(key), node)

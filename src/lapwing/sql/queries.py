@@ -323,7 +323,9 @@ class Queries:
     def _finish(self, reader: Reader, outputs: Outputs, items: list[SelectItem], values: list[Value]) -> PostProcess:
         """What all answers share: names, HAVING, ORDER BY, LIMIT."""
         names = distinct_names([item.name for item in items])
-        named = tuple(Output(name, value.sql, algebra.derivation(value.form)) for name, value in zip(names, values, strict=True))
+        named = tuple(
+            Output(name, value.sql, algebra.derivation(value.form), value.mark) for name, value in zip(names, values, strict=True)
+        )
         outputs.aliases = {item.alias.lower(): value for item, value in reversed(list(zip(items, values, strict=True))) if item.alias}
         having = reader.optional("having")
         condition = None
@@ -367,6 +369,7 @@ class Queries:
             raise self.session.refuse("aggregate-misplaced", "an aggregate cannot stand in WHERE", node=where, hint="use HAVING")
         items = [select_item(self.session, node) for node in reader.many("expressions")]
         keys: list[str] = []
+        scope.grouped = group is not None
         if group is not None:
             with self.session.reading(group) as clause:
                 grouped = grouping(self.session, clause)
@@ -463,10 +466,13 @@ class _Scalar:
             message = "a subquery that stands for a value must have one row"
             hint = "ask for an aggregate over all of it, such as MAX(n), without GROUP BY and HAVING"
             raise session.refuse("sql-unsupported", message, node=node, hint=hint)
+        listed = [post.sql(numbered=False), *(f"SELECT m{i} FROM ({post.sql(numbered=False, marked=post.marked)})" for i in post.marked)]
         if self.subqueries is None:
-            return Value(f"({post.sql(numbered=False)})", value.kind, value.form, node)
-        self.subqueries.append(post.sql(numbered=False))
-        return Value(f"v.s{len(self.subqueries) - 1}", value.kind, value.form, node)
+            sql, *mark = [f"({one})" for one in listed]
+        else:
+            sql, *mark = [f"v.s{len(self.subqueries) + i}" for i in range(len(listed))]
+            self.subqueries.extend(listed)
+        return Value(sql, value.kind, value.form, node, mark=mark[0] if mark else None)
 
     def _is_single(self, answered: AnsweredSelect) -> bool:
         """Whether an answer has one row, whatever the noise: aggregates without groups."""

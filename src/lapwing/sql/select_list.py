@@ -9,6 +9,7 @@ from typing import TypeVar
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
+from lapwing.sql.over_answers import marks
 from lapwing.sql.over_answers.expressions import Outputs, Value
 from lapwing.sql.scalars.binding import column_name, identifier, unsupported
 from lapwing.sql.text import constants
@@ -99,7 +100,7 @@ def _ordered(outputs: Outputs, node: exp.Expr, values: list[Value]) -> str:
             value = _sorted_by(outputs, inner)
             if value.constant is not None:
                 raise session.refuse("sql-unsupported", "a constant gives no order", node=inner, hint="order by a column")
-    return f"{value.sql} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
+    return marks.order(value.sql, value.mark, descending=descending, nulls_first=first)
 
 
 def _sorted_by(outputs: Outputs, node: exp.Expr) -> Value:

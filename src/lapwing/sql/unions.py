@@ -49,9 +49,11 @@ def union_of_answers(session: Session, privates: list[PrivateQuery | None], part
     merged = _one_vector(privates, parts)
     if merged is not None:
         return merged
-    source = " UNION ALL ".join(f"({part.post.sql(numbered=False)})" for part in parts)
-    outputs = tuple(Output(o.name, f"u.c{i}", algebra.COMPUTED) for i, o in enumerate(first.post.outputs))
-    values = tuple(Value(f"u.c{i}", value.kind, algebra.COMPUTED, value.node) for i, value in enumerate(first.values))
+    marked = tuple(sorted({number for part in parts for number in part.post.marked}))
+    source = " UNION ALL ".join(f"({part.post.sql(numbered=False, marked=marked)})" for part in parts)
+    marks = [f"u.m{i}" if i in marked else None for i in range(len(first.values))]
+    outputs = tuple(Output(o.name, f"u.c{i}", algebra.COMPUTED, marks[i]) for i, o in enumerate(first.post.outputs))
+    values = tuple(Value(f"u.c{i}", value.kind, algebra.COMPUTED, value.node, mark=marks[i]) for i, value in enumerate(first.values))
     return AnsweredSelect(PostProcess(outputs, source=f"({source}) AS u", rows_of=None), values)
 
 

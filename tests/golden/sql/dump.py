@@ -21,7 +21,10 @@ def dump(statement: Statement) -> str:
         lines += _private(private)
     lines += [f"from {post.source}"] if post.source != "q0" else []
     lines += ["distinct"] if post.distinct else []
-    lines += [f"output {output.name!r} = {output.sql}  [{_derivation(output.derivation)}]" for output in post.outputs]
+    for output in post.outputs:
+        lines.append(f"output {output.name!r} = {output.sql}  [{_derivation(output.derivation)}]")
+        # The mark of an aggregate stands beside it; those that are computed are shown.
+        lines += [f"  marked by {output.mark}"] if output.mark is not None and output.mark != output.sql.replace(".a", ".m") else []
     lines += [f"where {post.where}"] if post.where is not None else []
     lines += [f"group by {item}" for item in post.group_by]
     lines += [f"having {post.having}"] if post.having is not None else []

@@ -16,8 +16,8 @@ DOUBLED = PostProcess((Output("doubled", "2 * q0.n", ComputedOutput()),))
 
 
 def test_what_can_be_computed_is() -> None:
-    table, rows = post_process([NOISY], DOUBLED)
-    assert (table.to_pydict(), rows) == ({"doubled": [8, 4]}, [0, 1])
+    processed = post_process([NOISY], DOUBLED)
+    assert (processed.table.to_pydict(), processed.rows, processed.marks) == ({"doubled": [8, 4]}, [0, 1], {})
 
 
 @pytest.mark.parametrize("sql", ["q0.nothing", "no_such_function(q0.n)", "error('told by ' || q0.n)"])

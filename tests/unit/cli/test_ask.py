@@ -33,7 +33,7 @@ def test_an_answer_is_charged_and_free_the_second_time(clinic: Clinic) -> None:
 def test_json_has_the_documented_form(clinic: Clinic) -> None:
     ran = clinic.run("ask", BY_SEX, "--epsilon", "0.5", "--format", "json", "--confidence", "0.9")
     values = json.loads(ran.out)
-    assert list(values) == ["columns", "rows", "intervals", "confidence", "cost", "remaining", "notes", "receipt"]
+    assert list(values) == ["columns", "rows", "intervals", "marks", "confidence", "cost", "remaining", "notes", "receipt"]
     assert values["receipt"] is None, "no key is declared"
     assert [column["name"] for column in values["columns"]] == ["sex", "n", "born"]
     assert [row[0] for row in values["rows"]] == ["f", "m", "x"]
@@ -47,7 +47,7 @@ def test_json_has_the_documented_form(clinic: Clinic) -> None:
 def test_csv_is_the_table_alone_on_standard_output(clinic: Clinic) -> None:
     ran = clinic.run("ask", BY_SEX, "--epsilon", "0.5", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(ran.out)))
-    assert list(rows[0]) == ["sex", "n", "n_lo", "n_hi", "born", "born_lo", "born_hi"] and len(rows) == 3
+    assert list(rows[0]) == ["sex", "n", "n_lo", "n_hi", "n_mark", "born", "born_lo", "born_hi", "born_mark"] and len(rows) == 3
     assert all(float(row["n_lo"]) <= float(row["n"]) <= float(row["n_hi"]) for row in rows)
     assert "of the budget is left" in ran.err
 

@@ -286,7 +286,7 @@ def _of_pairs(kind: AggregateKind, sides: list[Evaluator], listed: list[Row]) ->
 
 def answer(statement: Statement, tables: dict[str, list[Row]]) -> list[tuple[Any, ...]]:
     """The exact answer of a bound statement, post-processing included."""
-    table, _ = post_process([_noisy(private, tables) for private in statement.privates], statement.post)
+    table = post_process([_noisy(private, tables) for private in statement.privates], statement.post).table
     columns = [column.to_pylist() for column in table.columns]
     return list(zip(*columns, strict=True))
 
@@ -320,7 +320,8 @@ def _noisy(private: PrivateQuery, tables: dict[str, list[Row]]) -> pa.Table:
         else:
             whole = all(isinstance(value, int) for value in computed)
             arrays.append(pa.array(computed, pa.int64() if whole else pa.float64()))
-        names.append(f"a{i}")
+        arrays.append(pa.array([0] * len(shown), pa.int64()))  # nothing here is noise, so nothing is marked
+        names += [f"a{i}", f"m{i}"]
     return pa.table(arrays, names=names)
 
 

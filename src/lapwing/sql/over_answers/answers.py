@@ -27,9 +27,11 @@ class AnsweredSelect:
     def item(self) -> NoisyItem:
         """The answer as something another SELECT can stand over. Columns are named c0, c1, .."""
         fields: dict[str, NoisyField] = {}
+        marked = self.post.marked
         for number, (output, value) in enumerate(zip(self.post.outputs, self.values, strict=True)):
-            fields.setdefault(output.name.lower(), NoisyField(f"c{number}", value.kind, algebra.COMPUTED))
-        return NoisyItem(self.post.sql(numbered=False), fields)
+            mark = f"m{number}" if number in marked else None
+            fields.setdefault(output.name.lower(), NoisyField(f"c{number}", value.kind, algebra.COMPUTED, mark))
+        return NoisyItem(self.post.sql(numbered=False, marked=marked), fields)
 
 
 def named_rows(source: Relation, label: str, outputs: list[tuple[str, Typed]], scope: Scope) -> Rows:

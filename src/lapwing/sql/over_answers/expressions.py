@@ -18,6 +18,7 @@ from lapwing.kernel import calendar
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Literal
 from lapwing.kernel.functions import EXP_LIMIT
+from lapwing.sql.over_answers import marks
 from lapwing.sql.rows import algebra
 from lapwing.sql.scalars.binding import Scalars
 from lapwing.sql.scalars.functions import type_name
@@ -38,6 +39,8 @@ class Value:
     form: algebra.Form
     node: exp.Expr
     constant: Literal | None = None
+    mark: str | None = None
+    """SQL for the code of its mark (``lapwing.statements.CellMark``); None for what does not come from noisy values."""
 
 
 class Leaves(Protocol):
@@ -185,15 +188,18 @@ def _arithmetic(sign: str) -> Handler:
         left, right = outputs.number(reader.node_of("this")), outputs.number(reader.node_of("expression"))
         if sign == "/":
             never_zero = isinstance(right.form, algebra.Constant | algebra.Divisor) and right.form != algebra.Constant(Fraction(0))
-            sql = f"({left.sql} / {right.sql})" if never_zero else f"({left.sql} / NULLIF({right.sql}, 0))"
-            return Value(sql, Kind.REAL, algebra.divide(left.form, right.form), reader.node)
+            divisor = marks.clear(right.sql, right.mark)
+            sql = f"({left.sql} / {divisor})" if never_zero else f"({left.sql} / NULLIF({divisor}, 0))"
+            mark = marks.of_quotient(left.mark, right.mark)
+            return Value(sql, Kind.REAL, algebra.divide(left.form, right.form), reader.node, mark=mark)
         if sign == "*":
-            form = algebra.multiply(left.form, right.form)
+            form, mark = algebra.multiply(left.form, right.form), marks.worst(left.mark, right.mark)
         else:
             form = algebra.add(left.form, right.form if sign == "+" else algebra.multiply(right.form, algebra.Constant(Fraction(-1))))
+            mark = marks.of_sum(left.mark, right.mark)
         if left.kind is right.kind is Kind.INTEGER:
-            return Value(_whole(f"{_wide(left)} {sign} {_wide(right)}"), Kind.INTEGER, form, reader.node)
-        return Value(f"({left.sql} {sign} {right.sql})", Kind.REAL, form, reader.node)
+            return Value(_whole(f"{_wide(left)} {sign} {_wide(right)}"), Kind.INTEGER, form, reader.node, mark=mark)
+        return Value(f"({left.sql} {sign} {right.sql})", Kind.REAL, form, reader.node, mark=mark)
 
     return bind
 
@@ -206,7 +212,7 @@ def _negate(outputs: Outputs, reader: Reader) -> Value:
         literal = Literal(-literal.value, literal.kind)
         return Value(literal_sql(literal), value.kind, form, reader.node, constant=literal)
     sql = _whole(f"- {_wide(value)}") if value.kind is Kind.INTEGER else f"(- {value.sql})"
-    return Value(sql, value.kind, form, reader.node)
+    return Value(sql, value.kind, form, reader.node, mark=value.mark)
 
 
 def _comparison(sign: str) -> Handler:
@@ -279,7 +285,12 @@ def _listed(name: str) -> Handler:
         if name != "COALESCE" and kind not in _NUMBERS:
             raise outputs.session.refuse("type-mismatch", f"{name} takes numbers", node=reader.node)
         sql = f"{name}({', '.join(value.sql for value in values)})"
-        return Value(sql, kind, algebra.COMPUTED, reader.node)
+        if name == "COALESCE":
+            mark = marks.of_first([(value.sql, value.mark) for value in values])
+        else:
+            mark = marks.worst(*(value.mark for value in values))
+            sql = marks.unless_withheld(sql, mark)  # the engine's own leaves out NULL
+        return Value(sql, kind, algebra.COMPUTED, reader.node, mark=mark)
 
     return bind
 
@@ -291,7 +302,7 @@ def _null_if(outputs: Outputs, reader: Reader) -> Value:
     form: algebra.Form = algebra.COMPUTED
     if is_divisor and isinstance(left.form, LinearOutput):
         form = algebra.Divisor(left.form)
-    return Value(f"NULLIF({left.sql}, {right.sql})", left.kind, form, reader.node)
+    return Value(f"NULLIF({left.sql}, {right.sql})", left.kind, form, reader.node, mark=left.mark)
 
 
 def _one(name: str) -> Handler:
@@ -300,8 +311,8 @@ def _one(name: str) -> Handler:
     def bind(outputs: Outputs, reader: Reader) -> Value:
         value = outputs.number(reader.node_of("this"))
         if value.kind is Kind.INTEGER:
-            return Value(_whole(f"{name}({_wide(value)})"), value.kind, algebra.COMPUTED, reader.node)
-        return Value(f"{name}({value.sql})", value.kind, algebra.COMPUTED, reader.node)
+            return Value(_whole(f"{name}({_wide(value)})"), value.kind, algebra.COMPUTED, reader.node, mark=value.mark)
+        return Value(f"{name}({value.sql})", value.kind, algebra.COMPUTED, reader.node, mark=value.mark)
 
     return bind
 
@@ -310,9 +321,10 @@ def _where(name: str, condition: str) -> Handler:
     """A function of reals that is NULL where ``condition`` does not hold of its argument."""
 
     def bind(outputs: Outputs, reader: Reader) -> Value:
-        value = f"CAST({outputs.number(reader.node_of('this')).sql} AS DOUBLE)"
+        argument = outputs.number(reader.node_of("this"))
+        value = f"CAST({argument.sql} AS DOUBLE)"
         sql = f"{name}(CASE WHEN {value} {condition} THEN {value} END)"
-        return Value(sql, Kind.REAL, algebra.COMPUTED, reader.node)
+        return Value(sql, Kind.REAL, algebra.COMPUTED, reader.node, mark=argument.mark)
 
     return bind
 
@@ -325,7 +337,7 @@ def _round(outputs: Outputs, reader: Reader) -> Value:
         if constant is None or not isinstance(constant.value, int) or not 0 <= constant.value <= 9:
             raise outputs.session.refuse("wrong-arguments", "ROUND takes a number of digits from 0 to 9", node=places)
         digits = constant.value
-    return Value(f"ROUND({value.sql}, {digits})", value.kind, algebra.COMPUTED, reader.node)
+    return Value(f"ROUND({value.sql}, {digits})", value.kind, algebra.COMPUTED, reader.node, mark=value.mark)
 
 
 def _case(outputs: Outputs, reader: Reader) -> Value:
@@ -345,7 +357,8 @@ def _case(outputs: Outputs, reader: Reader) -> Value:
     values, kind = outputs.alike(values)
     branches = " ".join(f"WHEN {when.sql} THEN {then.sql}" for when, then in zip(conditions, values, strict=False))
     otherwise = f" ELSE {values[-1].sql}" if default is not None else ""
-    return Value(f"(CASE {branches}{otherwise} END)", kind, algebra.COMPUTED, reader.node)
+    mark = marks.of_case([when.sql for when in conditions], [value.mark for value in values])
+    return Value(f"(CASE {branches}{otherwise} END)", kind, algebra.COMPUTED, reader.node, mark=mark)
 
 
 def _cast(outputs: Outputs, reader: Reader) -> Value:
@@ -354,9 +367,9 @@ def _cast(outputs: Outputs, reader: Reader) -> Value:
         return _date_constant(outputs, reader.node, target, outputs.bind(inner))
     value = outputs.number(inner)
     if target is exp.DType.DOUBLE:
-        return Value(f"CAST({value.sql} AS DOUBLE)", Kind.REAL, value.form, reader.node)
+        return Value(f"CAST({value.sql} AS DOUBLE)", Kind.REAL, value.form, reader.node, mark=value.mark)
     if target in (exp.DType.BIGINT, exp.DType.INT):
-        return Value(f"TRY_CAST({value.sql} AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, reader.node)
+        return Value(f"TRY_CAST({value.sql} AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, reader.node, mark=value.mark)
     hint = "CAST to DOUBLE or BIGINT"
     raise outputs.session.refuse("cast-unsupported", "an answer cannot be cast to this type", node=reader.node, hint=hint)
 

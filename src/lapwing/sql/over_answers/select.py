@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from lapwing.errors import Refused
 from lapwing.kernel.domains import Kind
+from lapwing.sql.over_answers import marks
 from lapwing.sql.over_answers.expressions import Outputs, Value
 from lapwing.sql.rows import algebra
 from lapwing.sql.rows.names import NoisyField, NoisyItem
@@ -26,6 +27,8 @@ class NoisyScope:
     items: list[tuple[str, str, NoisyItem]] = field(default_factory=list)
     """Name in the statement, name in the SQL, and the table."""
     merged: dict[str, tuple[str, NoisyField]] = field(default_factory=dict)
+    grouped: bool = False
+    """Whether there is a GROUP BY: a column outside of an aggregate is then a key, and the mark of one row is not that of its group."""
 
     def find(self, name: str, table: str | None) -> list[tuple[str, NoisyField]]:
         """What a column name can mean: its SQL and what is known of it."""
@@ -47,7 +50,7 @@ class NoisyScope:
                 sql, known = self.merged.get(name, (f"{alias}.{known.name}", known))
                 if name in self.merged and name in values:
                     continue
-                values[name] = Value(sql, known.kind, _form(known), node)
+                values[name] = Value(sql, known.kind, _form(known), node, mark=None if self.grouped else _mark(sql, known))
                 listed.append((name, values[name]))
         return listed
 
@@ -57,26 +60,40 @@ def _form(known: NoisyField) -> algebra.Form:
     return algebra.COMPUTED if isinstance(known.form, KeyOutput) else known.form
 
 
+def _mark(sql: str, known: NoisyField) -> str | None:
+    """The marks stand beside their column. A row that an outer join filled up has none."""
+    return None if known.mark is None else f"coalesce({sql.removesuffix(known.name)}{known.mark}, 0)"
+
+
 @dataclass(slots=True)
 class NoisyLeaves:
     """Columns of noisy tables, and aggregates over their rows."""
 
     scope: NoisyScope
     aggregated: bool = False
+    inside: bool = False
+    """Whether the argument of an aggregate is being bound."""
 
     def leaf(self, outputs: Outputs, node: exp.Expr) -> Value | None:
         """An aggregate over noisy rows, which is not an aggregate of protected rows."""
         if type(node) not in _AGGREGATES and type(node) is not exp.Count:
             return None
-        self.aggregated = True
+        self.aggregated = self.inside = True
         with outputs.session.reading(node) as reader:
             if type(node) is exp.Count:
-                return self._count(outputs, reader)
-            value = outputs.number(reader.node_of("this")) if type(node) in (exp.Sum, exp.Avg) else outputs.bind(reader.node_of("this"))
-            name = _AGGREGATES[type(node)]
-            if name == "sum" and value.kind is Kind.INTEGER:
-                return Value(f"TRY_CAST(sum({value.sql}) AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, node)
-            return Value(f"{name}({value.sql})", Kind.REAL if name == "avg" else value.kind, algebra.COMPUTED, node)
+                value = self._count(outputs, reader)
+            else:
+                value = self._aggregate(outputs, reader)
+        self.inside = False
+        return value
+
+    def _aggregate(self, outputs: Outputs, reader: Reader) -> Value:
+        node, argument = reader.node, reader.node_of("this")
+        value = outputs.number(argument) if type(node) in (exp.Sum, exp.Avg) else outputs.bind(argument)
+        name, mark = _AGGREGATES[type(node)], marks.of_aggregate(value.mark)
+        if name == "sum" and value.kind is Kind.INTEGER:
+            return Value(f"TRY_CAST(sum({value.sql}) AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, node, mark=mark)
+        return Value(f"{name}({value.sql})", Kind.REAL if name == "avg" else value.kind, algebra.COMPUTED, node, mark=mark)
 
     def _count(self, outputs: Outputs, reader: Reader) -> Value:
         reader.flag("big_int")
@@ -98,7 +115,8 @@ class NoisyLeaves:
                 code, f"{what} a column {name!r}" if matches else f"there is no column {name!r} here", node=reader.node
             )
         sql, known = matches[0]
-        return Value(sql, known.kind, _form(known), reader.node)
+        mark = _mark(sql, known) if self.inside or not self.scope.grouped else None
+        return Value(sql, known.kind, _form(known), reader.node, mark=mark)
 
     def refusal(self, outputs: Outputs, node: exp.Expr) -> Refused:
         """What cannot be computed from noisy tables."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from lapwing.kernel.domains import Kind
+from lapwing.sql.over_answers import marks
 from lapwing.sql.over_answers.expressions import Outputs, Value
 from lapwing.sql.rows import algebra
 from lapwing.sql.text.reader import Reader
@@ -30,35 +31,38 @@ def window(outputs: Outputs, node: exp.Expr) -> Value:
         reader.require_absent("spec")
         if reader.word("over").upper() not in ("", "OVER"):
             raise outputs.session.refuse("window-unsupported", "this kind of window is not supported", node=node)
-        sql, kind = _function(outputs, called)
+        sql, kind, mark = _function(outputs, called)
         if type(called) in {**_NUMBERED, **_NEIGHBOURING} and not ordered:
             hint = "add ORDER BY inside OVER"
             raise outputs.session.refuse("window-unsupported", "this window function needs an order", node=node, hint=hint)
     inside = [f"PARTITION BY {', '.join(partition)}"] if partition else []
     inside += [f"ORDER BY {', '.join(ordered)}"] if ordered else []
-    return Value(f"({sql} OVER ({' '.join(inside)}))", kind, algebra.COMPUTED, node)
+    over = f"OVER ({' '.join(inside)})"
+    return Value(f"({sql} {over})", kind, algebra.COMPUTED, node, mark=None if mark is None else f"coalesce({mark} {over}, 0)")
 
 
-def _function(outputs: Outputs, node: exp.Expr) -> tuple[str, Kind | None]:
+def _function(outputs: Outputs, node: exp.Expr) -> tuple[str, Kind | None, str | None]:
+    """The function, its type, and the function that gives its mark, which only another row's value has."""
     with outputs.session.reading(node) as reader:
         if type(node) in _NUMBERED:
-            return f"{_NUMBERED[type(node)]}()", Kind.INTEGER
+            return f"{_NUMBERED[type(node)]}()", Kind.INTEGER, None
         if type(node) in _MEASURED:
-            return _measured(outputs, reader)
+            return *_measured(outputs, reader), None
         if type(node) in _NEIGHBOURING:
             value, offset = outputs.bind(reader.node_of("this")), reader.optional("offset")
             steps = 1 if offset is None else outputs.bind(offset).constant
             number = steps if isinstance(steps, int) else None if steps is None else steps.value
             if not isinstance(number, int) or not 0 <= number <= 10_000:
                 raise outputs.session.refuse("wrong-arguments", "a whole number of rows is needed here", node=offset or node)
-            return f"{_NEIGHBOURING[type(node)]}({value.sql}, {number})", value.kind
+            name = _NEIGHBOURING[type(node)]
+            return f"{name}({value.sql}, {number})", value.kind, None if value.mark is None else f"{name}({value.mark}, {number})"
         if type(node) is exp.Count:
             reader.flag("big_int")
             star = reader.node_of("this")
             if type(star) is not exp.Star:
                 raise outputs.session.refuse("window-unsupported", "COUNT(*) is the only count over a window", node=node)
             with outputs.session.reading(star):
-                return "count(*)", Kind.INTEGER
+                return "count(*)", Kind.INTEGER, None
         hint = "RANK, DENSE_RANK, ROW_NUMBER, SUM, AVG, MIN, MAX, COUNT(*), LAG and LEAD are"
         raise outputs.session.refuse("window-unsupported", "this window function is not supported", node=node, hint=hint)
 
@@ -77,5 +81,5 @@ def _ordered(outputs: Outputs, order: exp.Expr) -> list[str]:
         for node in reader.many("expressions"):
             with outputs.session.reading(node) as item:
                 value, descending, first = outputs.bind(item.node_of("this")), item.flag("desc"), item.flag("nulls_first")
-            terms.append(f"{value.sql} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}")
+            terms.append(marks.order(value.sql, value.mark, descending=descending, nulls_first=first))
     return terms

@@ -40,6 +40,8 @@ class NoisyField:
     name: str
     kind: Kind | None
     form: Form
+    mark: str | None = None
+    """The column of its marks, where it has any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,31 @@
+"""Marks as they are read: a sign behind the number, and a line below the table that says what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lapwing.statements import CellMark
+
+SIGNS: Mapping[CellMark, str] = {CellMark.NOISE_ONLY: "~", CellMark.MEANINGLESS: "!", CellMark.SIZE_UNKNOWN: "?"}
+_MEANINGS: Mapping[CellMark, str] = {
+    CellMark.NOISE_ONLY: "no larger than its own noise, so it may be nothing; sorted last",
+    CellMark.MEANINGLESS: "withheld, because what it is computed from is lost in noise; sorted last",
+    CellMark.SIZE_UNKNOWN: "nothing says how many rows stand behind it: ask for COUNT(*) beside it",
+}
+
+
+def with_signs(texts: Sequence[str], marks: Sequence[CellMark | None] | None) -> list[str]:
+    """The cells of a column with their signs. Cells without one get the room of it, so that digits stay below digits."""
+    if marks is None or not any(marks):
+        return list(texts)
+    return [f"{text} {' ' if mark is None else SIGNS[mark]}" for text, mark in zip(texts, marks, strict=True)]
+
+
+def footnotes(marks: Mapping[str, Sequence[CellMark | None]]) -> list[str]:
+    """A line for each sign that is used: what it means, and where it stands."""
+    lines = []
+    for mark, sign in SIGNS.items():
+        counts = {name: sum(one is mark for one in column) for name, column in marks.items()}
+        places = ", ".join(f"{name} in {count:,} of {len(marks[name]):,} rows" for name, count in counts.items() if count)
+        lines += [f"{sign} {_MEANINGS[mark]} ({places})"] if places else []
+    return lines

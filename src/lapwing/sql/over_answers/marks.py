@@ -1,0 +1,70 @@
+"""Marks of computed cells, as SQL: how the mark of an expression follows from those of what it is computed from.
+
+A mark is a whole number: 0 for an ordinary value, else the code of a :class:`lapwing.statements.CellMark`. None stands for what does not
+come from noisy values at all. What is withheld is NULL already, so that most of SQL does the right thing by itself; here is the rest: what
+is divided by, what is sorted by, and what the reader is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lapwing.statements import CellMark
+
+NOISE_ONLY, MEANINGLESS = CellMark.NOISE_ONLY.code, CellMark.MEANINGLESS.code
+
+
+def clear(sql: str, mark: str | None) -> str:
+    """The value where it stands clear of its noise, else NULL: as a divisor or something to sort by."""
+    return sql if mark is None else f"(CASE WHEN {mark} < {NOISE_ONLY} THEN {sql} END)"
+
+
+def unless_withheld(sql: str, mark: str | None) -> str:
+    """The value, or NULL where what it is computed from is withheld."""
+    return sql if mark is None else f"(CASE WHEN {mark} < {MEANINGLESS} THEN {sql} END)"
+
+
+def worst(*marks: str | None) -> str | None:
+    """The worst of several: of a product, for one."""
+    known = list(dict.fromkeys(mark for mark in marks if mark is not None))
+    return None if not known else known[0] if len(known) == 1 else f"greatest({', '.join(known)})"
+
+
+def of_sum(left: str | None, right: str | None) -> str | None:
+    """Two values added may stand clear of their noise together. Whatever does not come from noise only shifts the other."""
+    if left is None or right is None:
+        return worst(left, right)
+    return f"(CASE WHEN {worst(left, right)} = {NOISE_ONLY} THEN 0 ELSE {worst(left, right)} END)"
+
+
+def of_quotient(above: str | None, below: str | None) -> str | None:
+    """What is divided by something that may be nothing says nothing."""
+    if below is None:
+        return above
+    return f"(CASE WHEN {below} >= {NOISE_ONLY} THEN {MEANINGLESS} ELSE {worst(above, below)} END)"
+
+
+def of_first(values: Sequence[tuple[str, str | None]]) -> str | None:
+    """Of COALESCE: that of the value taken. A constant that stands for a missing value has the mark of what is missing."""
+    every = worst(*(mark for _, mark in values))
+    cases = "".join(f" WHEN {sql} IS NOT NULL THEN {mark}" for sql, mark in values if mark is not None)
+    return None if every is None else f"(CASE{cases} ELSE {every} END)"
+
+
+def of_case(conditions: Sequence[str], marks: Sequence[str | None]) -> str | None:
+    """Of CASE: that of the branch taken, without an ELSE none."""
+    if worst(*marks) is None:
+        return None
+    cases = "".join(f" WHEN {condition} THEN {mark or 0}" for condition, mark in zip(conditions, marks, strict=False))
+    return f"(CASE{cases} ELSE {(marks[len(conditions)] or 0) if len(marks) > len(conditions) else 0} END)"
+
+
+def of_aggregate(mark: str | None) -> str | None:
+    """Of an aggregate over answers, which leaves out what is withheld: withheld where all was."""
+    return None if mark is None else f"(CASE WHEN bool_and({mark} >= {MEANINGLESS}) THEN {MEANINGLESS} ELSE 0 END)"
+
+
+def order(sql: str, mark: str | None, *, descending: bool, nulls_first: bool) -> str:
+    """A term of ORDER BY. Marked cells come last, whichever the direction: noise is no place in an order."""
+    way = "DESC" if descending else "ASC"
+    return f"{clear(sql, mark)} {way} NULLS {'FIRST' if nulls_first and mark is None else 'LAST'}"
