@@ -26,7 +26,7 @@ from benchmarks.peers.environments import REQUIREMENTS, python_of
 from benchmarks.peers.hand_set import Bound, bounds_by_hand
 from benchmarks.peers.peer_jobs import RHO
 from benchmarks.peers.questions import QUESTIONS, Cell, Question, read_cells, truth_of
-from benchmarks.peers.visits_by_law import AMOUNT_MAX, write_visits_of_law
+from benchmarks.peers.visits_by_law import AMOUNT_MAX, catalogue, write_visits_of_law
 from benchmarks.reliability.best_bound import best_bound
 from benchmarks.reliability.measure import Truth
 from benchmarks.reliability.repeated import make_repeatable
@@ -43,6 +43,8 @@ DRAWS = {"Q1": 3, "Q2": 3, "Q3": 3}
 """Answers of a peer to questions of one cell; the others have many cells, and are asked once. Lapwing is asked five times as often."""
 BOUND_IN_GROUPS = ("pipeline_dp", "tumult")
 """Peers that can bound rows in each of some groups. OpenDP 0.16 has words for it too, and fails on them."""
+OWN: dict[str, int | None] = {"lapwing": None, "lapwing, few questions": 32}
+"""Lapwing as it is, and with an account for few questions (of this Rényi order)."""
 PEER_SECONDS_MAX = 1_500
 
 
@@ -52,7 +54,7 @@ def main() -> None:
     parser.add_argument("target", type=Path)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--law", action="append", choices=sorted(LAWS))
-    parser.add_argument("--peer", action="append", choices=["lapwing", *REQUIREMENTS])
+    parser.add_argument("--peer", action="append", choices=[*OWN, *REQUIREMENTS])
     parser.add_argument("--question", action="append", choices=sorted(QUESTIONS))
     parser.add_argument("--guess-only", action="store_true", help="leave out the best bounds set by hand")
     options = parser.parse_args()
@@ -60,10 +62,10 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as scratch:
             directory = Path(scratch)
             write_visits_of_law(directory, law=law, rows=options.rows)
-            for peer in options.peer or ["lapwing", *REQUIREMENTS]:
+            for peer in options.peer or [*OWN, *REQUIREMENTS]:
                 questions = options.question or list(QUESTIONS)
-                if peer == "lapwing":
-                    found = _lapwing(directory, questions)
+                if peer in OWN:
+                    found = _lapwing(directory, questions, order=OWN[peer])
                 else:
                     found = _peer(options.environments, peer, directory, questions, guess_only=options.guess_only)
                 with options.target.open("a", encoding="utf-8") as file:
@@ -72,11 +74,19 @@ def main() -> None:
                         file.flush()
 
 
-def _lapwing(directory: Path, questions: Sequence[str]) -> Iterator[dict[str, Any]]:
-    with Curator(directory, home=directory / "registry") as curator:
+def _lapwing(directory: Path, questions: Sequence[str], *, order: int | None) -> Iterator[dict[str, Any]]:
+    place = directory / f"order-{order}"
+    place.mkdir()
+    (place / "visits.parquet").symlink_to(directory / "visits.parquet")
+    (place / "lapwing.toml").write_text(catalogue(order=order), encoding="utf-8")
+    with Curator(place, home=place / "registry") as curator:
         curator.prepare(accept_losses=False)
         balance = curator.balance()
-        left = epsilon_for(rho=Fraction(balance.remaining.loss, LOSS_UNITS), delta=balance.budget.delta_conversion)
+        share = Fraction(balance.remaining.loss, balance.budget.loss_total)
+        if balance.budget.pure_total is not None and balance.spent.pure is not None:
+            share = min(share, 1 - Fraction(balance.spent.pure, balance.budget.pure_total))
+        rho = share * Fraction(balance.budget.loss_total, LOSS_UNITS)
+        left = epsilon_for(rho=rho, delta=balance.budget.delta_conversion)
         epsilon = str(math.floor(left * 10**6) / 10**6)  # what preparation left of 1
         make_repeatable(curator)
         for name in questions:
@@ -92,10 +102,10 @@ def _lapwing(directory: Path, questions: Sequence[str]) -> Iterator[dict[str, An
                 seconds.append(time.perf_counter() - started)
                 values: dict[Cell, float] = {}
                 bars: dict[Cell, tuple[float, float]] = {}
-                for place, row in enumerate(answer.table.to_pylist()):
+                for number, row in enumerate(answer.table.to_pylist()):
                     key = tuple(str(row[column]) for column in question.keys)
                     for output in question.outputs:
-                        bar = answer.intervals[output][place] if output in answer.intervals else None
+                        bar = answer.intervals[output][number] if output in answer.intervals else None
                         if row[output] is not None:
                             values[(key, output)] = float(row[output])
                         if bar is not None:

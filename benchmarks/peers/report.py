@@ -20,6 +20,7 @@ from benchmarks.peers.questions import QUESTIONS
 PEERS = ("opendp", "smartnoise", "pipeline_dp", "tumult", "diffprivlib")
 NAMES = {
     "lapwing": "Lapwing",
+    "lapwing, few questions": "Lapwing, few questions",
     "opendp": "OpenDP",
     "smartnoise": "SmartNoise",
     "pipeline_dp": "PipelineDP",
@@ -74,7 +75,8 @@ def _errors(measured: Measured, law: str, rows: int) -> None:
     lines: list[Sequence[str]] = []
     for question, output in _outputs():
         own = measured.best(law, rows, "lapwing", question, output, guessed=True)
-        cells = [_cell(own, question), _reachable(own), _coverage(own)]
+        few = measured.best(law, rows, "lapwing, few questions", question, output, guessed=True)
+        cells = [_cell(own, question), _coverage(own), _cell(few, question), _coverage(few), _reachable(own)]
         for peer in peers:
             guess = measured.best(law, rows, peer, question, output, guessed=True)
             best = measured.best(law, rows, peer, question, output, guessed=False)
@@ -82,7 +84,17 @@ def _errors(measured: Measured, law: str, rows: int) -> None:
         rivals = [record for peer in peers if (record := measured.best(law, rows, peer, question, output, guessed=False)) is not None]
         guesses = [record for peer in peers if (record := measured.best(law, rows, peer, question, output, guessed=True)) is not None]
         lines.append([f"{question} {output}", *cells, _ratio(own, guesses, question), _ratio(own, rivals, question)])
-    head = ["", "Lapwing", "best bound known", "coverage", *(NAMES[peer] for peer in peers), "to best guess", "to best by hand"]
+    head = [
+        "",
+        "Lapwing",
+        "covered",
+        "few questions",
+        "covered",
+        "best bound known",
+        *(NAMES[peer] for peer in peers),
+        "to best guess",
+        "to best by hand",
+    ]
     table(f"**{law}, {rows:,} rows**", head, lines)
 
 
@@ -137,7 +149,9 @@ def draw(measured: Measured, directory: Path) -> None:
         for place, (question, output) in enumerate(outputs):
             own = measured.best(law, rows, "lapwing", question, output, guessed=True)
             if own is not None:
-                panel.plot(place - 0.36, own["error"] / own["mean_truth"], "D", color="#cc3311", markersize=7)
+                panel.plot(place - 0.4, own["error"] / own["mean_truth"], "D", color="#cc3311", markersize=6)
+            if (few := measured.best(law, rows, "lapwing, few questions", question, output, guessed=True)) is not None:
+                panel.plot(place - 0.3, few["error"] / few["mean_truth"], "D", color="#ee7733", markersize=6)
             for shift, peer in enumerate(PEERS):
                 at = place - 0.2 + 0.14 * shift
                 ends = [measured.best(law, rows, peer, question, output, guessed=guessed) for guessed in (True, False)]
@@ -154,9 +168,10 @@ def draw(measured: Measured, directory: Path) -> None:
         panel.set_axisbelow(True)
     panels[-1, 0].set_xticks(range(len(outputs)), [f"{question}\n{output}" for question, output in outputs], fontsize=9)
     handles = [Line2D([], [], marker="D", linestyle="", color="#cc3311", label="Lapwing")]
+    handles.append(Line2D([], [], marker="D", linestyle="", color="#ee7733", label="Lapwing, few questions"))
     handles += [Line2D([], [], marker="o", linestyle="", color=colours[peer], label=NAMES[peer]) for peer in PEERS]
     handles.append(Line2D([], [], marker="o", linestyle="", color="#555555", markerfacecolor="white", label="best bound by hand"))
-    figure.legend(handles=handles, loc="lower center", ncols=7, fontsize=8, frameon=False)
+    figure.legend(handles=handles, loc="lower center", ncols=8, fontsize=7, frameon=False)
     figure.tight_layout(rect=(0, 0.035, 1, 1))
     figure.savefig(directory / "peers.svg", metadata={"Date": None})
     pyplot.close(figure)

@@ -20,7 +20,7 @@ AMOUNT_MAX = 100
 
 
 def write_visits_of_law(directory: Path, *, law: str, rows: int, seed: int = 7) -> None:
-    """Write the table and Lapwing's catalogue of it: a budget of (1, 1e-8) for the whole life of the data set."""
+    """Write the table."""
     generator = np.random.default_rng([seed, sorted(LAWS).index(law), rows])  # noqa: TID251  (the owner's rows, not noise)
     counts = _counts(generator, law, rows)
     user = np.repeat(np.arange(len(counts)), counts)
@@ -36,7 +36,6 @@ def write_visits_of_law(directory: Path, *, law: str, rows: int, seed: int = 7) 
         "amount": money(generator, size=rows, mean=2.5, deviation=1.0, most=AMOUNT_MAX),
     }
     pq.write_table(pa.table(visits), directory / "visits.parquet")
-    (directory / "lapwing.toml").write_text(catalogue(), encoding="utf-8")
 
 
 def _counts(generator: Generator, law: str, rows: int) -> Integers:
@@ -47,8 +46,11 @@ def _counts(generator: Generator, law: str, rows: int) -> Integers:
     return cut[before < rows]
 
 
-def catalogue() -> str:
-    """What the owner declares. `product_name` is the product once more, as a text whose values are not declared."""
+def catalogue(*, order: int | None = None) -> str:
+    """What the owner declares: a budget of (1, 1e-8) for the whole life of the data set, its account of one order where that is given.
+
+    `product_name` is the product once more, as a text whose values are not declared.
+    """
     return f"""\
 format = 1
 
@@ -59,6 +61,7 @@ unit = "user"
 [budget]
 epsilon = 1
 delta = "1e-8"
+{"" if order is None else f"order = {order}"}
 
 [tables.visits]
 source = "visits.parquet"

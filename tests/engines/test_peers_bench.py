@@ -46,8 +46,9 @@ def test_the_best_bound_by_hand_keeps_what_is_cheap_to_keep(directory: Path) -> 
     assert bounds["best"] == [Bound(30)]  # nobody has more than 25 rows
 
 
-def test_lapwing_answers_every_question_for_the_price_of_one(directory: Path) -> None:
-    records = list(_lapwing(directory, ["Q1", "Q4"]))
+@pytest.mark.parametrize("order", [None, 32])
+def test_lapwing_answers_every_question_for_the_price_of_one(directory: Path, order: int | None) -> None:
+    records = list(_lapwing(directory, ["Q1", "Q4"], order=order))
     assert [(record["question"], record["output"]) for record in records] == [("Q1", "n"), ("Q4", "n"), ("Q4", "total")]
     assert all(record["error"] > 0 and record["intervals"] > 0 for record in records)
 
