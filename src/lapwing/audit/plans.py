@@ -235,9 +235,12 @@ def pair_of(left: ExactResult, right: ExactResult) -> Pair:
     """A pair with all that differs."""
     moved = moved_cells(left.certified, left.exact, right.exact)
     facts, cost = left.certified.facts, left.certified.cost
-    is_pure = facts.order is not None and cost.pure is not None
-    spent = sum((part.loss(Account.PURE if is_pure else facts.account) for part in moved), Fraction(0))
-    charged = cost.pure if is_pure and cost.pure is not None else certify(left.certified.plan, replace(facts, order=None)).cost.loss
+    account, charged = facts.account, cost.loss
+    if facts.order is not None and cost.pure is not None:
+        account, charged = Account.PURE, cost.pure
+    elif facts.order is not None:  # a loss at one order is no rho
+        charged = certify(left.certified.plan, replace(facts, order=None)).cost.loss
+    spent = sum((part.loss(account) for part in moved), Fraction(0))
     return Pair(left, right, moved, float(spent * LOSS_UNITS / max(1, charged)))
 
 
