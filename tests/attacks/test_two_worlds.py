@@ -95,7 +95,8 @@ def test_no_row_makes_a_statement_fail(tmp_path: Path, number: int, pair: Pair) 
         for sql in ANSWERED:
             answer = data.ask(sql, epsilon=EPSILON)
             assert all(math.isfinite(value) for value in numbers_of(answer)), sql
-            assert data.explain(sql, epsilon=EPSILON).values["digest"] == pair.w0.explain(sql, epsilon=EPSILON).values["digest"]
+            # Before anything is bought: what norms released may be used to plan, and is noisy.
+            assert plan_of(data.curator, sql, EPSILON)[1].certified.digest == plan_of(pair.w0.curator, sql, EPSILON)[1].certified.digest
         assert not data.curator.balance().closed
 
 
