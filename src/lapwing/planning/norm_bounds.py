@@ -22,6 +22,8 @@ from lapwing.planning.norm_caps import best_cap, predicted
 from lapwing.planning.norm_fit import NormFit
 from lapwing.planning.norms import ROWS_WORTH_MEASURING, NormCut, are_measurable, norms_measure, norms_of
 
+GROUPS_GUESSED = 50
+"""Groups that are shown, where they are discovered."""
 ROWS_ROOM = 2.0
 """Rows that were counted by bought statistics are not more than this many times as many."""
 UNLIKE_OTHERS = 2.0
@@ -80,7 +82,7 @@ def wanted_norms(asked: Asked, *, unit_noise: float) -> tuple[UnitNorms, ...]:
     """The norms to buy before this query is planned; none where nothing would be cut off, or nothing can be said by norms."""
     if asked.shape.rows_per_unit < ROWS_WORTH_MEASURING or unit_noise * asked.shape.rows_per_unit < NEGLIGIBLE:
         return ()
-    if asked.cells is None or (asked.account is Account.PURE and asked.cells != 1):
+    if asked.account is Account.PURE and asked.cells != 1:
         return ()
     plain = not asked.needed.quantiles and all(isinstance(recipe, Counted | Summed | Averaged) for recipe in asked.needed.recipes)
     measures = asked.measured()
@@ -92,7 +94,7 @@ def wanted_norms(asked: Asked, *, unit_noise: float) -> tuple[UnitNorms, ...]:
 def bounded(asked: Asked, fits: Mapping[UnitNorms, NormFit], noise_of: Callable[[str], float]) -> Bounded | None:
     """Caps for every vector from bought norms, or None where some were not bought. ``noise_of`` is a vector's noise when a unit adds 1."""
     measures = asked.measured()
-    if asked.cells is None or not measures or any(asked.norms(measure) not in fits for measure in measures.values()):
+    if not measures or any(asked.norms(measure) not in fits for measure in measures.values()):
         return None
     if asked.shape.rows_per_unit < ROWS_WORTH_MEASURING:
         return None
@@ -106,7 +108,7 @@ def bounded(asked: Asked, fits: Mapping[UnitNorms, NormFit], noise_of: Callable[
 
 
 def _cut(asked: Asked, measure: Measure, fits: Mapping[UnitNorms, NormFit], unit_noise: float) -> NormCut:
-    fit, cells = fits[asked.norms(measure)], asked.cells or 1
+    fit, cells = fits[asked.norms(measure)], asked.cells or GROUPS_GUESSED
     row, unit, _ = row_range(norms_measure(measure), asked.shape.columns)
     of_units, grain = isinstance(measure, UnitCount), None if isinstance(measure, GridSum) else 1.0
     total = float(fit.norms() ** 2 @ fit.expected) if of_units else None

@@ -167,7 +167,7 @@ def plan_statement(
     discovering = sum(draft.groups is None for draft in drafts)
     share = price.loss / max(vectors, 1)
     delta = price.delta / max(discovering, 1)
-    by_norms, shares = _by_norms(drafts, facts, price.loss, share, norms or {}, contributions)
+    by_norms, shares = _by_norms(drafts, facts, Price(price.loss, delta), limits, share, norms or {}, contributions)
     parts: list[Part] = []
     measured_queries: list[Query] = []
     wanted: list[UnitNorms] = []
@@ -178,7 +178,7 @@ def plan_statement(
             draft = replace(draft, needed=bounds.needed)
             choice = _choice_of(bounds)
             given = {name: shares.get((number, name), share) for name in draft.needed.measures}
-            query = _draft_by_norms(draft, bounds, Price(price.loss, delta), facts)
+            query = _draft_by_norms(draft, bounds, Price(price.loss, delta), limits, facts)
             lost = max(draft.lost, *(cut.choice.lost for cut in bounds.cuts.values()))
             part = Part(draft.query, len(measured_queries), draft.groups, draft.needed.recipes, choice, situation.kept, lost, rows)
             parts.append(replace(part, rows_upper=bounds.rows_upper, cuts=bounds.cuts, together={**bounds.followers, **bounds.alike}))
@@ -201,7 +201,8 @@ def plan_statement(
 def _by_norms(
     drafts: Sequence[_Draft],
     facts: Facts,
-    loss: Fraction,
+    price: Price,
+    limits: GroupLimits,
     share: Fraction,
     norms: Mapping[UnitNorms, NormFit],
     contributions: Mapping[str, Contributions],
@@ -218,13 +219,13 @@ def _by_norms(
                 return unit_noise_of(facts.account, float(given.get((number, name), share)), facts.neighbours)
 
             bounds = bounded(draft.asked(facts, contributions), norms, noise_of)
-            if bounds is not None and draft.fits(bounds, facts):
+            if bounds is not None and draft.fits(bounds, price, limits, facts):
                 by_norms[number] = bounds
         needs = {(number, name): need for number, bounds in by_norms.items() for name, need in bounds.needs().items()}
         every = sum(len(bounds.needed.measures) for bounds in by_norms.values())
-        if len(by_norms) < len(drafts) or len(needs) < every or every < 2:
+        if len(by_norms) < len(drafts) or len(needs) < every or every < 2 or any(draft.groups is None for draft in drafts):
             break
-        shares = shares_by_need(needs, loss, facts.account)
+        shares = shares_by_need(needs, price.loss, facts.account)
     return by_norms, shares
 
 
@@ -313,10 +314,10 @@ class _Draft:
         rows = contributions_of(source, facts, contributions, None).rows() if bought else None
         return Asked(source, self.query.keys, self.shape, self.needed, cells, facts.account, allowed, rows)
 
-    def fits(self, bounds: Bounded, facts: Facts) -> bool:
+    def fits(self, bounds: Bounded, price: Price, limits: GroupLimits, facts: Facts) -> bool:
         """Whether the finer grid of clipping fits the integers."""
         try:
-            query = _draft_by_norms(replace(self, needed=bounds.needed), bounds, Price(Fraction(1), Fraction(0)), facts)
+            query = _draft_by_norms(replace(self, needed=bounds.needed), bounds, price, limits, facts)
             certify(Plan((query,)), facts)
         except Refused as error:
             if error.code != "range-too-wide":
@@ -409,9 +410,8 @@ def _draft(
     return with_spread_weights(Query(source, query.keys, key_groups, bounding, vectors, quantiles), facts)
 
 
-def _draft_by_norms(draft: _Draft, bounds: Bounded, price: Price, facts: Facts) -> Query:
+def _draft_by_norms(draft: _Draft, bounds: Bounded, price: Price, limits: GroupLimits, facts: Facts) -> Query:
     """The query with caps from bought norms and a placeholder for the noise."""
-    assert draft.groups is not None
     source, bounding = draft.query.source, Ranked() if bounds.whole_rows else Clipped(CLIP_BITS)
     if bounds.whole_rows:
         source = limited(source, min(int(cut.choice.cap) for cut in bounds.cuts.values()), facts)
@@ -427,7 +427,8 @@ def _draft_by_norms(draft: _Draft, bounds: Bounded, price: Price, facts: Facts) 
 
     law = DiscreteLaplace(PLACEHOLDER) if facts.account is Account.PURE else DiscreteGaussian(PLACEHOLDER)
     vectors = tuple(Vector(name, measure, law, bound(name)) for name, measure in draft.needed.measures.items())
-    return Query(source, draft.query.keys, KnownGroups(draft.groups), bounding, vectors)
+    groups = DiscoveredGroups(law, price.delta, limits.groups_max) if draft.groups is None else KnownGroups(draft.groups)
+    return with_spread_weights(Query(source, draft.query.keys, groups, bounding, vectors), facts)
 
 
 def _placeholder(price: Price) -> Law:
