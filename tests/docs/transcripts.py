@@ -94,10 +94,11 @@ def masked(text: str) -> str:
     Nor does the way a unit's rows are bounded and what that is predicted to leave out: both follow noisy statistics.
     """
     text = _NUMBER.sub("#", _DEMO_ID.sub("clinic-ID", text))
+    text = re.sub(r"-?# \+#", "#", text)  # an error bar with both sides, where they differ enough
     text = re.sub(r"-{2,}", "--", text)
     text = re.sub(r"^bounding +(?:ranked|clipped|grouped):.*$", "bounding", text, flags=re.MULTILINE)
     lines = [re.sub(r" +", " ", line).strip() for line in text.split("\n")]
-    return "\n".join(line for line in lines if not line.startswith(("predicted ", "note: rows beyond the bound")))
+    return "\n".join(line for line in lines if not line.startswith(("predicted ", "note: rows beyond the bound", "note: about #")))
 
 
 def difference(command: Command, ran: Ran) -> str | None:

@@ -19,7 +19,9 @@ def loss_notes(planned: Planned, *, unit: str) -> tuple[str, ...]:
 
 def _of_part(part: Part, planned: Planned, unit: str) -> str:
     if part.cuts:
-        cutting = [cut.choice for cut in part.cuts.values() if cut.choice.cap < cut.fit.largest]
+        # Averages have caps of their own, far lower: what those cut off, a sum and a count lose alike.
+        totals = {name: cut for name, cut in part.cuts.items() if name not in part.together} or part.cuts
+        cutting = [cut.choice for cut in totals.values() if cut.choice.cap < cut.fit.largest]
         if not cutting:
             return ""
         worst = max(cutting, key=lambda choice: choice.lost)

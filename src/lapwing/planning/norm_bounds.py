@@ -16,7 +16,7 @@ from lapwing.kernel.expressions import Expression
 from lapwing.kernel.ir import GridSum, Measure, Project, Relation, RowCount, Scan, UnitCount, UnitNorms
 from lapwing.kernel.row_ranges import row_range
 from lapwing.kernel.stability import Shape
-from lapwing.planning.bounding import NEGLIGIBLE
+from lapwing.planning.bounding import NEGLIGIBLE, BoundingKind, Choice
 from lapwing.planning.measures import Averaged, Counted, Measured, Recipe, Summed
 from lapwing.planning.norm_caps import best_cap, predicted
 from lapwing.planning.norm_fit import NormFit
@@ -28,7 +28,7 @@ ROWS_ROOM = 2.0
 """Rows that were counted by bought statistics are not more than this many times as many."""
 UNLIKE_OTHERS = 2.0
 """Rows of a unit that has as many as are allowed add up to this many times what rows usually do, at most."""
-RATIO_LOSS = 0.1
+RATIO_LOSS = 0.05
 """How much what is cut off matters to an average, of whose sum and count the same share is missing."""
 NEED_LEAST = 0.05
 """No vector gets less than this share of what the neediest one gets."""
@@ -48,6 +48,11 @@ class Bounded:
     """More rows than there are, as far as bought statistics say."""
     whole_rows: bool
     """All caps are limits on rows before any filter, which a rank serves as well."""
+
+    def choice(self) -> Choice:
+        """The cap of the first vector, as the explanation of a plan says it."""
+        first = next(iter(self.cuts.values())).choice
+        return Choice(BoundingKind.RANKED if self.whole_rows else BoundingKind.CLIPPED, first.cap, first.bias, first.noise)
 
     def needs(self) -> dict[str, float]:
         """How much noise matters to each vector: its cap over its total."""
@@ -96,7 +101,7 @@ def bounded(asked: Asked, fits: Mapping[UnitNorms, NormFit], noise_of: Callable[
     measures = asked.measured()
     if not measures or any(asked.norms(measure) not in fits for measure in measures.values()):
         return None
-    if asked.shape.rows_per_unit < ROWS_WORTH_MEASURING:
+    if asked.shape.rows_per_unit < ROWS_WORTH_MEASURING or (asked.account is Account.PURE and asked.cells != 1):
         return None
     cuts = {name: _cut(asked, measure, fits, noise_of(name)) for name, measure in measures.items()}
     needed, cuts, followers, alike = _averages(asked, cuts)
@@ -141,12 +146,16 @@ def _averages(asked: Asked, cuts: dict[str, NormCut]) -> tuple[Measured, dict[st
         if recipe.offset and cuts[recipe.count].choice.cap * row.magnitude < cuts[recipe.total].choice.cap:
             followers[recipe.total] = recipe.count
             continue
-        plain = replace(centred, offset=0)
-        same = next((name for name, measure in measures.items() if measure == plain), recipe.total)
-        measures[same] = plain
-        recipes[index] = replace(recipe, total=same, offset=0)
-        if not any(name in alike or _is_shown(name, recipes) for name in (same, recipe.count)):
-            alike |= {same: recipe.count, recipe.count: same}
+        # A sum or count that is shown itself has a cap of its own; the average then has its own pair, cut alike and far lower.
+        shown = {measure: name for name, measure in measures.items() if _is_shown(name, recipes)}
+        pair = {f"{recipe.total}_mean": replace(centred, offset=0), f"{recipe.total}_rows": measures[recipe.count]}
+        if not shown.keys() & set(pair.values()) and recipe.count not in alike:
+            pair = dict(zip((recipe.total, recipe.count), pair.values(), strict=True))
+        (total, count), before = pair, (recipe.total, recipe.count)
+        measures |= pair
+        cuts |= {name: cuts[old] for name, old in zip(pair, before, strict=True)}
+        recipes[index] = replace(recipe, total=total, count=count, offset=0)
+        alike |= {total: count, count: total}
     used = {name for recipe in recipes for name in vectors_of(recipe)}
     needed = replace(asked.needed, measures={name: item for name, item in measures.items() if name in used}, recipes=tuple(recipes))
     return needed, {name: cut for name, cut in cuts.items() if name in used and name not in followers}, followers, alike

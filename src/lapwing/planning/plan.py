@@ -168,6 +168,8 @@ def plan_statement(
     share = price.loss / max(vectors, 1)
     delta = price.delta / max(discovering, 1)
     by_norms, shares = _by_norms(drafts, facts, Price(price.loss, delta), limits, share, norms or {}, contributions)
+    each = [len(by_norms[n].needed.measures) + (draft.groups is None) if n in by_norms else draft.vectors for n, draft in enumerate(drafts)]
+    share = price.loss / max(sum(each), 1)
     parts: list[Part] = []
     measured_queries: list[Query] = []
     wanted: list[UnitNorms] = []
@@ -176,7 +178,7 @@ def plan_statement(
         rows = draft.rows(situation, contributions)
         if (bounds := by_norms.get(number)) is not None:
             draft = replace(draft, needed=bounds.needed)
-            choice = _choice_of(bounds)
+            choice = bounds.choice()
             given = {name: shares.get((number, name), share) for name in draft.needed.measures}
             query = _draft_by_norms(draft, bounds, Price(price.loss, delta), limits, facts)
             lost = max(draft.lost, *(cut.choice.lost for cut in bounds.cuts.values()))
@@ -227,13 +229,6 @@ def _by_norms(
             break
         shares = shares_by_need(needs, price.loss, facts.account)
     return by_norms, shares
-
-
-def _choice_of(bounds: Bounded) -> Choice:
-    """The cap of the first vector, as the explanation of a plan says it."""
-    first = next(iter(bounds.cuts.values())).choice
-    kind = BoundingKind.RANKED if bounds.whole_rows else BoundingKind.CLIPPED
-    return Choice(kind, first.cap, first.bias, first.noise)
 
 
 def plan_query(
