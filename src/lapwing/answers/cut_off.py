@@ -56,7 +56,7 @@ def _most(cut: NormCut, values: Sequence[float], *, beyond: float, terms: int) -
     if cut.signed:
         # Values that cancel say nothing about how much there is to cut: any cell may lose up to all of it, most lose no more than a part.
         length = cut.fit.excess_upper(cut.choice.cap, beyond=beyond / 2) + max(cut.extreme - cut.choice.cap, 0.0)
-        return [length * min(1.0, 1 / math.sqrt(SHARE_OF_CELLS * cells))] * cells
+        return [length * math.sqrt(terms) * min(1.0, 1 / math.sqrt(SHARE_OF_CELLS * cells))] * cells
     choice = replace(cut.choice, noise=cut.choice.noise * math.sqrt(terms))
     if cut.of_units:
         return _most_units(cut, values, beyond=beyond)

@@ -22,8 +22,8 @@ from lapwing.planning.norm_caps import best_cap, predicted
 from lapwing.planning.norm_fit import NormFit
 from lapwing.planning.norms import ROWS_WORTH_MEASURING, NormCut, are_measurable, norms_measure, norms_of
 
-GROUPS_GUESSED = 50
-"""Groups that are shown, where they are discovered."""
+GROUPS_GUESSED = 10
+"""Groups that most of what is shown falls into, where they are discovered: the largest are shown."""
 ROWS_ROOM = 2.0
 """Rows that were counted by bought statistics are not more than this many times as many."""
 UNLIKE_OTHERS = 2.0
