@@ -27,7 +27,7 @@ from lapwing.kernel.ir import DiscoveredGroups
 from lapwing.kernel.laws import Law
 from lapwing.kernel.permit import issue
 from lapwing.kernel.release import NoisyTable, release
-from lapwing.kernel.thresholds import least_threshold, threshold_delta
+from lapwing.kernel.thresholds import least_spread_threshold, spread_weight
 from lapwing.planning.plan import GroupLimits, Price, plan_query
 from lapwing.sql import bind
 from tests.attacks.pair import CANARY, HOSTILE, open_world, write_world
@@ -140,17 +140,21 @@ def test_a_rare_key_is_shown_no_more_often_than_delta_allows(approximate: Both, 
 
 
 def test_the_same_test_sees_a_threshold_that_is_one_too_low(approximate: Both, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At this loss one unit less means nearly twenty times the rate, so the alarm is missed with a chance below 1e-6."""
+    """At this loss one unit less means many times the rate, so the alarm is missed with a chance below 1e-6."""
 
-    def lower(law: Law, *, groups_per_unit: int, delta: Fraction) -> int:
-        return least_threshold(law, groups_per_unit=groups_per_unit, delta=delta) - 1
+    def lower(law: Law, *, bits: int, groups_per_unit: int, delta: Fraction) -> int:
+        return least_spread_threshold(law, bits=bits, groups_per_unit=groups_per_unit, delta=delta) - 2**bits
 
-    monkeypatch.setattr(certify_module, "least_threshold", lower)
+    monkeypatch.setattr(certify_module, "least_spread_threshold", lower)
     certified = approximate.plan(RARE, loss=Fraction(6), delta=KEY_DELTA)
     query = certified.queries[0]
     assert isinstance(query.query.groups, DiscoveredGroups) and query.keys is not None
-    rate = threshold_delta(query.query.groups.law, groups_per_unit=query.groups_per_unit, threshold=query.keys.threshold)
-    assert stats.binom.cdf(ALARM, KEY_RUNS, float(rate) * 0.99) < FALSE_ALARM
+    groups, bits = query.query.groups, query.query.groups.spread_bits
+    assert bits is not None
+    # A unit with as many groups as it may have weighs least in each of them; one of them shows at least this often.
+    missing = query.keys.threshold - spread_weight(bits, query.groups_per_unit)
+    rate = stats.norm.sf(missing / float(groups.law.scale))
+    assert stats.binom.cdf(ALARM, KEY_RUNS, rate * 0.99) < FALSE_ALARM
     assert _times_shown(certified, approximate.exact(certified)[0]) > ALARM
 
 

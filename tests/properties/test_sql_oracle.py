@@ -78,7 +78,6 @@ def test_the_statements_are_many_and_meet_every_bounding_plan() -> None:
     for account, kind in [(Account.PURE, "Ranked"), (Account.PURE, "Grouped"), (Account.APPROXIMATE, "Ranked")]:
         assert bounded_by[account, kind] >= 5
     assert bounded_by[Account.APPROXIMATE, "Clipped"] >= 5
-    assert bounded_by[Account.APPROXIMATE, "Grouped"] >= 5
 
 
 def test_planning_twice_gives_the_same_plan() -> None:
@@ -111,7 +110,7 @@ MUTANTS = [
     ("lower clamp end dropped", Account.PURE, is_grouped),
     ("group choice dropped", Account.PURE, is_grouped),
     ("clipping dropped", Account.APPROXIMATE, is_clipped),
-    ("threshold off by one", Account.APPROXIMATE, discovers),
+    ("threshold of weights off by one", Account.APPROXIMATE, discovers),
     ("replace-one charged as add/remove, rows", Account.PURE, is_ranked),
     ("replace-one charged as add/remove, clipped", Account.APPROXIMATE, is_clipped),
     ("units merged by clamping", Account.PURE, is_ranked),
