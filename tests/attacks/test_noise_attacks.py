@@ -143,7 +143,7 @@ def test_the_same_test_sees_a_threshold_that_is_one_too_low(approximate: Both, m
     """At this loss one unit less means many times the rate, so the alarm is missed with a chance below 1e-6."""
 
     def lower(law: Law, *, bits: int, groups_per_unit: int, delta: Fraction) -> int:
-        return least_spread_threshold(law, bits=bits, groups_per_unit=groups_per_unit, delta=delta) - 2**bits
+        return least_spread_threshold(law, bits=bits, groups_per_unit=groups_per_unit, delta=delta) - (1 << bits)
 
     monkeypatch.setattr(certify_module, "least_spread_threshold", lower)
     certified = approximate.plan(RARE, loss=Fraction(6), delta=KEY_DELTA)

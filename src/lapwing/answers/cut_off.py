@@ -18,7 +18,7 @@ from lapwing.planning.plan import Part
 
 UNLIKE_GROUPS = 0.25
 """Groups may lose so much more than others, as a share."""
-UNLIKE_AVERAGE = 0.1
+UNLIKE_AVERAGE = 0.25
 """What units above a bound have on average is as far from the average of all as this share of it, at most."""
 SHARE_OF_CELLS = 0.05
 """A length spread over cells in any way is more than it is over the square root of this share of them in no larger share of them."""
