@@ -28,8 +28,8 @@ def _of_part(part: Part, planned: Planned, unit: str) -> str:
         units = figure(max(cut.fit.units() for cut in part.cuts.values()), digits=2)
         above = f"about {figure(worst.above, digits=2)} of {units} {unit}s were above the bound"
         note = f"{above}: about {_share(worst.lost)} is missing, at most {_share(worst.lost_upper)}, and the error bars reach to it"
-        more = f"; joined rows beyond a limit, about {_share(part.lost)}, are left out besides" if part.lost > worst.lost else ""
-        return note + more
+        beside = part.lost > max(cut.choice.lost for cut in part.cuts.values())
+        return note + (f"; joined rows beyond a limit, about {_share(part.lost)}, are left out besides" if beside else "")
     if not is_cutting(part, planned):
         return ""
     if _counts_values(part):

@@ -91,9 +91,9 @@ def _within_pure(budget: Budget, spent: Cost, cost: Cost) -> bool:
 
 
 def relative_error(first: Planned, second: Planned) -> float:
-    """How many times larger the predicted errors of the first plan are: the geometric mean over what both measure."""
-    ratios = [one / other for one, other in zip(_errors(first), _errors(second), strict=True)]
-    return math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
+    """How many times larger the predicted errors of the first plan are, by their geometric means: the two may measure different vectors."""
+    ours, theirs = ([math.log(error) for error in _errors(planned)] for planned in (first, second))
+    return math.exp(sum(ours) / len(ours) - sum(theirs) / len(theirs))
 
 
 def _errors(planned: Planned) -> list[float]:

@@ -159,3 +159,15 @@ def test_a_price_asked_as_an_accuracy_says_what_its_bars_leave_out(shop: DataSet
     answer = shop.ask(f"{COUNT} WITH PRIVACY (error = 500)")
     assert any("error bars do not reach to it" in note for note in answer.notes)
     assert not any(summary.startswith("norms") for summary in _charges(shop))
+
+
+def test_noise_is_chosen_where_the_two_plans_measure_different_vectors(tmp_path: Path) -> None:
+    """With norms an average beside a sum has vectors of its own; a plan with Laplace noise over groups has no norms, and so fewer."""
+    with _declare(tmp_path / "shop", share="0.1\norder = 32", epsilon="3") as data:
+        answer = data.ask(BY_COUNTRY, epsilon=1)
+        assert set(answer.intervals) == {"n", "s", "a", "u"}
+
+
+def test_what_averages_cut_off_is_not_said_to_be_joined_rows(shop: DataSet) -> None:
+    answer = shop.ask("SELECT country, SUM(amount) AS s, AVG(amount) AS a FROM orders GROUP BY country", epsilon=1)
+    assert any("above the bound" in note for note in answer.notes) and not any("joined rows" in note for note in answer.notes)

@@ -86,6 +86,11 @@ def test_no_plan_takes_more_than_its_share(sql: str, share: Fraction | int) -> N
         assert cost.loss <= at_share(share).loss * LOSS_UNITS and loss_of_price(BUDGET, cost) == cost.loss
 
 
+def test_plans_that_measure_different_numbers_of_vectors_are_compared() -> None:
+    many, one = plan(MANY, FACTS, at_share(1)), plan(COUNT, FACTS, at_share(1))
+    assert relative_error(many, one) > 1 > relative_error(one, many) > 0
+
+
 def test_a_closed_pure_side_leaves_gaussian_noise() -> None:
     assert not is_laplace(chosen(COUNT, Fraction(1, 5), spent=Cost(loss=1, delta=0)))
     nearly = Cost(loss=10, delta=0, pure=LOSS_UNITS - 1)
