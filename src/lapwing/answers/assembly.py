@@ -51,7 +51,8 @@ def assemble(
     for output in post.outputs:
         if not isinstance(output.derivation, KeyOutput | ComputedOutput):
             intervals[output.name] = [_derived(output.derivation, parts, post.rows_of, row, confidence) for row in places]
-    if released is not None and all(part.number is not None for part in planned.parts):
+    computed = any(isinstance(output.derivation, ComputedOutput) for output in post.outputs)
+    if computed and released is not None and all(part.number is not None for part in planned.parts):
         drawn = []
         for part, seen in zip(planned.parts, parts, strict=True):
             noisy = released.tables[part.number or 0]

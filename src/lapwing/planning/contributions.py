@@ -7,7 +7,7 @@ What planning makes of it only moves accuracy.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -17,12 +17,27 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal, call
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import KnownGroups, PerUnit, Plan, Project, Query, Ranked, RowCount, Scan, UnitAggregate, UnitAggregateKind, Vector
+from lapwing.kernel.ir import (
+    KnownGroups,
+    PerUnit,
+    Plan,
+    Project,
+    Query,
+    Ranked,
+    Relation,
+    RowCount,
+    Scan,
+    UnitAggregate,
+    UnitAggregateKind,
+    UnitNorms,
+    Vector,
+)
 from lapwing.kernel.laws import Family, law_for
 from lapwing.kernel.neighbours import Neighbours
 
 ROWS = "rows"
 BIN = "bin"
+UNITS = "units"
 SIGNIFICANT = 3.0
 """A noisy bin counts as seen when it is this many standard deviations above zero."""
 POISSON_MEAN_MAX = 50.0
@@ -98,12 +113,16 @@ def histogram_plan(table: str, facts: Facts, *, loss: Fraction) -> Plan:
     branches = tuple((call(Function.LESS_EQUAL, Column(ROWS), _integer(edge)), _integer(edge)) for edge in edges[:-1])
     binned = Case(branches, _integer(edges[-1])) if branches else _integer(edges[-1])
     counted = PerUnit(Scan(table, cap), ((ROWS, UnitAggregate(UnitAggregateKind.COUNT, None)),))
-    replaced = facts.neighbours is Neighbours.BOUNDED
+    return units_by_bin(Project(counted, ((BIN, binned),)), edges, facts, loss=loss)
+
+
+def units_by_bin(source: Relation | UnitNorms, bins: Iterable[int], facts: Facts, *, loss: Fraction) -> Plan:
+    """The plan that counts units by their bin for ``loss``. Pre: the source has one row per unit, with its ``BIN``."""
+    moved = 2 if facts.neighbours is Neighbours.BOUNDED else 1
     family = Family.LAPLACE if facts.account is Account.PURE else Family.GAUSSIAN
-    law = law_for(facts.account, loss=loss, l1=2 if replaced else 1, l2_squared=2 if replaced else 1, family=family)
-    source = Project(counted, ((BIN, binned),))
-    groups = KnownGroups(tuple((edge,) for edge in edges))
-    return Plan((Query(source, ((BIN, Column(BIN)),), groups, Ranked(), (Vector("units", RowCount(), law),)),))
+    law = law_for(facts.account, loss=loss, l1=moved, l2_squared=moved, family=family)
+    groups = KnownGroups(tuple((number,) for number in bins))
+    return Plan((Query(source, ((BIN, Column(BIN)),), groups, Ranked(), (Vector(UNITS, RowCount(), law),)),))
 
 
 def _integer(value: int) -> Expression:

@@ -12,23 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from lapwing.kernel.accounting import Account
 from lapwing.kernel.canonical import digest
 from lapwing.kernel.domains import RealDomain
-from lapwing.kernel.expressions import Column, Expression
+from lapwing.kernel.expressions import Expression
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import GridSum, KnownGroups, Measure, Plan, Query, Ranked, Relation, RowCount, UnitCount, UnitNorms, Vector
-from lapwing.kernel.laws import Family, law_for
-from lapwing.kernel.neighbours import Neighbours
+from lapwing.kernel.ir import GridSum, Measure, Plan, Relation, RowCount, UnitCount, UnitNorms
 from lapwing.kernel.release import NoisyTable
 from lapwing.kernel.row_ranges import row_range
 from lapwing.kernel.stability import Shape, domain_of, shape_of
+from lapwing.planning.contributions import BIN, UNITS, units_by_bin
 from lapwing.planning.norm_caps import CapChoice
 from lapwing.planning.norm_fit import NormFit, NormHistogram
 from lapwing.spread import variance
 
-BIN = "bin"
-UNITS = "units"
 OCTAVES_BELOW_ROW = 12
 """Norms of sums are told apart down to the largest value of a row divided by two so many times."""
 ROWS_WORTH_MEASURING = 3
@@ -90,11 +86,7 @@ def are_measurable(keys: Sequence[tuple[str, Expression]], measures: Sequence[Me
 
 def norms_plan(norms: UnitNorms, facts: Facts, *, loss: Fraction) -> Plan:
     """The plan that buys a histogram for ``loss``."""
-    replaced = facts.neighbours is Neighbours.BOUNDED
-    family = Family.LAPLACE if facts.account is Account.PURE else Family.GAUSSIAN
-    law = law_for(facts.account, loss=loss, l1=2 if replaced else 1, l2_squared=2 if replaced else 1, family=family)
-    groups = KnownGroups(tuple((number,) for number in range(len(norms.squared_edges) + 1)))
-    return Plan((Query(norms, ((BIN, Column(BIN)),), groups, Ranked(), (Vector(UNITS, RowCount(), law),)),))
+    return units_by_bin(norms, range(len(norms.squared_edges) + 1), facts, loss=loss)
 
 
 def histogram_of(norms: UnitNorms, released: NoisyTable, facts: Facts) -> NormHistogram:
