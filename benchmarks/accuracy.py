@@ -33,7 +33,9 @@ from lapwing.kernel.expressions import Column, Expression, Function, Literal, ca
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Cap, Clipped, Filter, Grouped, KnownGroups, Plan, Query, Ranked, Relation, RowCount, Scan, Vector
 from lapwing.kernel.laws import DiscreteGaussian, Family, law_for
-from lapwing.planning.plan import GroupLimits, Price, plan_query
+from lapwing.planning.plan import plan_query
+from lapwing.planning.planned import GroupLimits, Price
+from lapwing.planning.possible.groups import GroupFinder
 from lapwing.spread import variance
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
 
@@ -149,7 +151,7 @@ def _row(curator: Curator, name: str, predicate: Expression | None, truth: dict[
         contributions=curator.contributions(),
         units=None,
         limits=GroupLimits(1_000_000, 1000),
-        evaluate=evaluate,
+        finder=GroupFinder(evaluate),
     )
     error = _error(planned.certified, curator.snapshot, truth)
     best: dict[str, tuple[float, float]] = {}

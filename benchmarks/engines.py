@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.engines_data import Appended, World, append_rows, write_world
+from benchmarks.engines_norms import NORMS_GOAL, served_statements
 from benchmarks.engines_places import PLACES, Place
 from benchmarks.engines_questions import BY_NAME, FOUR, MANY_GROUPS, PLANS, Asked
 from benchmarks.files import RANKING_KEY
@@ -39,7 +40,7 @@ from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.permit import issue
 from lapwing.kernel.release import release
 
-PARTS = ("prepare", "ratios", "plans", "groups", "virtual", "append")
+PARTS = ("prepare", "ratios", "norms", "plans", "groups", "virtual", "append")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,28 @@ class Run:
         """The questions that have a goal."""
         with self.place.opened(1) as snapshot:
             self._compare(snapshot, FOUR, "CPU of plans and of bare SQL, medians")
+
+    def norms(self) -> None:
+        """Statements with caps from their norms: the plan beside bare SQL, the histogram beside the plan; all three in turn."""
+        body = []
+        with self.place.opened(1) as snapshot:
+            for served in served_statements(self.place, snapshot):
+                runs: list[tuple[Spent, Spent, Spent]] = []
+                for repetition in range(self.repetitions + 1):
+                    bare = self.place.spent(lambda: self.place.bare(served.bare))  # noqa: B023
+                    plan = self.place.spent(lambda: snapshot.run(served.plan))  # noqa: B023
+                    norms = self.place.spent(lambda: [snapshot.run(item) for item in served.norms])  # noqa: B023
+                    runs += [(bare, plan, norms)] if repetition else []
+                times = [[each.cpu_seconds for each in run] for run in runs]
+                middle = [statistics.median(column) for column in zip(*times, strict=True)]
+                ratio, part = (statistics.median(row[a] / row[b] for row in times) for a, b in ((1, 0), (2, 1)))
+                self.figures(f"ratio: {served.name}", runs[-1][1], bare_cpu_seconds=middle[0], ratio=ratio)
+                self.figures(f"norms: {served.name}", runs[-1][2], bare_cpu_seconds=middle[1], ratio=part)
+                spread = f"{min(row[1] / row[0] for row in times):.1f} - {max(row[1] / row[0] for row in times):.1f}"
+                figures = [f"{seconds:.3f}" for seconds in middle]
+                body.append([served.name, *figures, f"{ratio:.1f}", spread, f"{served.goal:g}", f"1 in {served.one_in}", f"{part:.0%}"])
+        head = ["statement", "bare CPU s", "plan CPU s", "norms CPU s", "plan / bare", "least - largest", "goal", "sample", "norms / plan"]
+        table(self.title(f"caps from norms (norms: at most {NORMS_GOAL:.0%} of their plan)"), head, body)
 
     def plans(self) -> None:
         """Every kind of plan, each alone in a process where the engine is in this one, so that its memory is its own."""

@@ -23,7 +23,9 @@ from lapwing.answers.post_processing import evaluate
 from lapwing.curator.life import Curator
 from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.ir import Scan
-from lapwing.planning.plan import GroupLimits, Price, plan_query
+from lapwing.planning.plan import plan_query
+from lapwing.planning.planned import GroupLimits, Price
+from lapwing.planning.possible.groups import GroupFinder
 from lapwing.spread import variance
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
 
@@ -81,7 +83,7 @@ def measure(directory: Path, source: Path, *, delta: str, rows: int) -> tuple[fl
             contributions=curator.contributions(),
             units=None,
             limits=GroupLimits(1, 1),
-            evaluate=evaluate,
+            finder=GroupFinder(evaluate),
         )
         bounded = curator.snapshot.run(planned.certified)._tables[0]._vectors[0][0]
         vector = planned.certified.queries[0].vectors[0]

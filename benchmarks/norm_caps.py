@@ -1,6 +1,6 @@
 """Caps chosen from noisy histograms of norms, simulated: coverage, width and error beside those with everything known.
 
-    python -m benchmarks.norm_caps [--repetitions 4] [--share 0.1] [--units 5000 50000] [--by law cells] [--sums] [--unlike 0.3]
+    python -m benchmarks.norm_caps [--repetitions 4] [--share 0.1] [--units 5000 50000] [--by law] [--sums] [--unlike 0.3] [--one-in 8]
 
 No product code but the fit and the choice of the cap takes part, and no data but invented ones. For each law of rows per unit, number of
 cells, way of spreading and number of units one table is drawn; for each budget the histogram is noised at its share of the price, the cap
@@ -114,14 +114,17 @@ def results(law: str, units: int, cells: int, spread: str, random: Generator, as
         known_width = min(2 * SCORE * whole * cap + float(loss.mean()) for cap, loss in zip(caps, losses, strict=True))
         known_error = min(math.sqrt((whole * cap) ** 2 + float((loss**2).mean())) for cap, loss in zip(caps, losses, strict=True))
         for _ in range(asked.repetitions):
-            deviation = whole / math.sqrt(share)
-            noisy = bins + random.normal(0.0, deviation, size=len(bins))
-            fit = fitted_norms(NormHistogram(tuple(bounds), tuple(float(each) for each in noisy), deviation))
+            deviation = asked.one_in * whole / math.sqrt(share)
+            counted = asked.one_in * random.binomial(bins, 1 / asked.one_in)
+            noisy = counted + random.normal(0.0, deviation, size=len(bins))
+            fit = fitted_norms(NormHistogram(tuple(bounds), tuple(float(each) for each in noisy), deviation, asked.one_in))
             rest = whole / math.sqrt(1.0 - share)
             choice = best_cap(fit, unit_noise=rest, cells=cells, total_l1=float(truth.sum()) if asked.known_sum else None)
             clipped = drawn.clipped(choice.cap)
             answer = clipped + random.normal(0.0, choice.noise, size=cells)
-            added = np.asarray(bias_bound(fit, choice, cells=cells, beyond=BEYOND, values=list(answer), extreme_units=asked.extreme_units))
+            added = np.asarray(
+                bias_bound(fit, choice, cells=cells, beyond=BEYOND, values=list(answer), extreme=asked.extreme_units * largest)
+            )
             low, high = answer - SCORE * choice.noise, answer + SCORE * choice.noise + added
             error = math.sqrt(choice.noise**2 + float(((truth - clipped) ** 2).mean()))
             found.append(
@@ -173,6 +176,7 @@ def main() -> None:
     parser.add_argument("--known-sum", action="store_true", help="the sum of all cells is known when the cap is chosen")
     parser.add_argument("--sums", action="store_true", help="sums of values instead of counts of rows")
     parser.add_argument("--unlike", type=float, default=0.0, help="units in some cells have more rows than in others")
+    parser.add_argument("--one-in", type=int, default=1, help="histograms of a sample of units, about one in so many")
     asked = parser.parse_args()
     random = np.random.default_rng(asked.seed)  # noqa: TID251
     rows = [

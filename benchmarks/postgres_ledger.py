@@ -68,7 +68,7 @@ def measure(cluster: Cluster, directory: Path, chosen: argparse.Namespace) -> No
     past = new_place(cluster, place.database, directory)
     with place.create(pure_budget(10**15)) as hot, past.create(pure_budget(10**15)) as full:
         add_past_charges(past, full.ledger_id, chosen.past)
-        key = "'ana', 'k' || :key, 'digest of the plan', 1, 'SELECT 1', 1, 0, 0, ''"
+        key = "'ana', 'k' || :key, 'digest of the plan', 1, 'SELECT 1', 1, 0, NULL, 0, ''"
         nothing = ", NULL" * 5
         together = f"CALL lapwing.reserve_many_durably({_many_requests(hot.ledger_id, hot.epoch, TOGETHER)}{nothing});"
         scripts = {
@@ -178,7 +178,7 @@ def _many_requests(ledger_id: str, epoch: str, count: int) -> str:
 
     keys = ", ".join(f"'k' || :key || ' {number}'" for number in range(count))
     arrays = [filled("'n'::text"), filled("'ana'::text"), f"ARRAY[{keys}]", filled("'digest of the plan'::text"), filled("1::bigint")]
-    arrays += [filled("'SELECT 1'::text"), filled("1::numeric"), filled("0::numeric")]
+    arrays += [filled("'SELECT 1'::text"), filled("1::numeric"), filled("0::numeric"), filled("NULL::numeric")]
     return ", ".join([f"'{ledger_id}'", f"'{epoch}'", *arrays, "0", "''"])
 
 

@@ -43,8 +43,11 @@ DRAWS = {"Q1": 3, "Q2": 3, "Q3": 3}
 """Answers of a peer to questions of one cell; the others have many cells, and are asked once. Lapwing is asked five times as often."""
 BOUND_IN_GROUPS = ("pipeline_dp", "tumult")
 """Peers that can bound rows in each of some groups. OpenDP 0.16 has words for it too, and fails on them."""
-OWN: dict[str, int | None] = {"lapwing": None, "lapwing, few questions": 32}
-"""Lapwing as it is, and with an account for few questions (of this Rényi order)."""
+SCALED = "lapwing, scaled groups"
+OWN: dict[str, int | None] = {"lapwing": None, "lapwing, few questions": 32, SCALED: None}
+"""Lapwing as it is, with an account for few questions (of this Rényi order), and asked to scale groups to a total, by a model."""
+SCALABLE = ("Q4", "Q5")
+"""Questions whose groups can be scaled: counts and sums of groups that are known."""
 PEER_SECONDS_MAX = 1_500
 
 
@@ -65,7 +68,8 @@ def main() -> None:
             for peer in options.peer or [*OWN, *REQUIREMENTS]:
                 questions = options.question or list(QUESTIONS)
                 if peer in OWN:
-                    found = _lapwing(directory, questions, order=OWN[peer])
+                    asked = [name for name in questions if peer != SCALED or name in SCALABLE]
+                    found = _lapwing(directory, asked, order=OWN[peer], scaled=peer == SCALED)
                 else:
                     found = _peer(options.environments, peer, directory, questions, guess_only=options.guess_only)
                 with options.target.open("a", encoding="utf-8") as file:
@@ -74,8 +78,8 @@ def main() -> None:
                         file.flush()
 
 
-def _lapwing(directory: Path, questions: Sequence[str], *, order: int | None) -> Iterator[dict[str, Any]]:
-    place = directory / f"order-{order}"
+def _lapwing(directory: Path, questions: Sequence[str], *, order: int | None, scaled: bool = False) -> Iterator[dict[str, Any]]:
+    place = directory / f"order-{order}-{scaled}"
     place.mkdir()
     (place / "visits.parquet").symlink_to(directory / "visits.parquet")
     (place / "lapwing.toml").write_text(catalogue(order=order), encoding="utf-8")
@@ -95,7 +99,7 @@ def _lapwing(directory: Path, questions: Sequence[str], *, order: int | None) ->
             for _ in range(5 * DRAWS.get(name, 1)):
                 started = time.perf_counter()
                 try:
-                    answer = ask(curator, question.sql, epsilon=epsilon)
+                    answer = ask(curator, question.sql, epsilon=epsilon, scaled_groups=scaled)
                 except Refused as refused:
                     yield {"question": name, "bound": "chosen", "cannot": str(refused), "version": lapwing.__version__}
                     break

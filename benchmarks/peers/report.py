@@ -21,6 +21,7 @@ PEERS = ("opendp", "smartnoise", "pipeline_dp", "tumult", "diffprivlib")
 NAMES = {
     "lapwing": "Lapwing",
     "lapwing, few questions": "Lapwing, few questions",
+    "lapwing, scaled groups": "Lapwing, scaled groups",
     "opendp": "OpenDP",
     "smartnoise": "SmartNoise",
     "pipeline_dp": "PipelineDP",
@@ -76,7 +77,9 @@ def _errors(measured: Measured, law: str, rows: int) -> None:
     for question, output in _outputs():
         own = measured.best(law, rows, "lapwing", question, output, guessed=True)
         few = measured.best(law, rows, "lapwing, few questions", question, output, guessed=True)
-        cells = [_cell(own, question), _coverage(own), _cell(few, question), _coverage(few), _reachable(own)]
+        scaled = measured.best(law, rows, "lapwing, scaled groups", question, output, guessed=True)
+        cells = [text for record in (own, few, scaled) for text in (_cell(record, question), _coverage(record))]
+        cells.append(_reachable(own))
         for peer in peers:
             guess = measured.best(law, rows, peer, question, output, guessed=True)
             best = measured.best(law, rows, peer, question, output, guessed=False)
@@ -89,6 +92,8 @@ def _errors(measured: Measured, law: str, rows: int) -> None:
         "Lapwing",
         "covered",
         "few questions",
+        "covered",
+        "scaled groups",
         "covered",
         "best bound known",
         *(NAMES[peer] for peer in peers),
@@ -152,6 +157,8 @@ def draw(measured: Measured, directory: Path) -> None:
                 panel.plot(place - 0.4, own["error"] / own["mean_truth"], "D", color="#cc3311", markersize=6)
             if (few := measured.best(law, rows, "lapwing, few questions", question, output, guessed=True)) is not None:
                 panel.plot(place - 0.3, few["error"] / few["mean_truth"], "D", color="#ee7733", markersize=6)
+            if (scaled := measured.best(law, rows, "lapwing, scaled groups", question, output, guessed=True)) is not None:
+                panel.plot(place - 0.3, scaled["error"] / scaled["mean_truth"], "D", color="#ee3377", markersize=6)
             for shift, peer in enumerate(PEERS):
                 at = place - 0.2 + 0.14 * shift
                 ends = [measured.best(law, rows, peer, question, output, guessed=guessed) for guessed in (True, False)]
@@ -169,9 +176,10 @@ def draw(measured: Measured, directory: Path) -> None:
     panels[-1, 0].set_xticks(range(len(outputs)), [f"{question}\n{output}" for question, output in outputs], fontsize=9)
     handles = [Line2D([], [], marker="D", linestyle="", color="#cc3311", label="Lapwing")]
     handles.append(Line2D([], [], marker="D", linestyle="", color="#ee7733", label="Lapwing, few questions"))
+    handles.append(Line2D([], [], marker="D", linestyle="", color="#ee3377", label="Lapwing, scaled groups"))
     handles += [Line2D([], [], marker="o", linestyle="", color=colours[peer], label=NAMES[peer]) for peer in PEERS]
     handles.append(Line2D([], [], marker="o", linestyle="", color="#555555", markerfacecolor="white", label="best bound by hand"))
-    figure.legend(handles=handles, loc="lower center", ncols=8, fontsize=7, frameon=False)
+    figure.legend(handles=handles, loc="lower center", ncols=9, fontsize=7, frameon=False)
     figure.tight_layout(rect=(0, 0.035, 1, 1))
     figure.savefig(directory / "peers.svg", metadata={"Date": None})
     pyplot.close(figure)

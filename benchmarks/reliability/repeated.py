@@ -8,7 +8,7 @@ again. Everything between is the product's own: binding, planning, certification
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
@@ -19,6 +19,7 @@ from lapwing.engines.base import Snapshot
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact
+from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.permit import Permit, issue
 from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Ledger, Request, StoredAnswer
@@ -43,6 +44,9 @@ class ForgettingLedger:
 
     def reserve(self, request: Request) -> Permit | StoredAnswer:
         return issue(next(self._charges), request.digest, request.cost)
+
+    def require_payable(self, analyst: str, cost: Cost) -> None:
+        """Everything is."""
 
     def commit(self, permit: Permit, payload: bytes) -> None:
         self._newest[permit.digest] = StoredAnswer(permit.charge_id, payload)
@@ -116,6 +120,9 @@ class RememberingSnapshot:
                 self._results.clear()
             self._results[certified.digest] = self._real.run(certified)
         return self._results[certified.digest]
+
+    def public_rows(self, table: str) -> Mapping[str, Sequence[Value]] | None:
+        return self._real.public_rows(table)
 
     def close(self) -> None:
         self._real.close()

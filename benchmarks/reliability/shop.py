@@ -29,6 +29,7 @@ AMOUNT_MAX = 500
 PRICE_MAX = 1_000
 ROWS_PER_UNIT_MAX = 5_000
 ITEMS_PER_ORDER_MAX = 5
+SEED = 20_261_115
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -57,17 +58,36 @@ def _one_extreme(generator: Generator, users: int) -> Integers:
     return counts
 
 
+def _lighter_pareto(generator: Generator, users: int) -> Integers:
+    """Exponent 1.7: median about 6, a few users with hundreds."""
+    return np.floor(4 * (1 - generator.random(users)) ** (-1 / 1.7)).astype(np.int64)
+
+
+def _weibull(generator: Generator, users: int) -> Integers:
+    """A stretched exponential of shape one half: neither a power law nor a log-normal."""
+    return np.ceil(6 * generator.weibull(0.5, users)).astype(np.int64)
+
+
+def _mixture(generator: Generator, users: int) -> Integers:
+    """Two kinds of users: nineteen in twenty with 5 rows on average, geometrically, the others with 150."""
+    many = generator.random(users) < 0.05
+    return np.where(many, generator.geometric(1 / 150, users), generator.geometric(1 / 5, users)).astype(np.int64)
+
+
 LAWS: dict[str, Law] = {"pareto": _pareto, "log-normal": _log_normal, "uniform": _uniform, "one extreme unit": _one_extreme}
+HELD_OUT: dict[str, Law] = {"lighter pareto": _lighter_pareto, "weibull": _weibull, "mixture": _mixture}
+"""Laws that are reported apart. The fit of tails was looked at on all three while it was changed, and runs of bins are seen together
+because the mixture failed: what they say is less independent than that of a law nobody has looked at."""
 
 
 def rows_of_law(law: str, generator: Generator, users: int) -> Integers:
     """How many rows each user has."""
-    return np.minimum(LAWS[law](generator, users), ROWS_PER_UNIT_MAX)
+    return np.minimum((LAWS | HELD_OUT)[law](generator, users), ROWS_PER_UNIT_MAX)
 
 
-def write_shop(directory: Path, *, law: str, users: int, seed: int = 20_261_115) -> None:
+def write_shop(directory: Path, *, law: str, users: int, seed: int = SEED) -> None:
     """Write the sources and the catalogue into a directory."""
-    generator = np.random.default_rng([seed, sorted(LAWS).index(law)])  # noqa: TID251
+    generator = np.random.default_rng([seed, [*sorted(LAWS), *sorted(HELD_OUT)].index(law)])  # noqa: TID251
     home = zipf(generator, size=users, values=len(COUNTRIES), exponent=1.0)
     accounts = pa.table({"user_id": np.arange(users), "country": named(COUNTRIES, home), "member": generator.random(users) < 0.3})
     pq.write_table(accounts, directory / "users.parquet")

@@ -6,7 +6,8 @@ an uncharged one, because only the finished plan is certified and run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -14,7 +15,7 @@ from typing import TypeAlias, assert_never
 
 from lapwing.errors import Span
 from lapwing.kernel.domains import Kind
-from lapwing.kernel.expressions import Expression, Value
+from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal, Value
 from lapwing.kernel.ir import Filter, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin, UnitNorms
 
 ROW = "_row"
@@ -91,6 +92,8 @@ class PrivateQuery:
 class CellMark(Enum):
     """Why a cell of an answer is not to be read as an ordinary value; least first. In SQL over noisy tables it is its ``code``, else 0."""
 
+    SCALED = "scaled"
+    """A group measured at a low bound and scaled to a total by a model, because that was asked for. Otherwise an ordinary value."""
     SIZE_UNKNOWN = "size_unknown"
     """A quantile: nothing that was released says how many rows stand behind it."""
     NOISE_ONLY = "noise_only"
@@ -157,6 +160,22 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class RowsAtMost:
+    """A bound on rows of post-processing: ``many`` times the groups of each of these private queries."""
+
+    many: int = 1
+    queries: tuple[int, ...] = ()
+
+    def __mul__(self, other: RowsAtMost) -> RowsAtMost:
+        return RowsAtMost(self.many * other.many, (*self.queries, *other.queries))
+
+    def given(self, groups: Sequence[int | None]) -> int | None:
+        """The number, by how many groups each query has; None where that is not known."""
+        known = [groups[query] if query < len(groups) else None for query in self.queries]
+        return None if None in known else math.prod((max(number or 0, 1) for number in known), start=self.many)
+
+
+@dataclass(frozen=True, slots=True)
 class PostProcess:
     """All that is done with noisy tables: joins, HAVING, ORDER BY, LIMIT, expressions over aggregates. It sees nothing else."""
 
@@ -168,10 +187,18 @@ class PostProcess:
     where: str | None = None
     group_by: tuple[str, ...] = ()
     having: str | None = None
+    qualify: str | None = None
+    """A condition on windows: which rows are kept once they are computed."""
     distinct: bool = False
+    distinct_on: tuple[str, ...] = ()
+    """Of rows that agree in all of these the first is kept."""
     order_by: tuple[str, ...] = ()
     limit: int | None = None
     offset: int = 0
+    aggregates: bool = False
+    """Of a whole statement: whether answers are aggregated again, here or in a subquery."""
+    crossed: tuple[RowsAtMost, ...] = ()
+    """Of a whole statement: the joins that pair any row with any row, by how many pairs there are at most."""
 
     @property
     def marked(self) -> tuple[int, ...]:
@@ -189,11 +216,13 @@ class PostProcess:
         if numbered and self.rows_of is not None and not self.distinct:
             listed.append(f"q{self.rows_of}.{ROW}")
             order.append(f"q{self.rows_of}.{ROW}")
-        parts = [f"SELECT {'DISTINCT ' if self.distinct else ''}{', '.join(listed)}"]
+        on = f"DISTINCT ON ({', '.join(self.distinct_on)}) " if self.distinct_on else ""
+        parts = [f"SELECT {'DISTINCT ' if self.distinct else on}{', '.join(listed)}"]
         parts += [f"FROM {self.source}"] if self.source else []
         parts += [f"WHERE {self.where}"] if self.where is not None else []
         parts += [f"GROUP BY {', '.join(self.group_by)}"] if self.group_by else []
         parts += [f"HAVING {self.having}"] if self.having is not None else []
+        parts += [f"QUALIFY {self.qualify}"] if self.qualify is not None else []
         parts += [f"ORDER BY {', '.join(order)}"] if order else []
         parts += [f"LIMIT {self.limit}"] if self.limit is not None else []
         parts += [f"OFFSET {self.offset}"] if self.offset else []
@@ -209,6 +238,8 @@ class Statement:
     post: PostProcess
     spans: tuple[tuple[str, Span], ...] = ()
     """Where named parts stand in the text, for messages: q0.k0, q0.a0 and so on."""
+    notes: tuple[str, ...] = ()
+    """What reading the statement showed that its author should know."""
 
     @property
     def private(self) -> PrivateQuery:
@@ -259,3 +290,35 @@ def expressions_of(relation: Relation) -> Iterator[Expression]:
                 pass
             case _:
                 assert_never(part)
+
+
+MIRRORED = {
+    Function.LESS: Function.GREATER,
+    Function.LESS_EQUAL: Function.GREATER_EQUAL,
+    Function.GREATER: Function.LESS,
+    Function.GREATER_EQUAL: Function.LESS_EQUAL,
+}
+"""The comparison with its sides exchanged."""
+
+
+def conjuncts(expression: Expression) -> tuple[Expression, ...]:
+    """The parts of a condition that must all be true."""
+    if isinstance(expression, Call) and expression.function is Function.AND:
+        return tuple(part for argument in expression.arguments for part in conjuncts(argument))
+    return (expression,)
+
+
+def substituted(expression: Expression, columns: Mapping[str, Expression]) -> Expression:
+    """The expression with every column replaced by what it stands for."""
+    match expression:
+        case Column(name):
+            return columns[name]
+        case Literal():
+            return expression
+        case Call(function, arguments):
+            return Call(function, tuple(substituted(argument, columns) for argument in arguments))
+        case Case(branches, otherwise):
+            replaced = tuple((substituted(condition, columns), substituted(value, columns)) for condition, value in branches)
+            return Case(replaced, substituted(otherwise, columns))
+        case _:
+            assert_never(expression)

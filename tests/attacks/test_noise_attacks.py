@@ -28,7 +28,9 @@ from lapwing.kernel.laws import Law
 from lapwing.kernel.permit import issue
 from lapwing.kernel.release import NoisyTable, release
 from lapwing.kernel.thresholds import least_spread_threshold, spread_weight
-from lapwing.planning.plan import GroupLimits, Price, plan_query
+from lapwing.planning.plan import plan_query
+from lapwing.planning.planned import GroupLimits, Price
+from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql import bind
 from tests.attacks.pair import CANARY, HOSTILE, open_world, write_world
 
@@ -53,7 +55,7 @@ class Both:
         statement = bind(sql, facts, settings=Settings(), unit_columns={"people": "id", "events": "id"})
         limits = GroupLimits(1_000_000, 1_000)
         return plan_query(
-            statement.private, facts, Price(loss, delta), contributions={}, units=None, limits=limits, evaluate=evaluate
+            statement.private, facts, Price(loss, delta), contributions={}, units=None, limits=limits, finder=GroupFinder(evaluate)
         ).certified
 
     def exact(self, certified: Certified) -> list[Exact]:

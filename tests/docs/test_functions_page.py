@@ -35,7 +35,8 @@ row of every table is checked against bare DuckDB on hundreds of rows by the tes
 DATES = """Parts of dates: {parts}. Sunday is 0 in `dow` and 7 in `isodow`; `week` and `isoyear` are those of ISO 8601; hours and less
 are parts of timestamps only. Truncation to: {truncations}.
 
-An interval is one constant whole number of one unit: `INTERVAL '30 days'`, `INTERVAL 3 MONTH`. Months keep the day, or take
+An interval is a whole number of one unit: `INTERVAL '30 days'`, `INTERVAL 3 MONTH`; days and shorter units may be times a whole number
+that is computed, `INTERVAL '15 minutes' * FLOOR(x)`. Months keep the day, or take
 the last day of the month where it has no such day.
 """
 TEXT = """Text is computed by Lapwing itself over the *declared* values of a column, and reaches the engine as a list of values or

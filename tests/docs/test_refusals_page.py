@@ -17,7 +17,9 @@ from lapwing.answers.refusal_text import render_refusal
 from lapwing.catalog import Settings
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
-from lapwing.planning.plan import GroupLimits, Price, plan_statement
+from lapwing.planning.plan import plan_statement
+from lapwing.planning.planned import GroupLimits, Price
+from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql.text.privacy_words import Question, read_words
 from lapwing.sql.text.refusals import span_in
 from lapwing.statements import PostProcess, Statement
@@ -62,7 +64,9 @@ def refusal(text: str) -> Refused:
         assert isinstance(words, Question)
         statement = bound(words.statement)
         price = Price(Fraction(1, 100), Fraction(1, 10**9) if FACTS.account is Account.APPROXIMATE else Fraction(0))
-        plan_statement(statement.privates, FACTS, price, contributions={}, units=None, limits=GroupLimits(10**6, 10**5), evaluate=evaluate)
+        plan_statement(
+            statement.privates, FACTS, price, contributions={}, units=None, limits=GroupLimits(10**6, 10**5), finder=GroupFinder(evaluate)
+        )
     error = caught.value
     error.span = error.span or span_in(statement, error.code)
     return error

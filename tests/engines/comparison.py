@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from lapwing.engines.base import Snapshot
 from lapwing.kernel.exact import Counts, Exact
 from lapwing.kernel.expressions import Value
 
@@ -19,4 +20,14 @@ def comparable(exact: Exact) -> Comparable:
         rows = {group: [int(column[i]) for column in columns] for i, group in enumerate(table._groups)}
         quantiles: list[Counts] = [{group: sorted(item[group]) for group in sorted(item, key=repr)} for item in table._quantiles]
         found.append((dict(sorted(rows.items(), key=repr)), quantiles))
+    return found
+
+
+def public_tables(snapshot: Snapshot) -> dict[str, set[tuple[Value, ...]]]:
+    """The rows of every frozen public table, without their order."""
+    found = {}
+    for name in snapshot.facts.public_tables:
+        rows = snapshot.public_rows(name)
+        assert rows is not None and list(rows) == list(snapshot.facts.public_tables[name].columns)
+        found[name] = set(zip(*rows.values(), strict=True))
     return found

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from benchmarks.engines import PARTS, Run
 from benchmarks.engines_data import TIERS, Appended, World, write_world
+from benchmarks.engines_norms import STATEMENTS
 from benchmarks.engines_places import PLACES, Place
 from benchmarks.engines_questions import FOUR, PLANS
 from benchmarks.visits import AMOUNT_MAX, REGIONS
@@ -71,6 +72,7 @@ def test_every_part_but_the_millions_measures_something(place: Place, tmp_path: 
     lines = [json.loads(line) for line in figures.read_text(encoding="utf-8").splitlines()]
     found = {line["what"]: line for line in lines}
     assert {f"ratio: {asked.name}" for asked in FOUR} <= set(found)
+    assert {f"{what}: {name}" for what in ("ratio", "norms") for name in STATEMENTS} <= set(found)
     assert {f"appended {how.value}" for how in Appended} <= set(found)
     assert all(line["rows"] == ROWS and line["wall_seconds"] > 0 for line in lines)
     assert found["virtual: ranked scan"]["ratio"] > 1

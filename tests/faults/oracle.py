@@ -39,6 +39,7 @@ class Charge:
     state: str
     answer: str | None
     """SHA-256 of the stored answer, computed here."""
+    pure: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class EntryRow:
     loss: int
     delta: int
     chained: str
+    pure: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,9 @@ class LedgerState:
     anchored: AnchorPoint | None
     problems: tuple[str, ...]
     """What ``verify`` found."""
+    pure_total: int | None = None
+    """None where the account has no order, and adds up one loss."""
+    pure_spent: int | None = None
 
 
 def read_state(dsn: str, source_id: str, *, anchors: Anchors | None) -> LedgerState:
@@ -90,18 +95,19 @@ def state_over(
     anchored = None if anchors is None else anchors.newest(source_id)
     with connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        [(ledger_id, loss_total, delta_total, loss, delta, entries, head, closed)] = connection.execute(
-            "SELECT ledger_id, loss_total::text, delta_total::text, loss_spent::text, delta_spent::text, entries, head, closed"
-            " FROM lapwing.data_set WHERE source_id = %s AND NOT superseded",
+        [(ledger_id, loss_total, delta_total, loss, delta, entries, head, closed, *pures)] = connection.execute(
+            "SELECT ledger_id, loss_total::text, delta_total::text, loss_spent::text, delta_spent::text, entries, head, closed,"
+            " pure_total::text, pure_spent::text FROM lapwing.data_set WHERE source_id = %s AND NOT superseded",
             [source_id],
         ).fetchall()
         charges = connection.execute(
-            "SELECT charge_id, analyst, request_id, digest, loss::text, delta::text, state, payload"
+            "SELECT charge_id, analyst, request_id, digest, loss::text, delta::text, state, payload, pure::text"
             " FROM lapwing.charge WHERE ledger_id = %s ORDER BY charge_id",
             [ledger_id],
         ).fetchall()
         log = connection.execute(
-            "SELECT entry_id, kind, charge_id, loss::text, delta::text, chained FROM lapwing.entry WHERE ledger_id = %s ORDER BY entry_id",
+            "SELECT entry_id, kind, charge_id, loss::text, delta::text, chained, pure::text"
+            " FROM lapwing.entry WHERE ledger_id = %s ORDER BY entry_id",
             [ledger_id],
         ).fetchall()
     problems = verify(inside, source_id, anchors=anchors).problems
@@ -116,13 +122,26 @@ def state_over(
         head=head,
         closed=closed,
         charges=tuple(
-            Charge(number, analyst, key, digest, int(loss), int(delta), state, None if payload is None else answer_digest(payload))
-            for number, analyst, key, digest, loss, delta, state, payload in charges
+            Charge(
+                *(number, analyst, key, digest, int(loss), int(delta), state),
+                answer=None if payload is None else answer_digest(payload),
+                pure=_number(pure),
+            )
+            for number, analyst, key, digest, loss, delta, state, payload, pure in charges
         ),
-        log=tuple(EntryRow(number, kind, charge, int(loss), int(delta), chained) for number, kind, charge, loss, delta, chained in log),
+        log=tuple(
+            EntryRow(number, kind, charge, int(loss), int(delta), chained, _number(pure))
+            for number, kind, charge, loss, delta, chained, pure in log
+        ),
         anchored=anchored,
         problems=problems,
+        pure_total=_number(pures[0]),
+        pure_spent=_number(pures[1]),
     )
+
+
+def _number(text: str | None) -> int | None:
+    return None if text is None else int(text)
 
 
 def answer_digest(payload: bytes) -> str:
@@ -202,9 +221,21 @@ def _sums(state: LedgerState) -> list[str]:
         found.append("the charges do not add up to the amount spent")
     if logged != stored:
         found.append("the entries do not add up to the amount spent")
-    if max(charged[0], logged[0], stored[0]) > state.loss_total or max(charged[1], logged[1], stored[1]) > state.delta_total:
+    is_within = max(charged[0], logged[0], stored[0]) <= state.loss_total
+    if state.pure_total is not None:
+        pures = _pure_sum([*state.charges, *again]), _pure_sum(state.log)
+        if set(pures) != {state.pure_spent}:
+            found.append("the pure amounts do not add up to what is spent of them")
+        is_within |= all(pure is not None and pure <= state.pure_total for pure in (*pures, state.pure_spent))
+    if not is_within or max(charged[1], logged[1], stored[1]) > state.delta_total:
         found.append("overspent")
     return found
+
+
+def _pure_sum(rows: Sequence[Charge | EntryRow]) -> int | None:
+    """What costs nothing adds nothing; what costs something and has no pure amount leaves none."""
+    amounts = [row.pure for row in rows if row.loss or row.delta or row.pure]
+    return None if None in amounts else sum(amount or 0 for amount in amounts)
 
 
 def _chain(state: LedgerState) -> list[str]:

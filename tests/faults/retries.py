@@ -128,7 +128,7 @@ def sent(ledger: PostgresLedger, key: str, message: Message, *, loss: int) -> st
     nonce = f"{message.value if message in RESERVATIONS else Message.RESERVE.value} {key}"
     connection, me = ledger.connection, [ledger.ledger_id, ledger.epoch, nonce]
     if message in RESERVATIONS:
-        call = "CALL lapwing.reserve_durably(%s, %s, %s, %s, %s, %s, 1::bigint, '', %s::numeric, 0::numeric, 0::bigint, ''"
+        call = "CALL lapwing.reserve_durably(%s, %s, %s, %s, %s, %s, 1::bigint, '', %s::numeric, 0::numeric, NULL::numeric, 0::bigint, ''"
         rows = connection.ask(f"{call}, NULL, NULL, NULL, NULL, NULL)", [*me, ANALYST, key, plan, loss], again=True)
         return str(rows[0][0])
     # One who was never told the number of the charge cannot send this; the number of whatever charge there is makes it harder.
@@ -138,7 +138,7 @@ def sent(ledger: PostgresLedger, key: str, message: Message, *, loss: int) -> st
     if message is Message.FORFEIT:
         rows = connection.ask("SELECT outcome FROM lapwing.forfeit(%s, %s, %s, %s::bigint, false)", [*me, charge_id], again=True)
     else:
-        call = "CALL lapwing.commit_durably(%s, %s, %s, %s::bigint, %s, %s::numeric, 0::numeric, %b, NULL, NULL)"
+        call = "CALL lapwing.commit_durably(%s, %s, %s, %s::bigint, %s, %s::numeric, 0::numeric, NULL::numeric, %b, NULL, NULL)"
         rows = connection.ask(call, [*me, charge_id, plan, loss, message.value.encode()], again=True)
     return str(rows[0][0])
 

@@ -54,20 +54,20 @@ REFUND: Patch = (
 NO_LOOKUP: Patch = ("local/ledger", "charge = rows.charge_by_key(connection, request.analyst, request.request_id)", "charge = None")
 ADMITS_ONE_MORE: Patch = (
     "local/ledger",
-    "admits(state.budget, spent=state.spent, cost=request.cost)",
-    "admits(state.budget, spent=state.spent, cost=Cost(loss=request.cost.loss - 1, delta=request.cost.delta))",
+    "_require_within(state, request.cost)",
+    "_require_within(state, Cost(loss=request.cost.loss - 1, delta=request.cost.delta))",
 )
 ENDED_CHARGES_COUNT_AS_OPEN: Patch = ("local/rows", " AND pure IS ? AND state = 'reserved' AND epoch = ?", " AND pure IS ? AND epoch = ?")
 ANYONE_MAY_SETTLE: Patch = ("local/rows", "AND state = 'reserved' AND epoch = ?", "AND state = 'reserved' AND epoch <> ? || 'x'")
 STALE_READ: Patch = (
     "local/ledger",
-    "        with self._database.write() as connection:\n            state = rows.read_state(connection)\n            if state.closed:",
+    "        with self._database.write() as connection:\n            state = rows.read_state(connection)\n            _require_open(state)",
     "        with self._database.read() as connection:\n"
     "            stale = rows.read_state(connection)\n"
     "        __import__('time').sleep(0.02)\n"  # so that the others get in between on a busy machine too
     "        with self._database.write() as connection:\n"
     "            state = replace(rows.read_state(connection), spent=stale.spent)\n"
-    "            if state.closed:",
+    "            _require_open(state)",
 )
 REGISTRY_NOT_HELD: Patch = (
     "local/ledger",
@@ -97,7 +97,7 @@ SEEN_BY_THE_MODEL = [
     Mutant("does not sweep the dead", (NOT_SWEPT,)),
     Mutant("waits for the dead", (("local/ledger", "if is_dead(charge.worker):", "if False:"),)),
     Mutant("zero cost", (("limits", "if request.cost.loss == 0:", "if False:"),)),
-    Mutant("answers while closed", (("local/ledger", "if state.closed:\n                raise", "if False:\n                raise"),)),
+    Mutant("answers while closed", (("local/ledger", "            _require_open(state)\n            charge", "            charge"),)),
     Mutant("incident leaves it open", (("local/ledger", "if incident and not state.closed:", "if False:"),)),
     Mutant("any digest fits", (("local/ledger", "if charge.digest != digest:", "if False:"),)),
     Mutant(
@@ -108,7 +108,7 @@ SEEN_BY_THE_MODEL = [
     Mutant("finds the oldest", (("local/rows", "SELECT max(charge_id) FROM", "SELECT min(charge_id) FROM"),)),
 ]
 
-_DECISION = "if not admits(state.budget, spent=state.spent, cost=request.cost):"
+_DECISION = "_require_within(state, request.cost)"
 _COUNTED = "after = replace(state, spent=state.spent + cost, entries=entry_id, head=head)"
 
 
@@ -117,7 +117,7 @@ def _counting(amount: str) -> Patch:
 
 
 def _deciding(condition: str) -> Patch:
-    return ("local/ledger", _DECISION, f"if not ({condition}):")
+    return ("local/ledger", _DECISION, f"if not ({condition}):\n                raise BudgetRefused('budget-exceeded', 'mutated')")
 
 
 SEEN_WITH_AN_ORDER = [

@@ -8,17 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.errors import BudgetRefused, CatalogueError, LapwingError
+from lapwing.errors import BudgetRefused, LapwingError
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.amounts import budget_text, budget_value, lost_between
-from lapwing.ledger.limits import require_one_loss
 from lapwing.ledger.local import format_1
 from lapwing.ledger.local.sqlite_file import statements
-from lapwing.ledger.postgres.anchors import FileAnchors
-from lapwing.ledger.postgres.ledger import PostgresLedger
-from lapwing.ledger.postgres.transfer import move
-from tests.ledger.support import FINGERPRINT, SOURCE, approximate_budget, ledger_path, new_ledger, open_ledger, request, union_budget
+from tests.ledger.support import approximate_budget, ledger_path, new_ledger, open_ledger, request, union_budget
 
 PURE = LOSS_UNITS // 4
 """A quarter of the epsilon of the least budget."""
@@ -164,19 +160,3 @@ def test_a_changed_file_of_the_first_format_is_not_upgraded(tmp_path: Path) -> N
 def test_a_budget_with_an_order_reads_back_and_one_without_is_written_as_before() -> None:
     assert budget_value(budget_text(union_budget())) == union_budget()
     assert "order" not in budget_text(approximate_budget())
-
-
-def test_a_ledger_in_a_database_refuses_an_order(tmp_path: Path) -> None:
-    """Before anything is asked of the server, and before the local ledger is closed."""
-    require_one_loss(approximate_budget())
-    anchors, budget = FileAnchors(tmp_path / "anchors"), union_budget()
-    with pytest.raises(CatalogueError) as refused:
-        PostgresLedger.create(
-            "host=nowhere.invalid", source_id=SOURCE, source_fingerprint=FINGERPRINT, budget=budget, ceiling=budget, anchors=anchors
-        )
-    assert refused.value.code == "account-unsupported"
-    with new_ledger(tmp_path, budget=budget) as ledger:
-        with pytest.raises(CatalogueError) as not_moved:
-            move(ledger, "host=nowhere.invalid", source_id=SOURCE, source_fingerprint=FINGERPRINT, anchors=anchors, was_closed=False)
-        assert not_moved.value.code == "account-unsupported"
-        assert not ledger.balance().closed

@@ -2,6 +2,7 @@
 
 ``landed_0001.sql`` is what ``pg_dump`` wrote of a ledger that was made and used with that version: groups, analysts, a budget that two
 people raised, a proposal that was still open, an answer, a forfeited charge, and a reservation of a worker that was still there.
+``landed_0002.sql`` is the same of the second version, for an approximate account and without the functions and rights, which are made anew.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
-from lapwing.errors import CatalogueError, LedgerError
+from lapwing.errors import CatalogueError, LedgerError, Refused
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
+from lapwing.ledger.amounts import budget_text
 from lapwing.ledger.postgres import policy, rows
 from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.install import SCHEMA_VERSION, install
@@ -21,7 +24,7 @@ from lapwing.ledger.postgres.verify import verify
 from lapwing.ledger.protocol import StoredAnswer
 from tests.ledger.cluster import APP_ROLE, CURATOR_ROLE, OWNER_ROLE, ROLES, Cluster
 from tests.ledger.pg import Place
-from tests.ledger.support import pure_budget, request
+from tests.ledger.support import approximate_budget, pure_budget, request, union_budget
 
 LANDED = Path(__file__).with_name("landed_0001.sql")
 
@@ -34,11 +37,63 @@ def landed(cluster: Cluster, tmp_path: Path) -> Iterator[Place]:
     try:
         with cluster.superuser("landed") as superuser:
             superuser.execute(LANDED.read_bytes())
-            [row] = superuser.execute(f"SELECT {rows.STATE} FROM lapwing.data_set".encode()).fetchall()
-            anchors.advance(rows.state_of(row), holds=lambda point: True)
+            keep(anchors, superuser)
         yield Place(cluster, "landed", anchors, "clinic")
     finally:
         cluster.drop_database("landed")
+
+
+@pytest.fixture
+def landed_second(cluster: Cluster, tmp_path: Path) -> Iterator[Place]:
+    """The same of the second version, whose anchor had a name."""
+    cluster._create_database("landed_second", "template0")
+    anchors = FileAnchors(tmp_path / "anchors")
+    try:
+        with cluster.superuser("landed_second") as superuser:
+            superuser.execute(LANDED.with_name("landed_0002.sql").read_bytes())
+            keep(anchors, superuser)
+            [(name,)] = superuser.execute("SELECT anchors[1] FROM lapwing.data_set").fetchall()
+            (anchors.directory / "name").write_text(f"{name}\n", encoding="ascii")
+        yield Place(cluster, "landed_second", anchors, "clinic")
+    finally:
+        cluster.drop_database("landed_second")
+
+
+def keep(anchors: FileAnchors, superuser: psycopg.Connection[tuple[object, ...]]) -> None:
+    """What is in the database, as the anchor of a version that knew no pure amounts kept it."""
+    columns = rows.STATE.replace("pure_spent", "NULL")
+    [row] = superuser.execute(f"SELECT {columns} FROM lapwing.data_set".encode()).fetchall()
+    anchors.advance(rows.state_of(row), holds=lambda point: True)
+
+
+def test_what_the_second_version_left_goes_on(landed_second: Place) -> None:
+    place = landed_second
+    assert install(place.cluster.dsn(place.database, role=OWNER_ROLE), roles=ROLES) == SCHEMA_VERSION
+    with place.open() as ledger:
+        # All of it was charged without a pure amount, and stays so: there is no order to charge it in.
+        assert ledger.balance().spent == Cost(loss=351, delta=8)
+        assert ledger.balance().budget == approximate_budget(2)
+        assert [entry.cost.pure for entry in ledger.history() if entry.cost.loss] == [None] * 4
+        assert ledger.reserve(request("paid", loss=300, delta=7)) == StoredAnswer(charge_id=1, payload=b"answer")
+        for key in ("open", "open too"):  # of a worker of that version, which was ended
+            with pytest.raises(Refused) as forfeited:
+                ledger.reserve(request(key, loss=5, analyst="ana" if key == "open" else "bo"))
+            assert forfeited.value.code == "request-forfeited"
+        assert isinstance(ledger.reserve(request("new", loss=16, pure=3)), Permit)
+        assert ledger.balance().spent == Cost(loss=367, delta=8)
+        share = policy.analyst_share(ledger, "bo")
+        assert share is not None and (share.spent, share.pure_total) == (Cost(loss=46, delta=1), None)
+        assert verify(ledger.connection, "clinic", anchors=place.anchors).problems == ()
+        [waiting] = [one for one in policy.proposals(ledger) if one.state == "open"]
+        with place.in_another_role(ledger) as second:
+            policy.approve(second, waiting.proposal_id, by="another")
+        # The account cannot be given an order: what was charged has no amounts on the other side.
+        with pytest.raises(CatalogueError) as no_order:
+            policy.propose_ceiling(ledger, union_budget(4), by="one", reason="more")
+        assert no_order.value.code == "budget-account"
+        ordered = budget_text(union_budget(4))
+        with pytest.raises(psycopg.Error):
+            place.execute(f"UPDATE lapwing.data_set SET ceiling = '{ordered}', pure_ceiling = 4, budget = '{ordered}', pure_total = 4")
 
 
 def test_what_the_first_version_left_goes_on(landed: Place) -> None:

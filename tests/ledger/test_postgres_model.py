@@ -16,7 +16,7 @@ from lapwing.kernel.accounting import Budget
 from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from tests.ledger.cluster import Cluster
-from tests.ledger.machine import IN_MEMORY, LedgerMachine, Stand, Use, random_walk
+from tests.ledger.machine import IN_MEMORY, UNION_BUDGETS, LedgerMachine, Stand, Use, random_walk
 from tests.ledger.pg import new_place
 from tests.support.sizes import size
 
@@ -76,3 +76,9 @@ def test_the_ledger_agrees_with_the_model(cluster: Cluster, database: str) -> No
 @pytest.mark.parametrize("seed", range(size("walks of the ledger on PostgreSQL")))
 def test_the_ledger_agrees_with_the_model_on_long_walks(cluster: Cluster, database: str, seed: int) -> None:
     random_walk(seed, steps=200, stand=PostgresStand(cluster, database))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(size("walks of the ledger on PostgreSQL")))
+def test_a_ledger_with_an_order_agrees_with_the_model_on_long_walks(cluster: Cluster, database: str, seed: int) -> None:
+    random_walk(seed, steps=200, stand=PostgresStand(cluster, database), budgets=UNION_BUDGETS)

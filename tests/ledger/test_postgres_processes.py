@@ -230,7 +230,7 @@ def test_an_answer_that_was_found_is_on_the_disk(own_cluster: Cluster, tmp_path:
                 " set_config('lapwing.flush_follows', pg_current_xact_id()::text, true)"
             )
             connection.execute(
-                "SELECT lapwing.commit(%s, %s, %s, 1, 'plan of one', 1, 0, 'answer')", [ledger.ledger_id, ledger.epoch, permit.nonce]
+                "SELECT lapwing.commit(%s, %s, %s, 1, 'plan of one', 1, 0, NULL, 'answer')", [ledger.ledger_id, ledger.epoch, permit.nonce]
             )
         found = other.find("plan of one")
         assert found is not None

@@ -95,7 +95,7 @@ def test_who_reads_everything_can_settle_nothing(place: Place) -> None:
         assert permit.nonce not in str(nonce)
         with psycopg.connect(replace(place, role=CURATOR_ROLE).dsn, autocommit=True) as other:
             for call in (
-                "SELECT outcome FROM lapwing.commit(%s, %s, %s, 1, 'plan of one', 1, 0, 'forged')",
+                "SELECT outcome FROM lapwing.commit(%s, %s, %s, 1, 'plan of one', 1, 0, NULL, 'forged')",
                 "SELECT outcome FROM lapwing.forfeit(%s, %s, %s, 1, false)",
             ):
                 assert other.execute(call.encode(), [ledger.ledger_id, epoch, nonce]).fetchall() == [("not-open",)]
@@ -113,8 +113,9 @@ def test_no_setting_of_a_session_turns_the_check_off(place: Place, claim: str) -
                 "SELECT set_config('synchronous_commit', 'off', false), set_config('lapwing.flush_follows', %s, false)", [claim]
             )
             for call in (
-                "SELECT lapwing.reserve(%s, %s, %s, 'ana', 'k', 'd', 1, '', 1, 0, 0, '')",
-                "CALL lapwing.reserve_durably(%s, %s, %s, 'ana', 'k', 'd', 1::bigint, '', 1::numeric, 0::numeric, 0::bigint, '',"
+                "SELECT lapwing.reserve(%s, %s, %s, 'ana', 'k', 'd', 1, '', 1, 0, NULL, 0, '')",
+                "CALL lapwing.reserve_durably(%s, %s, %s, 'ana', 'k', 'd', 1::bigint, '', 1::numeric, 0::numeric, NULL::numeric,"
+                " 0::bigint, '',"
                 " NULL, NULL, NULL, NULL, NULL)",
                 "SELECT lapwing.forfeit(%s, %s, %s, 1, true)",
             ):

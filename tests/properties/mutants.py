@@ -12,7 +12,7 @@ from lapwing.engines import prepare, reading
 from lapwing.kernel import certify, release, sensitivity, shapes, stability, thresholds
 from lapwing.kernel.accounting import Account, Cost
 from lapwing.kernel.domains import Domain
-from lapwing.kernel.ir import UnitJoin
+from lapwing.kernel.ir import Cap, Clipped, UnitJoin
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.sensitivity import RowRange, Sensitivity
 from lapwing.render import cells, key_weights, queries, relations
@@ -60,6 +60,15 @@ def _weight_rounded_up(bounding: Any, dialect: Any) -> str:
     return f"(CASE WHEN i._rows <= {bounding.rows} THEN {one} ELSE ({bounding.rows * one} // i._rows) + 1 END)"
 
 
+def _a_row_too_many(certified: certify.CertifiedQuery) -> int:
+    return _NEVER_SCALED(certified) and _NEVER_SCALED(certified) + 1
+
+
+def _rows_by_the_count(certified: certify.CertifiedQuery) -> int:
+    bounding, caps = certified.query.bounding, [item.bound.limit for item in certified.query.vectors if isinstance(item.bound, Cap)]
+    return min(caps) // 2**bounding.bits if isinstance(bounding, Clipped) and _NEVER_SCALED(certified) else 0
+
+
 def _first_query_only(queries_: tuple[certify.CertifiedQuery, ...]) -> Cost:
     return _TOTAL_COST(queries_[:1])
 
@@ -97,6 +106,7 @@ _LEAST_SPREAD_THRESHOLD = thresholds.least_spread_threshold
 _UNITS_SPREAD = sensitivity.units_spread
 _JOINED_WEIGHTS = queries._joined_weights
 _TOTAL = queries._total
+_NEVER_SCALED = queries.rows_never_scaled
 _UNIT_JOIN = shapes.joined
 _UNION = shapes.united
 _NORM = certify._norm
@@ -205,6 +215,7 @@ def _one_group_per_unit(query: Any, shape: Any, cells: Any) -> int:
 
 
 BOUNDED = "bounded"
+FEW_ROWS = ("clipped, units of few rows apart",)
 BY_WEIGHT = tuple(name for name in plan_shapes.shapes(Account.APPROXIMATE) if name.startswith("discovered by weight"))
 MUTANTS: tuple[Mutant, ...] = (
     Mutant("forgotten rank limit", ((relations, "rank_predicate", lambda alias, k: "TRUE"),)),
@@ -230,6 +241,9 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     Mutant("clipping dropped", ((queries, "scaled_cell", lambda cell, **_: cell),)),
+    Mutant("units never scaled, with a row too many", ((queries, "rows_never_scaled", _a_row_too_many),), shapes=FEW_ROWS),
+    Mutant("no unit scaled, whatever rows it has", ((queries, "few_rows", lambda alias, rows: "TRUE"),), shapes=FEW_ROWS),
+    Mutant("units never scaled, as if every row added 1", ((queries, "rows_never_scaled", _rows_by_the_count),), shapes=FEW_ROWS),
     Mutant("weights rounded up", ((queries, "_weight", _weight_rounded_up),)),
     Mutant("weights of a capped row count ignored", ((prepare, "rows_of_unit", lambda cap: "1"),)),
     Mutant("grid of the weights forgotten", ((sensitivity, "rows_weighing", _bits_forgotten),)),

@@ -13,7 +13,7 @@ from typing import Any
 
 from lapwing.kernel import shapes, stability
 from lapwing.kernel.ir import JoinKind, PerUnit, Relation, SemiJoin, Union, UnitJoin
-from lapwing.planning import plan
+from lapwing.planning import relations as planned_relations
 from lapwing.render import norms, relations
 from lapwing.sql import queries, unions
 from lapwing.sql.rows import joins, per_unit, subqueries
@@ -36,7 +36,7 @@ _RENDER = relations.render_relation
 _UNIT_JOIN_SQL = relations._unit_join
 _UNIT_JOIN = shapes.joined
 _UNION = shapes.united
-_LIMITED = plan.limited
+_LIMITED = planned_relations.limited
 _IN_PUBLIC = subqueries.Subqueries.in_public
 
 
@@ -167,5 +167,5 @@ MUTANTS: tuple[Mutant, ...] = (
     # what is claimed about sizes
     Mutant("rows of a join bounded by its smaller side", ((stability, "joined", _smaller_side),), "sizes"),
     Mutant("lonely rows of a LEFT JOIN forgotten", ((stability, "joined", _lonely_rows_forgotten),), "sizes"),
-    Mutant("one side of a join not lowered", ((plan, "limited", _limited_below),), "lowering"),
+    Mutant("one side of a join not lowered", ((planned_relations, "limited", _limited_below),), "lowering"),
 )

@@ -38,7 +38,7 @@ _BIN = norms.norm_bin
 _CELLS_OF = cells.cells_of
 _SCALED = queries.scaled_cell
 _ALIKE = queries.alike_cell
-_CELL = cells.CellInputs.cell
+_FINER = queries._finer
 _INTEGERS = cells.CellInputs.integers
 _BOUND = certify._bound
 _CERTIFY_VECTOR = certify._certify_vector
@@ -69,8 +69,8 @@ def _each_cell_alone(cell: str, *, square: str, norm: str, limit: int, dialect: 
     return _SCALED(cell, square=f"(CAST({cell} AS HUGEINT) * {cell})", norm=norm, limit=limit, dialect=dialect)
 
 
-def _units_on_the_whole_grid(self: Any, value: str, measure: Any, shift: int) -> str:
-    return _CELL(self, value, measure, 0 if isinstance(measure, UnitCount) else shift)
+def _units_on_the_whole_grid(vector: Any, shift: int) -> str:
+    return _FINER(vector, 0 if isinstance(vector.measure, UnitCount) else shift)
 
 
 def _step_of_whole_units(vector: Any, *arguments: Any) -> Any:
@@ -193,7 +193,7 @@ WRONG: dict[str, Patch] = {
     "a sample of rows": (norms, "sample_predicate", lambda hashed, one_in: f"w._rank % {one_in} = 0"),
     "no sample": (norms, "sample_predicate", lambda hashed, one_in: "TRUE"),
     "scaled by its own factor alone": (queries, "alike_cell", _by_its_own),
-    "a finer grid forgotten in the engine": (cells.CellInputs, "cell", _units_on_the_whole_grid),
+    "a finer grid forgotten in the engine": (queries, "_finer", _units_on_the_whole_grid),
     "a finer grid forgotten in the certificate": (certify, "_certify_vector", _step_of_whole_units),
 }
 """What leaks nothing and is wrong."""

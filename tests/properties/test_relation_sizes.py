@@ -27,7 +27,7 @@ from lapwing.kernel import stability
 from lapwing.kernel.domains import BooleanDomain, Domain, IntegerDomain, RealDomain, TextDomain
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import JoinKind, Relation, Scan, Union, UnitJoin
-from lapwing.planning import plan
+from lapwing.planning import relations as planned_relations
 from lapwing.render import relations
 from lapwing.render.duckdb import DUCKDB
 from lapwing.sql import bind
@@ -140,7 +140,7 @@ def check_limits() -> int:
     for text, relation in sources(facts, 800):
         parts = sum(len(part.sources) for part in parts_of(relation) if isinstance(part, Union))
         for rows in (1, 2, 3, 7, 30, 1_000):
-            lowered = plan.limited(relation, rows, facts)
+            lowered = planned_relations.limited(relation, rows, facts)
             most = stability.shape_of(lowered, facts).rows_per_unit
             assert most <= max(rows, 1) * max(1, parts), f"{most} rows of a unit, not {rows}: {text}"
             assert _scans(lowered) <= _scans(relation), text

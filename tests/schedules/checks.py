@@ -42,8 +42,9 @@ def run_check(name: str, subject: Subject, directory: Path, *, use: str = "") ->
                 return pair.tries
             case "model":
                 for seed in range(WALKS):
-                    policy_walk(seed, steps=WALK_STEPS, pool=pool, directory=directory)
-                return WALKS * WALK_STEPS
+                    for has_order in (False, True):
+                        policy_walk(seed, steps=WALK_STEPS, pool=pool, directory=directory, has_order=has_order)
+                return 2 * WALKS * WALK_STEPS
             case _:
                 raise AssertionError(f"there is no check {name!r}")
 

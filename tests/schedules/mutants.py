@@ -33,11 +33,11 @@ def python(text: str, replacement: str, times: int = 1) -> Patch:
 
 # Second rules, in the tables and in the anchor.
 NO_CHECK = (
-    sql("loss_spent <= loss_total AND loss_total <= loss_ceiling", "true"),
+    sql("(loss_spent <= loss_total OR (pure_spent <= pure_total) IS TRUE) AND loss_total <= loss_ceiling\n", "true\n"),
     sql("delta_spent <= delta_total AND delta_total <= delta_ceiling", "true"),
 )
 NO_UNIQUE = sql("    UNIQUE (ledger_id, analyst, request_id),\n", "")
-SPENT_MAY_FALL = sql("IF NEW.loss_spent < OLD.loss_spent OR NEW.delta_spent < OLD.delta_spent OR NEW.entries", "IF NEW.entries")
+SPENT_MAY_FALL = sql("IF NEW.loss_spent < OLD.loss_spent OR NEW.delta_spent < OLD.delta_spent OR NEW.entries", "IF NEW.entries", 2)
 CHARGES_MAY_MOVE_AGAIN = sql("WHEN (OLD.state <> 'reserved' OR NEW.state = 'reserved')", "WHEN (false)")
 NO_CHARGE_KEY = sql("    PRIMARY KEY (ledger_id, charge_id),\n", "")
 NO_ENTRY_KEY = sql("    chained text NOT NULL,\n    PRIMARY KEY (ledger_id, entry_id)\n", "    chained text NOT NULL\n")
@@ -47,9 +47,12 @@ ANCHOR_TAKES_ANYTHING = python("                require_follows(kept.point, poin
 WORKER_TAKES_ANYTHING = sql("            outcome := 'rolled-back'; RETURN;", "            NULL;")
 
 NO_ROW_LOCK = sql("WHERE ledger_id = p_ledger_id FOR NO KEY UPDATE;", "WHERE ledger_id = p_ledger_id;")
-CAP = "ELSIF ds.loss_spent + p_loss > ds.loss_total OR ds.delta_spent + p_delta > ds.delta_total THEN"
+CAP_OF_LOSS = "lapwing.exceeds(ds.loss_spent + p_loss, ds.pure_spent + p_pure, ds.loss_total, ds.pure_total)"
+CAP = f"ELSIF {CAP_OF_LOSS}\n        OR ds.delta_spent + p_delta > ds.delta_total THEN"
 KEY = "ON c.ledger_id = p_ledger_id AND c.analyst = p_analyst AND c.request_id = p_request_id;"
-SPEND = "UPDATE lapwing.data_set SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, entries = entries + 1"
+SPEND = (
+    "UPDATE lapwing.data_set SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, pure_spent = pure_spent + p_pure"
+)
 FORFEITED = "        outcome := 'done';\n    ELSE\n        outcome := 'not-open';"
 DEAD = "AND (lease_until < clock_timestamp() OR epoch = ANY (p_dead))"
 
@@ -85,23 +88,23 @@ DATABASE_DECIDES = [
         "cap compared before the charge",
         "schedule last unit",
         "overspent",
-        (cap("ds.loss_spent > ds.loss_total OR ds.delta_spent > ds.delta_total"),),
+        (cap("lapwing.exceeds(ds.loss_spent, ds.pure_spent, ds.loss_total, ds.pure_total) OR ds.delta_spent > ds.delta_total"),),
         NO_CHECK,
     ),
     Mutant(
         "cap off by one unit",
         "schedule last unit",
         "overspent",
-        (cap("ds.loss_spent + p_loss > ds.loss_total + 1 OR ds.delta_spent + p_delta > ds.delta_total"),),
+        (cap("ds.loss_spent + p_loss > ds.loss_total + 1 AND ds.pure_total IS NULL OR ds.delta_spent + p_delta > ds.delta_total"),),
         NO_CHECK,
     ),
     Mutant(
         "last unit refused",
         "model",
         "budget-exceeded",
-        (cap("ds.loss_spent + p_loss >= ds.loss_total OR ds.delta_spent + p_delta > ds.delta_total"),),
+        (cap(f"{CAP_OF_LOSS.replace('+ p_loss', '+ p_loss + 1')} OR ds.delta_spent + p_delta > ds.delta_total"),),
     ),
-    Mutant("delta not compared", "schedule last delta", "overspent", (cap("ds.loss_spent + p_loss > ds.loss_total"),), NO_CHECK),
+    Mutant("delta not compared", "schedule last delta", "overspent", (cap(CAP_OF_LOSS),), NO_CHECK),
     Mutant(
         "delta not charged", "schedule last delta", "do not add up", (sql(SPEND, SPEND.replace("delta_spent + p_delta", "delta_spent")),)
     ),
@@ -109,7 +112,7 @@ DATABASE_DECIDES = [
         "sub-budget in the place of the cap",
         "model",
         "budget-exceeded",
-        (cap("seen.loss_total IS NULL AND (ds.loss_spent + p_loss > ds.loss_total OR ds.delta_spent + p_delta > ds.delta_total)"),),
+        (cap(f"seen.loss_total IS NULL AND ({CAP_OF_LOSS} OR ds.delta_spent + p_delta > ds.delta_total)"),),
         NO_CHECK,
     ),
 ]
@@ -119,7 +122,7 @@ BATCHES = [
         "several not compared with the cap",
         "model",
         "of several",
-        (sql("AND ds.loss_spent + loss <= ds.loss_total AND ds.delta_spent + delta <= ds.delta_total\n", "\n"),),
+        (sql("AND NOT lapwing.exceeds(ds.loss_spent + loss, ds.pure_spent + pure, ds.loss_total, ds.pure_total)\n", "\n"),),
         NO_CHECK,
     ),
     Mutant(
@@ -277,13 +280,16 @@ POLICIES = [
         "clock put back gives the day again",
         "model",
         "day-limit",
-        (sql("WHEN ds.day >= today THEN", "WHEN ds.day = today THEN"), sql("WHEN seen.day >= today THEN", "WHEN seen.day = today THEN")),
+        (
+            sql("WHEN ds.day >= today THEN", "WHEN ds.day = today THEN", 2),
+            sql("WHEN seen.day >= today THEN", "WHEN seen.day = today THEN", 2),
+        ),
     ),
     Mutant(
         "limit of a statement not checked",
         "model",
         "statement-limit",
-        (sql("IF p_loss > ds.statement_loss_max THEN", "IF false THEN"),),
+        (sql("IF lapwing.exceeds(p_loss, p_pure, ds.statement_loss_max, ds.statement_pure_max) THEN", "IF false THEN"),),
     ),
     Mutant(
         "group not charged",
@@ -326,7 +332,12 @@ POLICIES = [
         "budget lowered below what is spent",
         "schedule owner lowers and closes",
         "overspent",
-        (sql("ELSIF to_loss < ds.loss_spent OR to_delta < ds.delta_spent THEN", "ELSIF false THEN"),),
+        (
+            sql(
+                "ELSIF lapwing.exceeds(ds.loss_spent, ds.pure_spent, to_loss, to_pure) OR to_delta < ds.delta_spent THEN",
+                "ELSIF false THEN",
+            ),
+        ),
         NO_CHECK,
     ),
 ]
@@ -336,13 +347,18 @@ CHAIN_ANCHOR_DISK = [
         "chain leaves the amount out",
         "schedule last unit",
         "the chain is broken",
-        (sql("p_charge_id::text, p_loss::text, p_delta::text, p_detail,\n", "p_charge_id::text, '0', p_delta::text, p_detail,\n"),),
+        (sql("p_loss::text, p_delta::text, p_detail, p_evidence], p_pure", "'0', p_delta::text, p_detail, p_evidence], p_pure"),),
     ),
     Mutant(
         "entries not chained",
         "schedule last unit",
         "the chain is broken",
-        (sql("h text := lapwing.digest(p_head,", "h text := lapwing.digest('',"),),
+        (
+            sql(
+                "h text := lapwing.digest(VARIADIC lapwing.with_later(ARRAY[p_head,",
+                "h text := lapwing.digest(VARIADIC lapwing.with_later(ARRAY['',",
+            ),
+        ),
     ),
     Mutant(
         "entry deleted",

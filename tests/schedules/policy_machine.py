@@ -19,8 +19,8 @@ from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.policy import Limits
 from lapwing.ledger.protocol import Request
 from tests.ledger.cluster import SECOND_ROLE
-from tests.ledger.machine import BUDGETS, DELTA_UNIT, LOSS_UNIT
-from tests.schedules.policy_model import SECOND_PEOPLE, PolicyModel
+from tests.ledger.machine import BUDGETS, DELTA_UNIT, LOSS_UNIT, PURE_UNIT, UNION_BUDGETS
+from tests.schedules.policy_model import SECOND_PEOPLE, Account, PolicyModel, Totals
 from tests.schedules.world import ANALYSTS, PacedConnection, Pool, World
 
 NAMES = (*ANALYSTS, "cy", "dee")
@@ -32,12 +32,14 @@ USES_MAX = 4
 class Both:
     """The arguments are small numbers, taken modulo what there is, so any driver can choose them blindly."""
 
-    def __init__(self, pool: Pool, directory: Path, *, budget: int) -> None:
-        self.world = World(pool, directory, budget=BUDGETS[budget], ceiling=BUDGETS[1])
+    def __init__(self, pool: Pool, directory: Path, *, budget: int, has_order: bool) -> None:
+        self.budgets = UNION_BUDGETS if has_order else BUDGETS
+        self.has_order = has_order
+        self.world = World(pool, directory, budget=self.budgets[budget], ceiling=self.budgets[1])
         self.policy: Any = pool.subject.module("postgres.policy")
-        self.model = PolicyModel(BUDGETS[budget], BUDGETS[1])
+        self.model = PolicyModel(self.budgets[budget], self.budgets[1])
         for name in ANALYSTS:
-            self.model.admit(name, None, None, None, None, False)
+            self.model.admit(name, None, Totals(), Totals(), False)
         self.uses: list[PostgresLedger] = [self.world.open("uses"), self.world.open("uses")]
         self.permits: list[Permit] = []
         self.days_moved = False
@@ -64,20 +66,38 @@ class Both:
 
     def reserve(self, number: int, who: int, key: int, digest: int, loss: int, delta: int, all_left: bool) -> None:
         analyst, use = NAMES[who % len(NAMES)], self.use(number)
-        cost = Cost(loss=loss * LOSS_UNIT, delta=delta * DELTA_UNIT)
+        cost = self.cost(key, loss, delta)
         if all_left:  # all that the data set, or the analyst, has left; give or take one
             account = self.model.analysts[analyst].account if analyst in self.model.analysts and delta else self.model.spent
-            totals = (account.loss_total, account.delta_total) if account is not self.model.spent else (None, None)
-            left = (self.model.budget.loss_total if totals[0] is None else totals[0]) - account.loss
-            cost = Cost(loss=max(0, left + loss - 1), delta=cost.delta)
-        self._reserve(use, self.world.request(f"k{key}", analyst=analyst, loss=cost.loss, delta=cost.delta, digest=f"plan {digest}"))
+            totals = account.totals if account is not self.model.spent else Totals()
+            left = (self.model.budget.loss_total if totals.loss is None else totals.loss) - account.spent.loss
+            pure_total, pure = self.model.budget.pure_total if totals.pure is None else totals.pure, cost.pure
+            if pure_total is not None and pure is not None and account.spent.pure is not None:
+                pure = max(1, pure_total - account.spent.pure + loss - 1)
+            cost = Cost(loss=max(0, left + loss - 1), delta=cost.delta, pure=pure)
+        self._reserve(use, self.request(key, analyst, cost, digest))
+
+    def cost(self, key: int, loss: int, delta: int) -> Cost:
+        """With an order, odd keys are for much loss and little pure epsilon, even ones for the reverse, and a few have no pure amount."""
+        if not self.has_order:
+            return Cost(loss=loss * LOSS_UNIT, delta=delta * DELTA_UNIT)
+        pure = None if key % 20 == 0 else PURE_UNIT * (1 if key % 2 else 3)
+        return Cost(loss=loss * LOSS_UNIT * (5 if key % 2 else 1), delta=delta * DELTA_UNIT, pure=pure if loss or delta else None)
+
+    def request(self, key: int, analyst: str, cost: Cost, digest: int) -> Request:
+        return self.world.request(f"k{key}", analyst=analyst, loss=cost.loss, delta=cost.delta, pure=cost.pure, digest=f"plan {digest}")
+
+    def totals(self, loss: int, delta: int = 0) -> Totals:
+        """Nought and less is no limit. With an order, every other limit has a pure amount too."""
+        pure = _total(loss, PURE_UNIT) if self.has_order and loss % 2 else None
+        return Totals(_total(loss, LOSS_UNIT), _total(delta, DELTA_UNIT), pure)
 
     def ask_again(self, number: int, which: int) -> None:
         """The same request as one that was charged."""
         if self.permits:
             charge = self.model.charges[which % len(self.permits)]
             cost = charge.cost
-            again = self.world.request(charge.key, analyst=charge.analyst, loss=cost.loss, delta=cost.delta, digest=charge.digest)
+            again = replace(self.world.request(charge.key, analyst=charge.analyst, digest=charge.digest), cost=cost)
             self._reserve(self.use(number), again)
 
     def _reserve(self, use: PostgresLedger, request: Request) -> None:
@@ -102,12 +122,7 @@ class Both:
         """In one statement (analyst, key, loss, delta); those that find their worker ended come after the others, as a new worker's."""
         use = self.use(number)
         epoch = use.epoch
-        requests = [
-            self.world.request(
-                f"k{key}", analyst=NAMES[who % len(NAMES)], loss=loss * LOSS_UNIT, delta=delta * DELTA_UNIT, digest=f"plan {key % 3}"
-            )
-            for who, key, loss, delta in wanted
-        ]
+        requests = [self.request(key, NAMES[who % len(NAMES)], self.cost(key, loss, delta), key % 3) for who, key, loss, delta in wanted]
         expected = [self.model.reserve(epoch, one.analyst, one.request_id, one.digest, one.cost) for one in requests]
         outcomes = use.reserve_many(requests)
         if "worker-ended" in expected:
@@ -182,50 +197,53 @@ class Both:
     def admit(self, who: int, group: int, loss: int, delta: int, day: int, suspended: bool) -> None:
         """Nought and less is no limit, and no group."""
         name, group_name = NAMES[who % len(NAMES)], (*GROUPS, None, "nobody's")[group % 4]
-        loss_total, delta_total, day_max = _total(loss, LOSS_UNIT), _total(delta, DELTA_UNIT), _total(day, LOSS_UNIT)
+        totals, day_max = self.totals(loss, delta), self.totals(day)
         self.same(
-            self.model.admit(name, group_name, loss_total, delta_total, day_max, suspended),
+            self.model.admit(name, group_name, totals, day_max, suspended),
             lambda: self.policy.admit(
                 self.owner(),
                 name,
                 group=group_name,
-                loss_total=loss_total,
-                delta_total=delta_total,
-                day_loss_max=day_max,
+                loss_total=totals.loss,
+                delta_total=totals.delta,
+                pure_total=totals.pure,
+                day_loss_max=day_max.loss,
+                day_pure_max=day_max.pure,
                 suspended=suspended,
             ),
         )
 
     def set_group(self, group: int, loss: int, delta: int) -> None:
-        name, loss_total, delta_total = GROUPS[group % 2], _total(loss, LOSS_UNIT), _total(delta, DELTA_UNIT)
+        name, totals = GROUPS[group % 2], self.totals(loss, delta)
         self.same(
-            self.model.set_group(name, loss_total, delta_total),
-            lambda: self.policy.set_group(self.owner(), name, loss_total=loss_total, delta_total=delta_total),
+            self.model.set_group(name, totals),
+            lambda: self.policy.set_group(self.owner(), name, loss_total=totals.loss, delta_total=totals.delta, pure_total=totals.pure),
         )
 
     def set_limits(self, statement: int, day: int, shared: bool, lost: int) -> None:
-        limits = Limits(_total(statement, LOSS_UNIT), _total(day, LOSS_UNIT), shared, max(1, lost), 3600)
+        of_one, of_day = self.totals(statement), self.totals(day)
+        limits = Limits(of_one.loss, of_day.loss, shared, max(1, lost), 3600, of_one.pure, of_day.pure)
         self.model.limits = replace(limits)
         self.policy.set_limits(self.owner(), limits)
 
     def set_budget(self, to: int) -> None:
-        self.same(self.model.set_budget(BUDGETS[to]), lambda: self.owner().set_budget(BUDGETS[to], reason="asked"))
+        budget = self.budgets[to]
+        self.same(self.model.set_budget(budget), lambda: self.owner().set_budget(budget, reason="asked"))
 
     def propose(self, kind: int, by: int, to: int, who: int, loss: int) -> None:
-        budget, person, analyst = BUDGETS[to], PEOPLE[by % 2], NAMES[who % len(NAMES)]
-        cost = Cost(loss=loss * LOSS_UNIT, delta=DELTA_UNIT)
-        totals = Cost(loss=budget.loss_total, delta=budget.delta_total)
+        budget, person, analyst = self.budgets[to], PEOPLE[by % 2], NAMES[who % len(NAMES)]
+        cost = Cost(loss=loss * LOSS_UNIT, delta=DELTA_UNIT, pure=loss * PURE_UNIT if self.has_order else None)
         expected: str | int
         try:
             match kind % 3:
                 case 0:
-                    expected = self.model.propose("budget", "", person, budget, totals)
+                    expected = self.model.propose("budget", "", person, budget, Totals())
                     said = self.policy.propose_budget(self.owner(person), budget, by=person, reason="asked")
                 case 1:
-                    expected = self.model.propose("ceiling", "", person, budget, totals)
+                    expected = self.model.propose("ceiling", "", person, budget, Totals())
                     said = self.policy.propose_ceiling(self.owner(person), budget, by=person, reason="asked")
                 case _:
-                    expected = self.model.propose("analyst", analyst, analyst, None, cost)
+                    expected = self.model.propose("analyst", analyst, analyst, None, Totals(cost.loss, cost.delta, cost.pure))
                     said = self.policy.request_budget(self.owner(), analyst, cost, reason="asked")
         except LapwingError as error:
             said = error.code
@@ -250,7 +268,7 @@ class Both:
     def compare(self, *, shares: bool = True) -> None:
         """What is in force and what is spent, of all and, with ``shares``, of everybody."""
         model, balance = self.model, self.owner().balance()
-        assert balance.spent == Cost(loss=model.spent.loss, delta=model.spent.delta), "another amount is spent"
+        assert balance.spent == model.spent.spent, "another amount is spent"
         assert (balance.budget, balance.ceiling) == (model.budget, model.ceiling), "another budget is in force"
         assert balance.closed == model.closed, "closed instead of open" if balance.closed else "open instead of closed"
         if not shares:
@@ -279,18 +297,18 @@ def _total(number: int, unit: int) -> int | None:
     return number * unit if number > 0 else None
 
 
-def _of(share: Any) -> tuple[int | None, int | None, int, int]:
-    return (share.loss_total, share.delta_total, share.spent.loss, share.spent.delta)
+def _of(share: Any) -> tuple[Totals, Cost]:
+    return Totals(share.loss_total, share.delta_total, share.pure_total), share.spent
 
 
-def _of_account(account: Any) -> tuple[int | None, int | None, int, int]:
-    return (account.loss_total, account.delta_total, account.loss, account.delta)
+def _of_account(account: Account) -> tuple[Totals, Cost]:
+    return account.totals, account.spent
 
 
-def policy_walk(seed: int, *, steps: int, pool: Pool, directory: Path) -> None:
+def policy_walk(seed: int, *, steps: int, pool: Pool, directory: Path, has_order: bool) -> None:
     """By chance, with weights that keep charges coming."""
     dice = random.Random(seed)
-    both = Both(pool, directory, budget=seed % 2)
+    both = Both(pool, directory, budget=seed % 2, has_order=has_order)
     number = dice.randrange
 
     losses = (0, 1, 1, 1, 1, 2, 2, 3)
@@ -345,9 +363,9 @@ class PolicyMachine(RuleBasedStateMachine):
     both: Both
     place: tuple[Pool, Path]
 
-    @initialize(budget=st.integers(0, 1))
-    def start(self, budget: int) -> None:
-        self.both = Both(*self.place, budget=budget)
+    @initialize(budget=st.integers(0, 1), has_order=st.booleans())
+    def start(self, budget: int, has_order: bool) -> None:
+        self.both = Both(*self.place, budget=budget, has_order=has_order)
 
     def teardown(self) -> None:
         if hasattr(self, "both"):

@@ -14,26 +14,31 @@ SECOND_PEOPLE = frozenset({"piet", "pia"})
 """Who use another role of the database than everybody else, and share it."""
 
 
+@dataclass(frozen=True)
+class Totals:
+    """Limits; None is no limit, but of the pure amount: there it is a limit in which only the loss counts."""
+
+    loss: int | None = None
+    delta: int | None = None
+    pure: int | None = None
+
+    def allow(self, spent: Cost) -> bool:
+        within_pure = self.pure is not None and spent.pure is not None and spent.pure <= self.pure
+        return (self.loss is None or spent.loss <= self.loss or within_pure) and (self.delta is None or spent.delta <= self.delta)
+
+
 @dataclass
 class Account:
-    """What somebody has spent, of what; None is no limit."""
+    """What somebody has spent, of what."""
 
-    loss_total: int | None = None
-    delta_total: int | None = None
-    loss: int = 0
-    delta: int = 0
+    totals: Totals = Totals()
+    spent: Cost = field(default_factory=Cost.zero)
 
     def pays(self, cost: Cost) -> bool:
-        return (self.loss_total is None or self.loss + cost.loss <= self.loss_total) and (
-            self.delta_total is None or self.delta + cost.delta <= self.delta_total
-        )
-
-    def fits(self, loss_total: int | None, delta_total: int | None) -> bool:
-        return (loss_total is None or loss_total >= self.loss) and (delta_total is None or delta_total >= self.delta)
+        return self.totals.allow(self.spent + cost)
 
     def add(self, cost: Cost) -> None:
-        self.loss += cost.loss
-        self.delta += cost.delta
+        self.spent += cost
 
 
 @dataclass
@@ -41,13 +46,13 @@ class Day:
     """What was spent on the newest day there was; a day never comes back."""
 
     number: int | None = None
-    loss: int = 0
+    spent: Cost = field(default_factory=Cost.zero)
 
-    def on(self, today: int) -> int:
-        return self.loss if self.number is not None and self.number >= today else 0
+    def on(self, today: int) -> Cost:
+        return self.spent if self.number is not None and self.number >= today else Cost.zero()
 
-    def add(self, today: int, loss: int) -> None:
-        self.loss = self.on(today) + loss
+    def add(self, today: int, cost: Cost) -> None:
+        self.spent = self.on(today) + cost
         self.number = today if self.number is None else max(today, self.number)
 
 
@@ -56,7 +61,7 @@ class Analyst:
     account: Account
     group: str | None = None
     suspended: bool = False
-    day_loss_max: int | None = None
+    day_max: Totals = Totals()
     day: Day = field(default_factory=Day)
 
 
@@ -77,7 +82,7 @@ class Proposal:
     target: str
     by: str
     budget: Budget | None
-    cost: Cost
+    totals: Totals
     state: str = "open"
 
 
@@ -133,23 +138,23 @@ class PolicyModel:
                 return self._again(charge, digest)
         group = None if who.group is None else self.groups[who.group]
         limits = self.limits
-        if limits.statement_loss_max is not None and cost.loss > limits.statement_loss_max:
+        if not Totals(limits.statement_loss_max, None, limits.statement_pure_max).allow(cost):
             return "statement-limit"
-        for day, day_max in ((self.day, limits.day_loss_max), (who.day, who.day_loss_max)):
-            if day_max is not None and day.on(self.today) + cost.loss > day_max:
+        for day, day_max in ((self.day, Totals(limits.day_loss_max, None, limits.day_pure_max)), (who.day, who.day_max)):
+            if not day_max.allow(day.on(self.today) + cost):
                 return "day-limit"
         if not who.account.pays(cost):
             return "analyst-budget"
         if group is not None and not group.pays(cost):
             return "group-budget"
-        if self.spent.loss + cost.loss > self.budget.loss_total or self.spent.delta + cost.delta > self.budget.delta_total:
+        if not _totals(self.budget).allow(self.spent.spent + cost):
             return "budget-exceeded"
         self.charges.append(Charge(analyst, key, digest, cost, epoch))
         for account in (self.spent, who.account, group):
             if account is not None:
                 account.add(cost)
-        self.day.add(self.today, cost.loss)
-        who.day.add(self.today, cost.loss)
+        self.day.add(self.today, cost)
+        who.day.add(self.today, cost)
         return len(self.charges)
 
     def _again(self, charge: Charge, digest: str) -> str | bytes:
@@ -188,44 +193,42 @@ class PolicyModel:
                     return charge.payload
         return None
 
-    def admit(
-        self, name: str, group: str | None, loss_total: int | None, delta_total: int | None, day_loss_max: int | None, suspended: bool
-    ) -> str:
+    def admit(self, name: str, group: str | None, totals: Totals, day_max: Totals, suspended: bool) -> str:
         before = self.analysts.get(name, Analyst(Account()))
-        if not before.account.fits(loss_total, delta_total):
+        if not totals.allow(before.account.spent):
             return "budget-below-spent"
         if group is not None and group not in self.groups:
             return "group-unknown"
-        before.account.loss_total, before.account.delta_total = loss_total, delta_total
-        self.analysts[name] = Analyst(before.account, group, suspended, day_loss_max, before.day)
+        before.account.totals = totals
+        self.analysts[name] = Analyst(before.account, group, suspended, day_max, before.day)
         return "done"
 
-    def set_group(self, name: str, loss_total: int | None, delta_total: int | None) -> str:
+    def set_group(self, name: str, totals: Totals) -> str:
         account = self.groups.get(name, Account())
-        if not account.fits(loss_total, delta_total):
+        if not totals.allow(account.spent):
             return "budget-below-spent"
-        account.loss_total, account.delta_total = loss_total, delta_total
+        account.totals = totals
         self.groups[name] = account
         return "done"
 
     def set_budget(self, to: Budget, *, two_people: bool = False) -> str:
         if to.epsilon > self.ceiling.epsilon:
             return "budget-above-ceiling"
-        if to.loss_total < self.spent.loss or to.delta_total < self.spent.delta:
+        if not _totals(to).allow(self.spent.spent):
             return "budget-below-spent"
         if to.loss_total > self.budget.loss_total and not two_people:
             return "second-person"
         self.budget = to
         return "done"
 
-    def propose(self, kind: str, target: str, by: str, budget: Budget | None, cost: Cost) -> str | int:
+    def propose(self, kind: str, target: str, by: str, budget: Budget | None, totals: Totals) -> str | int:
         if kind == "analyst" and (target not in self.analysts or self.analysts[target].suspended):
             return "analyst-unknown"
         if kind == "budget" and budget is not None and budget.epsilon > self.ceiling.epsilon:
             return "budget-above-ceiling"
         if kind == "ceiling" and budget is not None and budget.epsilon < self.ceiling.epsilon:
             return "budget-above-ceiling"
-        self.proposals.append(Proposal(kind, target, by, budget, cost))
+        self.proposals.append(Proposal(kind, target, by, budget, totals))
         return len(self.proposals)
 
     def decide(self, number: int, by: str, *, approve: bool) -> str:
@@ -244,10 +247,14 @@ class PolicyModel:
             self.ceiling = proposal.budget
         elif approve:
             account = self.analysts[proposal.target].account
-            if account.fits(proposal.cost.loss, proposal.cost.delta):
-                account.loss_total, account.delta_total = proposal.cost.loss, proposal.cost.delta
+            if proposal.totals.allow(account.spent):
+                account.totals = proposal.totals
             else:
                 said = "budget-below-spent"
         if said == "done":
             proposal.state = "approved" if approve else "denied"
         return said
+
+
+def _totals(budget: Budget) -> Totals:
+    return Totals(budget.loss_total, budget.delta_total, budget.pure_total)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lapwing.errors import LapwingError
 from lapwing.ledger.postgres.anchors import FileAnchors
-from tests.ledger.support import approximate_budget, pure_budget
+from tests.ledger.support import approximate_budget, pure_budget, union_budget
 from tests.schedules.scheduler import Programs, explore, sample
 from tests.schedules.world import Pool, World, step
 from tests.support.sizes import size
@@ -66,6 +66,20 @@ def last_delta(world: World) -> Programs:
         "A": world.client(lambda: world.ask(one, world.request("a", delta=delta))),
         "B": world.client(lambda: world.ask(two, world.request("b", delta=delta, analyst="bo"))),
     }
+
+
+def last_pure_unit(world: World) -> Programs:
+    """Each takes all the loss there is and half of the pure epsilon, together a unit more than there is; then a little on the pure side
+    alone, and, in one statement with some more of it, something that has no pure amount and fits neither."""
+    one, two = world.open("A"), world.open("B")
+    loss, pure = world.budget.loss_total, world.budget.pure_total or 0
+
+    def three() -> None:
+        world.ask(two, world.request("b", loss=loss, pure=pure - pure // 2, analyst="bo"))
+        world.ask(two, world.request("c", loss=5, pure=1, analyst="bo"))
+        world.ask_many(two, [world.request("d", loss=1, analyst="bo"), world.request("e", loss=1, pure=1, analyst="bo")])
+
+    return {"A": world.client(lambda: world.ask(one, world.request("a", loss=loss, pure=pure // 2 + 1))), "B": world.client(three)}
 
 
 def three_for_two(world: World) -> Programs:
@@ -301,9 +315,14 @@ def approximate(pool: Pool, directory: Path) -> World:
     return World(pool, directory, budget=approximate_budget())
 
 
+def with_order(pool: Pool, directory: Path) -> World:
+    return World(pool, directory, budget=union_budget())
+
+
 SCENARIOS = [
     Scenario("last unit", last_unit),
     Scenario("last delta", last_delta, world=approximate),
+    Scenario("last pure unit", last_pure_unit, world=with_order, switches_max=2),
     Scenario("three for two", three_for_two, switches_max=2),
     Scenario("same key", same_key),
     Scenario("same key in one worker", same_key_in_one_worker),

@@ -10,6 +10,7 @@ import pytest
 from tests.ledger.cluster import Cluster
 from tests.schedules.checks import needs_gates, run_check
 from tests.schedules.mutants import MUTANTS, Mutant, sql
+from tests.schedules.mutants_two_sums import TWO_SUMS
 from tests.schedules.scenarios import Violated
 from tests.schedules.subject import Subject, package_files, patched, subject_of
 
@@ -23,7 +24,7 @@ def lazy_cluster() -> Iterator[Cluster]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", [*MUTANTS, *TWO_SUMS], ids=lambda mutant: mutant.name)
 def test_a_mistake_is_seen(mutant: Mutant, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     cluster: Cluster = request.getfixturevalue("lazy_cluster" if mutant.by == "crash" else "cluster")
     patches = (*mutant.patches, *mutant.second)
@@ -49,7 +50,8 @@ def test_the_shipped_ledger_remembers_when_its_server_is_killed(lazy_cluster: Cl
 
 
 def test_there_are_as_many_mistakes_as_we_say() -> None:
-    assert len(MUTANTS) == len({mutant.name for mutant in MUTANTS}) >= 28
+    mutants = [*MUTANTS, *TWO_SUMS]
+    assert len(mutants) == len({mutant.name for mutant in mutants}) >= 62
 
 
 def test_a_mistake_that_does_not_fit_the_code_fails() -> None:

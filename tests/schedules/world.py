@@ -199,12 +199,14 @@ class World:
         ledger._start(override_reason="restored" if override else None)
         return ledger
 
-    def request(self, key: str, *, analyst: str = "ana", loss: int = 1, delta: int = 0, digest: str | None = None) -> Request:
+    def request(
+        self, key: str, *, analyst: str = "ana", loss: int = 1, delta: int = 0, digest: str | None = None, pure: int | None = None
+    ) -> Request:
         made: Request = self.pool.subject.module("protocol").Request(
             analyst=analyst,
             request_id=key,
             digest=f"plan of {key}" if digest is None else digest,
-            cost=Cost(loss=loss, delta=delta),
+            cost=Cost(loss=loss, delta=delta, pure=pure),
             version=1,
             summary=f"SELECT '{key}'",
         )

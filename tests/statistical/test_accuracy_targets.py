@@ -15,7 +15,8 @@ import pytest
 
 import lapwing as lw
 from lapwing.client.dataset import DataSet
-from lapwing.curator.accuracy_targets import PILOTS_MAX, Before, Buy, Pilot, Serve, Target, bars_of, next_step
+from lapwing.curator.accuracy_steps import Before, Buy, Pilot, Serve, next_step
+from lapwing.curator.accuracy_targets import PILOTS_MAX, Target, bars_of
 from lapwing.curator.asked_price import pilot_epsilons
 from lapwing.curator.bound_statement import bound_statement
 from lapwing.demo import write_demo
@@ -24,7 +25,7 @@ from lapwing.kernel.accounting import LOSS_UNITS, statement_loss
 from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.laws import DiscreteGaussian
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
-from lapwing.planning.plan import Planned
+from lapwing.planning.planned import Planned
 from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
 
 RUNS = 40

@@ -21,7 +21,9 @@ from lapwing.kernel.ir import GridSum, RowCount
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.permit import issue
 from lapwing.kernel.release import release
-from lapwing.planning.plan import GroupLimits, Price, plan_statement
+from lapwing.planning.plan import plan_statement
+from lapwing.planning.planned import GroupLimits, Price
+from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql import bind
 from tests.support.reference.evaluation import Row, evaluator, grid_sum
 
@@ -54,7 +56,7 @@ def answered(sql: str, account: Account) -> Assembled:
         contributions={},
         units=None,
         limits=GroupLimits(GROUPS, GROUPS),
-        evaluate=evaluate,
+        finder=GroupFinder(evaluate),
     )
     tables = []
     for query, part in zip(planned.certified.plan.queries, planned.parts, strict=True):

@@ -30,7 +30,9 @@ from lapwing.kernel.ir import GridSum, RowCount
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.permit import issue
 from lapwing.kernel.release import release
-from lapwing.planning.plan import GroupLimits, Price, plan_statement
+from lapwing.planning.plan import plan_statement
+from lapwing.planning.planned import GroupLimits, Price
+from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql import bind
 from tests.support.reference.evaluation import Row, evaluator, grid_sum
 
@@ -120,7 +122,7 @@ def answered(case: Case, names: tuple[str, ...]) -> Assembled:
         contributions={},
         units=None,
         limits=GroupLimits(ANSWERS, ANSWERS),
-        evaluate=evaluate,
+        finder=GroupFinder(evaluate),
     )
     (query,) = planned.certified.plan.queries
     rows, exact = rows_of(case.rows), []

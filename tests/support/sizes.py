@@ -47,6 +47,9 @@ SIZES = {
     ),
     "oracle worlds, unbounded": Size("worlds of a seed, one unit more or less", 3, 8, "properties/test_sensitivity_oracle.py"),
     "oracle worlds, bounded": Size("worlds of a seed, one unit replaced", 2, 8, "properties/test_sensitivity_oracle.py"),
+    "statements whose groups are compared": Size(
+        "statements whose groups are compared with every row that can be", 600, 6_000, "unit/planning/test_possible_groups.py"
+    ),
     "oracle of moments, worlds": Size("worlds of each relation and account", 1, 3, "properties/test_moments_oracle.py"),
     "oracle of quantiles, worlds": Size("worlds of each relation and account", 2, 6, "properties/test_quantile_oracle.py"),
     "oracle of SQL, statements": Size("statements for each relation and account", 40, 60, "properties/test_sql_oracle.py"),
@@ -111,6 +114,13 @@ SIZES = {
     # Samples. What a band allows follows from the number.
     "draws of noise": Size("draws of each law, against the law", 500_000, 100_000_000, "statistical/test_drawn_laws.py"),
     "ratios of sub-totals": Size("averages of sub-totals with Laplace noise", 1_000, 10_000, "statistical/test_level_coverage.py"),
+    "targets against the truth": Size("runs of each statement asked for an accuracy", 8, 200, "statistical/test_targets_and_truth.py"),
+    "messy sources, members": Size(
+        "members, and rows that are units, of the messy sources", 1_000, 4_000, "statistical/test_messy_sources.py"
+    ),
+    "messy sources, repeats": Size("answers of each statement on messy sources", 4, 60, "statistical/test_messy_sources.py"),
+    "messy tables on PostgreSQL, members": Size("members of the messy tables", 400, 2_000, "engines/postgres/test_messy_sources.py"),
+    "messy tables on PostgreSQL, repeats": Size("answers of each statement on them", 2, 20, "engines/postgres/test_messy_sources.py"),
     "composed sequences": Size("mixed sequences of mechanisms", 2_500, 10_000, "theory/test_composition_mixed.py"),
 }
 

@@ -13,7 +13,9 @@ from lapwing.kernel.accounting import Account, budget_for, statement_loss
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
 from lapwing.planning.contributions import Contributions
-from lapwing.planning.plan import GroupLimits, Planned, Price, plan_statement
+from lapwing.planning.plan import plan_statement
+from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql import bind
 from tests.support.sql_queries import SqlQueries
 from tests.support.sql_relations import RelationalQueries
@@ -52,7 +54,7 @@ class SqlShape:
             contributions=known,
             units=None,
             limits=GroupLimits(settings.known_cells_max, settings.groups_max),
-            evaluate=evaluate,
+            finder=GroupFinder(evaluate),
         )
 
     def __call__(self, facts: Facts) -> Plan:
@@ -94,8 +96,8 @@ def sql_shapes(facts: Facts, unit_columns: Mapping[str, str], *, count: int, see
         epsilon, contributions = PRICES[len(found) % len(PRICES)]
         shape = given.pop(0) if given else SqlShape(queries.statement().text, epsilon, contributions, unit_columns)
         try:
-            shape(facts)
+            if shape.planned(facts).measured is not None:
+                found[shape.sql] = shape
         except Refused:
             continue
-        found[shape.sql] = shape
     return found

@@ -171,10 +171,10 @@ class Answer:
         return table_html(headers, rows, right_aligned=self.right_aligned(), marked=marked, summary=self.summary(), below=self._below())
 
     def _marked_cells(self) -> list[list[bool]]:
-        """Which of the printed cells are marked, or are error bars of such."""
+        """Which of the printed cells are marked as doubtful, or are error bars of such."""
         columns = []
         for name in self.table.column_names:
-            marks = [mark is not None for mark in self.marks.get(name, [None] * self.table.num_rows)]
+            marks = [mark is not None and mark is not CellMark.SCALED for mark in self.marks.get(name, [None] * self.table.num_rows)]
             columns += [marks] * (2 if name in self.intervals else 1)
         return [list(row) for row in zip(*columns, strict=True)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
 
@@ -12,18 +12,23 @@ import pyarrow as pa
 from lapwing.answers.cut_off import Missing, missing_of, ratio_reaching
 from lapwing.answers.estimates import Estimate, estimates_of
 from lapwing.answers.intervals import Interval, ratio_interval
-from lapwing.answers.marking import Judged, Marks, marks_of
+from lapwing.answers.marking import Judged, Marks
 from lapwing.answers.post_processing import post_process, typed_array
-from lapwing.answers.simulated_intervals import Redrawn, computed_intervals
-from lapwing.answers.subtotals import Level, levels_of, table_of
+from lapwing.answers.scaled_groups import scaled_column, scaled_estimates
+from lapwing.answers.simulated_intervals import NoisyCells, Redrawn, computed_intervals
+from lapwing.answers.subtotals import Level, levels_of, shown_levels
+from lapwing.errors import Refused
 from lapwing.kernel.domains import Kind, kind_of
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.kernel.stability import domain_of
 from lapwing.planning.measures import Counted, Recipe, Summed, is_whole
-from lapwing.planning.plan import Part, Planned
+from lapwing.planning.planned import Part, Planned
 from lapwing.planning.quantiles import Chosen
-from lapwing.statements import CellMark, ComputedOutput, Derivation, KeyOutput, LinearOutput, Noisy, PostProcess, RatioOutput
+from lapwing.statements import CellMark, ComputedOutput, Derivation, KeyOutput, LinearOutput, Noisy, Output, PostProcess, RatioOutput
+
+PAIRS_MAX = 1_000_000
+"""Most pairs of rows that a join of answers without an equality may look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,8 @@ class Assembled:
     intervals: dict[str, list[Interval | None]]
     marks: dict[str, list[CellMark | None]]
     """One, or none, per row for every column that comes from noisy values."""
+    aggregated: tuple[int, int] = (0, 0)
+    """Where answers are aggregated again: how many of their groups are noise only, and how many there are."""
 
 
 def assemble(
@@ -44,6 +51,8 @@ def assemble(
     Without ``withholding`` no cell is marked and none is left out: to see how long error bars are.
     """
     parts = [_part(part, planned, released, confidence, withholding=withholding) for part in planned.parts]
+    if any(part.scaled for part in planned.parts):
+        post = replace(post, outputs=tuple(_without_ratio(output) for output in post.outputs))
     processed = post_process([part.table for part in parts], post)
     table, rows = processed.table, processed.rows
     intervals: dict[str, list[Interval | None]] = {}
@@ -55,60 +64,104 @@ def assemble(
     if computed and released is not None and all(part.number is not None for part in planned.parts):
         drawn = []
         for part, seen in zip(planned.parts, parts, strict=True):
-            noisy = released.tables[part.number or 0]
-            missing = {column.name: missing_of(part, column, confidence=float(confidence), terms=1) for column in noisy.columns}
-            drawn.append(Redrawn(part, noisy, seen.table, missing))
+            apart = {kept: _cells(total, released, confidence) for kept, total in part.apart.items()}
+            drawn.append(Redrawn(part.query, _cells(part, released, confidence), seen.table, apart))
         intervals |= computed_intervals(drawn, post, table, rows, confidence=confidence)
     for name in intervals.keys() & processed.marks.keys():
         pairs = zip(intervals[name], processed.marks[name], strict=True)
         intervals[name] = [None if mark is CellMark.MEANINGLESS else interval for interval, mark in pairs]
-    return Assembled(table, intervals, processed.marks)
+    return Assembled(table, intervals, processed.marks, _aggregated(parts) if post.aggregates else (0, 0))
+
+
+def _aggregated(parts: Sequence[NoisyPart]) -> tuple[int, int]:
+    """How many groups of answers with several have a value that is noise only, and how many groups these answers have."""
+    noise = groups = 0
+    for table in (part.table for part in parts if part.table.num_rows > 1):
+        codes = [table.column(name).to_pylist() for name in table.column_names if name.startswith("m")]
+        noise += sum(CellMark.NOISE_ONLY.code in row for row in zip(*codes, strict=True))
+        groups += table.num_rows
+    return noise, groups
+
+
+def _cells(part: Part, released: Released, confidence: Fraction) -> NoisyCells:
+    noisy = released.tables[part.number or 0]
+    missing = {column.name: missing_of(part, column, confidence=float(confidence), terms=1) for column in noisy.columns}
+    return NoisyCells(part.recipes, noisy, missing, {name: scaled_column(part, name, released) for name in part.scaled})
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyRow:
+    """Where a row of a part's table comes from."""
+
+    recipes: tuple[Recipe, ...]
+    table: NoisyTable
+    place: int
+    terms: int
+    """How many released groups it adds up."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoisyPart:
     """One private query's release with its estimates, and the table post-processing sees."""
 
-    recipes: tuple[Recipe, ...]
-    rows: Sequence[tuple[NoisyTable, int, int]]
-    """For each row of the table: the noisy table it stands in, its place there, and how many released groups it adds up."""
+    rows: Sequence[NoisyRow]
     estimates: Sequence[Sequence[Estimate]]
     table: pa.Table
 
 
+def _without_ratio(output: Output) -> Output:
+    """Of groups that are scaled no ratio is one of two released cells: its bar is simulated as of anything computed."""
+    return replace(output, derivation=ComputedOutput()) if isinstance(output.derivation, RatioOutput) else output
+
+
 def _part(part: Part, planned: Planned, released: Released | None, confidence: Fraction, *, withholding: bool) -> NoisyPart:
-    noisy = None if part.number is None or released is None else released.tables[part.number]
-    if noisy is None:
-        return NoisyPart(part.recipes, (), (), empty_or_declared(part, planned, part.groups or ()))
-    levels = levels_of(noisy.groups, part.query.levels, keys=len(part.query.keys))
-    tables = [(table_of(level, noisy), level.terms) for level in levels]
-    query = planned.certified.queries[part.number or 0]
-    estimates = [
-        [one for table, terms in tables for one in estimates_of(recipe, part, table, query, confidence=confidence, terms=terms)]
-        for recipe in part.recipes
-    ]
-    rows = [(table, place, terms) for table, terms in tables for place in range(len(table.groups))]
-    marks: list[Marks] = [[None] * len(rows) for _ in part.recipes]
-    if withholding:
-        judged = [Judged(part, query, table, terms) for table, terms in tables]
-        marks = [marks_of(recipe, judged, column, confidence=confidence) for recipe, column in zip(part.recipes, estimates, strict=True)]
-    estimates = [
-        [Estimate(None, None) if mark is CellMark.MEANINGLESS else estimate for estimate, mark in zip(column, column_marks, strict=True)]
-        for column, column_marks in zip(estimates, marks, strict=True)
-    ]
+    if part.number is None or released is None:
+        groups = part.groups or (() if part.query.keys else ((),))
+        known = Estimate(0, Interval(0.0, 0.0))
+        certain = [[known if isinstance(recipe, Counted | Summed) else Estimate(None, None)] * len(groups) for recipe in part.recipes]
+        return NoisyPart((), certain, empty_or_declared(part, planned, groups))
+    shown = shown_levels(part, released.tables)
+    estimates: list[list[Estimate]] = [[] for _ in part.recipes]
+    marks: list[Marks] = [[] for _ in part.recipes]
+    rows: list[NoisyRow] = []
+    for one in shown:
+        table, terms, query = one.table, one.level.terms, planned.certified.queries[one.part.number or 0]
+        for i, recipe in enumerate(one.part.recipes):
+            if isinstance(recipe, Counted | Summed) and recipe.vector in one.part.scaled:
+                found = scaled_estimates(recipe, one.part, released, planned, confidence=confidence)
+            else:
+                found = estimates_of(recipe, one.part, table, query, confidence=confidence, terms=terms)
+            own: Marks = [None] * len(found)
+            if withholding:
+                own = Judged(one.part, query, table, terms).marks(recipe, found, confidence=confidence)
+            pairs = zip(found, own, strict=True)
+            estimates[i] += [Estimate(None, None) if mark is CellMark.MEANINGLESS else estimate for estimate, mark in pairs]
+            marks[i] += own
+        rows += [NoisyRow(one.part.recipes, table, place, terms) for place in range(len(table.groups))]
     values = [[estimate.value for estimate in column] for column in estimates]
-    return NoisyPart(part.recipes, rows, estimates, _noisy_table(part, planned, levels, values, marks))
+    return NoisyPart(rows, estimates, _noisy_table(part, planned, [one.level for one in shown], values, marks))
 
 
 def empty_or_declared(part: Part, planned: Planned, groups: Sequence[tuple[Value, ...]]) -> pa.Table:
-    """A table of the right types with these groups and no measured value."""
+    """A table of the right types with these groups and no measured value: of groups that cannot have a row, counts and sums are 0."""
     levels = levels_of(groups, part.query.levels, keys=len(part.query.keys))
     rows = sum(len(level.groups) for level in levels)
-    return _noisy_table(part, planned, levels, [[None] * rows for _ in part.recipes], [[None] * rows for _ in part.recipes])
+    values = [[0 if isinstance(recipe, Counted | Summed) else None] * rows for recipe in part.recipes]
+    return _noisy_table(part, planned, levels, values, [[None] * rows for _ in part.recipes])
 
 
 def check_post(planned: Planned, post: PostProcess) -> None:
-    """Refuse post-processing that cannot be computed, before anything is charged: it is tried on tables without rows."""
+    """Refuse post-processing that cannot be computed, before anything is charged: it is tried on tables without rows.
+
+    Joins that pair any row with any row of answers need groups that are known, and not too many.
+    """
+    groups = [1 if not part.query.keys else None if part.groups is None else len(part.groups) for part in planned.parts]
+    for pairs in post.crossed:
+        many = pairs.given(groups)
+        factors = [query for query in pairs.queries if query >= len(groups) or groups[query] != 1]
+        if len(factors) + (pairs.many > 1) > 1 and (many is None or many > PAIRS_MAX):
+            message = "every row of one answer would be paired with every row of another, and these are too many, or not known"
+            raise Refused("join-unconditional", message, hint="join answers on an equality of keys, or group by declared columns")
     post_process([empty_or_declared(part, planned, ()) for part in planned.parts], post)
 
 
@@ -140,7 +193,7 @@ def _derived(
     def place(aggregate: Noisy) -> int | None:
         if aggregate.query == rows_of:
             return row
-        return 0 if len(parts[aggregate.query].rows) == 1 else None
+        return 0 if parts[aggregate.query].table.num_rows == 1 else None
 
     match derivation:
         case KeyOutput() | ComputedOutput():
@@ -177,12 +230,14 @@ class _Cell:
 
 def _plain_cell(part: NoisyPart, aggregate: Noisy, row: int) -> _Cell | None:
     """The noisy integer behind an aggregate that is one."""
-    recipe = part.recipes[aggregate.index]
-    if not part.rows or not isinstance(recipe, Counted | Summed):
+    if not part.rows:
         return None
-    table, place, terms = part.rows[row]
-    column = table.column(recipe.vector)
-    return _Cell(column, column.values[place], terms, part.estimates[aggregate.index][row].missing)
+    at = part.rows[row]
+    recipe = at.recipes[aggregate.index]
+    if not isinstance(recipe, Counted | Summed):
+        return None
+    column = at.table.column(recipe.vector)
+    return _Cell(column, column.values[at.place], at.terms, part.estimates[aggregate.index][row].missing)
 
 
 def _ratio(top: _Cell, bottom: _Cell, scale: float, confidence: Fraction) -> Interval | None:

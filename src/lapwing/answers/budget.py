@@ -24,6 +24,18 @@ def epsilon_of_cost(budget: Budget, cost: Cost) -> float:
     return epsilon_of_loss(budget, cost.loss)
 
 
+def epsilon_of_all(budget: Budget, spent: Cost) -> float:
+    """The epsilon that all that was spent together stands for.
+
+    With an order the loss is a Rényi divergence at that order and nothing more: it converts by the line on which the total of the budget
+    converts to its epsilon, and not at any better order. The pure sum, where there is one, is an epsilon as it is.
+    """
+    if budget.order is None or spent == Cost.zero():
+        return epsilon_of_loss(budget, spent.loss)
+    at_order = max(0.0, float(budget.epsilon - Fraction(budget.order * (budget.loss_total - spent.loss), LOSS_UNITS)))
+    return at_order if spent.pure is None else min(at_order, spent.pure / LOSS_UNITS)
+
+
 def share_of_cost(budget: Budget, cost: Cost) -> float:
     """The part of the budget that a cost takes, on the side of the account where that is less."""
     shares = [cost.loss / budget.loss_total if budget.loss_total else 1.0]
@@ -80,7 +92,7 @@ class BudgetView:
             "loss_unit": "epsilon" if budget.account is Account.PURE else "rho",
             "share_spent": self.share_spent,
             "share_remaining": 1 - self.share_spent,
-            "epsilon_spent": epsilon_of_cost(budget, spent),
+            "epsilon_spent": epsilon_of_all(budget, spent),
             "epsilon_remaining": max(epsilon_of_loss(budget, left.loss), (left.pure or 0) / LOSS_UNITS),
             "order": budget.order,
             "pure_epsilon": None if budget.order is None else self._pure(total),

@@ -14,12 +14,14 @@ from lapwing.answers.intervals import Interval
 from lapwing.kernel.release import NoisyColumn
 from lapwing.planning.norm_caps import bias_bound
 from lapwing.planning.norms import NormCut
-from lapwing.planning.plan import Part
+from lapwing.planning.planned import Part
 
 UNLIKE_GROUPS = 0.25
 """Groups may lose so much more than others, as a share."""
 UNLIKE_AVERAGE = 0.25
 """What units above a bound have on average is as far from the average of all as this share of it, at most."""
+LEFT_OUT_MOST = 0.9
+"""A bar reaches to no larger share of rows that joins leave out."""
 SHARE_OF_CELLS = 0.05
 """A length spread over cells in any way is more than it is over the square root of this share of them in no larger share of them."""
 
@@ -43,11 +45,14 @@ NOTHING = Missing()
 def missing_of(part: Part, column: NoisyColumn, *, confidence: float, terms: int) -> list[Missing]:
     """What may be missing from each cell of a column, each the sum of ``terms`` released ones."""
     cut = part.cuts.get(column.name)
-    if cut is None or cut.choice.cap >= cut.fit.largest or not column.values:
+    if cut is None or not column.values or (cut.choice.cap >= cut.fit.largest and not part.left_out):
         return [NOTHING] * len(column.values)
     per_integer = float(cut.unit)
     values = [float(value * column.step / cut.unit) for value in column.values]
-    return [Missing(most * per_integer, cut.signed) for most in _most(cut, values, beyond=1 - confidence, terms=terms)]
+    mosts = [0.0] * len(values) if cut.choice.cap >= cut.fit.largest else _most(cut, values, beyond=1 - confidence, terms=terms)
+    # What a limit before a join leaves out is predicted, not bounded; a bar that ignored it would be worse.
+    joined = min(part.left_out, LEFT_OUT_MOST) / (1 - min(part.left_out, LEFT_OUT_MOST))
+    return [Missing((most + joined * (abs(value) + most)) * per_integer, cut.signed) for most, value in zip(mosts, values, strict=True)]
 
 
 def _most(cut: NormCut, values: Sequence[float], *, beyond: float, terms: int) -> list[float]:
@@ -55,14 +60,13 @@ def _most(cut: NormCut, values: Sequence[float], *, beyond: float, terms: int) -
     cells = len(values)
     if cut.signed:
         # Values that cancel say nothing about how much there is to cut: any cell may lose up to all of it, most lose no more than a part.
-        length = cut.fit.excess_upper(cut.choice.cap, beyond=beyond / 2) + max(cut.extreme - cut.choice.cap, 0.0)
+        length = cut.fit.excess_upper(cut.choice.cap, beyond=beyond / 2) + max(cut.extreme(cut.fit.total()) - cut.choice.cap, 0.0)
         return [length * math.sqrt(terms) * min(1.0, 1 / math.sqrt(SHARE_OF_CELLS * cells))] * cells
     choice = replace(cut.choice, noise=cut.choice.noise * math.sqrt(terms))
     if cut.of_units:
         return _most_units(cut, values, beyond=beyond)
-    lost = max(cut.fit.largest - choice.cap, 1e-9)
-    unseen = max(cut.extreme - choice.cap, 0.0) / lost
-    return bias_bound(cut.fit, choice, cells=cells * terms, beyond=beyond, values=values, grain=cut.grain, extreme_units=unseen)
+    extreme = cut.extreme(max(sum(values), 0.0) / (1 - min(choice.lost, 0.9)))
+    return bias_bound(cut.fit, choice, cells=cells * terms, beyond=beyond, values=values, grain=cut.grain, extreme=extreme)
 
 
 def _most_units(cut: NormCut, values: Sequence[float], *, beyond: float) -> list[float]:

@@ -18,7 +18,7 @@ from lapwing.kernel.ir import GridSum, Ranked, RowCount
 from lapwing.kernel.release import NoisyColumn, NoisyTable
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
 from lapwing.planning.moments import Moments
-from lapwing.planning.plan import Part
+from lapwing.planning.planned import Part
 from lapwing.planning.quantiles import Chosen
 
 ROUNDING_SHARE = 1_000

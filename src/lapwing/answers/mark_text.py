@@ -6,11 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from lapwing.statements import CellMark
 
-SIGNS: Mapping[CellMark, str] = {CellMark.NOISE_ONLY: "~", CellMark.MEANINGLESS: "!", CellMark.SIZE_UNKNOWN: "?"}
+SIGNS: Mapping[CellMark, str] = {
+    CellMark.NOISE_ONLY: "~",
+    CellMark.MEANINGLESS: "!",
+    CellMark.SIZE_UNKNOWN: "?",
+    CellMark.SCALED: "*",
+}
 _MEANINGS: Mapping[CellMark, str] = {
     CellMark.NOISE_ONLY: "no larger than its own noise, so it may be nothing; sorted last",
     CellMark.MEANINGLESS: "withheld, because what it is computed from is lost in noise; sorted last",
     CellMark.SIZE_UNKNOWN: "nothing says how many rows stand behind it: ask for COUNT(*) beside it",
+    CellMark.SCALED: "scaled to a total by a model, as was asked for",
 }
 
 

@@ -23,7 +23,7 @@ from lapwing.kernel.release import UNITS_COLUMN, NoisyColumn, NoisyTable
 from lapwing.planning.grids import count_of
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
 from lapwing.planning.moments import Moments
-from lapwing.planning.plan import Part
+from lapwing.planning.planned import Part
 from lapwing.planning.quantile_errors import noise_in_ranks
 from lapwing.planning.quantiles import Chosen
 from lapwing.statements import AggregateKind, CellMark
@@ -49,9 +49,9 @@ class Judged:
         """One mark, or none, for each group. ``estimates`` are those of the recipe at ``confidence``."""
         match recipe:
             case Counted(vector):
-                return [CellMark.NOISE_ONLY if noise else None for noise in self._noise_only(vector)]
+                return self._plain(vector, self._noise_only(vector), estimates)
             case Summed(vector):
-                return [CellMark.NOISE_ONLY if noise else None for noise in self._sums_of_noise(vector)]
+                return self._plain(vector, self._sums_of_noise(vector), estimates)
             case Averaged():
                 return self._computed(recipe, self._averages_of_anything(recipe))
             case Moments():
@@ -63,6 +63,14 @@ class Judged:
                 return self._quantile_marks(recipe)
             case _:
                 assert_never(recipe)
+
+    def _plain(self, vector: str, noise_only: Sequence[bool], estimates: Sequence[Estimate]) -> Marks:
+        """Marks of counts and sums: noise, or scaled by a model, where what it is scaled by may be lost in noise."""
+        if vector not in self.part.scaled:
+            return [CellMark.NOISE_ONLY if noise else None for noise in noise_only]
+        lost = [estimate.value is None for estimate in estimates]
+        pairs = zip(lost, noise_only, strict=True)
+        return [CellMark.MEANINGLESS if gone else CellMark.NOISE_ONLY if noise else CellMark.SCALED for gone, noise in pairs]
 
     def _computed(self, recipe: Averaged | Moments, anything: Sequence[bool]) -> Marks:
         """Marks of what a count of rows stands behind: where that is noise, or noise could have made it ``anything``."""
@@ -163,12 +171,3 @@ def _takes_all_ranks(noise: Fraction, target: Target, size: Fraction) -> bool:
             return size < rank + math.floor(noise)
         case _:
             assert_never(target)
-
-
-def marks_of(recipe: Recipe, tables: Sequence[Judged], estimates: Sequence[Estimate], *, confidence: Fraction) -> Marks:
-    """The marks of a recipe in all tables of a part, whose estimates stand one below the other."""
-    marks: Marks = []
-    for judged in tables:
-        own = estimates[len(marks) : len(marks) + len(judged.table.groups)]
-        marks += judged.marks(recipe, own, confidence=confidence)
-    return marks

@@ -95,17 +95,18 @@ def plot_bars(
         _, ax = plt.subplots(figsize=(max(4.5, 0.32 * len(labels) + 2), 4), layout="constrained")
     positions = range(len(labels))
     own = marks.get(name, [None] * len(table))[:BARS_MAX]
-    _draw(ax, [i for i in positions if own[i] is None], heights, below, above, hollow=False)
-    if any(own):
-        _draw(ax, [i for i in positions if own[i] is not None], heights, below, above, hollow=True)
-        _scale(ax, heights, below, above, own)
+    doubtful = [mark is not None and mark is not CellMark.SCALED for mark in own]
+    _draw(ax, [i for i in positions if not doubtful[i]], heights, below, above, hollow=False)
+    if any(doubtful):
+        _draw(ax, [i for i in positions if doubtful[i]], heights, below, above, hollow=True)
+        _scale(ax, heights, below, above, doubtful)
         ax.set_xlim(-0.7, len(labels) - 0.3)
     ax.axhline(0, color=ERROR_COLOUR, linewidth=0.8)
     slanted = len(labels) > LEVEL_LABELS_MAX
     signed = [label if mark is None else f"{label} {SIGNS[mark]}" for label, mark in zip(labels, own, strict=True)]
     ax.set_xticks(list(positions), signed, rotation=45 if slanted else 0, ha="right" if slanted else "center", rotation_mode="anchor")
-    for tick, mark in zip(ax.get_xticklabels(), own, strict=True):
-        tick.set_color(ERROR_COLOUR if mark is None else MARKED_COLOUR)
+    for tick, doubt in zip(ax.get_xticklabels(), doubtful, strict=True):
+        tick.set_color(MARKED_COLOUR if doubt else ERROR_COLOUR)
     ax.yaxis.set_major_formatter(lambda height, _: f"{height:,.10g}")
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_ylabel(name)
@@ -126,12 +127,12 @@ def _draw(ax: Axes, some: Sequence[int], heights: Sequence[float], below: Sequen
     ax.errorbar(some, tops, yerr=sides, fmt="none", ecolor=MARKED_COLOUR if hollow else ERROR_COLOUR, capsize=3, elinewidth=1.2)
 
 
-def _scale(ax: Axes, heights: Sequence[float], below: Sequence[float], above: Sequence[float], marks: Sequence[CellMark | None]) -> None:
-    """Fit the axis to what is not marked, where there is anything: noise has no part in it."""
+def _scale(ax: Axes, heights: Sequence[float], below: Sequence[float], above: Sequence[float], doubtful: Sequence[bool]) -> None:
+    """Fit the axis to what is not doubtful, where there is anything: noise has no part in it."""
     ends = [
         end
-        for height, down, up, mark in zip(heights, below, above, marks, strict=True)
-        if mark is None and not math.isnan(height)
+        for height, down, up, doubt in zip(heights, below, above, doubtful, strict=True)
+        if not doubt and not math.isnan(height)
         for end in (height - down, height + up)
     ]
     if ends:

@@ -9,21 +9,26 @@ from lapwing.answers.loss_notes import loss_notes
 from lapwing.answers.number_format import figure
 from lapwing.kernel.release import Released
 from lapwing.planning.measures import Averaged, Summed
-from lapwing.planning.plan import Planned
+from lapwing.planning.planned import Planned
 
 
 def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit: str) -> tuple[str, ...]:
     """What an analyst should know about this answer; from released values and public facts only."""
-    notes = []
+    notes = impossible_notes(planned)
     thresholds = sorted({table.threshold for table in released.tables if table.threshold is not None})
     if thresholds:
         notes.append(f"groups with fewer than about {thresholds[-1]:,} units may be hidden")
     if any(part.query.levels is not None and not part.known for part in planned.parts):
         notes.append("totals add up the groups that are shown, not those that stay hidden")
+    if any(part.apart for part in planned.parts):
+        notes.append("totals are measured apart from the groups, which is more accurate: they need not equal the sum of the groups")
     notes += loss_notes(planned, unit=unit)
-    ends = sorted({end for part in planned.parts for end in part.ends.values()})
+    ends = sorted({end for part in planned.parts_and_totals for end in part.ends.values()})
     if ends:
         notes.append(f"values of one {unit} above {' or '.join(figure(float(end)) for end in ends)} count as that much")
+    noise, groups = assembled.aggregated
+    if noise:
+        notes.append(f"{noise:,} of the {groups:,} groups that this is computed from are noise only: leave out the smallest, or use fewer")
     wide = [name for name, intervals in assembled.intervals.items() if _mostly_wide(assembled, name, intervals)]
     if wide:
         summed = any(isinstance(recipe, Summed | Averaged) for part in planned.parts for recipe in part.recipes)
@@ -32,6 +37,13 @@ def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit
             f"the error bars of {', '.join(wide)} are wider than most of the values: ask with a larger epsilon or fewer groups{clamped}"
         )
     return tuple(notes)
+
+
+def impossible_notes(planned: Planned) -> list[str]:
+    """That conditions cannot be met, where they cannot."""
+    if not any(part.impossible for part in planned.parts):
+        return []
+    return ["no row can meet these conditions, by what is declared: counts and sums are exactly 0, and nothing was measured for them"]
 
 
 def _mostly_wide(assembled: Assembled, name: str, intervals: list[Any]) -> bool:

@@ -6,18 +6,20 @@ It has no file, no network, no extension and no Python access, and its configura
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from lapwing.errors import Refused
-from lapwing.kernel.domains import Domain, Kind, RealDomain, kind_of
-from lapwing.kernel.expressions import Expression, Value
+from lapwing.kernel.domains import DateDomain, Domain, KeyDomain, Kind, RealDomain, kind_of
+from lapwing.kernel.expressions import Value
 from lapwing.kernel.stability import domain_of
+from lapwing.planning.possible.groups import Combinations
+from lapwing.planning.possible.listing import ListedValues
 from lapwing.render.arrow_values import key_values
 from lapwing.render.duckdb import DUCKDB
 from lapwing.render.expressions import VisibleColumns, render_expression
@@ -40,20 +42,41 @@ def _connection() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def evaluate(expression: Expression, columns: Mapping[str, Domain], listed: Mapping[str, tuple[Value, ...]]) -> tuple[Value, ...]:
-    """Distinct values of an expression over every combination of the listed column values, NULL last; by the engine's own functions."""
-    connection = _connection()
-    names = list(listed)
-    arrays = [_physical([row[i] for row in product(*listed.values())], columns[name]) for i, name in enumerate(names)]
-    connection.register("enumerated", pa.table(arrays, names=names) if names else pa.table({"_": [0]}))
-    sql = render_expression(expression, VisibleColumns(columns, "t", DUCKDB))
+def evaluate(combinations: Combinations, limit: int) -> list[tuple[Value, ...]] | None:
+    """Distinct values of keys over every combination of listed values that meets the conditions; by the engine's own functions."""
+    connection, keys, domains = _connection(), combinations.keys, combinations.domains
+    scope = VisibleColumns(domains, "t", DUCKDB)
+    listed = [f"{render_expression(key, scope)} AS k{i}" for i, key in enumerate(keys)] or ["TRUE AS k0"]
+    conditions = " AND ".join(f"({render_expression(condition, scope)})" for condition in combinations.conditions) or "TRUE"
+    names = [f"block{number}" for number in range(len(combinations.blocks))]
+    for name, block in zip(names, combinations.blocks, strict=True):
+        arrays = [_enumerated(listing, domains[column]) for column, listing in zip(block.names, block.columns, strict=True)]
+        connection.register(name, pa.table(arrays, names=list(block.names)))
+    source = f"(SELECT * FROM {', '.join(names)}) AS t" if names else "(SELECT 1) AS t"
     try:
-        result = connection.sql(f"SELECT DISTINCT {sql} AS v FROM enumerated t").to_arrow_table()
+        sql = f"SELECT DISTINCT {', '.join(listed)} FROM {source} WHERE {conditions} LIMIT {limit + 1}"
+        result = connection.sql(sql).to_arrow_table()
     finally:
-        connection.unregister("enumerated")
-    values = key_values(result.column(0), domain_of(expression, columns))
-    present = sorted((value for value in values if value is not None), key=lambda value: (str(type(value)), value))
-    return (*present, None) if None in values else tuple(present)
+        for name in names:
+            connection.unregister(name)
+    if result.num_rows > limit:
+        return None
+    columns = [key_values(result.column(i), domain_of(key, domains)) for i, key in enumerate(keys)]
+    return [*zip(*columns, strict=True)] if columns else [()] * result.num_rows
+
+
+def _enumerated(listing: ListedValues, domain: Domain) -> pa.Array:
+    """All values of a listing as the engine stores the column."""
+    if not isinstance(listing.values, range):
+        return _physical([*listing.values, *((None,) if listing.null else ())], domain)
+    whole = pa.array(np.arange(listing.values.start, listing.values.stop, dtype=np.int64))
+    if listing.null:
+        whole = pa.concat_arrays([whole, pa.nulls(1, pa.int64())])
+    match domain:
+        case DateDomain():
+            return whole.cast(pa.int32()).cast(pa.date32())
+        case _:
+            return whole
 
 
 def _physical(values: Sequence[Value], domain: Domain) -> pa.Array:
@@ -61,6 +84,8 @@ def _physical(values: Sequence[Value], domain: Domain) -> pa.Array:
     if isinstance(domain, RealDomain) and domain.steps is not None:
         steps = domain.steps
         return pa.array([None if value is None else int(Fraction(value) * steps) for value in values], pa.int64())
+    if isinstance(domain, KeyDomain):
+        return pa.array(values, pa.string())  # identifiers are carried along, never compared
     return typed_array(values, kind_of(domain))
 
 

@@ -11,7 +11,7 @@ from typing import assert_never
 
 from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.quantile_tree import AtShare, FromGreatest, FromLeast, Target
-from lapwing.planning.plan import Part, Planned
+from lapwing.planning.planned import Part, Planned
 from lapwing.planning.quantile_errors import rank_errors
 from lapwing.planning.quantiles import Chosen
 from lapwing.statements import Statement

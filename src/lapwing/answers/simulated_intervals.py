@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, assert_never
 
@@ -23,33 +23,83 @@ from lapwing.answers.cut_off import Missing
 from lapwing.answers.intervals import Interval
 from lapwing.answers.moments import moment_values
 from lapwing.answers.post_processing import RUN, post_process_runs
+from lapwing.answers.scaled_groups import ScaledColumn
 from lapwing.answers.simulation import Floats, noise_by_place
 from lapwing.answers.subtotals import levels_of
 from lapwing.errors import Refused
 from lapwing.kernel.release import NoisyTable
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed, is_whole
 from lapwing.planning.moments import Moments
-from lapwing.planning.plan import Part
 from lapwing.planning.quantiles import Chosen
-from lapwing.statements import ROW, CellMark, ComputedOutput, PostProcess
+from lapwing.statements import ROW, CellMark, ComputedOutput, PostProcess, PrivateQuery
 
 RUNS = (999, 239)
 """How often post-processing is done again: as often as the cells allow."""
 CELLS_MAX = (1_000, 5_000)
 """Most noisy cells of an answer for this many runs. Larger answers have no computed error bars: each run computes all cells."""
-_SELECTING = re.compile(r"\b(max|min)\(|\bOVER\b|\bLIMIT\b", re.IGNORECASE)
-"""The largest of noisy values is biased by choosing it; doing so again says nothing about the truth. So is a place among them."""
+PAIRS_MAX = 5_000
+"""Most pairs of rows of a join without an equality: each run pairs them all."""
+_SELECTING = re.compile(
+    r"\bcount\(DISTINCT|\b((arg_)?(max|min)|mode|quantile_\w+|stddev_\w+|var_\w+)\(|\b(OVER|LIMIT|DISTINCT ON)\b", re.IGNORECASE
+)
+"""The largest of noisy values is biased by choosing it; doing so again says nothing about the truth. So is a place among them; and
+noise adds to the spread of values, so that more noise only adds more."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyCells:
+    """A release, and how aggregates come from it."""
+
+    recipes: Sequence[Recipe]
+    noisy: NoisyTable
+    missing: Mapping[str, Sequence[Missing]]
+    """By column: what may be missing from each cell."""
+    scaled: Mapping[str, ScaledColumn] = field(default_factory=dict)
+    """Columns that are scaled to a total by a model."""
+
+    def drawn(self, place: str, runs: int) -> dict[str, Floats]:
+        """By column, run and group: what would have been released, had the noise been another, in the column's own unit."""
+        cells, groups = {}, len(self.noisy.groups)
+        for column in self.noisy.columns:
+            noise = noise_by_place(column.law, f"{place} {column.name}", count=runs * groups).reshape(runs, groups)
+            cells[column.name] = (np.array([float(value) for value in column.values]) - noise) * float(column.step)
+            scaled = self.scaled.get(column.name)
+            cells[column.name] += _put_back(self.missing[column.name], runs) if scaled is None else 0.0
+            if scaled is not None:
+                cells[column.name] = scaled.redrawn(cells[column.name], f"{place} {column.name}")
+        return cells
 
 
 @dataclass(frozen=True, slots=True)
 class Redrawn:
-    """A noisy table with its part, and the table that post-processing sees."""
+    """The release of a query, and the table that post-processing sees."""
 
-    part: Part
-    noisy: NoisyTable
+    query: PrivateQuery
+    cells: NoisyCells
     table: pa.Table
-    missing: Mapping[str, Sequence[Missing]]
-    """By column: what may be missing from each cell."""
+    apart: Mapping[tuple[int, ...], NoisyCells] = field(default_factory=dict)
+    """Releases of levels that are measured apart."""
+
+    def size(self) -> int:
+        """How many noisy cells there are."""
+        return sum(len(each.noisy.groups) * max(len(each.noisy.columns), 1) for each in (self.cells, *self.apart.values()))
+
+    def values(self, place: str, runs: int) -> list[Floats]:
+        """By aggregate, run and row of the table, had the noise been another."""
+        drawn = self.cells.drawn(place, runs)
+        if self.query.levels is None:
+            return [_values(recipe, drawn) for recipe in self.cells.recipes]
+        levels: list[list[Floats]] = []
+        for kept in self.query.levels:
+            if kept in self.apart:
+                own = self.apart[kept].drawn(f"{place} {kept}", runs)
+                levels.append([_values(recipe, own) for recipe in self.apart[kept].recipes])
+                continue
+            for level in levels_of(self.cells.noisy.groups, (kept,), keys=len(self.query.keys)):
+                added = {name: cells[:, np.array(level.members)].sum(axis=2) for name, cells in drawn.items()}
+                levels.append([_values(recipe, added) for recipe in self.cells.recipes])
+        nothing = np.zeros((runs, 0))
+        return [np.concatenate([nothing, *(values[i] for values in levels)], axis=1) for i in range(len(self.cells.recipes))]
 
 
 def computed_intervals(
@@ -61,7 +111,7 @@ def computed_intervals(
         for i, output in enumerate(post.outputs)
         if isinstance(output.derivation, ComputedOutput) and _is_number(answer, i) and not _SELECTING.search(output.sql)
     ]
-    cells = sum(len(part.noisy.groups) * max(len(part.noisy.columns), 1) for part in parts)
+    cells = sum(part.size() for part in parts)
     runs = next((runs for runs, most in zip(RUNS, CELLS_MAX, strict=True) if cells <= most), 0)
     outside = int((1 - confidence) / 2 * (runs + 1))
     if not computed or outside < 1 or answer.num_rows == 0 or not _can_be_redrawn(parts, post):
@@ -114,10 +164,13 @@ def _is_number(table: pa.Table, output: int) -> bool:
 
 
 def _can_be_redrawn(parts: Sequence[Redrawn], post: PostProcess) -> bool:
-    if post.distinct or _SELECTING.search(post.source):
+    if post.distinct or post.distinct_on or post.qualify is not None or _SELECTING.search(post.source):
+        return False
+    groups = [part.table.num_rows for part in parts]
+    if any((pairs.given(groups) or 0) > PAIRS_MAX for pairs in post.crossed):
         return False
     # A quantile is selected, not noised.
-    return not any(isinstance(recipe, Chosen) for part in parts for recipe in part.part.recipes)
+    return not any(isinstance(recipe, Chosen) for part in parts for recipe in part.cells.recipes)
 
 
 def _telling(answer: pa.Table, outputs: Sequence[pa.ChunkedArray], run: list[int]) -> list[int]:
@@ -152,20 +205,10 @@ def _interval(value: float | None, drawn: Floats, outside: int) -> Interval | No
 
 def _drawn(part: Redrawn, place: str, runs: int) -> pa.Table:
     """The tables that post-processing would see, had the noise been another; one below the other, with the number of the run."""
-    groups = len(part.noisy.groups)
-    cells = {}
-    for column in part.noisy.columns:
-        noise = noise_by_place(column.law, f"{place} {column.name}", count=runs * groups).reshape(runs, groups)
-        cells[column.name] = (np.array([float(value) for value in column.values]) - noise) * float(column.step)
-        cells[column.name] += _put_back(part.missing[column.name], runs)
-    if part.part.query.levels is not None:
-        levels = levels_of(part.noisy.groups, part.part.query.levels, keys=len(part.part.query.keys))
-        members = [list(added) for level in levels for added in level.members]
-        cells = {name: np.stack([values[:, added].sum(axis=1) for added in members], axis=1) for name, values in cells.items()}
     rows = part.table.num_rows
     table = part.table.take(np.tile(np.arange(rows), runs))
-    for i, recipe in enumerate(part.part.recipes):
-        values = _values(recipe, cells).ravel()
+    for i, (recipe, drawn) in enumerate(zip(part.cells.recipes, part.values(place, runs), strict=True)):
+        values = drawn.ravel()
         # What is withheld is in no run, as it is in no answer.
         withheld = np.asarray(table.column(f"m{i}")) >= CellMark.MEANINGLESS.code
         undefined = np.isnan(values) | withheld

@@ -38,11 +38,11 @@ def noise_points(law: Law, *, dimension: int, terms: int = 1) -> Floats:
     scale = float(law.scale)
     match law:
         case DiscreteGaussian():
-            return _normal(dimension) * (scale * math.sqrt(terms))
+            return normal_points(dimension) * (scale * math.sqrt(terms))
         case DiscreteLaplace() if terms == 1:
             return _laplace(dimension) * scale
         case DiscreteLaplace():
-            return _normal(dimension) * (scale * math.sqrt(2 * terms))
+            return normal_points(dimension) * (scale * math.sqrt(2 * terms))
         case _:
             assert_never(law)
 
@@ -68,7 +68,7 @@ def _whole(law: Law, dimension: int) -> Floats:
 
 
 @lru_cache
-def _normal(dimension: int) -> Floats:
+def normal_points(dimension: int) -> Floats:
     law = NormalDist()
     return np.array([law.inv_cdf(float(u)) for u in _halton(_BASES[dimension])])
 

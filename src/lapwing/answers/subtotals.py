@@ -1,4 +1,7 @@
-"""Sub-totals and totals: rows of ROLLUP and the like, added up from released groups. Free, and consistent with the groups they add up."""
+"""Sub-totals and totals: rows of ROLLUP and the like, added up from released groups, or from a release of their own.
+
+What is added up is free and consistent with its groups; what is measured apart is nearer to the truth, and need not equal their sum.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.release import NoisyColumn, NoisyTable
+from lapwing.planning.planned import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,35 @@ def levels_of(groups: Sequence[tuple[Value, ...]], levels: Sequence[tuple[int, .
         for listed in by_terms.values():
             rows_by_level.append(Level(kept, tuple(group for group, _ in listed), tuple(tuple(members) for _, members in listed)))
     return rows_by_level
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLevel:
+    """Rows of an answer on one level, and the part of the plan whose release they are made of."""
+
+    level: Level
+    part: Part
+    noisy: NoisyTable
+    """The release of that part."""
+
+    @property
+    def table(self) -> NoisyTable:
+        """The rows as a noisy table."""
+        return table_of(self.level, self.noisy)
+
+
+def shown_levels(part: Part, tables: Sequence[NoisyTable]) -> list[ShownLevel]:
+    """The rows of a part of an answer, level by level; ``tables`` are all that were released, by number of the query."""
+    keys, shown = len(part.query.keys), list[ShownLevel]()
+    for kept in part.query.levels or (tuple(range(keys)),):
+        measured = part.apart.get(kept, part)
+        noisy = tables[measured.number or 0]
+        if measured is part:
+            shown += [ShownLevel(level, part, noisy) for level in levels_of(noisy.groups, (kept,), keys=keys)]
+        else:
+            groups = tuple(tuple(group[kept.index(key)] if key in kept else None for key in range(keys)) for group in noisy.groups)
+            shown.append(ShownLevel(Level(kept, groups, tuple((number,) for number in range(len(groups)))), measured, noisy))
+    return shown
 
 
 def table_of(level: Level, released: NoisyTable) -> NoisyTable:

@@ -190,6 +190,12 @@ def _basic() -> Mapping[str, Shape]:
         "clipped, one group": lambda f: Plan(
             (_query(f, _visits(12), Clipped(BITS), ("n", RowCount(), Cap(2 * ONE)), ("c", CHANGE, Cap(ONE))),)
         ),
+        "clipped, units of few rows apart": lambda f: Plan(
+            (
+                _query(f, _visits(12), Clipped(BITS), ("n", RowCount(), Cap(2 * ONE)), ("l", LATE, Cap(300 * ONE))),
+                _query(f, Filter(_visits(12), _july()), Clipped(BITS), ("l", LATE, Cap(150 * ONE)), ("u", UnitCount()), by_clinic=True),
+            )
+        ),
         "clipped units": lambda f: Plan(
             (
                 _query(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lapwing.cli.exits import usage_error
 
 if TYPE_CHECKING:
+    from lapwing.curator.policies import LossLimit
     from lapwing.kernel.accounting import Budget
 
 NO_LIMIT = "none"
@@ -16,27 +17,33 @@ FORMS = "an epsilon such as 0.5, or 'rho 0.01'"
 """How an amount may be written, for help texts."""
 
 
-def loss_units(text: str, budget: Budget, *, option: str) -> int:
-    """The loss in ledger units that this much pays for, rounded down. An epsilon is that of everything it pays for together."""
+def loss_amount(text: str, budget: Budget, *, option: str) -> LossLimit:
+    """What this much pays for, in ledger units, rounded down. An epsilon is that of everything it pays for together, and in an account with
+    an order it is one on each side; a rho is one of the loss alone.
+    """
+    from lapwing.curator.policies import LossLimit
     from lapwing.kernel.accounting import LOSS_UNITS, Account, statement_loss
 
     match text.replace("=", " ").lower().split():
         case [number] | ["epsilon", number]:
             epsilon = _number(number, option)
-            return math.floor(statement_loss(budget, epsilon) * LOSS_UNITS) if epsilon else 0
+            loss = math.floor(statement_loss(budget, epsilon) * LOSS_UNITS) if epsilon else 0
+            return LossLimit(loss, None if budget.order is None else math.floor(epsilon * LOSS_UNITS))
         case ["rho", number] if budget.account is Account.APPROXIMATE:
-            return math.floor(_number(number, option) * LOSS_UNITS)
+            return LossLimit(math.floor(_number(number, option) * LOSS_UNITS))
         case ["rho", _]:
             raise usage_error(f"{option}: this data set has no delta and is charged in epsilon")
         case _:
             raise usage_error(f"{option} must be {FORMS}")
 
 
-def loss_limit(text: str | None, budget: Budget, *, option: str, otherwise: int | None) -> int | None:
-    """A limit: ``otherwise`` when the option was left out, None for ``none``."""
+def loss_limit(text: str | None, budget: Budget, *, option: str, otherwise: LossLimit) -> LossLimit:
+    """A limit: ``otherwise`` when the option was left out, no loss for ``none``."""
+    from lapwing.curator.policies import LossLimit
+
     if text is None:
         return otherwise
-    return None if text.strip().lower() == NO_LIMIT else loss_units(text, budget, option=option)
+    return LossLimit() if text.strip().lower() == NO_LIMIT else loss_amount(text, budget, option=option)
 
 
 def delta_limit(text: str | None, *, otherwise: int | None) -> int | None:

@@ -34,6 +34,8 @@ add_policies(ledger_app)
 app.add_typer(ledger_app)
 app.add_typer(receipt_app)
 
+ScaledGroups = Annotated[bool, typer.Option("--scaled-groups", help="Scale groups, measured at a low bound, to a total: a model.")]
+
 
 def main() -> None:
     """Run ``lapwing`` with the arguments of the process."""
@@ -127,13 +129,16 @@ def demo(
 
 @app.command(short_help="Write a first catalogue from the schemas of files.")
 def init(
+    context: typer.Context,
     files: Annotated[
         list[str],
         typer.Argument(
             metavar="FILE", help="Parquet or CSV files, or patterns in quotes such as 'visits/*.parquet'; or names of tables on an engine."
         ),
     ],
-    output: Annotated[Path, typer.Option(help="Where to write the catalogue; - prints it.")] = Path(CATALOGUE_FILE),
+    output: Annotated[
+        Path | None, typer.Option(help="Where to write the catalogue; - prints it.", show_default="lapwing.toml, in the directory of -C")
+    ] = None,
     engine: Annotated[EngineName, typer.Option(help="Where the tables are.")] = EngineName.DUCKDB,
     connection: Annotated[str, typer.Option(help="With --engine postgres: how to reach the database, without a password.")] = "",
 ) -> None:
@@ -148,6 +153,8 @@ def init(
     from lapwing.cli.initial import initial_catalogue
 
     with reported():
+        if output is None:
+            output = context.obj / CATALOGUE_FILE if context.obj.is_dir() else context.obj
         to_stdout = str(output) == "-"
         if not to_stdout and output.exists():
             raise usage_error(f"{output} is already there; give another --output")
@@ -218,6 +225,7 @@ def ask(
     dialect: Annotated[
         SqlSpelling, typer.Option(help="How the statement is spelt; what it means does not depend on it.")
     ] = SqlSpelling.DUCKDB,
+    scaled_groups: ScaledGroups = False,
     receipt: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the signed receipt here.")] = None,
     stored: Annotated[
         Path | None, typer.Option("--answer", metavar="FILE", help="Write the stored answer, which the receipt is for, here.")
@@ -242,8 +250,9 @@ def ask(
 
         with _curator(context) as curator:
             require_writable(curator, receipt=receipt, stored=stored)
-            answer = DataSet(curator, analyst=analyst).ask(
-                statement, epsilon=epsilon, confidence=confidence, request_id=request_id, dialect=dialect.value
+            data, scaled = DataSet(curator, analyst=analyst), scaled_groups or None
+            answer = data.ask(
+                statement, epsilon=epsilon, confidence=confidence, request_id=request_id, dialect=dialect.value, scaled_groups=scaled
             )
             write_answer(answer, form)
             write_stored(answer, receipt=receipt, stored=stored)
@@ -261,6 +270,7 @@ def explain(
     dialect: Annotated[
         SqlSpelling, typer.Option(help="How the statement is spelt; what it means does not depend on it.")
     ] = SqlSpelling.DUCKDB,
+    scaled_groups: ScaledGroups = False,
 ) -> None:
     """Say what a statement would cost, how people's influence is bounded and how large the noise is. Free; reads no row.
 
@@ -275,7 +285,8 @@ def explain(
         from lapwing.client.dataset import DataSet
 
         with _curator(context) as curator:
-            write_explanation(DataSet(curator, analyst=analyst).explain(statement, epsilon=epsilon, dialect=dialect.value), form)
+            data, scaled = DataSet(curator, analyst=analyst), scaled_groups or None
+            write_explanation(data.explain(statement, epsilon=epsilon, dialect=dialect.value, scaled_groups=scaled), form)
 
 
 @app.command(short_help="Show what may be spent, what is spent and what is left.")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lapwing.cli.exits import usage_error
-from lapwing.curator.draft import count_todos, draft, named_tables, safe_name
-from lapwing.curator.source_schemas import SourceColumn, UnreadableSource, read_columns, source_files, table_columns
+from lapwing.curator.draft import WishedTable, count_todos, draft, named_tables, safe_name
+from lapwing.curator.source_schemas import UnreadableSource, read_columns, source_files, table_columns
 
 _WILDCARDS = "*?["
 
@@ -29,13 +29,13 @@ def _is_table(name: str, engine: str) -> bool:
     return engine == "postgres" or (engine == "spark" and "/" not in name and not name.endswith(".parquet"))
 
 
-def _on_engine(name: str, engine: str, connection: str) -> tuple[str, str, Sequence[SourceColumn]]:
-    """The wished name of a table on a server or in a session, its source line, and its columns."""
-    return name.split(".")[-1].strip('"'), name, table_columns(name, engine, connection)
+def _on_engine(name: str, engine: str, connection: str) -> WishedTable:
+    """A table on a server or in a session."""
+    return WishedTable(name.split(".")[-1].strip('"'), name, table_columns(name, engine, connection))
 
 
-def _source(file: str, directory: Path) -> tuple[str, str, Sequence[SourceColumn]]:
-    """The wished name of a table, its source line, and its columns as the first file has them."""
+def _source(file: str, directory: Path) -> WishedTable:
+    """A table of files, with its columns as the first file has them."""
     files = source_files(Path(), file)
     if not files:
         raise usage_error(f"there is no file {file}")
@@ -44,11 +44,14 @@ def _source(file: str, directory: Path) -> tuple[str, str, Sequence[SourceColumn
     except UnreadableSource as error:
         raise usage_error(str(error)) from None
     line = Path(os.path.relpath(file, directory)).as_posix()
-    return _wished_name(Path(file)), line, columns
+    folders = [part.partition("=") for part in Path(files[0]).parent.parts]
+    return WishedTable(_wished_name(Path(file)), line, columns, tuple(name for name, sign, _ in folders if name and sign))
 
 
 def _wished_name(path: Path) -> str:
-    """The file's name without its ending; of a pattern without letters of its own, the directory's name."""
-    stem = path.name.split(".")[0]
-    plain = "".join(char for char in stem if char not in _WILDCARDS + "]")
-    return plain if any(char.isalpha() for char in plain) else path.resolve().parent.name
+    """The file's name without its ending; of a pattern without letters of its own, that of the nearest directory that is none."""
+    for name in (path.name.split(".")[0], *(part for part in reversed(path.resolve().parent.parts) if "=" not in part)):
+        plain = "".join(char for char in name if char not in _WILDCARDS + "]")
+        if any(char.isalpha() for char in plain):
+            return plain
+    return ""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lapwing.cli.amounts import FORMS, delta_limit, epsilon_of, loss_limit, loss_units
+from lapwing.cli.amounts import FORMS, delta_limit, epsilon_of, loss_amount, loss_limit
 from lapwing.cli.exits import reported, usage_error
 from lapwing.cli.views import ReportFormat
 
@@ -199,7 +199,7 @@ def request(
         lapwing -C clinic ledger request 0.8 --reason "two tables are left"
     """
     with _policies(context) as office:
-        number = office.request(_who(analyst), loss_units(amount, office.budget, option="AMOUNT"), reason=reason)
+        number = office.request(_who(analyst), loss_amount(amount, office.budget, option="AMOUNT"), reason=reason)
         typer.echo(f"Proposal {number}. The owner now runs `lapwing ledger approve {number}` or `lapwing ledger deny {number}`.")
 
 

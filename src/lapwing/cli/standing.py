@@ -34,7 +34,12 @@ def write_standing(curator: Curator, form: ReportFormat) -> None:
 
 
 def _figures(one: dict[str, Any]) -> list[str]:
-    return ["-" if one.get(key) is None else f"{float(one[key]):.4g}" for key in ("spent", "total", "per_day")]
+    return [_sides(one, key) or "-" for key in ("spent", "total", "per_day")]
+
+
+def _sides(one: dict[str, Any], key: str) -> str:
+    """An amount and, where there is one, the pure epsilon beside it."""
+    return " or pure ".join(f"{float(one[side]):.4g}" for side in (key, f"pure_{key}") if one.get(side) is not None)
 
 
 def _titled(title: str, headers: tuple[str, ...], rows: list[list[str]]) -> None:
@@ -55,7 +60,7 @@ def _pairs(values: dict[str, Any], view: BudgetView) -> list[tuple[str, str]]:
     if "limits" in values:
         limits, unit = values["limits"], values["budget"]["loss_unit"]
         limits_in_words = [
-            f"{words} {unit} {float(limits[key]):.4g}"
+            f"{words} {unit} {_sides(limits, key)}"
             for key, words in (("per_statement", "a statement"), ("per_day", "a day"))
             if limits[key]
         ]

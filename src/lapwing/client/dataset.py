@@ -61,15 +61,28 @@ class DataSet:
         analyst: str | None = None,
         request_id: str | None = None,
         dialect: str = "duckdb",
+        scaled_groups: bool | None = None,
     ) -> Answer:
         """Answer a statement. ``epsilon`` is for the whole statement; asking the same again on the same version is free.
 
         ``dialect`` is how the statement is spelt, ``duckdb`` or ``postgres``; what it means does not depend on it.
 
+        With ``scaled_groups``, counts and sums by group are measured at a low bound and scaled up to a total measured at its own: a model,
+        said in the answer (docs/how-to/scaled-groups.md).
+
         ``EXPLAIN PRIVACY``, ``SHOW PRIVACY BUDGET`` and ``WITH PRIVACY (..)`` are read here too, and must agree with the arguments.
         """
         who = self.analyst if analyst is None else analyst
-        return ask(self.curator, sql, epsilon=epsilon, confidence=confidence, analyst=who, request_id=request_id, dialect=dialect)
+        return ask(
+            self.curator,
+            sql,
+            epsilon=epsilon,
+            confidence=confidence,
+            analyst=who,
+            request_id=request_id,
+            dialect=dialect,
+            scaled_groups=scaled_groups,
+        )
 
     def explain(
         self,
@@ -79,13 +92,14 @@ class DataSet:
         confidence: Number | None = None,
         analyst: str | None = None,
         dialect: str = "duckdb",
+        scaled_groups: bool | None = None,
     ) -> Explanation:
         """What asking would cost, how it would be bounded and how accurate it would be. Free; touches no data.
 
         With or without ``EXPLAIN PRIVACY`` before the statement.
         """
         who = self.analyst if analyst is None else analyst
-        return explain(self.curator, sql, epsilon=epsilon, confidence=confidence, analyst=who, dialect=dialect)
+        return explain(self.curator, sql, epsilon=epsilon, confidence=confidence, analyst=who, dialect=dialect, scaled_groups=scaled_groups)
 
     @property
     def budget(self) -> BudgetView:

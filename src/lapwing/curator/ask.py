@@ -10,11 +10,11 @@ from fractions import Fraction
 
 from lapwing.answers.answer import Answer, CostView
 from lapwing.answers.assembly import assemble, check_post
-from lapwing.answers.notes import notes_of
+from lapwing.answers.notes import impossible_notes, notes_of
 from lapwing.answers.quantile_notes import quantile_notes
 from lapwing.curator.accuracy_search import Aim
 from lapwing.curator.accuracy_targets import Target
-from lapwing.curator.asked_price import Number, Terms, pilot_epsilons, terms_of
+from lapwing.curator.asked_price import Number, Terms, pilot_epsilons, scaled_groups_of, terms_of
 from lapwing.curator.bought_norms import PricedNorms, buy_norms, fits_of, priced_norms
 from lapwing.curator.bound_statement import BoundStatement, bound_statement
 from lapwing.curator.charged_release import Answered
@@ -22,8 +22,8 @@ from lapwing.curator.explanation import Explanation, explanation
 from lapwing.curator.life import Curator
 from lapwing.curator.privacy_statements import budget_answer, explained_answer
 from lapwing.errors import Refused
-from lapwing.kernel.accounting import Cost, admits, statement_loss
-from lapwing.planning.plan import Planned
+from lapwing.kernel.accounting import Cost, statement_loss
+from lapwing.planning.planned import Planned
 from lapwing.sql.text.privacy_words import Question, ShowBudget, read_words
 from lapwing.sql.text.refusals import span_of
 from lapwing.statements import Statement
@@ -38,12 +38,15 @@ def ask(
     analyst: str | None = None,
     request_id: str | None = None,
     dialect: str = "duckdb",
+    scaled_groups: bool | None = None,
 ) -> Answer:
     """Answer a statement, or what Lapwing's own words ask; see :meth:`lapwing.client.dataset.DataSet.ask`."""
     words = read_words(sql, settings=curator.settings, dialect=dialect)
     if isinstance(words, ShowBudget):
         return budget_answer(curator.budget(), confidence=curator.declaration.defaults.confidence)
-    posed = _posed(curator, sql, words, epsilon=epsilon, confidence=confidence, analyst=analyst, dialect=dialect)
+    posed = _posed(
+        curator, sql, words, epsilon=epsilon, confidence=confidence, analyst=analyst, dialect=dialect, scaled_groups=scaled_groups
+    )
     if words.explain:
         return explained_answer(posed.explained(), curator.budget(), confidence=posed.terms.confidence)
     return posed.answer(request_id=request_id)
@@ -57,13 +60,17 @@ def explain(
     confidence: Number | None = None,
     analyst: str | None = None,
     dialect: str = "duckdb",
+    scaled_groups: bool | None = None,
 ) -> Explanation:
     """What asking would cost, how it would be bounded and how accurate it would be. Free; touches no data."""
     words = read_words(sql, settings=curator.settings, dialect=dialect)
     if isinstance(words, ShowBudget):
         message, place = "SHOW PRIVACY BUDGET is free: there is nothing to explain", span_of(sql, 0, len(sql))
         raise Refused("statement-unsupported", message, hint="ask for it as it is", span=place)
-    return _posed(curator, sql, words, epsilon=epsilon, confidence=confidence, analyst=analyst, dialect=dialect).explained()
+    posed = _posed(
+        curator, sql, words, epsilon=epsilon, confidence=confidence, analyst=analyst, dialect=dialect, scaled_groups=scaled_groups
+    )
+    return posed.explained()
 
 
 def plan_of(curator: Curator, sql: str, epsilon: Number | None = None) -> tuple[Statement, Planned]:
@@ -83,8 +90,9 @@ def _posed(
     confidence: Number | None,
     analyst: str | None,
     dialect: str,
+    scaled_groups: bool | None,
 ) -> _Posed:
-    bound = bound_statement(curator, words, dialect=dialect)
+    bound = bound_statement(curator, words, dialect=dialect, scaled_groups=scaled_groups_of(words.clause, scaled_groups))
     terms = terms_of(words.clause, epsilon=epsilon, confidence=confidence, declaration=curator.declaration, budget=bound.budget)
     return _Posed(curator, sql, words, dialect, bound, terms, curator.analyst_default if analyst is None else analyst)
 
@@ -104,6 +112,10 @@ class _Posed:
     def pilots(self) -> tuple[Fraction, ...]:
         """The losses of pilots, for a statement asked for an accuracy."""
         return tuple(statement_loss(self.bound.budget, pilot) for pilot in pilot_epsilons(self.curator.declaration))
+
+    def _usual(self) -> Fraction:
+        """The loss of a question that names no price."""
+        return statement_loss(self.bound.budget, self.curator.declaration.defaults.epsilon)
 
     def answer(self, *, request_id: str | None) -> Answer:
         goal = self.terms.goal
@@ -141,24 +153,21 @@ class _Posed:
         return priced_norms(self.curator, planned.wanted, price=price, analyst=self.analyst, pure=is_pure)
 
     def _require_affordable(self, planned: Planned, priced: PricedNorms) -> None:
-        """Refuse, before anything is charged, what the budget cannot pay as a whole, unless it was paid before."""
+        """Refuse, before anything is charged, what the budget or a limit cannot pay as a whole, unless it was paid before."""
         cost = priced.cost(self.curator)
-        if not cost.loss:
-            return
-        balance, whole = self.curator.balance(), planned.certified.cost
-        pure = None if whole.pure is None or cost.pure is None else max(whole.pure, cost.pure)
-        if not admits(balance.budget, spent=balance.spent, cost=Cost(max(whole.loss, cost.loss), whole.delta, pure)):
-            # The ledger says so in its own words: a plan of the whole price asks it for more than there is.
-            self.curator.answer(planned.certified.plan, summary=self.sql, analyst=self.analyst)
+        if cost.loss:
+            whole = planned.certified.cost
+            pure = None if whole.pure is None or cost.pure is None else max(whole.pure, cost.pure)
+            self.curator.ledger.require_payable(self.analyst, Cost(max(whole.loss, cost.loss), whole.delta, pure))
 
     def _aim(self, target: Target) -> Aim:
-        return Aim(self.curator, self.analyst, self.sql, self.words, self.dialect, self.bound, target, self.pilots())
+        return Aim(self.curator, self.analyst, self.sql, self.words, self.dialect, self.bound, target, self.pilots(), self._usual())
 
     def _declared(self, planned: Planned) -> Answer:
         """An answer that measures nothing."""
         assembled = assemble(planned, None, self.bound.statement.post, confidence=self.terms.confidence)
         cost = CostView.of(Cost.zero(), self.curator.declaration.budget(), free=True)
-        notes = ("answered from declarations alone: free",)
+        notes = ("answered from declarations alone: free", *impossible_notes(planned), *self.bound.statement.notes)
         confidence, marks = float(self.terms.confidence), assembled.marks
         return Answer(assembled.table, assembled.intervals, confidence, cost, self.curator.budget(), notes, marks=marks)
 
@@ -173,7 +182,7 @@ class _Posed:
             float(confidence),
             CostView.of(cost, declaration.budget(), free=cost == Cost.zero()),
             self.curator.budget(),
-            (*notes, *about),
+            (*notes, *about, *self.bound.statement.notes),
             marks=assembled.marks,
             receipt=self.curator.receipt(answered.stored),
             stored=answered.stored.payload,

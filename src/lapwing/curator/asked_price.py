@@ -54,6 +54,22 @@ def terms_of(
             assert_never(asked)
 
 
+def scaled_groups_of(clause: Clause | None, given: bool | None) -> bool:
+    """Whether groups are to be scaled, by the words or the argument; or ``Refused`` where these contradict one another.
+
+    Nor is it for an error: that is searched for with bars of what is measured, and what a model adds to them is none of it.
+    """
+    written = None if clause is None else clause.scaled_groups
+    if written is not None and given is not None and written.value != given:
+        message = "the statement says one thing about scaled groups and the argument it was asked with another"
+        raise Refused("privacy-contradiction", message, hint="leave one of the two out", span=written.span)
+    scaled = bool(given) if written is None else written.value
+    if scaled and clause is not None and isinstance(clause.asked, ErrorAsked | ShareAsked):
+        message = "groups that are scaled by a model cannot be asked for an error"
+        raise Refused("privacy-contradiction", message, hint="name an epsilon", span=clause.asked.span)
+    return scaled
+
+
 def pilot_epsilons(declaration: Declaration) -> tuple[Fraction, ...]:
     """What pilots are asked at. Public: it depends on the catalogue only."""
     assert len(PILOT_SHARES) == PILOTS_MAX

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from lapwing.curator.charged_release import Answered
 from lapwing.curator.life import Curator
@@ -34,6 +35,15 @@ class PricedNorms:
     loss: Fraction = Fraction(0)
     """What all of them may cost; the rest of the price is the answer's, also where they were bought before."""
     found: Mapping[UnitNorms, Answered] = field(default_factory=dict)
+
+    @property
+    def one_in(self) -> int:
+        """They are measured on a sample: on one unit in so many."""
+        return max((norms.one_in for norms in self.wanted), default=1)
+
+    def to_dict(self, first: Cost) -> dict[str, Any]:
+        """For JSON; ``first`` is what buying the rest costs."""
+        return {"bought": not self.missing(), "loss": first.loss / LOSS_UNITS, "one_in": self.one_in}
 
     def missing(self) -> list[tuple[UnitNorms, Plan]]:
         """What has still to be bought."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 from lapwing.answers.assembly import check_post
 from lapwing.answers.post_processing import evaluate
@@ -18,7 +19,9 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import UnitNorms
 from lapwing.planning.noise_choice import with_better_noise
 from lapwing.planning.norm_fit import NormFit
-from lapwing.planning.plan import GroupLimits, Planned, Price, plan_statement
+from lapwing.planning.plan import plan_statement
+from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql import bind
 from lapwing.sql.text.privacy_words import Question
 from lapwing.sql.text.refusals import span_in
@@ -43,11 +46,12 @@ class BoundStatement:
         return planned
 
 
-def bound_statement(curator: Curator, asked: Question | str, *, dialect: str) -> BoundStatement:
-    """The statement of a question, or of a text without Lapwing's words; or ``Refused``. No data is read."""
+def bound_statement(curator: Curator, asked: Question | str, *, dialect: str, scaled_groups: bool = False) -> BoundStatement:
+    """The statement of a question, or of a text without Lapwing's words; or ``Refused``. No protected data is read."""
     question = Question(asked, None, explain=False) if isinstance(asked, str) else asked
     declaration, facts, settings = curator.declaration, curator.facts, curator.settings
     units, references = unit_columns(declaration), references_of(declaration)
+    public_rows = cache(curator.snapshot.public_rows)
     statement = bind(
         question.statement,
         facts,
@@ -56,7 +60,9 @@ def bound_statement(curator: Curator, asked: Question | str, *, dialect: str) ->
         references=references,
         dialect=dialect,
         tokens=question.tokens,
+        public_rows=public_rows,
     )
+    finder = GroupFinder(evaluate, public_rows)
     balance, contributions = curator.balance(), curator.contributions()
     budget = balance.budget
 
@@ -72,8 +78,9 @@ def bound_statement(curator: Curator, asked: Question | str, *, dialect: str) ->
                 contributions=contributions,
                 units=declaration.dataset.units,
                 limits=GroupLimits(settings.known_cells_max, settings.groups_max),
-                evaluate=evaluate,
+                finder=finder,
                 norms=norms,
+                scaled_groups=scaled_groups,
             )
 
         try:

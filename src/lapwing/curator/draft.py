@@ -26,18 +26,30 @@ _INTRODUCTION = """\
 
 
 @dataclass(frozen=True, slots=True)
+class WishedTable:
+    """A table to declare: its name as wished for, its source as written in the catalogue, its columns."""
+
+    name: str
+    source: str
+    columns: Sequence[SourceColumn]
+    folders: tuple[str, ...] = ()
+    """What folders such as ``year=2024`` give a value to."""
+
+
+@dataclass(frozen=True, slots=True)
 class DraftTable:
-    """A table to declare: its name, its source as written in the catalogue, its columns."""
+    """The same, with a name that a catalogue accepts."""
 
     name: str
     source: str
     columns: tuple[SourceColumn, ...]
+    folders: tuple[str, ...]
 
 
-def named_tables(sources: Sequence[tuple[str, str, Sequence[SourceColumn]]]) -> list[DraftTable]:
-    """Tables with names that a catalogue accepts, all different. Each source is (wished name, source line, columns)."""
+def named_tables(wished: Sequence[WishedTable]) -> list[DraftTable]:
+    """Tables with names that a catalogue accepts, all different."""
     used: set[str] = set()
-    return [DraftTable(_unused(safe_name(wished), used), source, tuple(columns)) for wished, source, columns in sources]
+    return [DraftTable(_unused(safe_name(item.name), used), item.source, tuple(item.columns), item.folders) for item in wished]
 
 
 def draft(dataset_id: str, tables: Sequence[DraftTable], *, engine: str = "duckdb", connection: str = "") -> str:
@@ -120,10 +132,19 @@ def _unit_lines(table: DraftTable) -> list[str]:
     ]
 
 
+def _folder_lines(table: DraftTable) -> list[str]:
+    """Folders mean nothing unless the owner says so."""
+    if not table.folders:
+        return []
+    listed, names = ", ".join(map(_text, table.folders)), " and ".join(safe_name(name) for name in table.folders)
+    return [f"# partitions = [{listed}]        to read {names} from the names of folders; then declare them as columns too"]
+
+
 def _table(table: DraftTable, *, by_row: bool) -> str:
     lines = [
         f"[tables.{table.name}]",
         f"source = {_text(table.source)}",
+        *_folder_lines(table),
         *([_UNIT_IS_ROW] if by_row else _unit_lines(table)),
         "# rows_max = 1_000_000               a public limit on the size of the table",
         "",

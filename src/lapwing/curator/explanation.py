@@ -8,12 +8,13 @@ from typing import Any, assert_never
 
 from lapwing.answers.answer import CostView
 from lapwing.answers.budget import share_of_cost
+from lapwing.answers.loss_notes import is_better_scaled, sample_text
 from lapwing.answers.number_format import figure, percent, share_text, shortened
 from lapwing.answers.quantile_notes import quantile_errors
 from lapwing.catalog.units import ROW
 from lapwing.curator.bought_norms import PricedNorms
 from lapwing.curator.life import Curator
-from lapwing.curator.predicted_errors import predicted_errors
+from lapwing.curator.predicted_errors import errors_of_part, predicted_errors
 from lapwing.kernel.accounting import LOSS_UNITS, Cost, admits
 from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.facts import Facts
@@ -22,7 +23,7 @@ from lapwing.kernel.stability import shape_of
 from lapwing.planning.bounding import BoundingKind
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
 from lapwing.planning.moments import Moments
-from lapwing.planning.plan import Part, Planned
+from lapwing.planning.planned import Part, Planned
 from lapwing.planning.quantiles import Chosen
 from lapwing.spread import half_width
 from lapwing.statements import LinearOutput, Noisy, Statement
@@ -82,7 +83,8 @@ def explanation(
     lines = [protects, ("price", price + ("" if stored or affordable else "; MORE THAN IS LEFT"))]
     if first.loss and not stored:
         part_of_price = percent(round(_part_of(first, price_of_all), 3))
-        lines.append(("norms", f"{part_of_price} of it first buys how much each {unit} adds; bounds will fit that, not as below"))
+        sample = "" if norms is None else sample_text(norms.one_in, unit)
+        lines.append(("norms", f"{part_of_price} of it first buys how much each {unit} adds{sample}; bounds will fit that, not as below"))
     if balance.budget.order is not None and balance.spent.pure is not None and price_of_all.pure is None and not stored:
         left, after = (1 - share_of_cost(balance.budget, spent) for spent in (balance.spent, balance.spent + price_of_all))
         lines.append(
@@ -99,7 +101,7 @@ def explanation(
     leading = next(detail for detail in details if detail)
     values = {
         "cost": {**cost.to_dict(), "loss": price_of_all.loss / LOSS_UNITS},
-        "norms": None if norms is None or not norms.wanted else {"bought": not norms.missing(), "loss": first.loss / LOSS_UNITS},
+        "norms": None if norms is None or not norms.wanted else norms.to_dict(first),
         "share_of_budget": share,
         "affordable": affordable,
         "predicted_error": predicted_errors(statement, planned),
@@ -127,13 +129,13 @@ def _explained(
     query = planned.certified.queries[part.number]
     lines = [("groups", _groups(part, query)), ("bounding", _bounding(part, query, unit, planned.facts))]
     if part.query.levels is not None:
-        lines.insert(1, ("totals", "added up from these groups, at no cost" + ("" if part.known else "; hidden groups are not in them")))
+        lines.insert(1, ("totals", _totals(part)))
     names = _names(statement, number, part)
-    for vector in query.vectors:
-        width = float(half_width(vector.vector.law, confidence=confidence) * vector.step)
-        kind = type(vector.vector.law).__name__.removeprefix("Discrete").lower()
-        label = names.get(vector.vector.name, vector.vector.name)
-        lines.append(("noise", f"{label}: {kind}, ±{figure(width)} at {percent(float(confidence))}"))
+    lines += _noise_lines(statement, number, part, query, confidence)
+    for vector_name, scaling in part.scaled.items():
+        total = next(item for item in planned.certified.queries[scaling.number].vectors if item.vector.name == scaling.vector)
+        reach = figure(float(half_width(total.vector.law, confidence=confidence) * total.step))
+        lines.append(("scaled", f"{names[vector_name]}: groups are multiplied to add up to a total, ±{reach}, by a model"))
     for index, recipe in enumerate(part.recipes):
         if isinstance(recipe, Averaged) and (error := _average_error(part, query, recipe, confidence)):
             lines.append(("average", f"{_called(statement, number, index)}: {error}"))
@@ -145,6 +147,13 @@ def _explained(
     lost = _lost(part, query, unit)
     if lost:
         lines.append(("predicted", lost))
+    if is_better_scaled(part):
+        lines.append(("closer", "WITH PRIVACY (scaled_groups = true) is predicted to be clearly closer, by a model"))
+    totals = []
+    for kept, apart in part.apart.items():
+        total_lines, detail = _explained_total(statement, number, kept, apart, planned, unit, confidence)
+        lines += total_lines
+        totals.append(detail)
     return lines, {
         "groups": len(query.query.groups.groups) if isinstance(query.query.groups, KnownGroups) else None,
         "threshold": None if query.keys is None else query.keys.units,
@@ -154,14 +163,54 @@ def _explained(
         "predicted_noise": part.choice.noise,
         "lost": part.lost,
         "caps": {name: cut.choice.cap * float(cut.unit) for name, cut in part.cuts.items()},
+        "scaled": [names[name] for name in part.scaled],
+        **({} if part.query.levels is None else {"totals_apart": totals}),
     }
+
+
+def _totals(part: Part) -> str:
+    """Where totals come from."""
+    if not part.apart:
+        return "added up from these groups, at no cost" + ("" if part.known else "; hidden groups are not in them")
+    if set(part.query.levels or ()) - {tuple(range(len(part.query.keys)))} == set(part.apart):
+        return "measured apart, for a part of the price: they need not equal the sum of the groups"
+    return "some are measured apart (below) and need not equal the sum of the groups; others add these up"
+
+
+def _explained_total(
+    statement: Statement, number: int, kept: tuple[int, ...], total: Part, planned: Planned, unit: str, confidence: Fraction
+) -> tuple[list[tuple[str, str]], dict[str, Any]]:
+    """Lines and values of a level of totals that is measured apart."""
+    query = planned.certified.queries[total.number or 0]
+    keys = [_text_of(statement, f"q{number}.k{key}", NAME_LENGTH_MAX) or f"key {key + 1}" for key in kept]
+    label = f"totals by {', '.join(keys)}" if keys else "total"
+    lines = [("bounding", f"{label}: {_bounding(total, query, unit, planned.facts)}")]
+    lines += [(name, f"{label}: {text}") for name, text in _noise_lines(statement, number, total, query, confidence)]
+    if lost := _lost(total, query, unit):
+        lines.append(("predicted", f"{label}: {lost}"))
+    caps = {name: cut.choice.cap * float(cut.unit) for name, cut in total.cuts.items()}
+    errors = errors_of_part(statement, number, total, planned)
+    return lines, {"keys": keys, "groups": len(total.groups or ()), "predicted_error": errors, "caps": caps, "lost": total.lost}
+
+
+def _noise_lines(statement: Statement, number: int, part: Part, query: CertifiedQuery, confidence: Fraction) -> list[tuple[str, str]]:
+    """The noise of each vector."""
+    lines, names = [], _names(statement, number, part)
+    for vector in query.vectors:
+        width = float(half_width(vector.vector.law, confidence=confidence) * vector.step)
+        kind = type(vector.vector.law).__name__.removeprefix("Discrete").lower()
+        label = names.get(vector.vector.name, vector.vector.name)
+        lines.append(("noise", f"{label}: {kind}, ±{figure(width)} at {percent(float(confidence))}"))
+    return lines
 
 
 def _lost(part: Part, query: CertifiedQuery, unit: str) -> str:
     """What is predicted of rows that the bound leaves out; empty where there is nothing to say."""
     if part.cuts:
-        worst = max((cut.choice for cut in part.cuts.values()), key=lambda choice: choice.lost)
-        above = f"about {figure(worst.above, digits=2)} {unit}s are above the bound"
+        cuts = {**part.cuts, **{name: scaling.cut for name, scaling in part.scaled.items()}}
+        worst = max((cut.choice for cut in cuts.values()), key=lambda choice: choice.lost)
+        sample = sample_text(max(cut.one_in for cut in cuts.values()), unit)
+        above = f"about {figure(worst.above, digits=2)} {unit}s are above the bound{sample}"
         return f"{above}, which cuts off {worst.lost:.1%} (at most {worst.lost_upper:.1%}); error bars reach to it"
     if part.choice.truncation < 0.5:
         return ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from lapwing.answers.budget import decimal_text, epsilon_of_loss
+from lapwing.answers.budget import decimal_text, epsilon_of_cost
 from lapwing.curator.life import Balance, Curator
 from lapwing.errors import CatalogueError, LedgerError
 from lapwing.kernel.accounting import LOSS_UNITS, Budget, Cost, budget_for
@@ -23,6 +23,19 @@ from lapwing.ledger.postgres.ledger import PostgresLedger
 
 Amount = Callable[[int | None], int | None]
 """From a limit in force, in ledger units, to the one that is wanted; None is no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossLimit:
+    """A limit in ledger units; without a loss there is none. In an account with an order it is enough to be within the loss or the pure
+    epsilon."""
+
+    loss: int | None = None
+    pure: int | None = None
+
+
+LossAmount = Callable[[LossLimit], LossLimit]
+"""The same for a loss."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +56,26 @@ class Policies:
         *,
         group: str | None,
         leave_group: bool,
-        loss: Amount,
+        loss: LossAmount,
         delta: Amount,
-        day_loss: Amount,
+        day_loss: LossAmount,
         by: str,
         reason: str,
     ) -> None:
         """Let an analyst ask, or change on what terms. Without ``group`` and ``leave_group`` the group stays as it is."""
         known = self._analyst(analyst)
         stays = known.group if known is not None and not leave_group else None
+        in_all = loss(LossLimit(known.share.loss_total, known.share.pure_total) if known else LossLimit())
+        in_a_day = day_loss(LossLimit(known.day_loss_max, known.day_pure_max) if known else LossLimit())
         policy.admit(
             self.ledger,
             analyst,
             group=stays if group is None else group,
-            loss_total=loss(known.share.loss_total if known else None),
+            loss_total=in_all.loss,
             delta_total=delta(known.share.delta_total if known else None),
-            day_loss_max=day_loss(known.day_loss_max if known else None),
+            pure_total=in_all.pure,
+            day_loss_max=in_a_day.loss,
+            day_pure_max=in_a_day.pure,
             by=by,
             reason=reason,
         )
@@ -75,25 +92,34 @@ class Policies:
             group=known.group,
             loss_total=known.share.loss_total,
             delta_total=known.share.delta_total,
+            pure_total=known.share.pure_total,
             day_loss_max=known.day_loss_max,
+            day_pure_max=known.day_pure_max,
             suspended=True,
             by=by,
             reason=reason,
         )
 
-    def set_group(self, name: str, *, loss: Amount, delta: Amount, by: str, reason: str) -> bool:
+    def set_group(self, name: str, *, loss: LossAmount, delta: Amount, by: str, reason: str) -> bool:
         """Make a group of analysts with a budget of its own, or change that; whether there was one."""
         known = next((one.share for one in overview.groups(self.ledger) if one.group == name), None)
-        loss_total = loss(known.loss_total if known else None)
-        delta_total = delta(known.delta_total if known else None)
-        policy.set_group(self.ledger, name, loss_total=loss_total, delta_total=delta_total, by=by, reason=reason)
+        in_all = loss(LossLimit(known.loss_total, known.pure_total) if known else LossLimit())
+        policy.set_group(
+            self.ledger,
+            name,
+            loss_total=in_all.loss,
+            delta_total=delta(known.delta_total if known else None),
+            pure_total=in_all.pure,
+            by=by,
+            reason=reason,
+        )
         return known is not None
 
     def set_limits(
         self,
         *,
-        statement_loss: Amount,
-        day_loss: Amount,
+        statement_loss: LossAmount,
+        day_loss: LossAmount,
         shared: bool | None,
         lost_workers: int | None,
         lost_seconds: int | None,
@@ -102,10 +128,14 @@ class Policies:
     ) -> bool:
         """Set limits of the data set; whether anything changed."""
         old = overview.limits_in_force(self.ledger)
+        of_one = statement_loss(LossLimit(old.statement_loss_max, old.statement_pure_max))
+        of_day = day_loss(LossLimit(old.day_loss_max, old.day_pure_max))
         new = replace(
             old,
-            statement_loss_max=statement_loss(old.statement_loss_max),
-            day_loss_max=day_loss(old.day_loss_max),
+            statement_loss_max=of_one.loss,
+            statement_pure_max=of_one.pure,
+            day_loss_max=of_day.loss,
+            day_pure_max=of_day.pure,
             answers_shared=old.answers_shared if shared is None else shared,
             lost_workers_max=old.lost_workers_max if lost_workers is None else lost_workers,
             lost_workers_seconds=old.lost_workers_seconds if lost_seconds is None else lost_seconds,
@@ -122,12 +152,12 @@ class Policies:
         """Propose a higher ceiling; the number of the proposal."""
         return policy.propose_ceiling(self.ledger, self._budget_of(epsilon), by=by, reason=reason)
 
-    def request(self, analyst: str, loss: int, *, reason: str) -> int:
-        """Ask for a share of this loss in all, in ledger units; the number of the proposal."""
+    def request(self, analyst: str, limit: LossLimit, *, reason: str) -> int:
+        """Ask for a share of this much in all; the number of the proposal."""
         share = policy.analyst_share(self.ledger, analyst)
         # Only the loss is asked for; the delta for keys stays as it was, and without a limit of its own it is that of the data set.
         delta = self.budget.delta_total if share is None or share.delta_total is None else share.delta_total
-        return policy.request_budget(self.ledger, analyst, Cost(loss=loss, delta=delta), reason=reason)
+        return policy.request_budget(self.ledger, analyst, Cost(loss=limit.loss or 0, delta=delta, pure=limit.pure), reason=reason)
 
     def approve(self, number: int, *, by: str, reason: str) -> None:
         """Carry out what somebody else proposed."""
@@ -193,6 +223,7 @@ def _terms(ledger: PostgresLedger, budget: Budget) -> dict[str, Any]:
         "limits": {
             "per_statement": _loss(limits.statement_loss_max),
             "per_day": _loss(limits.day_loss_max),
+            **_pure(budget, per_statement=limits.statement_pure_max, per_day=limits.day_pure_max),
             "answers_shared": limits.answers_shared,
             "lost_workers_max": limits.lost_workers_max,
             "lost_workers_seconds": limits.lost_workers_seconds,
@@ -202,12 +233,13 @@ def _terms(ledger: PostgresLedger, budget: Budget) -> dict[str, Any]:
                 "analyst": one.analyst,
                 "group": one.group,
                 "suspended": one.suspended,
-                **_share(one.share),
+                **_share(one.share, budget),
                 "per_day": _loss(one.day_loss_max),
+                **_pure(budget, per_day=one.day_pure_max),
             }
             for one in overview.analysts(ledger)
         ],
-        "groups": [{"group": one.group, **_share(one.share)} for one in overview.groups(ledger)],
+        "groups": [{"group": one.group, **_share(one.share, budget)} for one in overview.groups(ledger)],
         "proposals": [
             {
                 "number": one.proposal_id,
@@ -227,11 +259,17 @@ def _proposed(proposal: policy.Proposal, budget: Budget) -> str:
         return "lost"
     if proposal.budget is not None:
         return f"epsilon {float(proposal.budget.epsilon):g}"
-    return f"epsilon {epsilon_of_loss(budget, proposal.cost.loss):.4g}"
+    return f"epsilon {epsilon_of_cost(budget, proposal.cost):.4g}"
 
 
-def _share(share: policy.Share) -> dict[str, Any]:
-    return {"total": _loss(share.loss_total), "spent": _loss(share.spent.loss)}
+def _share(share: policy.Share, budget: Budget) -> dict[str, Any]:
+    amounts = {"total": _loss(share.loss_total), "spent": _loss(share.spent.loss)}
+    return amounts | _pure(budget, total=share.pure_total, spent=share.spent.pure)
+
+
+def _pure(budget: Budget, **amounts: int | None) -> dict[str, str | None]:
+    """The other side of an account with an order; nothing of one without."""
+    return {} if budget.order is None else {f"pure_{name}": _loss(units) for name, units in amounts.items()}
 
 
 def _loss(units: int | None) -> str | None:

@@ -6,18 +6,25 @@ import math
 
 from lapwing.kernel.certify import CertifiedVector
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
-from lapwing.planning.plan import Part, Planned
+from lapwing.planning.norm_caps import SKEW_POWER
+from lapwing.planning.planned import Part, Planned
 from lapwing.spread import variance
 from lapwing.statements import LinearOutput, Statement
 
 
 def predicted_errors(statement: Statement, planned: Planned) -> dict[str, float]:
     """By output, for those that are a count, a sum or an average as it is; of an ordinary group."""
+    return {
+        name: error for number, part in enumerate(planned.parts) for name, error in errors_of_part(statement, number, part, planned).items()
+    }
+
+
+def errors_of_part(statement: Statement, number: int, part: Part, planned: Planned) -> dict[str, float]:
+    """The same for the outputs of one query as ``part`` measures them: its groups, or totals of them that are measured apart."""
     errors = {}
     for output in statement.post.outputs:
-        if isinstance(output.derivation, LinearOutput):
+        if isinstance(output.derivation, LinearOutput) and output.derivation.aggregate.query == number:
             aggregate, scale = output.derivation.aggregate, float(abs(output.derivation.scale))
-            part = planned.parts[aggregate.query]
             error = None if part.number is None else _error(part, part.recipes[aggregate.index], planned)
             if error is not None:
                 errors[output.name] = scale * error
@@ -33,8 +40,10 @@ def _error(part: Part, recipe: Recipe, planned: Planned) -> float | None:
             cut, rows = part.cuts.get(total), part.cuts.get(count)
             if cut is None or rows is None:
                 return None
-            mean = cut.fit.total() * float(cut.unit) / max(rows.fit.total(), 1.0)
-            in_group = max(rows.fit.total() * rows.cells**0.25 / rows.cells, 1.0)  # between units in one group each and in all of them
+            mean = cut.choice.total * float(cut.unit) / max(rows.choice.total, 1.0)
+            # Both are scaled down alike: what that leaves of the rows is what noise is divided by, and small groups have less of it.
+            lost = max(rows.choice.lost, cut.choice.lost)
+            in_group = max(rows.choice.total * (1 - lost) / rows.cells ** (1 + SKEW_POWER), 1.0)
             return float(math.hypot(_noise(vectors[total]), mean * _noise(vectors[count])) / in_group)
         case _:
             return None
@@ -45,7 +54,12 @@ def _noise(vector: CertifiedVector) -> float:
 
 
 def _of_vector(part: Part, vector: CertifiedVector) -> float | None:
-    cut = part.cuts.get(vector.vector.name)
+    cut, scaling = part.cuts.get(vector.vector.name), part.scaled.get(vector.vector.name)
+    if cut is not None and scaling is not None:
+        return scaling.error * float(cut.unit)
     if cut is not None:
-        return math.hypot(_noise(vector), cut.choice.bias * float(cut.unit))
+        # A unit that is counted in a group adds 1 there: none of them loses much more than the others.
+        lost = cut.choice.bias if cut.of_units else cut.choice.loss
+        left_out = part.left_out * cut.choice.total / cut.cells
+        return math.hypot(_noise(vector), (lost + left_out) * float(cut.unit))
     return math.hypot(_noise(vector), part.choice.truncation) if vector.rounding == 0 and vector.step == 1 else None

@@ -46,6 +46,14 @@ def _counts(result: pa.Table, key_domains: Sequence[Domain], domain: Domain) -> 
 
 
 def _integers(column: pa.ChunkedArray) -> list[int]:
+    """The whole numbers of a column, all at once where they fit 64 bits: the cast is checked, and refuses what is larger or not whole."""
+    if not column.null_count and (pa.types.is_integer(column.type) or pa.types.is_decimal(column.type)):
+        try:
+            listed: list[int] = column.cast(pa.int64()).to_numpy().tolist()
+        except pa.ArrowInvalid:
+            pass
+        else:
+            return listed
     values = column.to_pylist()
     integers = [int(value) for value in values]
     if any(integer != value for integer, value in zip(integers, values, strict=True)):

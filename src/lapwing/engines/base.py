@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from lapwing.catalog import Declaration, PublicDecl, TableDecl
 from lapwing.engines.losses import Witness
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact
+from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -33,6 +34,10 @@ class Snapshot(Protocol):
 
     def run(self, certified: Certified) -> Exact:
         """Run a certified plan. Raises Incident, and nothing else, on any fault of the engine."""
+        ...
+
+    def public_rows(self, table: str) -> Mapping[str, Sequence[Value]] | None:
+        """The rows of a frozen public table, by column; None where they are too many to be read."""
         ...
 
     def close(self) -> None:

@@ -37,13 +37,6 @@ def require_within(budget: Budget, ceiling: Budget) -> None:
         raise CatalogueError("budget-above-ceiling", "the budget is above the ceiling that the promise was made for")
 
 
-def require_one_loss(budget: Budget) -> None:
-    """For a ledger that cannot keep the sums of a union of filters."""
-    if budget.order is not None:
-        hint = "leave `order` out of the catalogue, or keep the ledger in a local file"
-        raise CatalogueError("account-unsupported", "a ledger in a database adds up one loss, and this account has an order", hint=hint)
-
-
 def require_request(request: Request) -> None:
     """The request costs something, and all of it can be stored."""
     if request.cost.loss == 0:

@@ -140,6 +140,13 @@ class Ledger(Protocol):
         """
         ...
 
+    def require_payable(self, analyst: str, cost: Cost) -> None:
+        """Refuse as :meth:`reserve` would a new request of this analyst for this much; nothing is charged.
+
+        For what is paid in several charges and is of use only as a whole. Not a promise: others may be charged meanwhile.
+        """
+        ...
+
     def commit(self, permit: Permit, payload: bytes) -> None:
         """Store the answer and close the charge, durably, in one step.
 

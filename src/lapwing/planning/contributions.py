@@ -34,17 +34,16 @@ from lapwing.kernel.ir import (
 )
 from lapwing.kernel.laws import Family, law_for
 from lapwing.kernel.neighbours import Neighbours
+from lapwing.planning.norm_fit import NormHistogram, fitted_norms
 
 ROWS = "rows"
 BIN = "bin"
 UNITS = "units"
-SIGNIFICANT = 3.0
-"""A noisy bin counts as seen when it is this many standard deviations above zero."""
 POISSON_MEAN_MAX = 50.0
 """Above this mean the number of rows that pass a filter is taken as the mean."""
 TAIL_EXPONENT_DEFAULT = 1.2
-TAIL_FROM = 8
-"""Bins above this many rows are taken as the tail."""
+DEVIATION_LEAST = 0.1
+"""Bins are taken to have at least this much noise, also where a large price made it none: curves are weighed by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,49 +129,17 @@ def _integer(value: int) -> Expression:
 
 
 def fitted(edges: Sequence[int], noisy: Sequence[float], deviation: float) -> Contributions:
-    """Contributions from a noisy histogram: seen bins as they are, and beyond the last seen bin a power law fitted to what is seen.
+    """Contributions from a noisy histogram: seen bins much as they are, and beyond them curves that all bins, also empty ones, speak for.
 
-    In a heavy tail most rows belong to a few units, far fewer than the noise of a bin; leaving them out would set every bound too low. The
-    last bin also holds the units that preparation cut at the cap.
+    In a heavy tail most rows belong to a few units, far fewer than the noise of a bin; leaving them out would set every bound too low. With
+    a sharp end there are none, and bins that look empty together say so. The last bin also holds the units that preparation cut at the cap.
     """
-    ends = [0, *edges]
-    middles = [math.sqrt((low + 1) * high) for low, high in pairwise(ends)]
-    seen = [i for i, value in enumerate(noisy) if value >= SIGNIFICANT * deviation]
-    last = seen[-1] if seen else 0
-    bins = [(middles[i], max(noisy[i], 0.0)) for i in range(last + 1)]
-    level, exponent = _power_law(ends, noisy, seen, deviation)
-    for i in range(last + 1, len(edges)):
-        low, high = ends[i], ends[i + 1]
-        if i + 1 < len(edges):
-            bins.append((middles[i], level * ((low + 1) ** -exponent - (high + 1) ** -exponent)))
-        else:
-            bins.append((float(high), level * (low + 1) ** -exponent))
-    return Contributions(tuple(bins))
-
-
-def _power_law(ends: Sequence[int], noisy: Sequence[float], seen: Sequence[int], deviation: float) -> tuple[float, float]:
-    """(level, exponent) of units with more than x rows = level * x^-exponent, by weighted least squares over the upper seen bins.
-
-    Units per bin divided by the bin's width in log(x) fall as x^-exponent; a bin's weight is the inverse variance of its logarithm.
-    """
-    points = []
-    for i in seen:
-        low, high = ends[i], ends[i + 1]
-        if low >= TAIL_FROM and noisy[i] > 0:
-            weight = noisy[i] ** 2 / (deviation**2 + noisy[i])
-            # Rows are whole numbers: more than low and at most high of them is the range from low + 1 up to high + 1.
-            width = math.log((high + 1) / (low + 1))
-            points.append((math.log((low + 1) * (high + 1)) / 2, math.log(noisy[i] / width), weight))
-    if len(points) < 2:
-        reach = max((noisy[i] for i in seen), default=1.0)
-        start = max(ends[seen[-1]] if seen else 1, 1)
-        return reach * start**TAIL_EXPONENT_DEFAULT, TAIL_EXPONENT_DEFAULT
-    total = sum(w for *_, w in points)
-    mean_x, mean_y = sum(x * w for x, _, w in points) / total, sum(y * w for _, y, w in points) / total
-    spread = sum(w * (x - mean_x) ** 2 for x, _, w in points)
-    slope = sum(w * (x - mean_x) * (y - mean_y) for x, y, w in points) / spread if spread else -TAIL_EXPONENT_DEFAULT
-    exponent = min(max(-slope, 0.5), 4.0)
-    return math.exp(mean_y + exponent * mean_x) / exponent, exponent
+    if len(edges) == 1:
+        return Contributions(((float(edges[0]), max(noisy[0], 0.0)),))
+    fit = fitted_norms(NormHistogram(tuple(float(edge) for edge in edges), tuple(noisy), max(deviation, DEVIATION_LEAST)))
+    middles = [math.sqrt((low + 1) * high) for low, high in pairwise((0, *edges))]
+    units = [max(float(value), 0.0) for value in fit.expected]
+    return Contributions(tuple(zip((*middles, float(edges[-1])), units, strict=True)))
 
 
 def assumed(*, rows_per_unit_max: int, rows_max: int, units: int | None) -> Contributions:

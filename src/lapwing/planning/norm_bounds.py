@@ -26,8 +26,6 @@ GROUPS_GUESSED = 10
 """Groups that most of what is shown falls into, where they are discovered: the largest are shown."""
 ROWS_ROOM = 2.0
 """Rows that were counted by bought statistics are not more than this many times as many."""
-UNLIKE_OTHERS = 2.0
-"""Rows of a unit that has as many as are allowed add up to this many times what rows usually do, at most."""
 RATIO_LOSS = 0.05
 """How much what is cut off matters to an average, of whose sum and count the same share is missing."""
 NEED_LEAST = 0.05
@@ -73,10 +71,12 @@ class Asked:
     """Most rows of a unit in one table."""
     rows_known: float | None = None
     """All rows of the source before it is filtered, as far as bought statistics say."""
+    one_in: int = 1
+    """Norms are measured on a sample: on one unit in so many."""
 
     def norms(self, measure: Measure) -> UnitNorms:
         """The norms that a measure of this query has."""
-        return norms_of(self.source, self.keys, measure, self.shape)
+        return norms_of(self.source, self.keys, measure, self.shape, one_in=self.one_in)
 
     def measured(self) -> dict[str, Measure]:
         """The vectors whose norms matter: a count of units in one group has none."""
@@ -118,10 +118,8 @@ def _cut(asked: Asked, measure: Measure, fits: Mapping[UnitNorms, NormFit], unit
     of_units, grain = isinstance(measure, UnitCount), None if isinstance(measure, GridSum) else 1.0
     total = float(fit.norms() ** 2 @ fit.expected) if of_units else None
     choice = best_cap(fit, unit_noise=unit_noise, cells=cells, total_l1=total, grain=grain)
-    extreme = min(fit.largest, math.sqrt(cells)) if of_units else fit.largest
-    if asked.rows_known:
-        extreme = min(extreme, UNLIKE_OTHERS * asked.rows_allowed * fit.total() / asked.rows_known)
-    return NormCut(fit, choice, cells, unit, not row.non_negative, of_units, grain, extreme)
+    of_all = asked.rows_allowed / asked.rows_known if asked.rows_known else None
+    return NormCut(fit, choice, cells, unit, not row.non_negative, of_units, grain, of_all, asked.one_in)
 
 
 def _at_whole_rows(cut: NormCut, unit_noise: float) -> NormCut:

@@ -15,7 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from lapwing.planning.norm_fit import Floats, NormFit
+from lapwing.planning.norm_fit import Floats, NormFit, gamma_quantile
 
 BEYOND = 0.05
 """Chance that an interval, of noise and what was cut, misses: the interval the cap is chosen for."""
@@ -27,17 +27,23 @@ RARE = 0.005
 """Long units that are in a given cell with a smaller chance, all together, are left out of its interval."""
 STEPS_FINE = 4
 """Caps tried between two neighbouring edges of bins, once the best edge is known."""
-ODDS = np.geomspace(1e-2, 1e7, 55)
-"""How many units are spread over all cells for one in a single cell, at norm 1; a longer norm makes it less likely, in proportion."""
 ODDS_UNKNOWN = 6.0
-"""The odds while nothing is known about them."""
+"""While nothing is known: how many units are spread over all cells for one in a single cell, at norm 1; a longer norm makes it less
+likely, in proportion, since of rows in one cell the norm is their sum."""
+CHANCES = 64
+"""Chances that two rows are together that are tried."""
 COUNTED = 0.05
 """If more than this part of the units have a norm of at most 2, norms are taken to be those of counts."""
 COMMON = 0.8
 """The norm that this part of the units do not surpass is the first guess of the norm of a row, where it is not known."""
 GRAINS = 64
 """Norms of a row that are tried, where it is not known."""
-UNSEEN_CELLS = 0.05
+SKEW_POWER = 0.15
+"""Cells are of unlike sizes, the more so the more there are: the cap is chosen for a cell this power of their number larger than the mean,
+1.8 times as large among 50 and 2.8 times among 1,000, which is nearer to their root mean square."""
+LIKELY_UNITS = 0.5
+"""Units above a norm of which fewer than so many are expected are not predicted."""
+UNSEEN_CELLS = 0.1
 """The share of cells in which one unit of the largest norm may go unmentioned."""
 
 
@@ -55,12 +61,16 @@ class CapChoice:
     """Standard deviation of the noise of a cell."""
     bias: float
     """Expected loss of an ordinary cell."""
+    loss: float
+    """Root mean square of what cells are likely to lose: larger ones lose more, and long units are in a few of them."""
+    total: float
+    """Expected sum of all cells before anything is cut off."""
     width: float
-    """Width of the interval of an ordinary cell."""
+    """Width of the interval of a typical cell, which is larger than an ordinary one."""
 
 
 def best_cap(fit: NormFit, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = None) -> CapChoice:
-    """The cap with the narrowest interval of an ordinary cell, noise and what was cut together.
+    """The cap with the narrowest interval of a typical cell, noise and what was cut together.
 
     ``unit_noise`` is the standard deviation of a cell's noise under cap 1, ``total_l1`` the sum over all cells, if it is known about,
     ``grain`` the norm of a unit with one row: 1 for counts. What is not known is guessed from the norms.
@@ -81,37 +91,31 @@ def predicted(fit: NormFit, cap: float, *, unit_noise: float, cells: int, total_
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Spread:
-    """How units spread over the cells; arrays have an entry for each bin of the fit and one for the heap."""
+    """How units spread over the cells."""
 
     cells: int
-    everywhere: Floats
-    """The part of the units whose rows are all over the cells; the others have theirs in one cell."""
+    together: float
+    """The chance that two rows of one unit are in the same cell."""
     reached: Floats
-    """For a unit with its rows all over the cells: the sum of its cells over its norm."""
-
-    def of_a_norm(self) -> Floats:
-        """The sum of a unit's cells over its norm, expected."""
-        return 1.0 + self.everywhere * (self.reached - 1.0)
+    """For a unit of each bin of the fit, and of the heap: the sum of its cells over its norm. Its square is in how many cells it is."""
 
 
 def _spread(fit: NormFit, cap: float, cells: int, total_l1: float | None, grain: float | None) -> _Spread:
-    """The spread with which the cells, clipped at ``cap``, add up to ``total_l1``.
-
-    Of rows in one cell the norm is their sum, of rows all over the cells it is much less: where there are units of both kinds, the longest
-    norms are of the first.
-    """
+    """The spread with which the cells, clipped at ``cap``, add up to ``total_l1``."""
     norms = fit.norms()
     if cells == 1:
-        return _Spread(1, np.zeros_like(norms), np.ones_like(norms))
+        return _Spread(1, 1.0, np.ones_like(norms))
     below = np.minimum(norms, cap) * np.maximum(fit.expected, 0.0)
     if grain is None:
         grain = 1.0 if _counted(fit) else _rows_norm(fit, below, cells, total_l1)
-    reached, in_rows = _reached(norms / grain, cells), np.maximum(norms / grain, 1.0)
-    odds = ODDS_UNKNOWN
-    if total_l1 is not None:
-        sums = below.sum() + (1.0 / (1.0 + in_rows / ODDS[:, None])) @ (below * (reached - 1.0))
-        odds = math.exp(float(np.interp(total_l1, sums, np.log(ODDS))))
-    return _Spread(cells, 1.0 / (1.0 + in_rows / odds), reached)
+    in_rows = norms / grain
+    if total_l1 is None:
+        everywhere = 1.0 / (1.0 + np.maximum(in_rows, 1.0) / ODDS_UNKNOWN)
+        return _Spread(cells, 1.0, 1.0 + everywhere * (_reached(in_rows, 1.0 / cells) - 1.0))
+    chances = np.geomspace(1.0, 1.0 / cells, CHANCES)
+    sums = np.array([_reached(in_rows, chance) @ below for chance in chances])
+    together = math.exp(float(np.interp(total_l1, sums, np.log(chances))))
+    return _Spread(cells, together, _reached(in_rows, together))
 
 
 def _rows_norm(fit: NormFit, below: Floats, cells: int, total_l1: float | None) -> float:
@@ -120,16 +124,16 @@ def _rows_norm(fit: NormFit, below: Floats, cells: int, total_l1: float | None) 
     if total_l1 is None:
         return common
     grains = np.geomspace(common, float(fit.edges[0]) / math.sqrt(cells), GRAINS)
-    sums = _reached(fit.norms() / grains[:, None], cells) @ below
+    sums = np.array([_reached(fit.norms() / grain, 1.0 / cells) @ below for grain in grains])
     return math.exp(float(np.interp(total_l1, sums, np.log(grains))))
 
 
-def _reached(in_rows: Floats, cells: int) -> Floats:
-    """Of rows of norm 1 all over the cells: their number over their norm. With r rows the expected square of the norm is
-    r + r (r - 1) / cells."""
+def _reached(in_rows: Floats, together: float) -> Floats:
+    """Rows over their norm, where each has norm 1: with r rows the expected square of the norm is r + r (r - 1) times the chance that two
+    are in one cell."""
     in_rows = np.maximum(in_rows, 1.0)
-    rows = (cells - 1.0) / 2.0 * (np.sqrt(1.0 + 4.0 * cells * in_rows**2 / (cells - 1.0) ** 2) - 1.0)
-    return np.clip(rows / in_rows, 1.0, math.sqrt(cells))
+    rows = (np.sqrt((1.0 - together) ** 2 + 4.0 * together * in_rows**2) - (1.0 - together)) / (2.0 * together)
+    return np.clip(rows / in_rows, 1.0, together**-0.5)
 
 
 def _counted(fit: NormFit) -> bool:
@@ -144,13 +148,14 @@ def _quantile_norm(fit: NormFit, part: float) -> float:
 
 
 def _predicted(fit: NormFit, caps: Sequence[float], unit_noise: float, spread: _Spread) -> list[CapChoice]:
-    above, weights = fit.beyond_caps(caps, 0) @ fit.expected, fit.beyond_caps(caps, 1) * spread.of_a_norm()
+    above, weights = fit.beyond_caps(caps, 0) @ fit.expected, fit.beyond_caps(caps, 1) * spread.reached
     excess, upper = np.maximum(weights @ fit.expected, 0.0), fit.upper(weights, beyond=FIT_BEYOND)
-    total = max(float((fit.beyond_caps([0.0], 1) * spread.of_a_norm())[0] @ fit.expected), 1e-9)
+    total = max(float((fit.beyond_caps([0.0], 1) * spread.reached)[0] @ fit.expected), 1e-9)
     noise = unit_noise * np.asarray(caps)
-    (mean,), (variance,) = _in_parts(fit, caps, spread, np.array([1.0 / spread.cells]), spread.cells)
-    added = _added(mean, upper / np.maximum(excess, 1e-9), variance, noise, spread.cells, BEYOND)
+    (mean,), (variance,) = _in_parts(fit, caps, spread, np.array([spread.cells ** (SKEW_POWER - 1.0)]), spread.cells)
+    added = _added(mean, _unsure(mean, upper, excess, spread.cells ** (SKEW_POWER - 1.0)), variance, noise, spread.cells, BEYOND)
     width = 2.0 * -NormalDist().inv_cdf(BEYOND / 2.0) * noise + added
+    loss = _likely_loss(fit, caps, spread)
     return [
         CapChoice(
             cap,
@@ -159,10 +164,20 @@ def _predicted(fit: NormFit, caps: Sequence[float], unit_noise: float, spread: _
             above=max(float(above[at]), 0.0),
             noise=float(noise[at]),
             bias=float(excess[at]) / spread.cells,
+            loss=float(loss[at]),
+            total=total,
             width=float(width[at]),
         )
         for at, cap in enumerate(caps)
     ]
+
+
+def _likely_loss(fit: NormFit, caps: Sequence[float], spread: _Spread) -> Floats:
+    """Over cells of unlike sizes, the root mean square of what each loses; units so long that there may well be none are left out."""
+    units = np.clip(np.cumsum(np.maximum(fit.expected, 0.0)[::-1])[::-1] - LIKELY_UNITS, 0.0, np.maximum(fit.expected, 0.0))
+    mean = (fit.beyond_caps(caps, 1) * spread.reached) @ units * spread.cells ** (SKEW_POWER - 1.0)
+    by_chance = (fit.beyond_caps(caps, 2) * (1.0 - spread.reached**2 / spread.cells)) @ units / spread.cells
+    return np.asarray(np.sqrt(mean**2 + np.maximum(by_chance, 0.0)))
 
 
 def bias_bound(
@@ -173,8 +188,7 @@ def bias_bound(
     beyond: float,
     values: Sequence[float],
     grain: float | None = None,
-    extreme_units: float = 1.0,
-    largest_l1: float | None = None,
+    extreme: float = 0.0,
 ) -> list[float]:
     """For each released value: how far the upper end of the interval of its noise moves up, to reach what the cap took away.
 
@@ -182,47 +196,68 @@ def bias_bound(
     that of a value.
 
     With the interval of the noise alone at ``1 - beyond``, both together miss with chance ``beyond``, if the tail is of the fitted family
-    and units spread over the cells by chance. ``extreme_units`` units of the largest norm possible, which nothing private can see, are
-    allowed for besides; ``largest_l1`` is the most that a unit may add to all cells together (the largest norm, if not said).
+    and units spread over the cells by chance. One unit that adds ``extreme`` to all cells together, which nothing private can see, is
+    allowed for besides.
     """
     released = np.asarray(values, dtype=np.float64)
-    mean = max(float(released.mean()), choice.noise / math.sqrt(len(released)))
-    signal = max(1.0 - choice.noise**2 / max(float(released.var()), 1e-300), 0.0) if len(released) > 1 else 1.0
-    clipped = np.maximum(mean + signal * (released - mean), 0.0)
-    shares = clipped / max(float(clipped.sum()), 1e-9)
+    if cells == 1:  # the released value is itself a sum of norms, and says more about their tail
+        fit = fit.informed(choice.cap, float(released[0]), choice.noise)
+    shares = shares_of(released, choice.noise)
     spread = _spread(fit, choice.cap, cells, float(released.sum()), grain)
-    weights = fit.beyond_caps([choice.cap], 1) * spread.of_a_norm()
+    weights = fit.beyond_caps([choice.cap], 1) * spread.reached
     excess, (upper,) = float((weights @ fit.expected)[0]), fit.upper(weights, beyond=FIT_BEYOND)
     parts = len(released)
     means, variances = (each[:, 0] for each in _in_parts(fit, [choice.cap], spread, shares, parts))
-    added = _added(means, upper / max(excess, 1e-9), variances, np.full(parts, choice.noise), parts, beyond)
-    extreme = extreme_units * _extreme(fit, choice.cap, spread, parts, fit.largest if largest_l1 is None else largest_l1)
-    return [float(each) for each in np.maximum(added, extreme + means if extreme > 0.0 else 0.0)]
+    added = _added(means, _unsure(means, upper, excess, shares), variances, np.full(parts, choice.noise), parts, beyond)
+    unseen = _extreme(extreme, choice.cap, spread, shares)
+    return [float(each) for each in np.where(unseen > 0.0, np.maximum(added, unseen + means), added)]
 
 
-def _extreme(fit: NormFit, cap: float, spread: _Spread, parts: int, largest_l1: float) -> float:
-    """What one unit, as large as can be, would lose in a part, unless so few parts would lose it that it may go unmentioned."""
-    norm_in_all = largest_l1 / math.sqrt(spread.cells)
-    is_in_all = np.interp(norm_in_all, fit.norms(), spread.everywhere) > 0.5
-    in_all = (norm_in_all - cap) * math.sqrt(spread.cells) / parts if is_in_all else 0.0
-    in_one = fit.largest - cap if (1.0 - float(spread.everywhere[-1])) / parts > UNSEEN_CELLS else 0.0
-    return max(in_one, in_all, 0.0)
+def chance_of_parts(fit: NormFit, cap: float, *, cells: int, total_l1: float | None, shares: Floats, grain: float | None) -> Floats:
+    """How much what parts with these shares of the whole lose under a cap differs, by chance, from their shares of all that is lost.
+
+    A standard deviation for each; rare long units are left out.
+    """
+    spread = _spread(fit, math.inf, cells, total_l1, grain)
+    _, variances = _in_parts(fit, [cap], spread, shares, max(len(shares), 2))
+    return np.sqrt(np.maximum(variances[:, 0], 0.0))
+
+
+def shares_of(released: Floats, noise: float) -> Floats:
+    """Each part's share of the whole, drawn towards the mean as far as the parts differ by noise alone."""
+    mean = max(float(released.mean()), noise / math.sqrt(len(released)))
+    signal = max(1.0 - noise**2 / max(float(released.var()), 1e-300), 0.0) if len(released) > 1 else 1.0
+    clipped = np.maximum(mean + signal * (released - mean), 0.0)
+    return np.asarray(clipped / max(float(clipped.sum()), 1e-9))
+
+
+def _extreme(extreme: float, cap: float, spread: _Spread, shares: Floats) -> Floats:
+    """What a unit with ``extreme`` in all cells together would lose in each part, at home in one of them, and else like the others.
+
+    How much it has at home follows from the chance that two of its rows are together. Its home may go unmentioned among many parts.
+    """
+    norm = extreme * math.sqrt(spread.together)
+    even = float(shares @ shares)
+    at_home = math.sqrt(max(spread.together - even, 0.0) / max(1.0 - even, 1e-9)) if len(shares) > 1 else 1.0
+    here = shares * (1.0 - at_home) + (at_home if 1.0 / len(shares) > UNSEEN_CELLS else 0.0)
+    return np.asarray(extreme * max(1.0 - cap / max(norm, 1e-9), 0.0) * np.minimum(here, 1.0))
 
 
 def _in_parts(fit: NormFit, caps: Sequence[float], spread: _Spread, shares: Floats, parts: int) -> tuple[Floats, Floats]:
     """Mean and variance of what a part with each share of the whole (rows) loses under each cap (columns), rare long units left out.
 
-    A part is one cell, or several together; where there is one part, it has every unit.
+    A part is one cell, or several together; where there is one part, it has every unit. A unit loses as much in each part it is in; if
+    it is in all of them, nothing is left to chance.
     """
-    lost = fit.beyond_caps(caps, 1)
+    lost = fit.beyond_caps(caps, 1) * spread.reached
     if parts == 1:
-        mean = shares[:, None] * ((lost * spread.of_a_norm()) @ fit.expected)
+        mean = shares[:, None] * (lost @ fit.expected)
         return np.maximum(mean, 0.0), np.zeros_like(mean)
-    squared, units = fit.beyond_caps(caps, 2), np.maximum(fit.expected, 0.0)
-    in_one, in_all, times = units * (1.0 - spread.everywhere), units * spread.everywhere, spread.reached**2
-    ordinary_in_one, ordinary_in_all = _ordinary(in_one, shares), _ordinary(in_all * times, shares)
-    mean = ordinary_in_one @ lost.T + (ordinary_in_all / spread.reached) @ lost.T
-    variance = ordinary_in_one @ squared.T + (ordinary_in_all / times * (1.0 - times / spread.cells)) @ squared.T
+    times = np.minimum(spread.reached**2, parts)
+    squared, units = fit.beyond_caps(caps, 2) * spread.reached**2, np.maximum(fit.expected, 0.0)
+    ordinary = _ordinary(units * times, shares)
+    mean = (ordinary / times) @ lost.T
+    variance = (ordinary / times**2 * (1.0 - (times - 1.0) / (parts - 1.0))) @ squared.T
     return shares[:, None] * mean, shares[:, None] * variance
 
 
@@ -231,23 +266,23 @@ def _ordinary(units: Floats, shares: Floats) -> Floats:
     return np.clip(np.cumsum(units[::-1])[::-1] - RARE / np.maximum(shares[:, None], 1e-12), 0.0, units)
 
 
-def _added(mean: Floats, factor: Floats, variance: Floats, noise: Floats, parts: int, beyond: float) -> Floats:
+def _unsure(mean: Floats, upper: Floats | float, excess: Floats | float, shares: Floats | float) -> Floats:
+    """How much more than the mean a part may lose, at ``FIT_BEYOND``: as all parts together may; where no loss is expected, its share."""
+    whole = np.maximum(excess, 0.0)
+    factor = np.maximum(np.asarray(upper) - whole, 0.0) / np.maximum(whole, 1e-9)
+    return np.asarray(np.where(mean > 0.0, factor * mean, np.asarray(shares) * upper))
+
+
+def _added(mean: Floats, unsure: Floats, variance: Floats, noise: Floats, parts: int, beyond: float) -> Floats:
     """What reaches beyond the noise's own interval: the expected loss, and the uncertainties that do not come together.
 
-    ``factor`` says how many times the expected loss it may be at ``FIT_BEYOND``, ``variance`` is by chance from part to part.
+    ``unsure`` is how much more than the expected loss it may be at ``FIT_BEYOND``, ``variance`` is by chance from part to part.
     """
     normal = NormalDist()
     both, one, fitted = -normal.inv_cdf(beyond / 2.0), -normal.inv_cdf(beyond), -normal.inv_cdf(FIT_BEYOND)
     # A loss makes the lower end safer; the upper end may then miss with nearly the whole chance.
     score = one + (both - one) * np.exp(-1.5 * mean / noise)
-    by_part = np.maximum(_gamma_quantile(mean, variance, score), mean) - mean
+    by_part = np.maximum(gamma_quantile(mean, variance, score), mean) - mean
     unlike = score * UNLIKE * mean if parts > 1 else 0.0
-    reach = np.sqrt((score * noise) ** 2 + (score / fitted * (factor - 1.0) * mean) ** 2 + by_part**2 + unlike**2)
+    reach = np.sqrt((score * noise) ** 2 + (score / fitted * unsure) ** 2 + by_part**2 + unlike**2)
     return np.maximum(mean + reach - both * noise, 0.0)
-
-
-def _gamma_quantile(mean: Floats, variance: Floats, score: Floats) -> Floats:
-    """Quantiles of gamma laws by the cube-root approximation; the mean where nothing varies."""
-    safe = np.maximum(mean, 1e-12)
-    relative = variance / safe**2
-    return np.where(variance > 0.0, safe * np.maximum(1.0 - relative / 9.0 + score * np.sqrt(relative) / 3.0, 0.0) ** 3, mean)

@@ -26,12 +26,15 @@ ALONE_SEEN = 4.0
 """A bin this many standard deviations above zero is seen."""
 TOGETHER_SEEN = 2.5
 """Two neighbouring bins this many standard deviations above zero are seen."""
+RUNS = (4, 8)
+"""So many bins next to each other, none of them seen alone, are looked at together: a hump may be too broad to be seen in any of them."""
+RUN_SEEN = 3.5
+"""A run whose sum is so many of its standard deviations above zero is seen."""
 END_SEEN = 3.5
 """The last bin, where units heap up if their rows were cut, is seen on its own account from here on."""
 BINS_BELOW = 8
-"""At most so many bins up to the last one seen take part in fitting the tail; the first bin, which has no lower end, never does."""
-LEAST_BELOW = 3
-"""At least so many, also if the fullest bin is among them; otherwise none below the fullest bin."""
+"""At most so many bins up to the last one seen take part in fitting the tail; none below the fullest, where curves may rise, and not the
+first bin, which has no lower end."""
 FINE_FROM = 8.0
 """Below this norm bins are fitted in pairs, a doubling each: whole numbers and their roots leave gaps in narrower ones."""
 MISFIT = 0.2
@@ -51,6 +54,10 @@ HEAPED = 3.0
 LEVELS = np.array([NormalDist().inv_cdf((k + 0.5) / 3) for k in range(3)]) / 0.79
 """The height of each curve is uncertain: it is taken at the middles of three parts of equal chance (their variance made 1)."""
 
+CHANCE_PARTS = np.array([0.25, 0.25, 0.25, 0.15, 0.06, 0.03, 0.01])
+"""What is drawn under a curve is taken at the middles of parts of so much chance each."""
+CHANCE_SCORES = tuple(NormalDist().inv_cdf(float(middle)) for middle in np.cumsum(CHANCE_PARTS) - CHANCE_PARTS / 2)
+
 
 @dataclass(frozen=True, slots=True)
 class NormHistogram:
@@ -59,9 +66,20 @@ class NormHistogram:
     edges: tuple[float, ...]
     """Upper ends of the bins, ascending; the last is the largest norm publicly possible."""
     noisy: tuple[float, ...]
-    """Units with ``edges[i - 1] < norm <= edges[i]``; the first bin also holds norm 0."""
+    """Units with ``edges[i - 1] < norm <= edges[i]``; the first bin also holds norm 0. Of a sample, already times ``one_in``."""
     deviation: float
-    """Standard deviation of the noise of a bin."""
+    """Standard deviation of the noise of a bin, in those units."""
+    one_in: int = 1
+    """Of a sample: one unit in so many, by chance, was counted."""
+
+    def variances(self) -> Floats:
+        """How far the units of each bin may be from what it shows: by its noise, and by which of them are in the sample.
+
+        Of n units about n / s are in a sample of one in s. If k are, n is (k + 1) s - 1 with variance (k + 1) s (s - 1), all n being as
+        likely beforehand: a bin that shows none may still have units, about s of them.
+        """
+        sampled = (self.one_in - 1) * (np.maximum(np.asarray(self.noisy), 0.0) + self.one_in)
+        return np.asarray(self.deviation**2 + sampled, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +125,16 @@ class NormFit:
         """The excess that is surpassed with chance ``beyond``, if the tail is of the family."""
         return float(self.upper(self.beyond_caps([cap], 1), beyond=beyond)[0])
 
+    def informed(self, cap: float, total: float, deviation: float) -> NormFit:
+        """The same with each curve as plausible as a released sum of norms, each cut at ``cap``, makes it too."""
+        weights = (self.beyond_caps([0.0], 1) - self.beyond_caps([cap], 1))[0]
+        seen = self.expected - self.chances @ self.tails
+        off = total - float(weights @ seen) - self.tails @ weights
+        logs = np.log(self.chances) - off**2 / (2.0 * (deviation**2 + float(weights**2 @ self.variance)))
+        chances = np.exp(logs - logs.max())
+        chances /= chances.sum()
+        return NormFit(self.edges, seen + chances @ self.tails, self.variance, self.tails, chances)
+
     def norms(self) -> Floats:
         """A norm in the middle of each bin, and of the heap."""
         return np.append(self.edges * np.sqrt(_lower(self.edges) / self.edges), self.largest)
@@ -126,18 +154,21 @@ class NormFit:
 
     def upper(self, weights: Floats, *, beyond: float) -> Floats:
         """For each row of weights of bins: the weighted sum of units that is surpassed with chance ``beyond``."""
-        values = self.tails @ weights.T
+        means, variances = self.tails @ weights.T, self.tails @ (weights**2).T
+        # A curve says how many units to expect; there are more or fewer by chance, and the longest are few.
+        values = np.concatenate([gamma_quantile(means, variances, score) for score in CHANCE_SCORES])
+        chances = np.concatenate([self.chances * part for part in CHANCE_PARTS])
         order = np.argsort(values, axis=0)
-        at = (np.cumsum(self.chances[order], axis=0) < 1.0 - beyond).sum(axis=0).clip(0, len(values) - 1)
+        at = (np.cumsum(chances[order], axis=0) < 1.0 - beyond).sum(axis=0).clip(0, len(values) - 1)
         tail_upper = np.take_along_axis(values, np.take_along_axis(order, at[None, :], axis=0), axis=0)[0]
         noise = -NormalDist().inv_cdf(beyond) * np.sqrt((weights**2) @ self.variance)
-        added = np.hypot(np.maximum(tail_upper - self.chances @ values, 0.0), noise)
+        added = np.hypot(np.maximum(tail_upper - self.chances @ means, 0.0), noise)
         return np.asarray(np.maximum(weights @ self.expected + added, 0.0))
 
 
 def fitted_norms(histogram: NormHistogram) -> NormFit:
     """The bins that are seen, and the curves that may continue them, each as plausible as all bins make it."""
-    edges, noisy, deviation = np.asarray(histogram.edges), np.asarray(histogram.noisy), histogram.deviation
+    edges, noisy, deviation, by_bin = np.asarray(histogram.edges), np.asarray(histogram.noisy), histogram.deviation, histogram.variances()
     bins = len(edges)
     starts = _groups(histogram.edges)
     end_seen = bins == 1 or noisy[-1] > END_SEEN * deviation
@@ -146,7 +177,7 @@ def fitted_norms(histogram: NormHistogram) -> NormFit:
     deviations = deviation * np.sqrt(sizes)
     last_group = _last_seen(grouped[:-1], deviations[:-1]) if bins > 1 else 0
     peak = int(np.argmax(grouped[: last_group + 1] / sizes[: last_group + 1]))
-    first_group = max(last_group - BINS_BELOW + 1, min(peak, last_group - LEAST_BELOW + 1), min(1, last_group))
+    first_group = max(last_group - BINS_BELOW + 1, peak, min(1, last_group))
     first, after = int(starts[first_group]), int(starts[last_group] + sizes[last_group])
     shapes, heaps, beforehand = _shapes(histogram.edges, after - 1)
     to = len(starts) - int(end_seen)
@@ -155,7 +186,7 @@ def fitted_norms(histogram: NormHistogram) -> NormFit:
         heaps = np.zeros_like(heaps)
     else:
         fitted[:, -1] += heaps
-    window, variance = grouped[first_group:to], deviations[first_group:to] ** 2
+    window, variance = grouped[first_group:to], np.add.reduceat(by_bin, starts)[first_group:to]
     seen = np.where(np.arange(first_group, to) <= last_group, np.maximum(window, 0.0), 0.0)
     chances, heights, spreads = _plausible(fitted[:, first_group:to], beforehand, window, variance + seen + (MISFIT * seen) ** 2)
     kept = chances > NEGLIGIBLE * chances.max()
@@ -169,12 +200,19 @@ def fitted_norms(histogram: NormHistogram) -> NormFit:
     all_chances = np.repeat(chances / len(LEVELS), len(LEVELS))
     expected, variances = np.zeros(bins + 1), np.zeros(bins + 1)
     fine = max(first, int(np.searchsorted(edges, FINE_FROM * 1.001)))
-    expected[:after], variances[:after] = noisy[:after], deviation**2
-    drawn_to, variances[fine:after] = _drawn(noisy[fine:after], deviation, ((chances * heights) @ shapes)[fine:after])
-    expected[fine:after] = drawn_to
+    expected[:after], variances[:after] = noisy[:after], by_bin[:after]
+    drawn_to, share = _drawn(noisy[fine:after], deviation, ((chances * heights) @ shapes)[fine:after])
+    expected[fine:after], variances[fine:after] = drawn_to, share * by_bin[fine:after]
     if end_seen:
-        expected[bins], variances[bins] = noisy[-1], deviation**2
+        expected[bins], variances[bins] = noisy[-1], by_bin[-1]
     return NormFit(edges, expected + all_chances @ tails, variances, tails, all_chances)
+
+
+def gamma_quantile(mean: Floats, variance: Floats, score: Floats | float) -> Floats:
+    """Quantiles of gamma laws by the cube-root approximation; the mean where nothing varies."""
+    safe = np.maximum(mean, 1e-12)
+    relative = variance / safe**2
+    return np.where(variance > 0.0, safe * np.maximum(1.0 - relative / 9.0 + score * np.sqrt(relative) / 3.0, 0.0) ** 3, mean)
 
 
 def _lower(edges: Floats) -> Floats:
@@ -193,11 +231,14 @@ def _groups(edges: tuple[float, ...]) -> npt.NDArray[np.intp]:
 
 
 def _last_seen(noisy: Floats, deviations: Floats) -> int:
-    """The last group that stands out of the noise, alone or with its neighbour; the largest, if none does."""
+    """The last group that stands out of the noise, alone, with its neighbour or in a run; the largest, if none does."""
     scores = noisy / deviations
     for at in range(len(scores) - 1, -1, -1):
         if scores[at] > ALONE_SEEN or (at > 0 and min(scores[at], scores[at - 1]) > TOGETHER_SEEN):
             return at
+        for run in (scores[at + 1 - many : at + 1] for many in RUNS if many <= at + 1):
+            if scores[at] > 1.0 and run.max() <= ALONE_SEEN and run.sum() > RUN_SEEN * math.sqrt(len(run)):
+                return at
     return int(np.argmax(noisy))
 
 
@@ -218,7 +259,7 @@ def _shapes(edges: tuple[float, ...], last: int) -> tuple[Floats, Floats, Floats
 
     shapes = curve((middle - middle[last]) / HALF_OCTAVE) * (width / width[last])
     heap = curve(past).sum(axis=1) / width[last]
-    beforehand = np.log(np.where(bends == 0.0, STRAIGHT, (1.0 - STRAIGHT) / (len(BENDS) - 1)) * np.where(slopes > -1.4, 0.35, 1.0))
+    beforehand = np.log(np.where(bends == 0.0, STRAIGHT, (1.0 - STRAIGHT) / (len(BENDS) - 1)) * np.where(slopes > -1.4, 0.35, 0.3))
     return (
         np.concatenate((shapes, shapes)),
         np.concatenate((np.zeros_like(heap), heap)),
@@ -237,7 +278,7 @@ def _plausible(shapes: Floats, beforehand: Floats, window: Floats, variance: Flo
 
 
 def _drawn(noisy: Floats, deviation: float, curve: Floats) -> tuple[Floats, Floats]:
-    """Seen bins near the tail, drawn towards the curve as far as their noise is larger than the curve's misfit; and their variance."""
+    """Seen bins near the tail, drawn towards the curve as far as their noise is larger than the curve's misfit; and what they keep."""
     misfit = np.maximum((MISFIT * curve) ** 2, (noisy - curve) ** 2 - deviation**2)
     share = misfit / (misfit + deviation**2)
-    return share * noisy + (1.0 - share) * curve, share * deviation**2
+    return share * noisy + (1.0 - share) * curve, share

@@ -27,6 +27,8 @@ from lapwing.spread import variance
 
 OCTAVES_BELOW_ROW = 12
 """Norms of sums are told apart down to the largest value of a row divided by two so many times."""
+UNLIKE_OTHERS = 2.0
+"""Rows of a unit that has as many as are allowed add up to this many times what rows usually do, at most."""
 ROWS_WORTH_MEASURING = 3
 """Below so many rows of one unit no bound is looked for: nothing is cut off."""
 
@@ -47,13 +49,19 @@ class NormCut:
     """Units are counted, so that every cell of a unit is 1."""
     grain: float | None
     """The norm of a unit with one row, where every row adds the same."""
-    extreme: float
-    """The norm of a unit with as many rows as are allowed, of the usual kind: one of them is never seen, and is allowed for."""
+    of_all: float | None
+    """The share of all rows that one unit may have, as far as bought statistics say. One such unit is never seen, and is allowed for."""
+    one_in: int = 1
+    """Norms are those of a sample: of one unit in so many."""
+
+    def extreme(self, total: float) -> float:
+        """What that unit adds, if its rows are of the usual kind, and all units together add ``total``."""
+        return self.fit.largest if self.of_all is None else min(self.fit.largest, UNLIKE_OTHERS * self.of_all * total)
 
 
-def norms_of(source: Relation, keys: tuple[tuple[str, Expression], ...], measure: Measure, shape: Shape) -> UnitNorms:
-    """Units by the norm of what they add to a measure over the groups of these keys."""
-    return UnitNorms(source, keys, norms_measure(measure), _squared_edges(norms_measure(measure), shape), BIN)
+def norms_of(source: Relation, keys: tuple[tuple[str, Expression], ...], measure: Measure, shape: Shape, *, one_in: int = 1) -> UnitNorms:
+    """Units by the norm of what they add to a measure over the groups of these keys; of all units, or of one in so many."""
+    return UnitNorms(source, keys, norms_measure(measure), _squared_edges(norms_measure(measure), shape), BIN, one_in)
 
 
 def norms_measure(measure: Measure) -> Measure:
@@ -90,13 +98,13 @@ def norms_plan(norms: UnitNorms, facts: Facts, *, loss: Fraction) -> Plan:
 
 
 def histogram_of(norms: UnitNorms, released: NoisyTable, facts: Facts) -> NormHistogram:
-    """A released histogram, with the ends of its bins."""
-    column, last = released.column(UNITS), math.sqrt(norms.squared_edges[-1])
+    """A released histogram, with the ends of its bins; each unit of a sample stands for as many as it was drawn from."""
+    column, last, one_in = released.column(UNITS), math.sqrt(norms.squared_edges[-1]), norms.one_in
     largest = math.sqrt(_largest_square(norms.measure, shape_of(norms.source, facts)))
     edges = (*(math.sqrt(edge) for edge in norms.squared_edges), max(largest, last * (1 + 1e-9)))
-    return NormHistogram(edges, tuple(float(value) for value in column.values), math.sqrt(variance(column.law)))
+    return NormHistogram(edges, tuple(float(one_in * value) for value in column.values), one_in * math.sqrt(variance(column.law)), one_in)
 
 
 def name_of(norms: UnitNorms) -> str:
-    """A short name of what is measured, whatever it costs: the same for the same norms."""
+    """A short name of what is measured, whatever it costs: the same for the same norms of the same sample."""
     return digest(norms)[:16]

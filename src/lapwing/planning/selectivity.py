@@ -10,16 +10,10 @@ from fractions import Fraction
 from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, RealDomain, TextDomain, TimestampDomain
 from lapwing.kernel.expressions import Call, Expression, Function, Literal, columns_of
 from lapwing.kernel.stability import domain_of
+from lapwing.statements import MIRRORED
 
 UNKNOWN = 0.5
 RARE = 0.1
-
-_MIRRORED = {
-    Function.LESS: Function.GREATER,
-    Function.LESS_EQUAL: Function.GREATER_EQUAL,
-    Function.GREATER: Function.LESS,
-    Function.GREATER_EQUAL: Function.LESS_EQUAL,
-}
 
 
 def kept_share(predicate: Expression, columns: Mapping[str, Domain]) -> float:
@@ -60,7 +54,7 @@ def _conjunction(arguments: tuple[Expression, ...], columns: Mapping[str, Domain
     share = 1.0
     ranges: dict[Expression, tuple[float, float]] = {}
     for argument in arguments:
-        if isinstance(argument, Call) and argument.function in _MIRRORED:
+        if isinstance(argument, Call) and argument.function in MIRRORED:
             subject = argument.arguments[0] if isinstance(argument.arguments[1], Literal) else argument.arguments[1]
             low, high = _range(argument, columns)
             before = ranges.get(subject, (0.0, 1.0))
@@ -76,7 +70,7 @@ def _range(comparison: Call, columns: Mapping[str, Domain]) -> tuple[float, floa
     """Part of the domain [0, 1] that a comparison with a constant keeps."""
     function, (left, right) = comparison.function, comparison.arguments
     if isinstance(left, Literal):
-        function, left, right = _MIRRORED[function], right, left
+        function, left, right = MIRRORED[function], right, left
     if not isinstance(right, Literal) or not isinstance(right.value, int | Fraction) or isinstance(left, Literal):
         return 0.0, UNKNOWN
     domain = domain_of(left, columns)

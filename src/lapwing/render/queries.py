@@ -29,6 +29,7 @@ from lapwing.kernel.ir import (
     Vector,
     Weighted,
 )
+from lapwing.kernel.row_ranges import row_range
 from lapwing.kernel.selections import quantile_bounds
 from lapwing.kernel.stability import domain_of
 from lapwing.render.cells import CellInputs, cells_of, row_value
@@ -71,13 +72,24 @@ class RenderedQuery:
 def render_plan(certified: Certified, dialect: Dialect) -> tuple[RenderedQuery, ...]:
     """SQL of every query of a certified plan. Refuses a plan that becomes too much for an engine once it is written out."""
     # With tables by name: a virtual one is a long text, and the same in every statement.
-    named = _rendered(certified, replace(dialect, table=dialect.quoted))
-    require_bounded_sql(certified, named)
-    return named if dialect.table is dialect.quoted else _rendered(certified, dialect)
+    by_name, apart = replace(dialect, table=dialect.quoted), not _is_read_in_place(certified.facts, dialect)
+    named = _rendered(certified, by_name, apart=apart)
+    try:
+        require_bounded_sql(certified, named)
+    except Refused:
+        # Units of few rows apart are read by a text of their own; without that, the statement is shorter.
+        apart, named = False, _rendered(certified, by_name, apart=False)
+        require_bounded_sql(certified, named)
+    return named if dialect.table is dialect.quoted else _rendered(certified, dialect, apart=apart)
 
 
-def _rendered(certified: Certified, dialect: Dialect) -> tuple[RenderedQuery, ...]:
-    return tuple(_render_query(query, certified.facts, dialect) for query in certified.queries)
+def _is_read_in_place(facts: Facts, dialect: Dialect) -> bool:
+    """Whether some table is prepared in the very statement: reading it twice would prepare it twice."""
+    return any(dialect.table(name).startswith("(") for name in facts.tables)
+
+
+def _rendered(certified: Certified, dialect: Dialect, *, apart: bool) -> tuple[RenderedQuery, ...]:
+    return tuple(_render_query(query, certified.facts, dialect, apart=apart) for query in certified.queries)
 
 
 def require_bounded_sql(certified: Certified, rendered: tuple[RenderedQuery, ...]) -> None:
@@ -95,9 +107,9 @@ def require_bounded_sql(certified: Certified, rendered: tuple[RenderedQuery, ...
         raise Refused("unit-work", message, hint="ask for less in one statement, or join fewer rows of one unit")
 
 
-def _render_query(certified: CertifiedQuery, facts: Facts, dialect: Dialect) -> RenderedQuery:
+def _render_query(certified: CertifiedQuery, facts: Facts, dialect: Dialect, *, apart: bool) -> RenderedQuery:
     query = certified.query
-    rows = _Input(certified, facts, dialect)
+    rows = _Input(certified, facts, dialect, apart=apart)
     match query.bounding:
         case Ranked() if rows.spread_bits is not None:
             sql, salted = _summed(rows, 0, rows.spread_bits), False
@@ -148,19 +160,21 @@ def needs_choice(certified: CertifiedQuery) -> bool:
 class _Input:
     """The per-row input of a query: unit, keys k0.., values x0.. of sums and distinct counts, conditions as 0/1 integers."""
 
-    def __init__(self, certified: CertifiedQuery, facts: Facts, dialect: Dialect) -> None:
+    def __init__(self, certified: CertifiedQuery, facts: Facts, dialect: Dialect, *, apart: bool = True) -> None:
         self.certified = certified
         self.dialect = dialect
         self.query = certified.query
-        weighted = isinstance(self.query.bounding, Weighted)
+        self.never_scaled = rows_never_scaled(certified) if apart else 0
+        """Units with at most so many rows in their table are below every cap, and rows say how many theirs has; 0 where they do not."""
+        with_rows = isinstance(self.query.bounding, Weighted) or self.never_scaled > 0
         scope = VisibleColumns(certified.shape.columns, "t", dialect)
         self.inputs = CellInputs(self.query.source, certified.shape.columns, dialect)
         listed = [f"t.{UNIT}"]
         listed += [f"{render_expression(key, scope)} AS k{i}" for i, (_, key) in enumerate(self.query.keys)]
         listed += [f"{sql} AS x{i}" for i, v in enumerate(self.query.vectors) if (sql := row_value(v.measure, scope)) is not None]
-        if weighted:
+        if isinstance(self.query.bounding, Weighted):
             listed.append(f"t.{ROWS}")
-        self.sql = f"SELECT {', '.join(listed)} FROM ({render_source(self.query.source, facts, dialect, rows=weighted)}) t"
+        self.sql = f"SELECT {', '.join(listed)} FROM ({render_source(self.query.source, facts, dialect, rows=with_rows)}) t"
         self.keys = [f"k{i}" for i in range(len(self.query.keys))]
         groups = self.query.groups
         self.spread_bits = groups.spread_bits if isinstance(groups, DiscoveredGroups) else None
@@ -172,6 +186,15 @@ class _Input:
         if isinstance(self.query.groups, DiscoveredGroups):
             columns.append(f"COUNT(DISTINCT i.{UNIT}) AS units")
         return self.grouped_select(columns, f"({self.sql}) i", "i")
+
+    def flat_units(self, shift: int) -> str:
+        """Units that no cap scales down: what their rows add up to by group, times 2^shift as in ``cells``."""
+        columns = []
+        for i, vector in enumerate(self.query.vectors):
+            total = self._flat_vector(i, vector, None)
+            total = f"CAST({total} AS {self.dialect.integer})" if isinstance(vector.measure, GridSum) else total
+            columns.append(f"{total}{_finer(vector, shift)} AS v{i}")
+        return self.grouped_select(columns, f"({self.sql} WHERE {few_rows('t', self.never_scaled)}) i", "i")
 
     def _flat_vector(self, i: int, vector: Vector, weight: str | None) -> str:
         measure = vector.measure
@@ -191,18 +214,45 @@ class _Input:
                 assert_never(measure)
 
     def cells(self, shift: int) -> str:
-        """One row per unit and group, with its exact cell of every vector in c0.., times 2^shift (but units that have no bound)."""
+        """One row per unit and group, with its exact cell of every vector in c0.., times 2^shift (but units that have no bound).
+
+        Where units that are never scaled are added up apart, of the other units alone.
+        """
         columns = []
         for i, vector in enumerate(self.query.vectors):
-            finer = 0 if isinstance(vector.measure, UnitCount) and vector.bound is None else shift
-            columns.append(f"{self.inputs.cell(f'i.x{i}', vector.measure, finer)} AS c{i}")
-        return cells_of(self.sql, self.keys, columns)
+            columns.append(f"{self.inputs.cell(f'i.x{i}', vector.measure, 0)}{_finer(vector, shift)} AS c{i}")
+        many = f" WHERE NOT ({few_rows('t', self.never_scaled)})" if self.never_scaled else ""
+        return cells_of(f"{self.sql}{many}", self.keys, columns)
 
     def grouped_select(self, columns: list[str], source: str, alias: str) -> str:
         """SELECT keys and columns FROM source GROUP BY keys."""
         keys = ", ".join(f"{alias}.{key}" for key in self.keys)
         listed = ", ".join([*([keys] if keys else []), *columns])
         return f"SELECT {listed} FROM {source}" + (f" GROUP BY {keys}" if keys else "")
+
+
+def _finer(vector: Vector, shift: int) -> str:
+    """The factor that puts whole numbers on the finer grid of clipping; units that have no bound stay whole."""
+    return "" if not shift or (isinstance(vector.measure, UnitCount) and vector.bound is None) else f" * {2**shift}"
+
+
+def few_rows(alias: str, rows: int) -> str:
+    """Whether a row's unit has so few rows in its table that no cap can bind."""
+    return f"{alias}.{ROWS} <= {rows}"
+
+
+def rows_never_scaled(certified: CertifiedQuery) -> int:
+    """As many rows of a unit as are below every cap of a clipped query, whatever they hold; 0 where that does not help.
+
+    A unit with n rows has a norm of at most n times the largest that a row adds (docs/proofs/clipping.md, Claim 4).
+    """
+    query, shape = certified.query, certified.shape
+    spread = isinstance(query.groups, DiscoveredGroups)
+    if not isinstance(query.bounding, Clipped) or spread or not shape.weighable:
+        return 0
+    caps = [(vector.bound.limit, vector.measure) for vector in query.vectors if isinstance(vector.bound, Cap)]
+    one = 2**query.bounding.bits
+    return min((limit // (max(row_range(measure, shape.columns)[0].magnitude, 1) * one) for limit, measure in caps), default=0)
 
 
 def _total(value: str, dialect: Dialect) -> str:
@@ -235,6 +285,9 @@ def _clipped(rows: _Input, bits: int) -> str:
         columns.append(_weights(rows.spread_bits, dialect))
     units = f"SELECT {UNIT}, {kept}, {norms} FROM (SELECT {UNIT}, {squares} FROM cells GROUP BY {UNIT}) s"
     body = rows.grouped_select(columns, f"cells c JOIN ({units}) u ON c.{UNIT} = u.{UNIT}", "c")
+    if rows.never_scaled:
+        both = [f"{_total(f'b.v{i}', dialect)} AS v{i}" for i in range(len(vectors))]
+        body = rows.grouped_select(both, f"({rows.flat_units(bits)} UNION ALL {body}) b", "b")
     return f"WITH cells AS {dialect.materialised}({rows.cells(bits)}) {body}"
 
 

@@ -7,11 +7,12 @@ comes before anything is charged or read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused
+from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.statements import Statement
 
@@ -33,6 +34,7 @@ def bind(
     references: Mapping[tuple[str, str], tuple[str, str]] | None = None,
     dialect: str = "duckdb",
     tokens: tuple[Token, ...] | None = None,
+    public_rows: Callable[[str], Mapping[str, Sequence[Value]] | None] | None = None,
 ) -> Statement:
     """The statement in our own terms, or ``Refused``.
 
@@ -40,7 +42,8 @@ def bind(
     ``references`` are declared keys on the way to the unit, each from (table, column) to the (table, column) it refers to.
     ``dialect`` is one of ``DIALECTS``: how the text is spelt, never what it means.
     ``tokens`` are those of the text, where ``read_words`` split it already.
-    The outcome depends on the text, the facts and the settings only; no data is read.
+    ``public_rows`` reads public tables, where they stand beside answers.
+    The outcome depends on the text, the facts, public tables and the settings only; no protected data is read.
     """
     if dialect not in DIALECTS:
         raise Refused("dialect-unknown", f"there is no such dialect; there are: {', '.join(DIALECTS)}")
@@ -48,5 +51,12 @@ def bind(
     from lapwing.sql.statement import bind_statement
 
     return bind_statement(
-        text, facts, settings=settings, unit_columns=unit_columns, references=references or {}, dialect=dialect, tokens=tokens
+        text,
+        facts,
+        settings=settings,
+        unit_columns=unit_columns,
+        references=references or {},
+        dialect=dialect,
+        tokens=tokens,
+        public_rows=public_rows,
     )

@@ -9,7 +9,8 @@ from sqlglot import exp
 from lapwing.errors import Refused
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Expression, columns_of
-from lapwing.sql.over_answers.expressions import Outputs, Value
+from lapwing.sql.over_answers.expressions import Outputs
+from lapwing.sql.over_answers.values import Value
 from lapwing.sql.rollup import grouping_bits
 from lapwing.sql.rows import algebra
 from lapwing.sql.rows.aggregates import Aggregates

@@ -8,7 +8,7 @@ as a whole.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -17,26 +17,25 @@ from lapwing.kernel.expressions import Column, Expression
 from lapwing.kernel.ir import Filter, Relation
 from lapwing.sql.grouped import GroupedLeaves, keys_of, meant
 from lapwing.sql.over_answers.answers import AnsweredSelect, named_rows
-from lapwing.sql.over_answers.expressions import Outputs, Value
-from lapwing.sql.over_answers.select import NoisyLeaves, NoisyScope
-from lapwing.sql.over_answers.select import join as noisy_join
+from lapwing.sql.over_answers.expressions import Outputs
+from lapwing.sql.over_answers.listed import public_item
 from lapwing.sql.over_answers.windows import window
-from lapwing.sql.rollup import Grouping, grouping, require_additive
-from lapwing.sql.rows import algebra
+from lapwing.sql.over_select import AnswerSelects, ScalarSubqueries, finish
+from lapwing.sql.rollup import Grouping, grouping, has_aggregate, require_additive
 from lapwing.sql.rows.aggregates import Aggregates
 from lapwing.sql.rows.joins import Joins, conjuncts
 from lapwing.sql.rows.names import Environment, Known, Named, NoisyItem, PublicItem
 from lapwing.sql.rows.per_unit import UnitAggregates, unit_scalars
-from lapwing.sql.rows.possible import require_possible
+from lapwing.sql.rows.possible import note_undeclared
 from lapwing.sql.rows.subqueries import Subqueries, filtered
 from lapwing.sql.rows.tables import Called, Tables
 from lapwing.sql.rows_asked import rows_asked
-from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column_name, identifier, unsupported
+from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column_name, identifier, is_star, qualifier, read_star, unsupported
 from lapwing.sql.scalars.scope import Rows, Scope
-from lapwing.sql.select_list import SelectItem, distinct_names, order_by, row_count, select_item
-from lapwing.sql.text.reader import Reader, Session
+from lapwing.sql.select_list import SelectItem, select_item
+from lapwing.sql.text.reader import Reader, Session, is_set
 from lapwing.sql.unions import union_of_answers, union_of_rows
-from lapwing.statements import Output, PostProcess, PrivateQuery
+from lapwing.statements import PostProcess, PrivateQuery, RowsAtMost
 
 
 @dataclass(slots=True)
@@ -65,6 +64,11 @@ class Queries:
     def subqueries(self) -> Subqueries:
         """Reads conditions with subqueries."""
         return Subqueries(self.session, self.known, self.tables, self.joins)
+
+    @property
+    def over_answers(self) -> AnswerSelects:
+        """Reads SELECTs over answers."""
+        return AnswerSelects(self.session, self.handlers, self.privates, self.bind)
 
     def bind_item(self, node: exp.Expr, environment: Environment) -> Rows | NoisyItem:
         """A query that stands in FROM or IN."""
@@ -112,36 +116,50 @@ class Queries:
 
     def _select(self, reader: Reader, outside: Environment) -> Rows | AnsweredSelect:
         environment = self._with(reader, outside)
-        reader.require_absent("windows", "qualify")
+        reader.require_absent("windows")
         first, joins = reader.optional("from_"), reader.many("joins")
         if first is None:
-            return self._noisy(reader, environment, [], joins)
+            return self.over_answers.select(reader, environment, [], joins)
         limit = self.session.settings.joins_max
         if len(joins) > limit:
             raise self.session.refuse("too-many-joins", f"a statement may have at most {limit} joins", node=joins[limit])
         called = self._items(first, joins, environment)
         if any(isinstance(item.item, NoisyItem) for item in called):
-            return self._noisy(reader, environment, called, joins)
+            called = [self._beside_answers(item) for item in called]
+            return self.over_answers.select(reader, environment, called, joins)
         return self._over_rows(reader, environment, called, joins)
 
     def _items(self, first: exp.Expr, joins: tuple[exp.Expr, ...], environment: Environment) -> list[Called]:
         with self.session.reading(first) as clause:
-            called = [self.tables.item(clause.node_of("this"), environment)]
+            called = [self._item(clause.node_of("this"), environment)]
         for join in joins:
             if type(join) is not exp.Join:
                 raise unsupported(self.session, join)
-            called.append(self.tables.item(join.this, environment))
+            called.append(self._item(join.this, environment))
         return called
+
+    def _item(self, node: exp.Expr, environment: Environment) -> Called:
+        return self.over_answers.listed(node, environment) or self.tables.item(node, environment)
+
+    def _beside_answers(self, called: Called) -> Called:
+        """A public table that stands beside answers is read as a table of constants."""
+        if not isinstance(called.item, PublicItem):
+            return called
+        table = called.item.table
+        rows = None if self.known.public_rows is None else self.known.public_rows(table)
+        return replace(called, item=public_item(self.session, called.node, self.known.facts.public_table(table), rows))
 
     def _over_rows(
         self, reader: Reader, environment: Environment, called: list[Called], joins: tuple[exp.Expr, ...]
     ) -> Rows | AnsweredSelect:
+        if joins and isinstance(called[0].item, PublicItem) and isinstance(called[1].item, Rows) and not joins[0].args.get("side"):
+            called = [called[1], called[0], *called[2:]]  # an inner join is the same either way round
         first = called[0]
         if isinstance(first.item, PublicItem):
             hint = "name a protected table first and join the public one to it"
             raise self.session.refuse("table-public", f"the table {first.item.table!r} is public", node=first.node, hint=hint)
         assert isinstance(first.item, Rows)
-        scalars = Scalars(self.session, Scope.over(first.item, first.name), self.handlers)
+        scalars = Scalars(self.session, Scope.over(first.item, first.name, in_schema=first.in_schema), self.handlers)
         conditions: list[Typed] = []
         for join, item in zip(joins, called[1:], strict=True):
             with self.session.reading(join) as clause:
@@ -154,7 +172,7 @@ class Queries:
                     if not self.subqueries.condition(scalars, node, environment):
                         conditions.append(scalars.condition(node, "WHERE"))
         for condition in conditions:
-            require_possible(scalars, condition)
+            note_undeclared(scalars, condition)
         items = [select_item(self.session, node) for node in reader.many("expressions")]
         if not items:
             raise self.session.refuse("sql-syntax", "nothing is selected", node=reader.node)
@@ -164,14 +182,14 @@ class Queries:
             if type(group) is not exp.Group:
                 raise unsupported(self.session, group)
             with self.session.reading(group) as clause:
-                grouped = grouping(self.session, clause)
+                grouped = grouping(self.session, clause, [item.node for item in items])
         if grouped.nodes and grouped.levels is None and self._is_unit(scalars, grouped.nodes, items):
             return self._per_unit(reader, scalars, conditions, items)
         distinct = reader.optional("distinct")
         if (
             group is None
             and distinct is None
-            and not any(_aggregates(item.node) for item in items)
+            and not any(has_aggregate(item.node) for item in items)
             and reader.node.args.get("having") is None
         ):
             return self._rows(reader, scalars, conditions, items)
@@ -184,7 +202,7 @@ class Queries:
             key = meant(scalars, node, items)
             name = None
             if type(key) is exp.Column:
-                columns = scalars.scope.lookup(key.name, key.table or None)
+                columns = scalars.scope.lookup(key.name, qualifier(key))
                 name = columns[0] if len(columns) == 1 else None
             are_units.append(name in scalars.scope.units)
         if any(are_units) and not all(are_units):
@@ -204,7 +222,7 @@ class Queries:
         """Rows have no order, and none are left out by their place. A whole statement that asks for rows is refused for that."""
         if reader.node is self.whole and any(reader.node.args.get(name) for name in ("order", "limit", "offset")):
             raise rows_asked(self.session, reader.node)
-        reader.require_absent("order", "limit", "offset", "distinct")
+        reader.require_absent("qualify", "order", "limit", "offset", "distinct")
 
     def _rows(self, reader: Reader, scalars: Scalars, conditions: list[Typed], items: list[SelectItem]) -> Rows:
         self._plain(reader)
@@ -215,10 +233,13 @@ class Queries:
     def _row_items(self, scalars: Scalars, items: list[SelectItem]) -> list[tuple[str, Typed]]:
         outputs: list[tuple[str, Typed]] = []
         for item in items:
-            if type(item.node) is exp.Star:
-                with self.session.reading(item.node):
-                    pass
-                for one in scalars.scope.items:
+            if is_star(item.node):
+                meant_by = read_star(self.session, item.node)
+                matching = [one for one in scalars.scope.items if one.is_meant(meant_by)]
+                if meant_by is not None and not matching:
+                    message = f"there is no table {meant_by.table!r} in this FROM"
+                    raise self.session.refuse("unknown-table", message, node=item.node)
+                for one in matching:
                     for name, column in one.columns.items():
                         scalars.scope.used.add(column)
                         outputs.append((name, Typed(Column(column), scalars.scope.columns[column], item.node)))
@@ -237,7 +258,7 @@ class Queries:
 
     def _row_value(self, scalars: Scalars, node: exp.Expr) -> Typed:
         """One column of rows; the unit of one row per unit may be handed on, though it is not a column of the relation."""
-        matches = scalars.scope.lookup(node.name, node.table or None) if type(node) is exp.Column else []
+        matches = scalars.scope.lookup(node.name, qualifier(node)) if type(node) is exp.Column else []
         if len(matches) != 1 or matches[0] not in scalars.scope.virtual:
             return scalars.bind(node)
         with self.session.reading(node) as reader:
@@ -273,19 +294,20 @@ class Queries:
     ) -> AnsweredSelect:
         number = len(self.privates)
         self.privates.append(None)
-        if distinct is not None:
-            self._read_distinct(distinct)
         meanings: dict[int, Expression] = {}
         keys = keys_of(scalars, grouped.nodes, items, meanings)
         levels = grouped.numbered([key.expression for key in keys], meanings)
-        if distinct is not None and not grouped.nodes and not any(_aggregates(item.node) for item in items):
+        if distinct is not None and not grouped.nodes and not any(has_aggregate(item.node) for item in items):
+            if is_set(distinct.args.get("on")):
+                message, hint = "DISTINCT ON picks rows, and rows are never shown", "use GROUP BY: it picks among the rows of an answer"
+                raise self.session.refuse("distinct-unsupported", message, node=distinct, hint=hint)
             keys = keys_of(scalars, tuple(item.node for item in items), items)
         aggregates = Aggregates(scalars)
         leaves = GroupedLeaves(number, scalars, aggregates, tuple((key.expression, key.kind) for key in keys), levels is not None)
-        scalar = _Scalar(self, environment, [])
+        scalar = ScalarSubqueries(self.over_answers, environment, [])
         outputs = Outputs(scalars, leaves, scalar, window)
         values = [outputs.bind(item.node) for item in items]
-        post = self._finish(reader, outputs, items, values)
+        post = finish(reader, outputs, items, values, distinct)
         if not aggregates.collected and not keys:
             hint = "ask for an aggregate such as COUNT(*)"
             raise self.session.refuse("rows-not-aggregates", "the statement asks for no aggregate", node=items[0].node, hint=hint)
@@ -306,113 +328,16 @@ class Queries:
                 source=scalar.beside(f"q{number}"),
                 rows_of=number,
                 where=post.having,
-                distinct=distinct is not None and (bool(aggregates.collected) or levels is not None),
+                qualify=post.qualify,
+                distinct=distinct is not None and not post.distinct_on and (bool(aggregates.collected) or levels is not None),
+                distinct_on=post.distinct_on,
                 order_by=post.order_by,
                 limit=post.limit,
                 offset=post.offset,
             ),
             tuple(values),
+            RowsAtMost(len(levels or ((),)), (number,) if keys else ()),
         )
-
-    def _read_distinct(self, node: exp.Expr) -> None:
-        if type(node) is not exp.Distinct:
-            raise unsupported(self.session, node)
-        with self.session.reading(node) as reader:
-            reader.require_absent("on")
-
-    def _finish(self, reader: Reader, outputs: Outputs, items: list[SelectItem], values: list[Value]) -> PostProcess:
-        """What all answers share: names, HAVING, ORDER BY, LIMIT."""
-        names = distinct_names([item.name for item in items])
-        named = tuple(
-            Output(name, value.sql, algebra.derivation(value.form), value.mark) for name, value in zip(names, values, strict=True)
-        )
-        outputs.aliases = {item.alias.lower(): value for item, value in reversed(list(zip(items, values, strict=True))) if item.alias}
-        having = reader.optional("having")
-        condition = None
-        if having is not None:
-            with self.session.reading(having) as clause:
-                condition = outputs.condition(clause.node_of("this"), "HAVING").sql
-        ordered = order_by(outputs, reader.optional("order"), values)
-        limit, offset = row_count(self.session, reader.optional("limit")), row_count(self.session, reader.optional("offset"))
-        return PostProcess(named, having=condition, order_by=ordered, limit=limit, offset=offset or 0)
-
-    def _noisy(self, reader: Reader, environment: Environment, called: list[Called], joins: tuple[exp.Expr, ...]) -> AnsweredSelect:
-        for item in called:
-            if not isinstance(item.item, NoisyItem):
-                message = "an answer cannot be joined to rows: it would be joined to nobody in particular"
-                raise self.session.refuse("join-private", message, node=item.node, hint="join answers with answers, or rows with rows")
-        empty = Scalars(self.session, Scope(source=None, items=[], columns={}), self.handlers)  # type: ignore[arg-type]
-        scope = NoisyScope(self.session)
-        leaves = NoisyLeaves(scope)
-        scalar = _Scalar(self, environment, None if called else [])
-        outputs = Outputs(empty, leaves, scalar, window)
-        source = ""
-        for number, item in enumerate(called):
-            assert isinstance(item.item, NoisyItem)
-            if any(name == item.name and name for name, _, _ in scope.items):
-                hint = "give one an alias"
-                raise self.session.refuse("ambiguous-table", f"two tables are called {item.name!r}", node=item.node, hint=hint)
-            if number == 0:
-                scope.items.append((item.name, "s0", item.item))
-                source = f"({item.item.sql}) AS s0"
-                continue
-            with self.session.reading(joins[number - 1]) as clause:
-                clause.node_of("this")
-                clause.require_absent("method")
-                source += noisy_join(scope, outputs, clause, item.name, item.item)
-        where, group, distinct = reader.optional("where"), reader.optional("group"), reader.optional("distinct")
-        kept = None
-        if where is not None:
-            with self.session.reading(where) as clause:
-                kept = outputs.condition(clause.node_of("this"), "WHERE").sql
-        if leaves.aggregated:
-            raise self.session.refuse("aggregate-misplaced", "an aggregate cannot stand in WHERE", node=where, hint="use HAVING")
-        items = [select_item(self.session, node) for node in reader.many("expressions")]
-        keys: list[str] = []
-        scope.grouped = group is not None
-        if group is not None:
-            with self.session.reading(group) as clause:
-                grouped = grouping(self.session, clause)
-                if grouped.levels is not None:
-                    hint = "ask for the sub-totals inside the subquery"
-                    raise self.session.refuse("groups-unsupported", "answers are grouped by one level only", node=group, hint=hint)
-                keys = [outputs.bind(self._noisy_key(scope, node, items)).sql for node in grouped.nodes]
-        if distinct is not None:
-            self._read_distinct(distinct)
-        listed = [pair for item in items for pair in self._noisy_values(scope, outputs, item)]
-        items, values = [item for item, _ in listed], [value for _, value in listed]
-        post = self._finish(reader, outputs, items, values)
-        if not self.privates:
-            raise self.session.refuse("from-missing", "a statement must say FROM which table", node=reader.node)
-        answer = PostProcess(
-            post.outputs,
-            source=scalar.beside(source),
-            rows_of=None,
-            where=kept,
-            group_by=tuple(keys),
-            having=post.having,
-            distinct=distinct is not None,
-            order_by=post.order_by,
-            limit=post.limit,
-            offset=post.offset,
-        )
-        return AnsweredSelect(answer, tuple(values), leaves.aggregated)
-
-    def _noisy_values(self, scope: NoisyScope, outputs: Outputs, item: SelectItem) -> list[tuple[SelectItem, Value]]:
-        """What one item of SELECT over answers gives: itself, or all columns for *."""
-        if type(item.node) is not exp.Star or not scope.items:
-            return [(item, outputs.bind(item.node))]
-        with self.session.reading(item.node):
-            return [(SelectItem(item.node, "", name), value) for name, value in scope.all_columns(item.node)]
-
-    def _noisy_key(self, scope: NoisyScope, node: exp.Expr, items: list[SelectItem]) -> exp.Expr:
-        if type(node) is exp.Column and not node.table and not scope.find(node.name, None):
-            aliased = next((item.node for item in items if item.alias.lower() == node.name.lower()), None)
-            if aliased is not None:
-                with self.session.reading(node) as reader:
-                    column_name(self.session, reader)
-                return aliased
-        return node
 
     # -- UNION ALL --------------------------------------------------------------------------------------------------------------------
 
@@ -429,67 +354,3 @@ class Queries:
         if rows:
             return union_of_rows(self.session, self.known.facts, rows, reader.node)
         return union_of_answers(self.session, self.privates, answers, reader.node)
-
-
-@dataclass(frozen=True, slots=True)
-class _Scalar:
-    """Binds a subquery that stands for one value of an answer.
-
-    Where each row is a row of one table, or there is no table, the values are columns of one more row in FROM: they are
-    computed once. Elsewhere (``subqueries`` is None) they stand where they are written.
-    """
-
-    queries: Queries
-    environment: Environment
-    subqueries: list[str] | None
-
-    def beside(self, source: str) -> str:
-        """What stands in FROM, with the row of values."""
-        if not self.subqueries:
-            return source
-        row = f"(SELECT {', '.join(f'({sql}) AS s{i}' for i, sql in enumerate(self.subqueries))}) AS v"
-        return f"{source}, {row}" if source else row
-
-    def __call__(self, node: exp.Expr) -> Value:
-        session = self.queries.session
-        with session.reading(node) as reader:
-            reader.require_absent("alias")
-            answered = self.queries.bind(reader.node_of("this"), self.environment)
-        if not isinstance(answered, AnsweredSelect):
-            raise session.refuse(
-                "rows-not-aggregates", "this subquery asks for rows", node=node, hint="ask for an aggregate such as COUNT(*)"
-            )
-        if len(answered.values) != 1:
-            raise session.refuse("sql-unsupported", "a subquery that stands for a value selects one column", node=node)
-        value, post = answered.values[0], answered.post
-        if not self._is_single(answered):
-            message = "a subquery that stands for a value must have one row"
-            hint = "ask for an aggregate over all of it, such as MAX(n), without GROUP BY and HAVING"
-            raise session.refuse("sql-unsupported", message, node=node, hint=hint)
-        listed = [post.sql(numbered=False), *(f"SELECT m{i} FROM ({post.sql(numbered=False, marked=post.marked)})" for i in post.marked)]
-        if self.subqueries is None:
-            sql, *mark = [f"({one})" for one in listed]
-        else:
-            sql, *mark = [f"v.s{len(self.subqueries) + i}" for i in range(len(listed))]
-            self.subqueries.extend(listed)
-        return Value(sql, value.kind, value.form, node, mark=mark[0] if mark else None)
-
-    def _is_single(self, answered: AnsweredSelect) -> bool:
-        """Whether an answer has one row, whatever the noise: aggregates without groups."""
-        post = answered.post
-        if post.rows_of is None:
-            return answered.aggregated and not post.group_by and post.having is None
-        query = self.queries.privates[post.rows_of]
-        return query is not None and not query.keys and not post.group_by and post.where is None
-
-
-def _aggregates(node: exp.Expr) -> bool:
-    """Whether an expression contains an aggregate of its own SELECT."""
-    if isinstance(node, exp.Query | exp.Subquery):
-        return False
-    if isinstance(node, exp.Window):  # its function is not an aggregate, but may stand over some
-        inside = [*node.this.iter_expressions(), *(child for child in node.iter_expressions() if child is not node.this)]
-        return any(_aggregates(child) for child in inside)
-    if isinstance(node, exp.AggFunc):
-        return True
-    return any(_aggregates(child) for child in node.iter_expressions())

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from itertools import combinations, product
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
 
 from lapwing.errors import Refused, Span
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Expression
-from lapwing.sql.over_answers.expressions import Value
+from lapwing.sql.over_answers.values import Value
 from lapwing.sql.rows import algebra
 from lapwing.sql.text.reader import Reader, Session
 from lapwing.statements import QUANTILES, Aggregate, AggregateKind
@@ -38,12 +37,11 @@ class Grouping:
         return None if levels == (tuple(range(len(keys))),) else levels
 
 
-def grouping(session: Session, reader: Reader) -> Grouping:
-    """What a GROUP BY says."""
-    source = session.source
+def grouping(session: Session, reader: Reader, selected: list[exp.Expr]) -> Grouping:
+    """What a GROUP BY says. ALL stands for everything that is selected and depends on rows, but not through an aggregate."""
     if reader.flag("all"):
-        word = next((token for token in source.tokens if token.token_type is TokenType.ALL), source.tokens[0])
-        raise source.refuse_token("groups-unsupported", "GROUP BY ALL is not supported", word, hint="list the columns")
+        keys = [node for node in selected if node.find(exp.Column) is not None and not has_aggregate(node)]
+        return Grouping(tuple(keys), None)
     reader.require_absent("rollup", "cube", "grouping_sets")
     items = reader.many("expressions")
     if not any(isinstance(item, _LEVELS) for item in items):
@@ -110,3 +108,15 @@ def grouping_bits(node: exp.Expr, query: int, numbers: list[int]) -> Value:
     """GROUPING(k, ...): one bit for each key, 1 in rows that add up over it."""
     sql = " + ".join(f"{2**place} * q{query}.g{key}" for place, key in enumerate(reversed(numbers)))
     return Value(f"({sql})", Kind.INTEGER, algebra.COMPUTED, node)
+
+
+def has_aggregate(node: exp.Expr) -> bool:
+    """Whether an expression contains an aggregate of its own SELECT."""
+    if isinstance(node, exp.Query | exp.Subquery):
+        return False
+    if isinstance(node, exp.Window):  # its function is not an aggregate, but may stand over some
+        inside = [*node.this.iter_expressions(), *(child for child in node.iter_expressions() if child is not node.this)]
+        return any(has_aggregate(child) for child in inside)
+    if isinstance(node, exp.AggFunc):
+        return True
+    return any(has_aggregate(child) for child in node.iter_expressions())

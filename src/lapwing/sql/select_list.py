@@ -10,7 +10,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from lapwing.sql.over_answers import marks
-from lapwing.sql.over_answers.expressions import Outputs, Value
+from lapwing.sql.over_answers.expressions import Outputs
+from lapwing.sql.over_answers.values import Value
 from lapwing.sql.scalars.binding import column_name, identifier, unsupported
 from lapwing.sql.text import constants
 from lapwing.sql.text.reader import Session
@@ -72,10 +73,25 @@ def row_count(session: Session, clause: exp.Expr | None) -> int | None:
     """The number of LIMIT or OFFSET."""
     if clause is None:
         return None
+    if type(clause) is exp.Fetch:
+        return _fetched(session, clause)
     if type(clause) not in (exp.Limit, exp.Offset):
         raise unsupported(session, clause)
     with session.reading(clause) as reader:
         return whole_number(session, reader.node_of("expression"))
+
+
+def _fetched(session: Session, clause: exp.Expr) -> int:
+    """The number of FETCH FIRST or FETCH NEXT; one where none is written."""
+    with session.reading(clause) as reader:
+        if reader.word("direction").upper() not in ("FIRST", "NEXT"):
+            raise unsupported(session, clause)
+        count, options = reader.optional("count"), reader.optional("limit_options")
+        if options is not None:
+            with session.reading(options) as inside:
+                inside.flag("rows")
+                inside.require_absent("with_ties", "percent")
+        return 1 if count is None else whole_number(session, count)
 
 
 def order_by(outputs: Outputs, order: exp.Expr | None, values: list[Value]) -> tuple[str, ...]:
@@ -85,32 +101,39 @@ def order_by(outputs: Outputs, order: exp.Expr | None, values: list[Value]) -> t
     if type(order) is not exp.Order:
         raise unsupported(outputs.session, order)
     with outputs.session.reading(order) as reader:
-        return tuple(_ordered(outputs, node, values) for node in reader.many("expressions"))
+        return tuple(term for node in reader.many("expressions") for term in _ordered(outputs, node, values))
 
 
-def _ordered(outputs: Outputs, node: exp.Expr, values: list[Value]) -> str:
+def _ordered(outputs: Outputs, node: exp.Expr, values: list[Value]) -> list[str]:
+    """One item of ORDER BY; ALL stands for every column that is selected, from left to right."""
     session = outputs.session
     if type(node) is not exp.Ordered:
         raise unsupported(session, node)
     with session.reading(node) as reader:
         inner, descending, first = reader.node_of("this"), reader.flag("desc"), reader.flag("nulls_first")
-        if type(inner) is exp.Literal and not inner.is_string:
-            value = nth(session, inner, values)
+        if type(inner) is exp.Var:
+            with session.reading(inner) as word:
+                if word.word("this").upper() != "ALL":
+                    raise unsupported(session, inner)
+            by = values
         else:
-            value = _sorted_by(outputs, inner)
-            if value.constant is not None:
-                raise session.refuse("sql-unsupported", "a constant gives no order", node=inner, hint="order by a column")
-    return marks.order(value.sql, value.mark, descending=descending, nulls_first=first)
+            by = [sorted_by(outputs, inner, values)]
+    return [marks.order(value.sql, value.mark, descending=descending, nulls_first=first) for value in by]
 
 
-def _sorted_by(outputs: Outputs, node: exp.Expr) -> Value:
-    """In ORDER BY an alias comes before a column of that name."""
+def sorted_by(outputs: Outputs, node: exp.Expr, values: list[Value]) -> Value:
+    """What ORDER BY and DISTINCT ON name: a column by its place, an alias, which comes before a column of that name, or an expression."""
+    if type(node) is exp.Literal and not node.is_string:
+        return nth(outputs.session, node, values)
     if type(node) is exp.Column:
         with outputs.session.reading(node) as reader:
             name, table = column_name(outputs.session, reader)
         if table is None and name.lower() in outputs.aliases:
             return outputs.aliases[name.lower()]
-    return outputs.bind(node)
+    value = outputs.bind(node)
+    if value.constant is not None:
+        raise outputs.session.refuse("sql-unsupported", "a constant gives no order", node=node, hint="order by a column")
+    return value
 
 
 def _readable(source: Source, node: exp.Expr) -> str:

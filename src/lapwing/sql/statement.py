@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
@@ -12,12 +13,12 @@ from lapwing.errors import Refused
 from lapwing.kernel.facts import Facts
 from lapwing.sql.over_answers.answers import AnsweredSelect
 from lapwing.sql.queries import Queries
-from lapwing.sql.rows.names import Environment, Known
+from lapwing.sql.rows.names import Environment, Known, PublicRows
 from lapwing.sql.rows_asked import rows_asked
 from lapwing.sql.scalars.handlers import BY_NAME, HANDLERS
 from lapwing.sql.scalars.scope import Origin
 from lapwing.sql.text.parse import deep_recursion, parse
-from lapwing.sql.text.reader import Session
+from lapwing.sql.text.reader import Schemas, Session
 from lapwing.sql.text.refusals import span_of
 from lapwing.sql.text.source import Source
 from lapwing.sql.text.unread_words import take_census
@@ -33,9 +34,10 @@ def bind_statement(
     references: Mapping[Origin, Origin],
     dialect: str,
     tokens: tuple[Token, ...] | None = None,
+    public_rows: PublicRows | None = None,
 ) -> Statement:
     """See ``lapwing.sql.bind``."""
-    known = Known(facts, unit_columns, references)
+    known = Known(facts, unit_columns, references, public_rows)
     with deep_recursion(settings.expression_depth_max):
         try:
             source, tree = parse(text, tokens, settings=settings, dialect=dialect, bound_by_name=BY_NAME)
@@ -47,14 +49,17 @@ def bind_statement(
 
 def bind_tree(source: Source, tree: exp.Expr, known: Known, *, settings: Settings) -> Statement:
     """The statement of a parsed tree, or refuse. Post: every node was read, and every word of the text is in some node."""
-    session = Session(source, settings)
+    session = Session(source, settings, Schemas.of(known.facts.source_id))
     queries = Queries(session, known, HANDLERS, tree)
     answered = queries.bind(tree, Environment())
     if not isinstance(answered, AnsweredSelect):
         raise rows_asked(session, tree)
+    if not queries.privates:
+        raise session.refuse("from-missing", "a statement must say FROM which table of the data set", node=tree)
     for node in tree.walk():
         if id(node) not in session.read:
             raise session.refuse("sql-unsupported", "this part of the statement has no effect", node=node)
     take_census(source, tree)
     privates = tuple(query for query in queries.privates if query is not None)
-    return Statement(source.text, privates, answered.post, tuple(queries.spans))
+    post = replace(answered.post, aggregates=session.aggregates_answers, crossed=tuple(session.crossed))
+    return Statement(source.text, privates, post, tuple(queries.spans), tuple(dict.fromkeys(session.notes)))

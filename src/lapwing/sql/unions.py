@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import mul
+
 from sqlglot import exp
 
 from lapwing.errors import Refused
@@ -10,11 +13,11 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Project, Union
 from lapwing.kernel.stability import shape_of
 from lapwing.sql.over_answers.answers import AnsweredSelect
-from lapwing.sql.over_answers.expressions import Value
+from lapwing.sql.over_answers.values import Value
 from lapwing.sql.rows import algebra, disjoint
 from lapwing.sql.scalars.scope import Rows
 from lapwing.sql.text.reader import Session
-from lapwing.statements import Output, PostProcess, PrivateQuery
+from lapwing.statements import Output, PostProcess, PrivateQuery, RowsAtMost
 
 
 def union_of_rows(session: Session, facts: Facts, parts: list[Rows], node: exp.Expr) -> Rows:
@@ -54,7 +57,11 @@ def union_of_answers(session: Session, privates: list[PrivateQuery | None], part
     marks = [f"u.m{i}" if i in marked else None for i in range(len(first.values))]
     outputs = tuple(Output(o.name, f"u.c{i}", algebra.COMPUTED, marks[i]) for i, o in enumerate(first.post.outputs))
     values = tuple(Value(f"u.c{i}", value.kind, algebra.COMPUTED, value.node, mark=marks[i]) for i, value in enumerate(first.values))
-    return AnsweredSelect(PostProcess(outputs, source=f"({source}) AS u", rows_of=None), values)
+    return AnsweredSelect(
+        PostProcess(outputs, source=f"({source}) AS u", rows_of=None),
+        values,
+        reduce(mul, (part.rows for part in parts), RowsAtMost(len(parts))),
+    )
 
 
 def _one_vector(privates: list[PrivateQuery | None], parts: list[AnsweredSelect]) -> AnsweredSelect | None:
@@ -71,13 +78,15 @@ def _one_vector(privates: list[PrivateQuery | None], parts: list[AnsweredSelect]
     privates.append(merged)
     post = parts[0].post
     return AnsweredSelect(
-        PostProcess(post.outputs, source=post.source, rows_of=post.rows_of, order_by=(f"q{numbers[0]}.k0 ASC",)), parts[0].values
+        PostProcess(post.outputs, source=post.source, rows_of=post.rows_of, order_by=(f"q{numbers[0]}.k0 ASC",)),
+        parts[0].values,
+        RowsAtMost(1, (numbers[0],)),
     )
 
 
 def _same_but_query(first: AnsweredSelect, other: AnsweredSelect) -> bool:
     """Whether two answers do the same with the same columns of their own query, and nothing else."""
     a, b = first.post, other.post
-    plain = all(p.where is None and not p.order_by and p.limit is None and not p.offset and not p.distinct for p in (a, b))
+    plain = all(p == PostProcess(p.outputs, source=p.source, rows_of=p.rows_of) for p in (a, b))
     swapped = [o.sql.replace(f"q{b.rows_of}.", f"q{a.rows_of}.") for o in b.outputs]
     return plain and a.source == f"q{a.rows_of}" and b.source == f"q{b.rows_of}" and [o.sql for o in a.outputs] == swapped

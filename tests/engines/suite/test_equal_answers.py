@@ -12,7 +12,7 @@ from lapwing.catalog import Declaration
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
 from lapwing.kernel.ir import Plan
-from tests.engines.comparison import Comparable, comparable
+from tests.engines.comparison import Comparable, comparable, public_tables
 from tests.engines.suite import statements
 from tests.engines.suite.engines import OTHERS, OnDuckDB, SuiteEngine
 from tests.support.sizes import size
@@ -48,6 +48,7 @@ def _compare(engine: SuiteEngine, declaration: Declaration, shapes: Callable[...
     first, second = OnDuckDB().prepare(declaration), engine.prepare(declaration)
     try:
         assert first.facts == second.facts
+        assert public_tables(first) == public_tables(second)
         different, exact = [], 0
         for name, shape in shapes(first.facts).items():
             certified = certify(shape(first.facts), first.facts)

@@ -20,7 +20,7 @@ from lapwing.engines.duckdb.virtual import VirtualDuckDBSnapshot
 from lapwing.errors import Incident, PreparationError
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
-from tests.engines.comparison import comparable
+from tests.engines.comparison import comparable, public_tables
 from tests.engines.suite import statements
 from tests.engines.suite.engines import OnDuckDB
 
@@ -44,6 +44,7 @@ def test_the_integers_are_those_of_a_stored_version(tmp_path: Path, relation: st
     declaration = statements.people(tmp_path, relation, account, seed=71)
     stored, virtual = OnDuckDB().prepare(declaration), opened(declaration)
     assert stored.facts == virtual.facts
+    assert public_tables(stored) == public_tables(virtual) and len(public_tables(stored)["clinics"]) > 1
     shapes: dict[str, Shape] = {**statements.hand_made(account), **sampled_norms()}
     shapes |= statements.generated(stored.facts, count=10, seed=71)
     for name, shape in shapes.items():

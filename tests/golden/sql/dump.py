@@ -21,6 +21,7 @@ def dump(statement: Statement) -> str:
         lines += _private(private)
     lines += [f"from {post.source}"] if post.source != "q0" else []
     lines += ["distinct"] if post.distinct else []
+    lines += [f"distinct on {item}" for item in post.distinct_on]
     for output in post.outputs:
         lines.append(f"output {output.name!r} = {output.sql}  [{_derivation(output.derivation)}]")
         # The mark of an aggregate stands beside it; those that are computed are shown.
@@ -28,6 +29,7 @@ def dump(statement: Statement) -> str:
     lines += [f"where {post.where}"] if post.where is not None else []
     lines += [f"group by {item}" for item in post.group_by]
     lines += [f"having {post.having}"] if post.having is not None else []
+    lines += [f"qualify {post.qualify}"] if post.qualify is not None else []
     lines += [f"order by {item}" for item in post.order_by]
     lines += [f"limit {post.limit}"] if post.limit is not None else []
     lines += [f"offset {post.offset}"] if post.offset else []

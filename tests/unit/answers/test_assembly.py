@@ -17,7 +17,9 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.ir import Clipped
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.planning.contributions import Contributions
-from lapwing.planning.plan import GroupLimits, Planned, Price, plan_query
+from lapwing.planning.plan import plan_query
+from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql import bind
 from lapwing.statements import Statement
 
@@ -37,7 +39,7 @@ def clipped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Statement, Planne
         contributions={"visits": Contributions(((11.0, 1_000.0),))},
         units=None,
         limits=GroupLimits(1_000, 1_000),
-        evaluate=evaluate,
+        finder=GroupFinder(evaluate),
     )
     assert snapshot.facts.account is Account.APPROXIMATE and isinstance(planned.certified.plan.queries[0].bounding, Clipped)
     return statement, planned

@@ -15,7 +15,9 @@ from lapwing.kernel.domains import Domain, RealDomain
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
-from lapwing.planning.plan import GroupLimits, Planned, Price, plan_statement
+from lapwing.planning.plan import plan_statement
+from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.possible.groups import GroupFinder
 from lapwing.spread import half_width
 from lapwing.sql import bind
 
@@ -35,7 +37,7 @@ def assembled(listed: str) -> tuple[Planned, Assembled]:
         contributions={},
         units=None,
         limits=GroupLimits(10, 10),
-        evaluate=evaluate,
+        finder=GroupFinder(evaluate),
     )
     query = planned.certified.queries[0]
     columns = tuple(

@@ -9,7 +9,7 @@ import pytest
 
 from lapwing.answers.post_processing import RUN, post_process, post_process_runs
 from lapwing.errors import Refused
-from lapwing.statements import ROW, ComputedOutput, Output, PostProcess
+from lapwing.statements import ROW, ComputedOutput, Output, PostProcess, RowsAtMost
 
 NOISY = pa.table({"n": pa.array([4, 2], pa.int64())})
 DOUBLED = PostProcess((Output("doubled", "2 * q0.n", ComputedOutput()),))
@@ -31,3 +31,11 @@ def test_what_cannot_be_computed_is_refused_in_our_own_words(sql: str) -> None:
     with pytest.raises(Refused) as error:
         post_process_runs([runs], post, runs=1)
     assert error.value.code == "post-processing"
+
+
+def test_a_bound_on_pairs_of_rows() -> None:
+    pairs = RowsAtMost(2, (0,)) * RowsAtMost(3, (1, 0))
+    assert pairs == RowsAtMost(6, (0, 1, 0))
+    assert pairs.given([4, 5]) == 6 * 4 * 5 * 4
+    assert pairs.given([0, 5]) == 6 * 5, "an answer without a row may still stand beside others"
+    assert pairs.given([4, None]) is None and pairs.given([4]) is None

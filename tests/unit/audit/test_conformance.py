@@ -38,7 +38,7 @@ from lapwing.curator.ask import plan_of
 from lapwing.kernel.ir import DiscoveredGroups
 from lapwing.kernel.laws import tail_upper
 from lapwing.kernel.release import Released
-from lapwing.planning.plan import Planned
+from lapwing.planning.planned import Planned
 from lapwing.spread import half_width
 from lapwing.sql.text.privacy_words import Question, read_words
 from lapwing.statements import PostProcess

@@ -219,3 +219,23 @@ def test_wrong_files_are_a_mistake_of_usage(tmp_path: Path) -> None:
         ran = run("init", file, "--output", tmp_path / "c.toml", home=tmp_path)
         assert ran.status == 2 and words in ran.err and not (tmp_path / "c.toml").exists()
     assert run("init", home=tmp_path).status == 2
+
+
+def test_a_pattern_of_folders_is_named_after_the_folder_that_is_none_and_proposes_partitions(tmp_path: Path) -> None:
+    folder = tmp_path / "visits" / "year=2024" / "month=01"
+    folder.mkdir(parents=True)
+    _write(folder / "part-0.parquet", pa.table({"a": [1]}))
+    text, _ = initial_catalogue([str(tmp_path / "visits" / "*" / "*" / "*.parquet")], directory=tmp_path)
+    assert '\n[tables.visits]\nsource = "visits/*/*/*.parquet"\n# partitions = ["year", "month"] ' in text
+    assert "2024" not in text
+
+
+def test_the_catalogue_is_written_where_the_data_set_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    _write(tmp_path / "there" / "t.parquet", pa.table({"a": [1]}))
+    monkeypatch.chdir(tmp_path / "here")
+    made = run("-C", "../there", "init", "../there/t.parquet", home=tmp_path / "home")
+    assert made.status == 0 and "../there/lapwing.toml" in made.out
+    assert 'source = "t.parquet"' in (tmp_path / "there" / "lapwing.toml").read_text(encoding="utf-8")
+    assert not list((tmp_path / "here").iterdir())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,9 @@ from lapwing.kernel.neighbours import Neighbours
 from lapwing.planning.bounding import BoundingKind, Situation, choose
 from lapwing.planning.contributions import Contributions, assumed, bin_edges, fitted, histogram_plan
 from lapwing.planning.key_selection import SPREAD_BITS
-from lapwing.planning.plan import GroupLimits, Planned, Price, plan_query
+from lapwing.planning.plan import plan_query
+from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.possible.groups import GroupFinder
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
 
 HEAVY = Contributions(tuple((2.0**i, 100_000 * 2 ** (-1.2 * i)) for i in range(11)))
@@ -76,6 +79,26 @@ def test_a_heavy_tail_is_seen_beyond_the_last_significant_bin() -> None:
     assert 0.4 * true_excess < found.excess(500) < 2.5 * true_excess
 
 
+def test_a_sharp_end_is_not_continued_by_a_heavy_tail() -> None:
+    """Units with 1 to 25 rows, as many of each: bins above are empty, and together they say that nobody has more."""
+    edges = bin_edges(5_000)
+    ends = [0, *edges]
+    counts = [300.0 * max(min(high, 25) - low, 0) for low, high in pairwise(ends)]
+    noisy = [count + sign * 8 for count, sign in zip(counts, [1, -1] * len(counts), strict=False)]
+    found = fitted(edges, noisy, 12.0)
+    assert 0.9 * 300 * 25 * 13 < found.rows() < 1.15 * 300 * 25 * 13
+    assert found.excess(50) < 0.02 * found.rows()
+
+
+def test_bins_without_noise_are_taken_as_they_are() -> None:
+    edges = bin_edges(8)
+    assert fitted(edges, [100.0] * len(edges), 0.0).units() == pytest.approx(100 * len(edges), rel=0.05)
+
+
+def test_units_of_one_row_each_are_as_many_as_were_counted() -> None:
+    assert fitted(bin_edges(1), [1_000.0], 12.0).rows() == pytest.approx(1_000, rel=0.01)
+
+
 def test_bins_reach_the_cap_and_never_pass_it() -> None:
     for cap in (1, 2, 3, 4, 5, 17, 1_000):
         edges = bin_edges(cap)
@@ -105,7 +128,7 @@ def _planned(account: Account, key: Expression | None, *aggregates: Aggregate, p
         contributions=contributions,
         units=None,
         limits=GroupLimits(1_000, 100),
-        evaluate=evaluate,
+        finder=GroupFinder(evaluate),
     )
 
 

@@ -14,7 +14,7 @@ from lapwing.errors import Refused
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.ir import UnitJoin
-from lapwing.planning import plan
+from lapwing.planning import drafts
 from lapwing.statements import PrivateQuery, parts_of
 from tests.support.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps, Clinic, declare, strangers, unit_rows
 from tests.support.sql_relations import RelationalQueries
@@ -69,7 +69,7 @@ def joins_in(certified: Certified) -> int:
 @pytest.mark.parametrize("text", [*JOINS, UNION])
 def test_the_answer_is_the_same_with_fewer_rows(text: str, world: DuckDBSnapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     short = planned(text, world)
-    monkeypatch.setattr(plan, "without_repeats", as_written)
+    monkeypatch.setattr(drafts, "without_repeats", as_written)
     whole = planned(text, world)
     assert short is not None and whole is not None
     assert exact(short, world) == exact(whole, world)
@@ -85,7 +85,7 @@ def test_generated_statements_have_the_same_answer(world: DuckDBSnapshot, monkey
         try:
             short = planned(text, world)
             with monkeypatch.context() as patched:
-                patched.setattr(plan, "without_repeats", as_written)
+                patched.setattr(drafts, "without_repeats", as_written)
                 whole = planned(text, world)
         except Refused:
             continue

@@ -15,7 +15,9 @@ from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import GridSum, Ranked, RowCount
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.planning.moments import Moments
-from lapwing.planning.plan import GroupLimits, Planned, Price, plan_statement
+from lapwing.planning.plan import plan_statement
+from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql import bind
 
 COLUMNS: dict[str, Domain] = {
@@ -32,7 +34,7 @@ def planned(listed: str, *, neighbours: Neighbours = Neighbours.UNBOUNDED, rows_
     statement = bind(f"SELECT {listed} FROM t", facts, settings=Settings(), unit_columns={})
     limits = GroupLimits(1_000, 1_000)
     price = Price(Fraction(1, 10), Fraction(1, 2**40))
-    return plan_statement(statement.privates, facts, price, contributions={}, units=None, limits=limits, evaluate=evaluate)
+    return plan_statement(statement.privates, facts, price, contributions={}, units=None, limits=limits, finder=GroupFinder(evaluate))
 
 
 def query(listed: str, *, neighbours: Neighbours = Neighbours.UNBOUNDED, rows_max: int = 10_000_000) -> CertifiedQuery:

@@ -13,8 +13,10 @@ from lapwing.catalog import Settings
 from lapwing.kernel.accounting import LOSS_UNITS, Account, Cost, admits, budget_for
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace
-from lapwing.planning.noise_choice import loss_of_price, pure_share, relative_error, with_better_noise
-from lapwing.planning.plan import Planned, Price, plan_query
+from lapwing.planning.noise_choice import loss_of_price, pure_facts, pure_share, relative_error, with_better_noise
+from lapwing.planning.plan import plan_query
+from lapwing.planning.planned import Planned, Price
+from lapwing.planning.possible.groups import GroupFinder
 from lapwing.spread import variance
 from lapwing.sql import bind
 from tests.unit.planning.test_plans import LIMITS, UNIT_COLUMNS, facts
@@ -31,7 +33,7 @@ def at_share(share: Fraction | int) -> Price:
 
 def plan(sql: str, known: Facts, price: Price) -> Planned:
     statement = bind(sql, FACTS, settings=Settings(), unit_columns=UNIT_COLUMNS)
-    return plan_query(statement.private, known, price, contributions={}, units=None, limits=LIMITS, evaluate=evaluate)
+    return plan_query(statement.private, known, price, contributions={}, units=None, limits=LIMITS, finder=GroupFinder(evaluate))
 
 
 def chosen(sql: str, share: Fraction | int, *, spent: Cost | None = None, bought: frozenset[str] = frozenset()) -> Planned:
@@ -63,6 +65,17 @@ def test_one_question_has_a_quarter_of_the_noise() -> None:
 @pytest.mark.parametrize(("questions", "laplace"), [(1, True), (5, True), (12, True), (20, False), (100, False)])
 def test_laplace_serves_few_questions_and_gaussian_noise_many(questions: int, laplace: bool) -> None:
     assert is_laplace(chosen(COUNT, Fraction(1, questions))) is laplace
+
+
+@pytest.mark.parametrize("measure", ["COUNT(*)", "SUM(cost)"])
+def test_groups_that_norms_can_bound_have_gaussian_noise_unless_much_would_be_lost(measure: str) -> None:
+    """Norms bound groups with Gaussian noise only, and what is predicted without them is an upper end of what they will give."""
+    sql = f"SELECT clinic, {measure} AS v FROM visits GROUP BY clinic"
+    found = chosen(sql, 1)
+    assert found.wanted and not is_laplace(found)
+    assert relative_error(found, plan(sql, pure_facts(FACTS), Price(pure_share(BUDGET, at_share(1).loss), Fraction(0)))) > 1
+    spent = Cost(loss=BUDGET.loss_total // 2, delta=0, pure=LOSS_UNITS // 10)
+    assert is_laplace(chosen(sql, Fraction(1, 4), spent=spent))
 
 
 @pytest.mark.parametrize("sql", [COUNT, MANY, "SELECT clinic, COUNT(*) AS n FROM visits GROUP BY clinic"])

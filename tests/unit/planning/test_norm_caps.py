@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from benchmarks.norm_caps import drawn_table, edges, unit_noise
 
-from lapwing.planning.norm_caps import best_cap, bias_bound, predicted
+from lapwing.planning.norm_caps import _spread, best_cap, bias_bound, predicted
 from lapwing.planning.norm_fit import NormFit, NormHistogram, fitted_norms
 from tests.unit.planning.test_norm_fit import EDGES, LARGEST, fit_of, pareto, units_by_bin
 
@@ -61,18 +61,48 @@ def test_what_is_predicted_agrees_with_itself() -> None:
     assert choice.width <= min(other) * (1.0 + 1e-9)
 
 
+def test_a_released_sum_says_more_about_the_tail() -> None:
+    """Where the histogram shows hardly more than units of one row, a sum far above what it expects speaks for longer ones."""
+    fit = fit_of(np.ones(3_000), seed=5)
+    choice = best_cap(fit, unit_noise=30.0, cells=1, total_l1=None)
+
+    def reach(total: float) -> float:
+        return bias_bound(fit, choice, cells=1, beyond=0.05, values=[total], grain=1.0)[0]
+
+    assert reach(3_000.0) <= reach(4_000.0) <= reach(8_000.0)
+    again = fit.informed(choice.cap, 8_000.0, choice.noise)
+    assert again.total() > fit.total() and again.chances.sum() == pytest.approx(1.0)
+
+
 def test_a_unit_nothing_can_see_is_allowed_for_where_it_would_matter() -> None:
     fit = fit_of(np.full(20_000, 3.0), seed=5)
     choice = best_cap(fit, unit_noise=2.0, cells=1, total_l1=None)
 
-    def added(cells: int, extreme: float) -> float:
-        return bias_bound(fit, choice, cells=cells, beyond=0.05, values=[60_000.0 / cells] * cells, extreme_units=extreme)[0]
+    def added(cells: int, extreme: float, *, total: float = 60_000.0) -> list[float]:
+        return bias_bound(fit, choice, cells=cells, beyond=0.05, values=[total / cells] * cells, grain=1.0, extreme=extreme)
 
     assert choice.cap < 6.0
-    assert added(1, 1.0) == pytest.approx(LARGEST - choice.cap + choice.bias)
-    assert added(5, 2.0) == pytest.approx(2.0 * (LARGEST - choice.cap), rel=0.01)
-    assert added(1, 0.0) < 100.0
-    assert added(1000, 1.0) == added(1000, 0.0)
+    assert added(1, LARGEST) == pytest.approx([LARGEST - choice.cap + choice.bias], rel=0.01)
+    # At home in one of five cells, and it may be any of them; in one of a hundred it may go unmentioned.
+    assert added(5, LARGEST) == pytest.approx([LARGEST - choice.cap] * 5, rel=0.05)
+    assert added(1, 0.0)[0] < 100.0
+    assert added(100, LARGEST)[0] < 0.05 * LARGEST
+    # Units all over the cells: so is this one, and every cell loses its part of it.
+    assert added(100, 100 * LARGEST, total=170_000.0)[0] == pytest.approx(LARGEST, rel=0.2)
+
+
+def test_units_at_home_in_some_cells_are_told_from_units_all_over_them() -> None:
+    """Two rows of a unit are in one cell as often as the cells add up to, and it is in as many cells as that makes."""
+    random = np.random.default_rng(3)
+    for spread, together in (("one cell", 1.0), ("all cells", 0.055)):
+        drawn = drawn_table("pareto 1.5", 20_000, 24, spread, random)
+        fit = histogram_of(drawn.norms, 5.0, random)
+        found = _spread(fit, 20.0, 24, float(drawn.clipped(20.0).sum()), 1.0)
+        assert found.together == pytest.approx(together, rel=0.25)
+        sums = np.bincount(drawn.unit, weights=drawn.value)
+        long = drawn.norms > 30.0
+        at = np.interp(30.0, fit.norms(), found.reached)
+        assert at == pytest.approx(float(np.median(sums[long] / drawn.norms[long])), rel=0.15)
 
 
 def test_the_sum_of_the_cells_tells_how_units_spread() -> None:
@@ -124,7 +154,7 @@ def test_what_is_missing_from_cells_together_is_the_sum_over_them() -> None:
     kept = float(np.minimum(fit.norms(), 8.0) @ fit.expected)
 
     def missing(cells: int, values: list[float]) -> float:
-        return sum(bias_bound(fit, choice, cells=cells, beyond=0.05, values=values, grain=1.0, extreme_units=0.0))
+        return sum(bias_bound(fit, choice, cells=cells, beyond=0.05, values=values, grain=1.0))
 
     for times in (1.0, 4.0, 8.0):
         assert 0.9 * fit.excess(8.0) < missing(100, [times * kept]) < 10.0 * fit.excess(8.0)

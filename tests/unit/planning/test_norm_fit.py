@@ -92,6 +92,42 @@ def test_gaps_between_whole_numbers_do_not_count_as_the_end() -> None:
     assert np.median([fit.excess(32.0) for fit in fits]) == pytest.approx(true_excess(norms, 32.0), rel=0.5)
 
 
+def sampled_fit(norms: npt.NDArray[np.float64], *, seed: int, deviation: float, one_in: int, told: int | None = None) -> NormFit:
+    """The fit of a sample of units, which is ``told`` that it is one: each bin has as many of its units as chance gives it, and noise."""
+    random = np.random.default_rng(seed)
+    counted = random.binomial(units_by_bin(norms).astype(int), 1 / one_in)
+    noisy = tuple(float(each) for each in one_in * (counted + random.normal(0.0, deviation, size=len(EDGES))))
+    return fitted_norms(NormHistogram(EDGES, noisy, one_in * deviation, one_in if told is None else told))
+
+
+def test_a_sample_is_less_sure_than_all_units_also_where_it_shows_none() -> None:
+    histogram = NormHistogram((1.0, 2.0), (800.0, 0.0), 8.0, 8)
+    assert list(histogram.variances()) == [64 + 7 * 800 + 7 * 8, 64 + 7 * 8]
+    assert list(NormHistogram((1.0, 2.0), (800.0, 0.0), 8.0).variances()) == [64, 64]
+
+
+@pytest.mark.parametrize("deviation", [0.1, 1.0])
+def test_upper_bounds_from_a_sample_reach_to_the_units_it_left_out(deviation: float) -> None:
+    """A hundred units far above the others, of which twelve are in the sample on average, sometimes six."""
+    norms = np.concatenate((pareto(200_000, 2.5), np.full(100, 600.0)))
+    truth = true_excess(norms, 100.0)
+
+    def reached(told: int) -> float:
+        fits = [sampled_fit(norms, seed=seed, deviation=deviation, one_in=8, told=told) for seed in range(60)]
+        return float(np.mean([fit.excess_upper(100.0, beyond=0.05) >= truth for fit in fits]))
+
+    assert reached(8) >= 0.9 > reached(1) + 0.05
+
+
+def test_a_sample_of_a_power_law_gives_its_tail() -> None:
+    norms = pareto(400_000, 1.3)
+    fits = [sampled_fit(norms, seed=seed, deviation=DEVIATION, one_in=8) for seed in range(30)]
+    truth = true_excess(norms, 200.0)
+    assert 0.5 * truth < np.median([fit.excess(200.0) for fit in fits]) < 2.0 * truth
+    assert np.median([fit.units() for fit in fits]) == pytest.approx(400_000, rel=0.01)
+    assert np.mean([fit.excess_upper(200.0, beyond=0.05) >= truth for fit in fits]) >= 0.8
+
+
 @pytest.mark.parametrize(
     "histogram",
     [
@@ -109,3 +145,28 @@ def test_any_histogram_gives_finite_figures(histogram: NormHistogram) -> None:
         figures = (fit.units(), fit.total(), fit.above(cap), fit.excess(cap), fit.excess_upper(cap, beyond=0.05))
         assert all(math.isfinite(figure) for figure in figures)
         assert min(figures[1:]) >= 0.0
+
+
+def test_units_that_begin_at_a_few_rows_do_not_bend_the_tail() -> None:
+    """A power law from 3 on, so noisy that two doublings are seen: bins below its peak rise, and say nothing of its end."""
+    norms = np.minimum(np.floor(2.85 * pareto(6_000, 1.2)), LARGEST)
+    covered = [fit_of(norms, seed=seed, deviation=190.0).excess_upper(50.0, beyond=0.05) >= true_excess(norms, 50.0) for seed in range(20)]
+    assert sum(covered) >= 16
+
+
+def test_a_hump_too_broad_for_any_bin_is_seen_as_a_whole() -> None:
+    """Units of two kinds: of the second about two deviations in each of six bins."""
+    quantiles = (np.arange(300) + 0.5) / 300
+    norms = np.concatenate((np.full(5_700, 3.0), np.minimum(np.ceil(-150.0 * np.log(quantiles)), LARGEST)))
+    fits = [fit_of(norms, seed=seed, deviation=19.0) for seed in range(20)]
+    assert sum(fit.excess_upper(50.0, beyond=0.05) >= true_excess(norms, 50.0) for fit in fits) >= 16
+
+
+def test_how_many_units_an_unseen_tail_has_is_a_matter_of_chance() -> None:
+    """Few long units are expected under a curve: the upper bound allows for more of them than expected."""
+    fit = fit_of(pareto(20_000, 1.5), seed=2)
+    weights = fit.beyond_caps([200.0], 1)
+    means = fit.tails @ weights.T
+    order = np.argsort(means[:, 0])
+    curves_alone = means[order[int((np.cumsum(fit.chances[order]) < 0.95).sum())], 0]
+    assert fit.excess_upper(200.0, beyond=0.05) > 1.1 * curves_alone

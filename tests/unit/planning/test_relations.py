@@ -11,7 +11,9 @@ from lapwing.answers.post_processing import evaluate
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.ir import Clipped, GridSum, Query, Ranked
 from lapwing.planning.contributions import Contributions
-from lapwing.planning.plan import GroupLimits, Planned, Price, plan_statement
+from lapwing.planning.plan import plan_statement
+from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.planning.possible.groups import GroupFinder
 from lapwing.planning.relations import contributions_of, fans_out, having_any, kept_of
 from tests.unit.sql.clinic import FACTS, bound
 
@@ -25,7 +27,7 @@ LIMITS = GroupLimits(10**6, 10**5)
 def planned(text: str, loss: Fraction = Fraction(1, 1_000)) -> Planned:
     assert FACTS.account is Account.APPROXIMATE
     price = Price(loss, Fraction(1, 10**12))
-    return plan_statement(bound(text).privates, FACTS, price, contributions=KNOWN, units=None, limits=LIMITS, evaluate=evaluate)
+    return plan_statement(bound(text).privates, FACTS, price, contributions=KNOWN, units=None, limits=LIMITS, finder=GroupFinder(evaluate))
 
 
 def query_of(text: str, loss: Fraction = Fraction(1, 1_000)) -> Query:

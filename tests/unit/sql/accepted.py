@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.unit.sql.over_answers import OVER_ANSWERS
+
 ACCEPTED: dict[str, str] = {
     # the conformance list
     "c01": "SELECT COUNT(*) FROM visits;",
@@ -184,6 +186,8 @@ ACCEPTED: dict[str, str] = {
     "intervals": """SELECT COUNT(*) FROM visits WHERE day >= DATE '2025-12-31' - INTERVAL '90 days' OR day + INTERVAL 1 MONTH < '2024-03-01'
                     OR started < day + INTERVAL '8 hours' OR day > TIMESTAMP '2025-02-01 10:00:00'
                     OR day - DATE '2024-01-01' < 30 OR started - INTERVAL '1' YEAR > '2024-11-05'""",
+    "dates-of-tools": """SELECT DATE(started) AS d, DATE_TRUNC('hour', started) + INTERVAL '15 minutes' * FLOOR(MINUTE(started) / 15) AS q,
+                         COUNT(*) FROM visits GROUP BY 1, 2 ORDER BY 1, 2 OFFSET 1 ROW FETCH FIRST 5 ROWS ONLY""",
     "null-safe": """SELECT COUNT(*) FROM visits WHERE cost IS DISTINCT FROM 20 AND code IS NOT DISTINCT FROM 'J10'
                     OR GREATEST(started, day) IS NOT DISTINCT FROM started""",
     "named-numbers": """SELECT FLOOR(LOG10(1 + minutes)) AS magnitude, SUM(POWER(minutes, 2)) AS a, AVG(COS(RADIANS(minutes))) AS b
@@ -221,4 +225,5 @@ ACCEPTED: dict[str, str] = {
                 AND dayofmonth(day) > 2 GROUP BY a, b, c, d""",
     "truncations": """SELECT DATE_TRUNC('week', day) AS a, date_trunc('year', started) AS b, datetrunc('day', started) AS c, COUNT(*)
                       FROM visits GROUP BY 1, 2, 3""",
+    **OVER_ANSWERS,
 }

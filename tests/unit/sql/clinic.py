@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lapwing.catalog import Settings, parse
 from lapwing.catalog.facts import facts
+from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.sql import bind
 from lapwing.statements import Statement
@@ -88,6 +89,15 @@ FACTS: Facts = facts(
     {"clinics": {"city": CITIES}, "diagnoses": {"code": tuple(DIAGNOSES), "chapter": tuple(c for c, _ in DIAGNOSES.values())}},
     version=1,
 )
+CLINICS = [(i, CITIES[i % 3], ("hospital", "practice", None)[i % 3]) for i in range(1, 11)]
+PUBLIC_ROWS: dict[str, dict[str, list[Value]]] = {
+    "clinics": dict(zip(("clinic_id", "city", "kind"), map(list, zip(*CLINICS, strict=True)), strict=True)),
+    "diagnoses": {
+        "code": list(DIAGNOSES),
+        "chapter": [chapter for chapter, _ in DIAGNOSES.values()],
+        "chronic": [chronic for _, chronic in DIAGNOSES.values()],
+    },
+}
 UNIT_COLUMNS = {"patients": "patient_id", "visits": "patient_id"}
 REFERENCES = {("prescriptions", "visit_id"): ("visits", "visit_id")}
 SETTINGS = Settings()
@@ -95,4 +105,4 @@ SETTINGS = Settings()
 
 def bound(text: str, settings: Settings = SETTINGS) -> Statement:
     """A statement about this data set, bound."""
-    return bind(text, FACTS, settings=settings, unit_columns=UNIT_COLUMNS, references=REFERENCES)
+    return bind(text, FACTS, settings=settings, unit_columns=UNIT_COLUMNS, references=REFERENCES, public_rows=PUBLIC_ROWS.get)

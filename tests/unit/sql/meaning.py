@@ -35,7 +35,7 @@ from lapwing.kernel.stability import shape_of
 from lapwing.statements import QUANTILES, Aggregate, AggregateKind, PrivateQuery, Statement, quantile_kind
 from tests.support.reference import evaluator
 from tests.support.reference.evaluation import Evaluator
-from tests.unit.sql.clinic import CITIES, DIAGNOSES, FACTS
+from tests.unit.sql.clinic import CLINICS, DIAGNOSES, FACTS
 
 Row = dict[str, Any]
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -78,7 +78,7 @@ def rows(seed: int = 7, *, patients: int = 40, visits: int = 300) -> dict[str, l
         )
         for _ in range(rng.randrange(2)):
             made["prescriptions"].append({"visit_id": visit, "drug": rng.choice(DRUGS), "dose_mg": rng.randint(0, 20_000) / 10})
-    made["clinics"] = [{"clinic_id": i, "city": CITIES[i % 3], "kind": ("hospital", "practice", None)[i % 3]} for i in range(1, 11)]
+    made["clinics"] = [{"clinic_id": i, "city": city, "kind": kind} for i, city, kind in CLINICS]
     made["diagnoses"] = [{"code": code, "chapter": chapter, "chronic": chronic} for code, (chapter, chronic) in DIAGNOSES.items()]
     return made
 
@@ -93,6 +93,9 @@ def engine(tables: dict[str, list[Row]]) -> duckdb.DuckDBPyConnection:
         connection.register("source", source)
         connection.execute(f"CREATE TABLE {name} AS SELECT * FROM source")
         connection.unregister("source")
+        for schema in ("public", "clinic"):
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+            connection.execute(f"CREATE VIEW {schema}.{name} AS SELECT * FROM main.{name}")
     return connection
 
 

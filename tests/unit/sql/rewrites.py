@@ -9,7 +9,32 @@ REWRITES: tuple[tuple[str, str], ...] = (
     ("SELECT COUNT(*) FROM visit", "SELECT COUNT(*) FROM visits"),
     ("SELECT SUM(costs) FROM visits", "SELECT SUM(cost) FROM visits"),
     ("SELECT COUNT(*) FROM query('SELECT 1')", "SELECT COUNT(*) FROM visits"),
-    ("SELECT COUNT(*) FROM main.visits", "SELECT COUNT(*) FROM visits"),
+    ("SELECT COUNT(*) FROM staging.visits", "SELECT COUNT(*) FROM public.visits"),
+    (
+        "SELECT region, COUNT(*) FROM patients GROUP BY 1 ORDER BY 2 FETCH FIRST 3 ROWS WITH TIES",
+        "SELECT region, COUNT(*) FROM patients GROUP BY 1 ORDER BY 2 FETCH FIRST 3 ROWS ONLY",
+    ),
+    (
+        "SELECT region, COUNT(*) FROM patients GROUP BY 1 ORDER BY 2 FETCH FIRST 50 PERCENT ROWS ONLY",
+        "SELECT region, COUNT(*) FROM patients GROUP BY 1 ORDER BY 2 FETCH FIRST 3 ROWS ONLY",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE day < DATE '2025-01-01' + INTERVAL '1 month' * minutes",
+        "SELECT COUNT(*) FROM visits WHERE day < DATE '2025-01-01' + INTERVAL '1 day' * minutes",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE day < TO_DATE('1 May 2025', 'DD Mon YYYY')",
+        "SELECT COUNT(*) FROM visits WHERE day < TO_DATE('01 05 2025', 'DD MM YYYY')",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE day < TO_DATE('2025-5-1', 'YYYY-MM-DD')",
+        "SELECT COUNT(*) FROM visits WHERE day < TO_DATE('2025-05-01', 'YYYY-MM-DD')",
+    ),
+    (
+        "SELECT CAST(minutes * 3 AS VARCHAR) AS m, COUNT(*) FROM visits GROUP BY m",
+        "SELECT CAST(LEAST(minutes * 3, 900) AS VARCHAR) AS m, COUNT(*) FROM visits GROUP BY m",
+    ),
+    ("SELECT COUNT(*) FROM warehouse.public.visits", "SELECT COUNT(*) FROM clinic.public.visits"),
     ("SELECT COUNT(*) FROM 'visits'", 'SELECT COUNT(*) FROM "visits"'),
     ("SELECT COUNT(*) FROM visits@x", "SELECT COUNT(*) FROM visits"),
     ("SELECT COUNT(*) group FROM visits", "SELECT COUNT(*) AS group FROM visits"),
@@ -26,6 +51,7 @@ REWRITES: tuple[tuple[str, str], ...] = (
     ("SELECT * FROM visits LIMIT 5", "SELECT COUNT(*) FROM visits"),
     ("SELECT cost FROM visits ORDER BY cost DESC", "SELECT COUNT(*) FROM visits"),
     ("SELECT v.* FROM visits v", "SELECT COUNT(*) FROM visits v"),
+    ("SELECT v.*, COUNT(*) FROM visits v", "SELECT COUNT(*) FROM visits v"),
     (
         "SELECT patient_id, COUNT(*) FROM visits GROUP BY patient_id ORDER BY 2",
         "SELECT clinic_id, COUNT(*) FROM visits GROUP BY clinic_id ORDER BY 2",
@@ -43,9 +69,7 @@ REWRITES: tuple[tuple[str, str], ...] = (
     ("SELECT region, COUNT(*) FROM patients", "SELECT region, COUNT(*) FROM patients GROUP BY region"),
     ("SELECT UPPER(region), COUNT(*) FROM patients GROUP BY region", "SELECT UPPER(region), COUNT(*) FROM patients GROUP BY UPPER(region)"),
     ("SELECT COUNT(*) FROM visits GROUP BY 'x'", "SELECT COUNT(*) FROM visits GROUP BY clinic_id"),
-    ("SELECT clinic_id, COUNT(*) FROM visits GROUP BY ALL", "SELECT clinic_id, COUNT(*) FROM visits GROUP BY clinic_id"),
     ("SELECT cost, COUNT(*) FROM visits GROUP BY cost", "SELECT FLOOR(cost / 10), COUNT(*) FROM visits GROUP BY 1"),
-    ("SELECT FLOOR(cost / 250.0) * 250.0, COUNT(*) FROM visits GROUP BY 1", "SELECT FLOOR(cost / 250.0), COUNT(*) FROM visits GROUP BY 1"),
     (
         "SELECT sex, GROUPING(sex), COUNT(*) FROM patients GROUP BY sex",
         "SELECT sex, GROUPING(sex), COUNT(*) FROM patients GROUP BY ROLLUP (sex)",
@@ -90,12 +114,32 @@ REWRITES: tuple[tuple[str, str], ...] = (
     ),
     # answers of answers
     (
-        "SELECT STDDEV(n) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t",
-        "SELECT AVG(n) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t",
+        "SELECT LIST(n) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t",
+        "SELECT MEDIAN(n), ARG_MAX(sex, n) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t",
     ),
     (
-        "SELECT ARG_MAX(sex, n) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t",
-        "SELECT sex FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t ORDER BY n DESC LIMIT 1",
+        "SELECT MAX(SUM(n)) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t",
+        "SELECT MAX(m) FROM (SELECT sex, SUM(n) AS m FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t GROUP BY sex) AS u",
+    ),
+    (
+        "SELECT STRING_AGG(n, ', ') FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t",
+        "SELECT STRING_AGG(sex, ', ') FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t",
+    ),
+    (
+        "SELECT COUNT(DISTINCT sex, n) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t",
+        "SELECT COUNT(DISTINCT n) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t",
+    ),
+    (
+        "SELECT day + n FROM (SELECT day, COUNT(*) AS n FROM visits GROUP BY day) AS t",
+        "SELECT day - 7 FROM (SELECT day, COUNT(*) AS n FROM visits GROUP BY day) AS t",
+    ),
+    (
+        "WITH d AS (SELECT drug, COUNT(*) AS n FROM prescriptions GROUP BY drug) SELECT COUNT(*) FROM d AS a CROSS JOIN d AS b",
+        "WITH d AS (SELECT drug, COUNT(*) AS n FROM prescriptions GROUP BY drug) SELECT COUNT(*) FROM d AS a JOIN d AS b ON a.drug = b.drug",
+    ),
+    (
+        "SELECT g.d FROM range(1, 5, -1) AS g(d) JOIN (SELECT day, COUNT(*) AS n FROM visits GROUP BY day) AS t ON t.n = g.d",
+        "SELECT g.d, t.n FROM generate_series(DATE '2025-01-01', DATE '2025-01-31', INTERVAL 1 DAY) AS g(d) LEFT JOIN (SELECT day, COUNT(*) AS n FROM visits GROUP BY day) AS t ON t.day = g.d",
     ),
     (
         "WITH m AS (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) SELECT sex, n * 1.0 / (SELECT n FROM m) FROM m",
@@ -142,7 +186,7 @@ REWRITES: tuple[tuple[str, str], ...] = (
     ),
     ("SELECT sex, RANK() OVER () FROM patients GROUP BY sex", "SELECT sex, RANK() OVER (ORDER BY sex) FROM patients GROUP BY sex"),
     (
-        "SELECT sex, FIRST_VALUE(sex) OVER (ORDER BY sex) FROM patients GROUP BY sex",
+        "SELECT sex, MODE(sex) OVER (ORDER BY sex) FROM patients GROUP BY sex",
         "SELECT sex, DENSE_RANK() OVER (ORDER BY sex) FROM patients GROUP BY sex",
     ),
     (
@@ -150,8 +194,32 @@ REWRITES: tuple[tuple[str, str], ...] = (
         "SELECT sex, RANK() OVER (ORDER BY sex) FROM patients GROUP BY sex",
     ),
     (
+        "SELECT COUNT(*) FROM (SELECT cost FROM visits QUALIFY ROW_NUMBER() OVER (ORDER BY cost) <= 3) AS t",
         "SELECT region, COUNT(*) AS n FROM patients GROUP BY region QUALIFY ROW_NUMBER() OVER (ORDER BY n DESC) <= 3",
-        "SELECT * FROM (SELECT region, COUNT(*) AS n, ROW_NUMBER() OVER (ORDER BY COUNT(*) DESC) AS k FROM patients GROUP BY region) AS t WHERE k <= 3",
+    ),
+    (
+        "SELECT region, COUNT(*) AS n FROM patients GROUP BY region QUALIFY n > 3",
+        "SELECT region, COUNT(*) AS n FROM patients GROUP BY region HAVING n > 3",
+    ),
+    (
+        "SELECT sex, SUM(COUNT(*)) OVER (ORDER BY sex ROWS BETWEEN 1 FOLLOWING AND 1 PRECEDING) FROM patients GROUP BY sex",
+        "SELECT sex, SUM(COUNT(*)) OVER (ORDER BY sex ROWS BETWEEN 6 PRECEDING AND CURRENT ROW) FROM patients GROUP BY sex",
+    ),
+    (
+        "SELECT sex, SUM(COUNT(*)) OVER (ORDER BY sex GROUPS 1 PRECEDING) FROM patients GROUP BY sex",
+        "SELECT sex, SUM(COUNT(*)) OVER (ORDER BY sex ROWS 1 PRECEDING) FROM patients GROUP BY sex",
+    ),
+    (
+        "SELECT sex, SUM(COUNT(*)) OVER (ORDER BY sex RANGE BETWEEN 6 PRECEDING AND CURRENT ROW) FROM patients GROUP BY sex",
+        "SELECT day, SUM(COUNT(*)) OVER (ORDER BY day RANGE BETWEEN INTERVAL 6 DAYS PRECEDING AND CURRENT ROW) FROM visits GROUP BY day",
+    ),
+    (
+        "SELECT DISTINCT ON (patient_id) code FROM visits ORDER BY patient_id, day DESC",
+        "SELECT DISTINCT ON (sex) sex, smoker, COUNT(*) AS n FROM patients GROUP BY sex, smoker ORDER BY sex, n DESC",
+    ),
+    (
+        "SELECT DISTINCT ON (sex) sex, smoker, COUNT(*) AS n FROM patients GROUP BY sex, smoker",
+        "SELECT DISTINCT ON (sex) sex, smoker, COUNT(*) AS n FROM patients GROUP BY sex, smoker ORDER BY sex, n DESC",
     ),
     # conditions and values
     ("SELECT COUNT(*) FROM visits WHERE minutes", "SELECT COUNT(*) FROM visits WHERE minutes > 5"),
@@ -164,8 +232,6 @@ REWRITES: tuple[tuple[str, str], ...] = (
     ("SELECT COUNT(*) FROM visits WHERE cost > ?", "SELECT COUNT(*) FROM visits WHERE cost > 5"),
     ("SELECT SUM(cost * 1e99999999) FROM visits", "SELECT SUM(cost * 1e2) FROM visits"),
     ("SELECT COUNT(*) FROM visits WHERE patient_id = 5", "SELECT COUNT(DISTINCT patient_id) FROM visits"),
-    ("SELECT COUNT(*) FROM patients WHERE region = 'Northam'", "SELECT COUNT(*) FROM patients WHERE region = 'northam'"),
-    ("SELECT COUNT(*) FROM patients WHERE region = 'USA'", "SELECT COUNT(*) FROM patients WHERE region = 'northam'"),
     ("SELECT SUM(CAST(SUBSTR(code, 2) AS INTEGER)) FROM visits", "SELECT SUM(TRY_CAST(SUBSTR(code, 2) AS INTEGER)) FROM visits"),
     ("SELECT COUNT(*) FROM visits WHERE cost > CAST('much' AS DOUBLE)", "SELECT COUNT(*) FROM visits WHERE cost > 100.5"),
     ("SELECT SUM(cost::DECIMAL(10, 2)) FROM visits", "SELECT SUM(CAST(cost AS DOUBLE)) FROM visits"),
@@ -332,7 +398,15 @@ REWRITES: tuple[tuple[str, str], ...] = (
     ("SELECT COUNT(*) FROM visits WITH PRIVACY (error = 'much')", "SELECT COUNT(*) FROM visits WITH PRIVACY (error = 1000)"),
     ("SELECT COUNT(*) FROM visits WITH PRIVACY (epsilon = 1, rho = 1)", "SELECT COUNT(*) FROM visits WITH PRIVACY (epsilon = 1)"),
     ("SELECT MEDIAN(cost) FROM visits WITH PRIVACY (error = 5)", "SELECT COUNT(*) FROM visits WITH PRIVACY (error = 5000)"),
-    ("SELECT SUM(cost) FROM visits WITH PRIVACY (error = 100000)", "SELECT SUM(cost) FROM visits WITH PRIVACY (epsilon = 5)"),
+    ("SELECT COUNT(*) FROM visits WITH PRIVACY (scaled_groups = true)", "SELECT COUNT(*) FROM visits"),
+    (
+        "SELECT drug, COUNT(*) FROM prescriptions GROUP BY drug WITH PRIVACY (scaled_groups = true)",
+        "SELECT code, COUNT(*) FROM visits GROUP BY code WITH PRIVACY (scaled_groups = true)",
+    ),
+    (
+        "SELECT code, COUNT(*) FROM visits GROUP BY ROLLUP (code) WITH PRIVACY (scaled_groups = true)",
+        "SELECT code, COUNT(*) FROM visits GROUP BY code WITH PRIVACY (scaled_groups = true)",
+    ),
 )
 """Refused, and typed after the hint."""
 
@@ -342,18 +416,16 @@ REWRITES += ((f"SELECT COUNT(*) FROM patients WHERE {LONG} = 'x'", "SELECT COUNT
 PURE_REWRITES: tuple[tuple[str, str], ...] = (
     ("SELECT drug, COUNT(*) FROM prescriptions GROUP BY drug", "SELECT code, COUNT(*) FROM visits GROUP BY code"),
     ("SELECT COUNT(*) FROM visits WITH PRIVACY (rho = 0.001)", "SELECT COUNT(*) FROM visits WITH PRIVACY (epsilon = 0.2)"),
-    (
-        "SELECT SUM(minutes * 3000) FROM visits WITH PRIVACY (error = 1)",
-        "SELECT SUM(minutes * 3000) FROM visits WITH PRIVACY (error = 100000000)",
-    ),
 )
 """The same on a data set without delta."""
 
 OF_THE_OWNER = "the owner can do something, the statement nothing"
 BEHIND_THE_FRONT = "plans made by hand alone come so far: the front refuses such a statement with another hint"
+EARLIER_NOISE = "norms and a pilot decide whether it comes, and both are noisy"
 WITHOUT_REWRITE: dict[str, str] = {
     "every row is a unit of its own here: its rows can be joined to public tables only": "it is the reason",
     "the reference of SQL lists those that are": "it names a page",
+    "join it to the protected table, inside the answer": "of public tables with more than 10,000 rows",
     "data is never changed or described": "there is no such statement",
     "data is never described": "there is no such statement",
     "no declared value of it is a number": "it is the reason",
@@ -365,6 +437,8 @@ WITHOUT_REWRITE: dict[str, str] = {
     "aggregate per unit inside a subquery": BEHIND_THE_FRONT,
     "bin it, for example with FLOOR": BEHIND_THE_FRONT,
     "round it to an integer first": BEHIND_THE_FRONT,
+    "ask for a larger error, or for fewer groups": EARLIER_NOISE,
+    "ask for a larger error, or name an epsilon": EARLIER_NOISE,
     "ask for an error in numbers, for fewer groups, or name an epsilon": "earlier noise decides whether it comes; each of the three is typed above",
     "leave one of the two out": "it is about the arguments of a call; the test beside this table types it",
 }

@@ -9,7 +9,9 @@ import pytest
 
 from lapwing.answers.post_processing import evaluate
 from lapwing.errors import Refused
-from lapwing.planning.plan import GroupLimits, Price, plan_statement
+from lapwing.planning.plan import plan_statement
+from lapwing.planning.planned import GroupLimits, Price
+from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql import DIALECTS, bind
 from lapwing.statements import Output, PostProcess, Statement
 from tests.unit.sql.accepted import ACCEPTED
@@ -152,7 +154,7 @@ def test_both_spellings_have_one_plan(name: str) -> None:
     def digest(statement: Statement) -> str:
         planned = plan_statement(
             statement.privates, FACTS, Price(Fraction(1, 10), Fraction(0)), contributions={}, units=None,
-            limits=GroupLimits(SETTINGS.known_cells_max, SETTINGS.groups_max), evaluate=evaluate,
+            limits=GroupLimits(SETTINGS.known_cells_max, SETTINGS.groups_max), finder=GroupFinder(evaluate),
         )  # fmt: skip
         return planned.certified.digest
 

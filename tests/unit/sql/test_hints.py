@@ -117,6 +117,17 @@ def test_a_sum_too_noisy_is_told_of_clamping(ordinary: lapwing.DataSet) -> None:
     assert not any("LEAST" in note for note in counted.notes)
 
 
+def test_aggregates_over_groups_that_are_noise_say_so(ordinary: lapwing.DataSet) -> None:
+    by_day = "(SELECT day, COUNT(*) AS n FROM visits GROUP BY day) AS t"
+    assert any("731 groups that this is computed from are noise only" in note for note in _notes(ordinary, f"SELECT AVG(n) FROM {by_day}"))
+    for sql in (f"SELECT day, n FROM {by_day}", "SELECT AVG(n) FROM (SELECT COUNT(*) AS n FROM visits) AS t"):
+        assert not any("computed from" in note for note in _notes(ordinary, sql))
+
+
+def _notes(data_set: lapwing.DataSet, sql: str) -> tuple[str, ...]:
+    return tuple(data_set.ask(sql, epsilon=0.0001).notes)
+
+
 def test_hints_are_found_however_they_are_written() -> None:
     text = """
 hint = "one" if x else f"two {y} and"

@@ -17,14 +17,14 @@ from lapwing.sql.text.reader import is_set
 from lapwing.sql.text.source import Source
 from lapwing.statements import Statement
 from tests.unit.sql.accepted import ACCEPTED
-from tests.unit.sql.clinic import FACTS, REFERENCES, SETTINGS, UNIT_COLUMNS
+from tests.unit.sql.clinic import FACTS, PUBLIC_ROWS, REFERENCES, SETTINGS, UNIT_COLUMNS
 
 PLANTED: tuple[object, ...] = (True, "WORD", exp.Literal.number(1), exp.column("cost"), [exp.column("cost")])
 """What is put into arguments: a mark, a word, a constant, a column, a list."""
 
 
 def _bind(source: Source, tree: exp.Expr) -> Statement:
-    return bind_tree(source, tree, Known(FACTS, UNIT_COLUMNS, REFERENCES), settings=SETTINGS)
+    return bind_tree(source, tree, Known(FACTS, UNIT_COLUMNS, REFERENCES, PUBLIC_ROWS.get), settings=SETTINGS)
 
 
 @pytest.fixture(scope="module")

@@ -124,6 +124,11 @@ REFUSED = {
     f"{COUNT} WITH PRIVACY (error = '5%' '6%')": ("error-invalid", "'5%' '6%'"),
     f"{COUNT} WITH PRIVACY (error = 5%)": ("number-unreadable", "5%"),
     f"{COUNT} WITH PRIVACY (confidence = 1)": ("confidence-invalid", "1"),
+    f"{COUNT} WITH PRIVACY (scaled_groups = 1)": ("privacy-words", "1"),
+    f"{COUNT} WITH PRIVACY (scaled_groups = 'true')": ("privacy-words", "'true'"),
+    f"{COUNT} WITH PRIVACY (scaled_groups = true false)": ("privacy-words", "true false"),
+    f"{COUNT} WITH PRIVACY (scaled_groups)": ("privacy-words", "scaled_groups"),
+    f"{COUNT} WITH PRIVACY (scaled_groups = true, scaled_groups = true)": ("privacy-words", "scaled_groups = true"),
     f"{COUNT} WITH PRIVACY (epsilon = 1) LIMIT 3": ("privacy-misplaced", "WITH PRIVACY"),
     f"{COUNT} WITH PRIVACY (epsilon = 1) WITH PRIVACY (epsilon = 1)": ("privacy-misplaced", "WITH PRIVACY"),
     f"SELECT COUNT(*) FROM ({COUNT} WITH PRIVACY (epsilon = 1)) x": ("privacy-misplaced", "WITH PRIVACY"),
@@ -203,7 +208,7 @@ def test_words_around_a_statement_do_not_change_it(name: str, dialect: str) -> N
     assert found.explain and found.clause is not None and isinstance(found.clause.asked, ErrorAsked)
 
 
-TERMS = ["epsilon", "rho", "error", "confidence", "=", ",", "'5%'", "0.95"]
+TERMS = ["epsilon", "rho", "error", "confidence", "scaled_groups", "true", "=", ",", "'5%'", "0.95"]
 WORDS = ["EXPLAIN", "PRIVACY", "SHOW", "BUDGET", "WITH", "(", ")", ";", "AS", *TERMS]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,12 @@ from lapwing.engines.duckdb.files import Listing, listing_value
 from lapwing.engines.duckdb.prepare import META, public_values, write_tables
 from lapwing.engines.duckdb.session import begin_session
 from lapwing.engines.prepare import SNAPSHOT_FORMAT
+from lapwing.engines.public_rows import public_rows
 from lapwing.engines.salts import group_salt
 from lapwing.errors import Incident, PreparationError
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact, ExactTable
+from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.render.dialect import GROUP_SALT
 from lapwing.render.duckdb import DUCKDB
@@ -107,6 +109,11 @@ class DuckDBSnapshot:
             return self._connection.sql(sql, params=salted if sql == query.sql else {}).to_arrow_table()
 
         return exact_table(run, query)
+
+    def public_rows(self, table: str) -> Mapping[str, Sequence[Value]] | None:
+        """The rows of a frozen public table, by column; None where they are too many to be read."""
+        with self._lock:
+            return public_rows(lambda sql: self._connection.sql(sql).to_arrow_table(), table, self._facts.public_table(table), DUCKDB)
 
     def close(self) -> None:
         """Close the file."""

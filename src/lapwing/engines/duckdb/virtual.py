@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import glob
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,10 +26,12 @@ from lapwing.engines.duckdb.session import begin_session
 from lapwing.engines.duckdb.snapshot import DISABLED_OPTIMIZERS
 from lapwing.engines.duckdb.sources import reader
 from lapwing.engines.prepare import SourceTable, private_table
+from lapwing.engines.public_rows import public_rows
 from lapwing.engines.salts import group_salt
 from lapwing.errors import Incident, PreparationError
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact, ExactTable
+from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.render.dialect import GROUP_SALT, RANKING_KEY, Dialect, quoted, standard_text_literal
 from lapwing.render.duckdb import DUCKDB
@@ -139,6 +141,18 @@ class VirtualDuckDBSnapshot:
             connection.close()
             raise
         return connection
+
+    def public_rows(self, table: str) -> Mapping[str, Sequence[Value]] | None:
+        """The rows of a frozen public table, by column; None where they are too many to be read."""
+
+        def run(sql: str) -> pa.Table:
+            connection = self._connect()
+            try:
+                return connection.sql(sql).to_arrow_table()
+            finally:
+                connection.close()
+
+        return public_rows(run, table, self._facts.public_table(table), self._dialect(self._sources))
 
     def close(self) -> None:
         """Nothing is held open between plans."""

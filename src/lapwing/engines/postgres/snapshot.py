@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -20,10 +20,12 @@ from lapwing.engines.postgres.results import arrow_table
 from lapwing.engines.postgres.session import Connection, ask, connect, transaction
 from lapwing.engines.postgres.sources import source_table
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table
+from lapwing.engines.public_rows import public_rows
 from lapwing.engines.salts import group_salt
 from lapwing.errors import Incident, PreparationError
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact, ExactTable
+from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.render.dialect import Dialect, quoted
 from lapwing.render.queries import RenderedQuery, render_plan
@@ -129,6 +131,16 @@ class PostgresSnapshot:
                 return arrow_table(connection, sql, ranking_key=self._key, salt=self._salt)
 
             return [exact_table(run, query) for query in rendered]
+
+    def public_rows(self, table: str) -> Mapping[str, Sequence[Value]] | None:
+        """The rows of a frozen public table, by column; None where they are too many to be read."""
+
+        def run(sql: str) -> pa.Table:
+            with transaction(self._connected(), self._settings, read_only=True) as connection:
+                return arrow_table(connection, sql, ranking_key=self._key, salt=self._salt)
+
+        with self._lock:
+            return public_rows(run, table, self._facts.public_table(table), self._dialect)
 
     def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:

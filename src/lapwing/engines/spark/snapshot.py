@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ import pyarrow as pa
 from lapwing.catalog import Declaration, Preparation, Settings, parse
 from lapwing.engines.arrow import exact_table
 from lapwing.engines.prepare import private_table
+from lapwing.engines.public_rows import public_rows
 from lapwing.engines.salts import group_salt
 from lapwing.engines.spark.prepare import Stored, register_tables
 from lapwing.engines.spark.sessions import awaited, limited, unlogged
@@ -19,6 +21,7 @@ from lapwing.engines.spark.sources import SourceFiles, are_unchanged, source_tab
 from lapwing.errors import Incident, PreparationError
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact, ExactTable
+from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.render.dialect import GROUP_SALT, RANKING_KEY, Dialect
 from lapwing.render.queries import RenderedQuery, render_plan
@@ -120,6 +123,11 @@ class SparkSnapshot:
     def _collect(self, sql: str) -> pa.Table:
         used = {name: value for name, value in self._arguments.items() if SPARK.parameter(name) in sql}
         return self._session.sql(sql, args=used).toArrow()
+
+    def public_rows(self, table: str) -> Mapping[str, Sequence[Value]] | None:
+        """The rows of a frozen public table, by column; None where they are too many to be read."""
+        with self._lock, unlogged():
+            return public_rows(self._collect, table, self._facts.public_table(table), self._stored)
 
     def explain(self, certified: Certified) -> list[str]:
         """Spark's physical plan of every statement, for the owner's eyes: it holds no row."""

@@ -25,9 +25,9 @@ from typing import Self, TypeAlias, assert_never
 from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
 from lapwing.kernel.accounting import Budget, Cost, admits
 from lapwing.kernel.permit import Permit, issue
-from lapwing.ledger import amounts, limits
+from lapwing.ledger import limits
 from lapwing.ledger.local import deaths, registry, rows
-from lapwing.ledger.local.registry import Anchor
+from lapwing.ledger.local.restoring import restored
 from lapwing.ledger.local.rows import LedgerState
 from lapwing.ledger.local.schema import LEDGER_FORMAT
 from lapwing.ledger.local.sqlite_file import PROCESS_GATE, Database, create_database, open_database
@@ -95,7 +95,7 @@ class LocalLedger:
             # The file first, its registration second: a crash between the two leaves a ledger that nothing can be charged to, because it is
             # not registered, instead of a registration whose ledger could be made again with a fresh budget.
             with books.write() as registered:
-                known = _other_registrations(registered, source_id, source_fingerprint)
+                known = registry.registrations_of(registered, source_id, source_fingerprint)
                 if known and not override:
                     hint = "open that ledger instead; a second budget needs the owner's override"
                     raise CatalogueError("source-registered", f"this source already has a ledger, as {', '.join(known)}", hint=hint)
@@ -190,16 +190,22 @@ class LocalLedger:
         """The decision and the charge, as one transaction; durable when this returns."""
         with self._database.write() as connection:
             state = rows.read_state(connection)
-            if state.closed:
-                raise Refused("data-set-closed", "the data set is closed", hint="the data owner can re-open it")
+            _require_open(state)
             charge = rows.charge_by_key(connection, request.analyst, request.request_id)
             if charge is not None:
                 return _seen_before(connection, state, charge, request.digest)
-            if not admits(state.budget, spent=state.spent, cost=request.cost):
-                raise BudgetRefused("budget-exceeded", "the budget cannot pay for this", hint="ask for less, or ask the data owner")
+            _require_within(state, request.cost)
             worker_id = rows.add_worker(connection, self._worker)
             charge_id, _ = rows.add_charge(connection, state, request, worker_id)
             return issue(charge_id, request.digest, request.cost)
+
+    def require_payable(self, analyst: str, cost: Cost) -> None:
+        """Refuse what :meth:`reserve` would refuse a new request for, whoever asks; nothing is charged."""
+        self._require_own_process()
+        with self._database.read() as connection:
+            state = rows.read_state(connection)
+        _require_open(state)
+        _require_within(state, cost)
 
     def commit(self, permit: Permit, payload: bytes) -> None:
         """Store the answer and close the charge, durably, in one step; else ``charge-not-open``, and the answer must not be sent.
@@ -382,7 +388,7 @@ class LocalLedger:
             with self._database.write() as connection:
                 state = rows.append(connection, rows.read_state(connection), kind=EntryKind.OVERRIDE, detail=detail)
                 if anchor is not None and anchor.ledger_id == state.ledger_id and rows.head_at(connection, anchor.entries) != anchor.head:
-                    state = _restored(connection, state, anchor)
+                    state = restored(connection, state, anchor)
             anchor = registry.anchor_of(state, self._path)
             registry.put_anchor(registered, anchor)
             if self._fingerprint is not None:
@@ -445,6 +451,16 @@ class LocalLedger:
                     state = forfeit(connection, state, charge.charge_id, charge.worker)
 
 
+def _require_open(state: LedgerState) -> None:
+    if state.closed:
+        raise Refused("data-set-closed", "the data set is closed", hint="the data owner can re-open it")
+
+
+def _require_within(state: LedgerState, cost: Cost) -> None:
+    if not admits(state.budget, spent=state.spent, cost=cost):
+        raise BudgetRefused("budget-exceeded", "the budget cannot pay for this", hint="ask for less, or ask the data owner")
+
+
 def _forfeit_at_the_end(connection: sqlite3.Connection, state: LedgerState, charge_id: int, _worker: Worker) -> LedgerState:
     return rows.settle(connection, state, charge_id, payload=None, detail="the process ended its use of the ledger")
 
@@ -466,28 +482,6 @@ def _seen_before(connection: sqlite3.Connection, state: LedgerState, charge: row
             return Refused("request-in-progress", "this request is being answered", hint="ask again later")
         case never:
             assert_never(never)
-
-
-def _restored(connection: sqlite3.Connection, state: LedgerState, anchor: Anchor) -> LedgerState:
-    """Charge again what the file has lost, as one amount: the anchor remembers what was spent, under which budget, and whether closed.
-
-    The state the file is in was reached before the anchor, so nothing it spent is missing from the anchor's amount.
-    """
-    lost = amounts.lost_between(state.spent, anchor.spent)
-    state = replace(state, budget=anchor.budget, ceiling=anchor.ceiling)
-    detail = "charges made after the restored state"
-    state = rows.append(connection, state, kind=EntryKind.RESTORE, detail=detail, cost=lost, evidence=rows.budgets_digest(state))
-    if anchor.closed and not state.closed:
-        state = rows.append(connection, replace(state, closed=True), kind=EntryKind.CLOSE, detail="closed before the ledger was restored")
-    return state
-
-
-def _other_registrations(registered: sqlite3.Connection, source_id: str, fingerprint: str) -> list[str]:
-    """The ids under which this source has a ledger already."""
-    known = set(registry.sources_with(registered, fingerprint))
-    if registry.find_anchor(registered, source_id) is not None:
-        known.add(source_id)
-    return sorted(known)
 
 
 def elsewhere(where: str) -> LedgerError:

@@ -142,6 +142,14 @@ def sources_with(connection: sqlite3.Connection, fingerprint: str) -> frozenset[
     return frozenset(source_id for (source_id,) in rows)
 
 
+def registrations_of(connection: sqlite3.Connection, source_id: str, fingerprint: str) -> list[str]:
+    """The ids under which this source has a ledger already."""
+    known = set(sources_with(connection, fingerprint))
+    if find_anchor(connection, source_id) is not None:
+        known.add(source_id)
+    return sorted(known)
+
+
 def marks_of(connection: sqlite3.Connection, source_id: str) -> frozenset[str]:
     """Every fingerprint that a source ever had."""
     return frozenset(mark for (mark,) in connection.execute("SELECT fingerprint FROM fingerprint WHERE source_id = ?", [source_id]))

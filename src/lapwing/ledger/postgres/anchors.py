@@ -278,12 +278,16 @@ def _thinned(passed: Sequence[Milestone], spent: Cost) -> tuple[Milestone, ...]:
 
 
 def _within_twice(spent: Cost, older: Cost, newer: Cost) -> bool:
-    return spent.loss - older.loss <= 2 * (spent.loss - newer.loss) and spent.delta - older.delta <= 2 * (spent.delta - newer.delta)
+    pairs = [(spent.loss, older.loss, newer.loss), (spent.delta, older.delta, newer.delta)]
+    # Once a pure amount is missing, so is all that is lost of it, since whichever state.
+    if spent.pure is not None and older.pure is not None and newer.pure is not None:
+        pairs.append((spent.pure, older.pure, newer.pure))
+    return all(now - before <= 2 * (now - after) for now, before, after in pairs)
 
 
 def _slot_bytes(kept: _Kept) -> bytes:
     point = kept.point
-    fields = {
+    fields: dict[str, object] = {
         "budget": budget_text(point.budget),
         "ceiling": budget_text(point.ceiling),
         "closed": point.closed,
@@ -292,14 +296,24 @@ def _slot_bytes(kept: _Kept) -> bytes:
         "head": point.head,
         "ledger_id": point.ledger_id,
         "loss_spent": str(point.spent.loss),
-        "milestones": [[one.entries, one.head, str(one.spent.loss), str(one.spent.delta)] for one in kept.milestones],
+        "milestones": [[one.entries, one.head, *_texts(one.spent)] for one in kept.milestones],
         "source": hashlib.sha256(point.source_id.encode()).hexdigest(),
     }
+    if point.spent.pure is not None:  # what has none is written as it was before there were any
+        fields["pure_spent"] = str(point.spent.pure)
     text = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode("ascii")
     line = hashlib.sha256(text).hexdigest().encode() + b" " + text + b"\n"
     if len(line) > _SLOT_BYTES:
         raise LedgerError("anchor-invalid", "a state is too large to be anchored")
     return line.ljust(_SLOT_BYTES, b" ")
+
+
+def _texts(cost: Cost) -> list[str]:
+    return [str(cost.loss), str(cost.delta), *([] if cost.pure is None else [str(cost.pure)])]
+
+
+def _cost(loss: str, delta: str, pure: str | None = None) -> Cost:
+    return Cost(loss=int(loss), delta=int(delta), pure=None if pure is None else int(pure))
 
 
 def _write(descriptor: int, content: bytes, offset: int) -> None:
@@ -335,12 +349,10 @@ def _slot_value(content: bytes, source_id: str) -> _Kept | None:
         head=fields["head"],
         budget=budget_value(fields["budget"]),
         ceiling=budget_value(fields["ceiling"]),
-        spent=Cost(loss=int(fields["loss_spent"]), delta=int(fields["delta_spent"])),
+        spent=_cost(fields["loss_spent"], fields["delta_spent"], fields.get("pure_spent")),
         closed=fields["closed"],
     )
-    milestones = tuple(
-        Milestone(entries, head, Cost(loss=int(loss), delta=int(delta))) for entries, head, loss, delta in fields["milestones"]
-    )
+    milestones = tuple(Milestone(entries, head, _cost(*amounts)) for entries, head, *amounts in fields["milestones"])
     return _Kept(point, milestones)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import ClassVar, Self
 
 from lapwing.errors import LapwingError, LedgerError
@@ -27,7 +27,7 @@ class Batch:
     STATEMENT: ClassVar[str] = (
         "CALL lapwing.reserve_many_durably(%s, %s, %s::pg_catalog.text[], %s::pg_catalog.text[], %s::pg_catalog.text[],"
         " %s::pg_catalog.text[], %s::pg_catalog.int8[], %s::pg_catalog.text[], %s::pg_catalog.numeric[], %s::pg_catalog.numeric[],"
-        " %s::pg_catalog.int8, %s, NULL, NULL, NULL, NULL, NULL)"
+        " %s::pg_catalog.numeric[], %s::pg_catalog.int8, %s, NULL, NULL, NULL, NULL, NULL)"
     )
     requests: tuple[Request, ...]
     nonces: tuple[str, ...]
@@ -45,7 +45,7 @@ class Batch:
     def columns(self) -> list[list[object]]:
         """The parameters of the statement that say what is asked."""
         asked = [
-            (nonce, one.analyst, one.request_id, one.digest, one.version, one.summary, one.cost.loss, one.cost.delta)
+            (nonce, one.analyst, one.request_id, one.digest, one.version, one.summary, *astuple(one.cost))
             for nonce, one in zip(self.nonces, self.requests, strict=True)
         ]
         return [list(column) for column in zip(*asked, strict=True)]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import psycopg
     from sqlalchemy.engine import Connection
 
-SCHEMA_VERSION = "0002"
+SCHEMA_VERSION = "0003"
 """The newest migration: what this version of Lapwing reads and writes."""
 
 
@@ -62,9 +62,9 @@ def install(dsn: str, *, roles: Roles) -> str:
             version = _version(connection)
             if version != before:
                 replace_routines(connection)
-            if before == "0001":
+            if before in {"0001", "0002"}:
                 connection.exec_driver_sql(
-                    (files("lapwing.ledger.postgres") / "sql" / "0002_workers.sql").read_text(encoding="utf-8").replace("%", "%%")
+                    (files("lapwing.ledger.postgres") / "sql" / "earlier_workers.sql").read_text(encoding="utf-8").replace("%", "%%")
                 )
             _grant(connection, roles)
     except CommandError as error:

@@ -15,6 +15,7 @@ import os
 import secrets
 import time
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -22,7 +23,7 @@ from typing import Any, Self
 from weakref import WeakSet
 
 from lapwing.errors import LedgerError
-from lapwing.kernel.accounting import Budget
+from lapwing.kernel.accounting import Budget, Cost
 from lapwing.kernel.permit import Permit, issue, new_nonce
 from lapwing.ledger import limits
 from lapwing.ledger.amounts import budget_text
@@ -108,7 +109,6 @@ class PostgresLedger:
         for name in (source_id, source_fingerprint, by):
             limits.require_name(name)
         limits.require_reason(override, reason)
-        limits.require_one_loss(budget)
         limits.require_within(budget, ceiling)
         require_extra()
         # The anchor may remember a ledger that this database does not have, or no longer.
@@ -245,19 +245,10 @@ class PostgresLedger:
             epoch, known = self._worker.epoch, self._known
             [(outcome, charge_id, payload, payload_digest, texts)] = self._ask(
                 "CALL lapwing.reserve_durably(%s, %s, %s, %s, %s, %s, %s::pg_catalog.int8, %s, %s::pg_catalog.numeric,"
-                " %s::pg_catalog.numeric, %s::pg_catalog.int8, %s, NULL, NULL, NULL, NULL, NULL)",
+                " %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s::pg_catalog.int8, %s, NULL, NULL, NULL, NULL, NULL)",
                 [
-                    epoch,
-                    nonce,
-                    request.analyst,
-                    request.request_id,
-                    request.digest,
-                    request.version,
-                    request.summary,
-                    request.cost.loss,
-                    request.cost.delta,
-                    known.entries,
-                    known.head,
+                    *(epoch, nonce, request.analyst, request.request_id, request.digest, request.version, request.summary),
+                    *(*astuple(request.cost), known.entries, known.head),
                 ],
             )
             match outcome:
@@ -272,6 +263,14 @@ class PostgresLedger:
                 case _:
                     raise refusal(outcome, analyst=request.analyst)
         raise LedgerError("ledger-busy", "this worker is taken for dead again and again", hint="raise lease_seconds")
+
+    def require_payable(self, analyst: str, cost: Cost) -> None:
+        """Refuse what :meth:`reserve` would refuse a new request for, for whatever limit; nothing is charged."""
+        self._make_ready()
+        call = "lapwing.would_reserve(%s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s::pg_catalog.numeric)"
+        [(outcome,)] = self._ask(f"SELECT {call}", [self._worker.epoch, analyst, *astuple(cost)])
+        if outcome not in {"permit", "worker-ended"}:  # an ended worker goes on as a new one when it reserves
+            raise refusal(outcome, analyst=analyst)
 
     def reserve_many(self, requests: Sequence[Request]) -> tuple[Result, ...]:
         """As :meth:`reserve` for each, in one statement; what :meth:`reserve` would raise is returned in its place."""
@@ -293,9 +292,9 @@ class PostgresLedger:
             raise LedgerError("answer-too-large", "the answer is too large to be stored", hint="ask for fewer groups")
         self._require_own_process()
         [(outcome, texts)] = self._ask(
-            "CALL lapwing.commit_durably(%s, %s, %s, %s::pg_catalog.int8, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %b,"
-            " NULL, NULL)",
-            [self._worker.epoch, permit.nonce, permit.charge_id, permit.digest, permit.cost.loss, permit.cost.delta, payload],
+            "CALL lapwing.commit_durably(%s, %s, %s, %s::pg_catalog.int8, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric,"
+            " %s::pg_catalog.numeric, %b, NULL, NULL)",
+            [self._worker.epoch, permit.nonce, permit.charge_id, permit.digest, *astuple(permit.cost), payload],
         )
         if outcome != "done":
             raise not_open()
@@ -454,14 +453,13 @@ class PostgresLedger:
         milestones = self._anchors.milestones(self._source_id) if is_behind else ()
         lost = opening.lost_since(milestones, memory, has=self._has)
         row = self._ask(
-            f"SELECT {rows.STATE} FROM lapwing.accept_override(%s, %s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s, %s, %s,"
-            " %s::pg_catalog.text[])",
+            f"SELECT {rows.STATE} FROM lapwing.accept_override(%s, %s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric,"
+            " %s::pg_catalog.numeric, %s, %s, %s, %s::pg_catalog.text[])",
             [
                 detail,
                 self._fingerprint,
                 is_behind,
-                lost.loss,
-                lost.delta,
+                *astuple(lost),
                 budget_text(memory.budget),
                 budget_text(memory.ceiling),
                 memory.closed,

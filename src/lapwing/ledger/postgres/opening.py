@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from lapwing.errors import CatalogueError, LapwingError, LedgerError
 from lapwing.kernel.accounting import Cost
+from lapwing.ledger.amounts import lost_between
 from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.anchors import AnchorPoint, Milestone, rolled_back
 from lapwing.ledger.postgres.connection import ANCHORS_HINT, Connection
@@ -87,7 +88,7 @@ def lost_since(milestones: Sequence[Milestone], memory: AnchorPoint, *, has: Cal
     What the database spent after that milestone does not count against it: it may have gone another way from there.
     """
     common = next((one.spent for one in milestones if has(one.entries, one.head)), Cost.zero())
-    return Cost(loss=memory.spent.loss - common.loss, delta=memory.spent.delta - common.delta)
+    return lost_between(common, memory.spent)
 
 
 def dead_workers(connection: Connection, ledger_id: str) -> list[str]:

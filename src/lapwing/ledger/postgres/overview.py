@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lapwing.kernel.accounting import Cost
+from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.outcomes import missing
 from lapwing.ledger.postgres.policy import Limits, Share
@@ -20,6 +20,7 @@ class AnalystTerms:
     share: Share
     day_loss_max: int | None
     """What this analyst may spend in one day, in ledger units."""
+    day_pure_max: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,49 +34,49 @@ class GroupTerms:
 def analysts(ledger: PostgresLedger) -> tuple[AnalystTerms, ...]:
     """All of them, by name."""
     rows = ledger.connection.look(
-        "SELECT analyst, group_name, suspended, day_loss_max::text, loss_total::text, delta_total::text,"
-        " loss_spent::text, delta_spent::text FROM lapwing.analyst WHERE ledger_id = %s ORDER BY analyst",
+        f"SELECT analyst, group_name, suspended, day_loss_max::text, day_pure_max::text, {policy.SHARE}"
+        " FROM lapwing.analyst WHERE ledger_id = %s ORDER BY analyst",
         [ledger.ledger_id],
     )
     return tuple(
-        AnalystTerms(analyst=analyst, group=group, suspended=suspended, share=_share(*amounts), day_loss_max=_amount(day))
-        for analyst, group, suspended, day, *amounts in rows
+        AnalystTerms(
+            analyst=analyst,
+            group=group,
+            suspended=suspended,
+            share=policy.share_of(amounts),
+            day_loss_max=policy.amount_of(loss),
+            day_pure_max=policy.amount_of(pure),
+        )
+        for analyst, group, suspended, loss, pure, *amounts in rows
     )
 
 
 def groups(ledger: PostgresLedger) -> tuple[GroupTerms, ...]:
     """All of them, by name."""
     rows = ledger.connection.look(
-        "SELECT group_name, loss_total::text, delta_total::text, loss_spent::text, delta_spent::text"
-        " FROM lapwing.analyst_group WHERE ledger_id = %s ORDER BY group_name",
+        f"SELECT group_name, {policy.SHARE} FROM lapwing.analyst_group WHERE ledger_id = %s ORDER BY group_name",
         [ledger.ledger_id],
     )
-    return tuple(GroupTerms(group=group, share=_share(*amounts)) for group, *amounts in rows)
+    return tuple(GroupTerms(group=group, share=policy.share_of(amounts)) for group, *amounts in rows)
 
 
 def limits_in_force(ledger: PostgresLedger) -> Limits:
     """The limits of the data set."""
     rows = ledger.connection.look(
-        "SELECT statement_loss_max::text, day_loss_max::text, answers_shared, lost_workers_max, lost_workers_seconds"
+        "SELECT statement_loss_max::text, day_loss_max::text, answers_shared, lost_workers_max, lost_workers_seconds,"
+        " statement_pure_max::text, day_pure_max::text"
         " FROM lapwing.data_set WHERE ledger_id = %s",
         [ledger.ledger_id],
     )
     if not rows:
         raise missing()
-    statement, day, shared, lost, seconds = rows[0]
+    statement, day, shared, lost, seconds, statement_pure, day_pure = rows[0]
     return Limits(
-        statement_loss_max=_amount(statement),
-        day_loss_max=_amount(day),
+        statement_loss_max=policy.amount_of(statement),
+        day_loss_max=policy.amount_of(day),
+        statement_pure_max=policy.amount_of(statement_pure),
+        day_pure_max=policy.amount_of(day_pure),
         answers_shared=shared,
         lost_workers_max=lost,
         lost_workers_seconds=seconds,
     )
-
-
-def _share(loss_total: str | None, delta_total: str | None, loss_spent: str, delta_spent: str) -> Share:
-    spent = Cost(loss=int(loss_spent), delta=int(delta_spent))
-    return Share(loss_total=_amount(loss_total), delta_total=_amount(delta_total), spent=spent)
-
-
-def _amount(text: str | None) -> int | None:
-    return None if text is None else int(text)

@@ -8,6 +8,7 @@ may promise more than there is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +16,19 @@ from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger import limits
 from lapwing.ledger.amounts import budget_text, budget_value
 from lapwing.ledger.postgres.ledger import OWNER, PostgresLedger
+from lapwing.ledger.postgres.rows import cost_of
 
-_AMOUNTS = "loss_total::pg_catalog.text, delta_total::pg_catalog.text, loss_spent::pg_catalog.text, delta_spent::pg_catalog.text"
+_SHARE_COLUMNS = ("loss_total", "delta_total", "pure_total", "loss_spent", "delta_spent", "pure_spent")
+SHARE = ", ".join(f"{column}::pg_catalog.text" for column in _SHARE_COLUMNS)
+"""The columns of a sub-budget, for :func:`share_of`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a data set; None is no limit. ``loss`` is in ledger units."""
+    """Limits of a data set; None is no limit. Amounts are in ledger units.
+
+    In an account with an order a limit of a loss may have a pure amount beside it: it is enough to be within the one or the other.
+    """
 
     statement_loss_max: int | None = None
     """What one statement may cost."""
@@ -34,6 +41,8 @@ class Limits:
     data set closes."""
     lost_workers_seconds: int = 315_360_000
     """Ten years: a shorter time lets more be lost, one after the other."""
+    statement_pure_max: int | None = None
+    day_pure_max: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +52,8 @@ class Share:
     loss_total: int | None
     delta_total: int | None
     spent: Cost
+    pure_total: int | None = None
+    """In an account with an order: within this is as good as within ``loss_total``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +81,8 @@ def admit(
     loss_total: int | None = None,
     delta_total: int | None = None,
     day_loss_max: int | None = None,
+    pure_total: int | None = None,
+    day_pure_max: int | None = None,
     suspended: bool = False,
     by: str = OWNER,
     reason: str = "",
@@ -79,24 +92,37 @@ def admit(
     if group is not None:
         limits.require_name(group)
     ledger.act(
-        "lapwing.set_analyst(%s, %s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s)",
-        [analyst, group, suspended, loss_total, delta_total, day_loss_max, _detail("suspend" if suspended else "admit", by, reason)],
+        "lapwing.set_analyst(%s, %s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s,"
+        " %s::pg_catalog.numeric, %s::pg_catalog.numeric)",
+        [
+            *(analyst, group, suspended, loss_total, delta_total, day_loss_max),
+            *(_detail("suspend" if suspended else "admit", by, reason), pure_total, day_pure_max),
+        ],
     )
 
 
 def set_group(
-    ledger: PostgresLedger, group: str, *, loss_total: int | None, delta_total: int | None = None, by: str = OWNER, reason: str = ""
+    ledger: PostgresLedger,
+    group: str,
+    *,
+    loss_total: int | None,
+    delta_total: int | None = None,
+    pure_total: int | None = None,
+    by: str = OWNER,
+    reason: str = "",
 ) -> None:
     """Make a group of analysts with a sub-budget of its own, or change that; never below what it has spent."""
     limits.require_name(group)
     detail = _detail(f"group {group}", by, reason)
-    ledger.act("lapwing.set_group(%s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s)", [group, loss_total, delta_total, detail])
+    call = "lapwing.set_group(%s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s, %s::pg_catalog.numeric)"
+    ledger.act(call, [group, loss_total, delta_total, detail, pure_total])
 
 
 def set_limits(ledger: PostgresLedger, to: Limits, *, by: str = OWNER, reason: str = "") -> None:
     """Replace the limits of the data set."""
     ledger.change(
-        "lapwing.set_limits(%s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s, %s, %s, %s)",
+        "lapwing.set_limits(%s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s, %s, %s, %s, %s::pg_catalog.numeric,"
+        " %s::pg_catalog.numeric)",
         [
             to.statement_loss_max,
             to.day_loss_max,
@@ -104,6 +130,8 @@ def set_limits(ledger: PostgresLedger, to: Limits, *, by: str = OWNER, reason: s
             to.lost_workers_max,
             to.lost_workers_seconds,
             _detail("limits", by, reason),
+            to.statement_pure_max,
+            to.day_pure_max,
         ],
     )
 
@@ -111,13 +139,13 @@ def set_limits(ledger: PostgresLedger, to: Limits, *, by: str = OWNER, reason: s
 def propose_budget(ledger: PostgresLedger, to: Budget, *, by: str, reason: str) -> int:
     """Propose another budget within the ceiling; gives the number of the proposal."""
     limits.require_within(to, ledger.state().ceiling)
-    return _propose(ledger, "budget", "", by, budget_text(to), Cost(loss=to.loss_total, delta=to.delta_total), reason)
+    return _propose(ledger, "budget", by, to, reason)
 
 
 def propose_ceiling(ledger: PostgresLedger, to: Budget, *, by: str, reason: str) -> int:
     """Propose to change the promise itself: from its approval on it is that of the new ceiling."""
     limits.require_within(ledger.state().ceiling, to)
-    return _propose(ledger, "ceiling", "", by, budget_text(to), Cost(loss=to.loss_total, delta=to.delta_total), reason)
+    return _propose(ledger, "ceiling", by, to, reason)
 
 
 def request_budget(ledger: PostgresLedger, analyst: str, to: Cost, *, reason: str) -> int:
@@ -125,8 +153,8 @@ def request_budget(ledger: PostgresLedger, analyst: str, to: Cost, *, reason: st
     limits.require_name(analyst)
     limits.require_detail(reason)
     number = ledger.act(
-        "lapwing.request_share(%s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s)",
-        [analyst, to.loss, to.delta, reason],
+        "lapwing.request_share(%s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s, %s::pg_catalog.numeric)",
+        [analyst, to.loss, to.delta, reason, to.pure],
         result="o_proposal_id",
     )
     return int(number)
@@ -145,7 +173,8 @@ def deny(ledger: PostgresLedger, proposal_id: int, *, by: str, reason: str = "")
 def proposals(ledger: PostgresLedger) -> tuple[Proposal, ...]:
     """The newest hundred, newest first."""
     rows = ledger.connection.look(
-        "SELECT proposal_id, kind, target, proposed_by, budget, loss_total::text, delta_total::text, reason, state"
+        "SELECT proposal_id, kind, target, proposed_by, budget, loss_total::text, delta_total::text, pure_total::text,"
+        " reason, state"
         " FROM lapwing.proposal WHERE ledger_id = %s ORDER BY proposal_id DESC LIMIT 100",
         [ledger.ledger_id],
     )
@@ -156,43 +185,45 @@ def proposals(ledger: PostgresLedger) -> tuple[Proposal, ...]:
             target=target,
             by=by,
             budget=budget_value(budget) if budget else None,
-            cost=Cost(loss=int(loss), delta=int(delta)),
+            cost=cost_of(loss, delta, pure),
             reason=reason,
             state=state,
         )
-        for number, kind, target, by, budget, loss, delta, reason, state in rows
+        for number, kind, target, by, budget, loss, delta, pure, reason, state in rows
     )
 
 
 def analyst_share(ledger: PostgresLedger, analyst: str) -> Share | None:
     """The sub-budget of an admitted analyst."""
-    return _share(ledger.connection.ask(f"SELECT {_AMOUNTS} FROM lapwing.share_of(%s, %s)", [ledger.ledger_id, analyst], again=True))
+    rows = ledger.connection.ask(f"SELECT {SHARE} FROM lapwing.share_of(%s, %s)", [ledger.ledger_id, analyst], again=True)
+    return share_of(rows[0]) if rows else None
 
 
 def group_share(ledger: PostgresLedger, group: str) -> Share | None:
     """The sub-budget of a group."""
-    statement = f"SELECT {_AMOUNTS} FROM lapwing.analyst_group WHERE ledger_id = %s AND group_name = %s"
-    return _share(ledger.connection.look(statement, [ledger.ledger_id, group]))
+    statement = f"SELECT {SHARE} FROM lapwing.analyst_group WHERE ledger_id = %s AND group_name = %s"
+    rows = ledger.connection.look(statement, [ledger.ledger_id, group])
+    return share_of(rows[0]) if rows else None
 
 
-def _share(rows: list[tuple[Any, ...]]) -> Share | None:
-    if not rows:
-        return None
-    loss_total, delta_total, loss, delta = rows[0]
-    return Share(
-        loss_total=None if loss_total is None else int(loss_total),
-        delta_total=None if delta_total is None else int(delta_total),
-        spent=Cost(loss=int(loss), delta=int(delta)),
-    )
+def share_of(columns: Sequence[Any]) -> Share:
+    """A sub-budget from its columns."""
+    loss, delta, pure, *spent = columns
+    return Share(loss_total=amount_of(loss), delta_total=amount_of(delta), pure_total=amount_of(pure), spent=cost_of(*spent))
 
 
-def _propose(ledger: PostgresLedger, kind: str, target: str, by: str, budget: str, cost: Cost, reason: str) -> int:
+def amount_of(text: str | None) -> int | None:
+    """An amount from its column."""
+    return None if text is None else int(text)
+
+
+def _propose(ledger: PostgresLedger, kind: str, by: str, to: Budget, reason: str) -> int:
     limits.require_name(by)
     limits.require_detail(reason)
     return int(
         ledger.act(
-            "lapwing.propose(%s, %s, %s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s)",
-            [kind, target, by, budget, cost.loss, cost.delta, reason],
+            "lapwing.propose(%s, %s, '', %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %s, %s::pg_catalog.numeric)",
+            [kind, by, budget_text(to), to.loss_total, to.delta_total, reason, to.pure_total],
             result="o_proposal_id",
         )
     )

@@ -23,6 +23,7 @@ ASKING = (
         "disconnect_worker",
         "reserve",
         "reserve_many",
+        "would_reserve",
         "commit",
         "forfeit",
         "find_answer",

@@ -17,17 +17,18 @@ from lapwing.ledger.protocol import Bought, Entry, EntryKind, StoredAnswer
 from lapwing.receipts import ReceiptStatement, statement_of_row
 
 _TEXT = "::pg_catalog.text"
-_COLUMNS = ("ledger_id", "source_id", "entries", "head", "budget", "ceiling", f"loss_spent{_TEXT}", f"delta_spent{_TEXT}", "closed")
+_AMOUNTS = (f"loss_spent{_TEXT}", f"delta_spent{_TEXT}", "closed", f"pure_spent{_TEXT}")
+_COLUMNS = ("ledger_id", "source_id", "entries", "head", "budget", "ceiling", *_AMOUNTS)
 STATE = ", ".join(_COLUMNS)
 """The columns of a state, of the table or of a function that returns its row."""
 STATE_OF_OUTCOME = ", ".join(f"(state).{column}" for column in _COLUMNS)
 """The same, of a function that returns the row beside an outcome."""
-ENTRY = f"entry_id, at, kind, analyst, charge_id, loss{_TEXT}, delta{_TEXT}, detail"
+ENTRY = f"entry_id, at, kind, analyst, charge_id, loss{_TEXT}, delta{_TEXT}, pure{_TEXT}, detail"
 
 
 def state_of(row: Sequence[Any]) -> AnchorPoint:
     """The state a change led to, or that was found."""
-    ledger_id, source_id, entries, head, budget, ceiling, loss, delta, closed = row
+    ledger_id, source_id, entries, head, budget, ceiling, loss, delta, closed, pure = row
     return AnchorPoint(
         source_id=source_id,
         ledger_id=ledger_id,
@@ -35,15 +36,20 @@ def state_of(row: Sequence[Any]) -> AnchorPoint:
         head=head,
         budget=_budget(budget),
         ceiling=_budget(ceiling),
-        spent=Cost(loss=int(loss), delta=int(delta)),
+        spent=cost_of(loss, delta, pure),
         closed=closed,
     )
 
 
-def state_of_texts(texts: Sequence[str]) -> AnchorPoint:
+def state_of_texts(texts: Sequence[Any]) -> AnchorPoint:
     """The same, from ``lapwing.state_texts``."""
-    ledger_id, source_id, entries, head, budget, ceiling, loss, delta, closed = texts
-    return state_of((ledger_id, source_id, int(entries), head, budget, ceiling, loss, delta, closed == "true"))
+    ledger_id, source_id, entries, head, budget, ceiling, loss, delta, closed, pure = texts
+    return state_of((ledger_id, source_id, int(entries), head, budget, ceiling, loss, delta, closed == "true", pure))
+
+
+def cost_of(loss: str, delta: str, pure: str | None) -> Cost:
+    """A cost from its columns."""
+    return Cost(loss=int(loss), delta=int(delta), pure=None if pure is None else int(pure))
 
 
 def answer_of(charge_id: int, payload: bytes | None, payload_digest: str | None) -> StoredAnswer:
@@ -55,12 +61,12 @@ def answer_of(charge_id: int, payload: bytes | None, payload_digest: str | None)
 
 def entry_of(row: Sequence[Any]) -> Entry:
     """One row of the history."""
-    entry_id, at, kind, analyst, charge_id, loss, delta, detail = row
+    entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail = row
     try:
         known = EntryKind(kind)
     except ValueError as error:
         raise LedgerError("ledger-damaged", "the ledger holds an entry of a kind that does not exist") from error
-    cost = Cost(loss=int(loss), delta=int(delta))
+    cost = cost_of(loss, delta, pure)
     return Entry(entry_id=entry_id, at=at, kind=known, analyst=analyst, charge_id=charge_id, cost=cost, detail=detail)
 
 
@@ -78,18 +84,23 @@ def statement_of(connection: Connection, *, source_id: str, ledger_id: str, char
 def bought_of(connection: Connection, *, ledger_id: str, version: int, limit: int, analyst: str | None) -> tuple[Bought, ...]:
     """The newest committed charges of a version, newest first; with ``analyst``, not those of others unless they are shared."""
     rows = connection.ask(
-        "SELECT summary, loss::pg_catalog.text, delta::pg_catalog.text, digest"
+        "SELECT summary, loss::pg_catalog.text, delta::pg_catalog.text, pure::pg_catalog.text, digest"
         " FROM lapwing.bought(%s, %s::pg_catalog.int8, %s, %s::pg_catalog.int8)",
         [ledger_id, version, analyst, limit],
         again=True,
     )
-    return tuple(Bought(summary, Cost(loss=int(loss), delta=int(delta)), digest) for summary, loss, delta, digest in rows)
+    return tuple(Bought(summary, cost_of(*amounts), digest) for summary, *amounts, digest in rows)
 
 
 def digest_of(*fields: str | None) -> str:
     """The same as ``lapwing.digest`` in the database: SHA-256 over the fields as a list in JSON, so that no two lists look alike."""
     text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def with_later(fields: Sequence[str | None], *later: str | None) -> list[str | None]:
+    """The same as ``lapwing.with_later`` in the database: fields that came later, where any of them is there."""
+    return [*fields, *later] if any(field is not None for field in later) else [*fields]
 
 
 @lru_cache(maxsize=1000)

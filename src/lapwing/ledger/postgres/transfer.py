@@ -9,12 +9,12 @@ charges, of which only the one in the database is open.
 from __future__ import annotations
 
 import secrets
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Cost
-from lapwing.ledger.amounts import budget_text
-from lapwing.ledger.limits import require_one_loss
+from lapwing.ledger.amounts import budget_text, lost_between
 from lapwing.ledger.local.ledger import LocalLedger
 from lapwing.ledger.local.rows import ON_SERVER, LedgerState, PaidRequest
 from lapwing.ledger.postgres import rows
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _RESERVE = (
     "SELECT outcome, o_charge_id FROM lapwing.reserve(%s, %s, %s, %s, %s, %s, %s, %s, %s::pg_catalog.numeric,"
-    " %s::pg_catalog.numeric, 0, '')"
+    " %s::pg_catalog.numeric, %s::pg_catalog.numeric, 0, '')"
 )
 
 
@@ -45,7 +45,6 @@ def move(
     require_extra()
     import psycopg
 
-    require_one_loss(local.balance().budget)
     if anchors.newest(source_id) is not None:
         raise registered([source_id])
     state, paid = local.moved_out(f"{ON_SERVER}, {without_password(dsn)}")
@@ -98,27 +97,27 @@ def _copied(
     for one in paid:
         nonce = secrets.token_hex(16)
         request, cost = one.request, one.request.cost
-        key = (request.analyst, request.request_id, request.digest, request.version, request.summary, cost.loss, cost.delta)
+        key = (request.analyst, request.request_id, request.digest, request.version, request.summary, *astuple(cost))
         outcome, charge_id = call(_RESERVE, ledger_id, epoch, nonce, *key)
         if outcome == "permit" and one.state is State.COMMITTED:
             (settled,) = call(
-                "SELECT outcome FROM lapwing.commit(%s, %s, %s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric, %b)",
-                *(ledger_id, epoch, nonce, charge_id, request.digest, cost.loss, cost.delta, one.payload),
+                "SELECT outcome FROM lapwing.commit(%s, %s, %s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric,"
+                " %s::pg_catalog.numeric, %b)",
+                *(ledger_id, epoch, nonce, charge_id, request.digest, *astuple(cost), one.payload),
             )
         else:
             (settled,) = call("SELECT outcome FROM lapwing.forfeit(%s, %s, %s, %s, false)", ledger_id, epoch, nonce, charge_id)
         if settled != "done":
             raise _differs()
         charged += cost
-    rest = Cost(loss=state.spent.loss - charged.loss, delta=state.spent.delta - charged.delta)
+    rest = lost_between(charged, state.spent)
     if rest != Cost.zero():  # what an earlier restore charged again
         budgets = (budget_text(state.budget), budget_text(state.ceiling))
         statement = (
             "SELECT lapwing.accept_override(%s, 'restored earlier', NULL, true, %s::pg_catalog.numeric, %s::pg_catalog.numeric,"
-            " %s, %s, false,"
-            " %s::pg_catalog.text[])"
+            " %s::pg_catalog.numeric, %s, %s, false, %s::pg_catalog.text[])"
         )
-        call(statement, ledger_id, rest.loss, rest.delta, *budgets, anchor_names)
+        call(statement, ledger_id, *astuple(rest), *budgets, anchor_names)
     call("SELECT lapwing.disconnect_worker(%s, %s)", ledger_id, epoch)
     if was_closed:
         call("SELECT lapwing.set_closed(%s, true, 'closed before the move')", ledger_id)

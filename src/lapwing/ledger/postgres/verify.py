@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import LedgerError
-from lapwing.kernel.accounting import Cost
+from lapwing.kernel.accounting import Cost, admits
 from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.anchors import AnchorPoint, Anchors
 from lapwing.ledger.postgres.connection import Connection
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     import psycopg
 
 ROWS_AT_ONCE = 2000
-_TOTALS = "loss_total::text, delta_total::text, loss_ceiling::text, delta_ceiling::text"
-_ENTRY = "entry_id, at, kind, analyst, charge_id, loss::text, delta::text, detail, evidence, chained"
+_TOTALS = "loss_total::text, delta_total::text, pure_total::text, loss_ceiling::text, delta_ceiling::text, pure_ceiling::text"
+_ENTRY = "entry_id, at, kind, analyst, charge_id, loss::text, delta::text, detail, evidence, chained, pure::text"
 _CHARGE = (
     "charge_id, analyst, group_name, request_id, digest, version, block, summary, loss::text, delta::text, epoch, nonce, state,"
-    " payload_digest, encode(sha256(payload), 'hex')"
+    " pure::text, payload_digest, encode(sha256(payload), 'hex')"
 )
 
 
@@ -59,7 +59,7 @@ class _Derived:
     """What a policy is about to the digest of what is in force."""
     charges: dict[int, tuple[str, str]] = field(default_factory=dict)
     """Evidence of the reservation and of its end: ``reserved``, ``forfeited`` or the digest of the answer."""
-    days: dict[str, tuple[str, int]] = field(default_factory=dict)
+    days: dict[str, tuple[str, Cost]] = field(default_factory=dict)
     """Analyst (empty: all together) to the day and what was charged on it."""
     proposals: list[str] = field(default_factory=list)
     anchor_found: bool = False
@@ -85,7 +85,7 @@ def _verified(connection: psycopg.Connection[tuple[Any, ...]], source_id: str, k
     ).fetchall()
     if not states:
         raise LedgerError("ledger-missing", "there is no ledger of this source in the database")
-    columns, totals = states[0][:-4], states[0][-4:]
+    columns, totals = states[0][:-6], states[0][-6:]
     state = rows.state_of(columns)
     derived = _Derived(head=rows.digest_of("lapwing ledger", state.ledger_id, source_id))
     for row in _streamed(connection, f"SELECT {_ENTRY} FROM lapwing.entry WHERE ledger_id = %s ORDER BY entry_id", state.ledger_id):
@@ -93,12 +93,13 @@ def _verified(connection: psycopg.Connection[tuple[Any, ...]], source_id: str, k
     wrong = derived.problems
     wrong["the state is not that of the newest entry"] += (derived.entries, derived.head) != (state.entries, state.head)
     wrong["the amount spent is not the sum of the entries"] += derived.spent != state.spent
-    wrong["more is spent than the budget has"] += state.spent.loss > state.budget.loss_total or state.spent.delta > state.budget.delta_total
+    wrong["more is spent than the budget has"] += not admits(state.budget, spent=state.spent, cost=Cost.zero())
     wrong["the data set is open where the entries closed it, or the reverse"] += derived.closed != state.closed
     budgets = [row[4] for row in states] + [row[5] for row in states]
     wrong["the budget or the ceiling is not the one the entries set"] += derived.budgets != rows.digest_of(*budgets)
-    granted = (state.budget.loss_total, state.budget.delta_total, state.ceiling.loss_total, state.ceiling.delta_total)
-    wrong["a total that charges are compared with is not that of the budget"] += tuple(map(int, totals)) != granted
+    granted = [total for one in (state.budget, state.ceiling) for total in (one.loss_total, one.delta_total, one.pure_total)]
+    compared = [None if total is None else int(total) for total in totals]
+    wrong["a total that charges are compared with is not that of the budget"] += compared != granted
     if kept is not None:
         wrong["the anchor is of another ledger"] += kept.ledger_id != state.ledger_id
         wrong["the ledger is behind its anchor"] += kept.ledger_id == state.ledger_id and not derived.anchor_found
@@ -120,21 +121,23 @@ def _verified(connection: psycopg.Connection[tuple[Any, ...]], source_id: str, k
 
 
 def _take(derived: _Derived, row: tuple[Any, ...], kept: AnchorPoint | None) -> None:
-    entry_id, at, kind, analyst, charge_id, loss, delta, detail, evidence, chained = row
+    entry_id, at, kind, analyst, charge_id, loss, delta, detail, evidence, chained, pure = row
     number = None if charge_id is None else str(charge_id)
-    head = rows.digest_of(derived.head, str(entry_id), at, kind, analyst, number, loss, delta, detail, evidence)
+    fields = [derived.head, str(entry_id), at, kind, analyst, number, loss, delta, detail, evidence]
+    head = rows.digest_of(*rows.with_later(fields, pure))
     derived.problems["the chain is broken"] += chained != head
     derived.problems["an entry is missing"] += entry_id != derived.entries + 1
     # Going on from what is stored: one broken link is one problem, not as many as there are entries after it.
     derived.head, derived.entries = chained, entry_id
-    derived.spent += Cost(loss=int(loss), delta=int(delta))
+    cost = rows.cost_of(loss, delta, pure)
+    derived.spent += cost
     derived.anchor_found |= kept is not None and (kept.entries, kept.head) == (entry_id, chained)
     match kind:
         case EntryKind.RESERVE:
             derived.problems["a charge is reserved twice"] += charge_id in derived.charges
             derived.charges[charge_id] = (evidence, "reserved")
             for who in ("", analyst):
-                derived.days[who] = _day_after(derived.days.get(who), at[:10], int(loss))
+                derived.days[who] = _day_after(derived.days.get(who), at[:10], replace(cost, delta=0))
         case EntryKind.COMMIT | EntryKind.FORFEIT:
             reserved, end = derived.charges.get(charge_id, ("", "never reserved"))
             derived.problems["a charge ends that is not open"] += end != "reserved"
@@ -160,17 +163,17 @@ def _check_charges(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: s
     count = answers = 0
     by_analyst: dict[str, Cost] = {}
     by_group: dict[str, Cost] = {}
-    for *fields, state, payload_digest, hashed in _streamed(
+    for *fields, state, pure, payload_digest, hashed in _streamed(
         connection, f"SELECT {_CHARGE} FROM lapwing.charge WHERE ledger_id = %s ORDER BY charge_id", ledger_id
     ):
         count += 1
         charge_id, analyst, group, *_ = fields
-        cost = Cost(loss=int(fields[8]), delta=int(fields[9]))
+        cost = rows.cost_of(fields[8], fields[9], pure)
         by_analyst[analyst] = by_analyst.get(analyst, Cost.zero()) + cost
         if group is not None:
             by_group[group] = by_group.get(group, Cost.zero()) + cost
         reserved, end = derived.charges.pop(charge_id, ("", ""))
-        evidence = rows.digest_of(*(None if value is None else str(value) for value in fields))
+        evidence = rows.digest_of(*rows.with_later([None if value is None else str(value) for value in fields], pure))
         wrong["a charge is not the one that was reserved"] += reserved != evidence
         wrong["a charge is not in the state its entries left it in"] += end != (payload_digest if state == "committed" else state)
         if state == "committed":
@@ -178,55 +181,65 @@ def _check_charges(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: s
             wrong["an answer is not the one that was committed"] += hashed != payload_digest
     wrong["a charge is missing"] += len(derived.charges)
     for table, name, sums in (("analyst", "analyst", by_analyst), ("analyst_group", "group_name", by_group)):
-        statement = f"SELECT {name}, loss_spent::text, delta_spent::text FROM lapwing.{table} WHERE ledger_id = %s"
-        stored = {who: Cost(loss=int(loss), delta=int(delta)) for who, loss, delta in connection.execute(statement.encode(), [ledger_id])}
+        statement = f"SELECT {name}, loss_spent::text, delta_spent::text, pure_spent::text FROM lapwing.{table} WHERE ledger_id = %s"
+        stored = {who: rows.cost_of(*amounts) for who, *amounts in connection.execute(statement.encode(), [ledger_id])}
         wrong[f"what an {name.removesuffix('_name')} has spent is not the sum of the charges"] += any(
             stored.get(who, Cost.zero()) != sums.get(who, Cost.zero()) for who in stored.keys() | sums.keys()
         )
     return count, answers
 
 
-def _day_after(counted: tuple[str, int] | None, day: str, loss: int) -> tuple[str, int]:
+def _day_after(counted: tuple[str, Cost] | None, day: str, cost: Cost) -> tuple[str, Cost]:
     """The day only moves forwards: what is charged when the clock was put back counts on the day that was reached."""
     if counted is None or counted[0] < day:
-        return day, loss
-    return counted[0], counted[1] + loss
+        return day, cost
+    return counted[0], counted[1] + cost
 
 
 def _check_days(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: str, derived: _Derived) -> None:
     """What counts against the limits of a day is what the entries of that day charged."""
     for table, name in (("data_set", "''"), ("analyst", "analyst")):
-        statement = f"SELECT {name}, day::text, day_loss::text FROM lapwing.{table} WHERE ledger_id = %s"
-        for who, day, loss in connection.execute(statement.encode(), [ledger_id]):
-            stored = None if day is None else (day, int(loss))
+        statement = f"SELECT {name}, day::text, day_loss::text, day_pure::text FROM lapwing.{table} WHERE ledger_id = %s"
+        for who, day, loss, pure in connection.execute(statement.encode(), [ledger_id]):
+            stored = None if day is None else (day, rows.cost_of(loss, "0", pure))
             derived.problems["what was charged on the newest day is not the sum of its charges"] += stored != derived.days.get(who)
 
 
 def _check_proposals(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: str, derived: _Derived) -> None:
     """Every proposal is the one that its entry describes; before the second version of the schema, without the role of its session."""
     statement = (
-        "SELECT proposal_id::text, kind, target, proposed_by, budget, loss_total::text, delta_total::text, proposed_role"
+        "SELECT proposal_id::text, kind, target, proposed_by, budget, loss_total::text, delta_total::text, proposed_role,"
+        " pure_total::text"
         " FROM lapwing.proposal WHERE ledger_id = %s ORDER BY proposal_id"
     )
     stored = connection.execute(statement.encode(), [ledger_id]).fetchall()
-    evidence = [rows.digest_of(*(row if row[-1] else row[:-1])) for row in stored]
+    evidence = [rows.digest_of(*rows.with_later(row if row[-1] else row[:-1], pure)) for *row, pure in stored]
     derived.problems["a proposal is not the one that was made"] += evidence != derived.proposals
+
+
+_LIMITS = ("statement_loss_max", "day_loss_max", "answers_shared", "lost_workers_max", "lost_workers_seconds")
+_POLICIES = (
+    ("data_set", "'limits'", _LIMITS, ("statement_pure_max", "day_pure_max"), "limits"),
+    ("data_set", "'anchors'", ("anchors",), (), "anchors"),
+    (
+        *("analyst", "'analyst ' || analyst"),
+        *(("group_name", "suspended", "loss_total", "delta_total", "day_loss_max"), ("pure_total", "day_pure_max"), "analyst"),
+    ),
+    ("analyst_group", "'group ' || group_name", ("loss_total", "delta_total"), ("pure_total",), "group"),
+)
+"""Table, what a policy is about, its columns, those that came later, and what it is called."""
 
 
 def _check_policies(connection: psycopg.Connection[tuple[Any, ...]], ledger_id: str, derived: _Derived) -> None:
     """The limits, analysts and groups in force are those the newest entry about each set."""
     in_force = derived.policies
-    for table, about, columns, kind in (
-        ("data_set", "'limits'", "statement_loss_max, day_loss_max, answers_shared, lost_workers_max, lost_workers_seconds", "limits"),
-        ("data_set", "'anchors'", "anchors", "anchors"),
-        ("analyst", "'analyst ' || analyst", "group_name, suspended, loss_total, delta_total, day_loss_max", "analyst"),
-        ("analyst_group", "'group ' || group_name", "loss_total, delta_total", "group"),
-    ):
-        texts = ", ".join(f"{column}::text" for column in columns.split(", "))
+    for table, about, columns, later, kind in _POLICIES:
+        texts = ", ".join(f"{column}::text" for column in (*columns, *later))
         for name, *row in connection.execute(f"SELECT {about}, {texts} FROM lapwing.{table} WHERE ledger_id = %s".encode(), [ledger_id]):
             if (name, row) == ("anchors", ["{}"]) and name not in in_force:
                 continue  # made by a version that knew of none
-            derived.problems[f"no entry set the {kind} in force"] += in_force.pop(name, None) != rows.digest_of(*row)
+            digest = rows.digest_of(*rows.with_later(row[: len(columns)], *row[len(columns) :]))
+            derived.problems[f"no entry set the {kind} in force"] += in_force.pop(name, None) != digest
     derived.problems["an analyst or a group is missing"] += len(in_force)
 
 

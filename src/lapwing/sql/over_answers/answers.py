@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from lapwing.kernel.expressions import Column
 from lapwing.kernel.ir import Project, Relation
-from lapwing.sql.over_answers.expressions import Value
+from lapwing.sql.over_answers.values import Value
 from lapwing.sql.rows import algebra
 from lapwing.sql.rows.names import NoisyField, NoisyItem
 from lapwing.sql.scalars.binding import Typed
 from lapwing.sql.scalars.scope import Rows, Scope
-from lapwing.statements import PostProcess
+from lapwing.statements import PostProcess, RowsAtMost
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class AnsweredSelect:
 
     post: PostProcess
     values: tuple[Value, ...]
+    rows: RowsAtMost
     aggregated: bool = False
     """Whether it is an aggregate over answers."""
 
@@ -31,7 +32,7 @@ class AnsweredSelect:
         for number, (output, value) in enumerate(zip(self.post.outputs, self.values, strict=True)):
             mark = f"m{number}" if number in marked else None
             fields.setdefault(output.name.lower(), NoisyField(f"c{number}", value.kind, algebra.COMPUTED, mark))
-        return NoisyItem(self.post.sql(numbered=False, marked=marked), fields)
+        return NoisyItem(self.post.sql(numbered=False, marked=marked), fields, self.rows)
 
 
 def named_rows(source: Relation, label: str, outputs: list[tuple[str, Typed]], scope: Scope) -> Rows:

@@ -14,11 +14,11 @@ from typing import Protocol
 from sqlglot import exp
 
 from lapwing.errors import Refused
-from lapwing.kernel import calendar
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Literal
 from lapwing.kernel.functions import EXP_LIMIT
-from lapwing.sql.over_answers import marks
+from lapwing.sql.over_answers import dates, marks
+from lapwing.sql.over_answers.values import Value, literal_sql
 from lapwing.sql.rows import algebra
 from lapwing.sql.scalars.binding import Scalars
 from lapwing.sql.scalars.functions import type_name
@@ -28,19 +28,6 @@ from lapwing.sql.text.reader import Reader, Session
 from lapwing.statements import LinearOutput
 
 _NUMBERS = (Kind.INTEGER, Kind.REAL)
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """An expression over noisy columns: its SQL, its type (None for NULL), and what is known of its error."""
-
-    sql: str
-    kind: Kind | None
-    form: algebra.Form
-    node: exp.Expr
-    constant: Literal | None = None
-    mark: str | None = None
-    """SQL for the code of its mark (``lapwing.statements.CellMark``); None for what does not come from noisy values."""
 
 
 class Leaves(Protocol):
@@ -107,6 +94,9 @@ class Outputs:
         if leader.kind is not None:
             values = [self._beside(value, leader.kind) for value in values]
         kinds = {value.kind for value in values if value.kind is not None}
+        if kinds == {Kind.DATE, Kind.TIMESTAMP}:  # a day is its midnight
+            values = [dates.cast(value, Kind.TIMESTAMP, value.node) if value.kind is Kind.DATE else value for value in values]
+            kinds = {Kind.TIMESTAMP}
         if len(kinds) > 1 and not kinds <= set(_NUMBERS):
             odd = next(value for value in values if value.kind not in (leader.kind, None))
             spoken = " and ".join(sorted(kind.value for kind in kinds))
@@ -121,34 +111,14 @@ class Outputs:
 
     def number(self, node: exp.Expr) -> Value:
         """A value that is a number."""
-        value = self.bind(node)
+        return self.numeric(self.bind(node))
+
+    def numeric(self, value: Value) -> Value:
+        """The same, or refuse what is not a number."""
         if value.kind not in _NUMBERS:
             what = "NULL" if value.kind is None else f"a {value.kind.value}"
-            raise self.session.refuse("type-mismatch", f"a number is needed here, not {what}", node=node)
+            raise self.session.refuse("type-mismatch", f"a number is needed here, not {what}", node=value.node)
         return value
-
-
-def literal_sql(literal: Literal) -> str:
-    """A constant as DuckDB reads it: reals as doubles, dates and text in quotes."""
-    match literal.kind, literal.value:
-        case _, None:
-            return "NULL"
-        case Kind.BOOLEAN, bool(truth):
-            return "TRUE" if truth else "FALSE"
-        case Kind.DATE, int(days):
-            return f"DATE '{calendar.to_date(days).isoformat()}'"
-        case Kind.TIMESTAMP, int(moment):
-            return f"make_timestamp({moment})"
-        case Kind.TEXT, str(text):
-            return "'" + text.replace("'", "''") + "'"
-        case Kind.INTEGER, int(number):
-            return str(number) if number >= 0 else f"({number})"
-        case _, (int() | Fraction()) as number:
-            written = repr(float(number))
-            written = written if "e" in written else f"{written}e0"
-            return written if number >= 0 else f"({written})"
-        case _:
-            raise Refused("type-mismatch", f"a constant does not fit the type {literal.kind.value}")
 
 
 Handler = Callable[[Outputs, Reader], Value]
@@ -185,7 +155,11 @@ def _whole(sql: str) -> str:
 
 def _arithmetic(sign: str) -> Handler:
     def bind(outputs: Outputs, reader: Reader) -> Value:
-        left, right = outputs.number(reader.node_of("this")), outputs.number(reader.node_of("expression"))
+        first, second = reader.node_of("this"), reader.node_of("expression")
+        left = outputs.bind(first)
+        if sign in ("+", "-") and left.kind in (Kind.DATE, Kind.TIMESTAMP):
+            return dates.moved(outputs, reader.node, sign, left, second)
+        left, right = outputs.numeric(left), outputs.number(second)
         if sign == "/":
             never_zero = isinstance(right.form, algebra.Constant | algebra.Divisor) and right.form != algebra.Constant(Fraction(0))
             divisor = marks.clear(right.sql, right.mark)
@@ -364,7 +338,10 @@ def _case(outputs: Outputs, reader: Reader) -> Value:
 def _cast(outputs: Outputs, reader: Reader) -> Value:
     target, inner = type_name(outputs.scalars, reader.node_of("to")), reader.node_of("this")
     if target in (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ):
-        return _date_constant(outputs, reader.node, target, outputs.bind(inner))
+        dated = outputs.bind(inner)
+        if dated.kind in (Kind.DATE, Kind.TIMESTAMP) and dated.constant is None:
+            return dates.cast(dated, Kind.DATE if target is exp.DType.DATE else Kind.TIMESTAMP, reader.node)
+        return _date_constant(outputs, reader.node, target, dated)
     value = outputs.number(inner)
     if target is exp.DType.DOUBLE:
         return Value(f"CAST({value.sql} AS DOUBLE)", Kind.REAL, value.form, reader.node, mark=value.mark)
@@ -406,6 +383,13 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Floor: _one("FLOOR"),
     exp.Ceil: _one("CEIL"),
     exp.Round: _round,
+    exp.Extract: dates.extract,
+    exp.Year: dates.part("year"),
+    exp.Quarter: dates.part("quarter"),
+    exp.Month: dates.part("month"),
+    exp.Day: dates.part("day"),
+    exp.DayOfWeek: dates.part("dow"),
+    exp.TimestampTrunc: dates.truncate,
     exp.Sqrt: _where("SQRT", ">= 0"),
     exp.Ln: _where("LN", "> 0"),
     exp.Exp: _where("EXP", f"<= {EXP_LIMIT}"),

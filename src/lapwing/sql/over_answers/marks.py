@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from lapwing.statements import CellMark
 
-NOISE_ONLY, MEANINGLESS = CellMark.NOISE_ONLY.code, CellMark.MEANINGLESS.code
+SCALED, NOISE_ONLY, MEANINGLESS = CellMark.SCALED.code, CellMark.NOISE_ONLY.code, CellMark.MEANINGLESS.code
 
 
 def clear(sql: str, mark: str | None) -> str:
@@ -34,7 +34,8 @@ def of_sum(left: str | None, right: str | None) -> str | None:
     """Two values added may stand clear of their noise together. Whatever does not come from noise only shifts the other."""
     if left is None or right is None:
         return worst(left, right)
-    return f"(CASE WHEN {worst(left, right)} = {NOISE_ONLY} THEN 0 ELSE {worst(left, right)} END)"
+    both = f"{left}, {right}"
+    return f"(CASE WHEN greatest({both}) = {NOISE_ONLY} THEN least({both}) % {NOISE_ONLY} ELSE greatest({both}) END)"
 
 
 def of_quotient(above: str | None, below: str | None) -> str | None:
@@ -60,8 +61,11 @@ def of_case(conditions: Sequence[str], marks: Sequence[str | None]) -> str | Non
 
 
 def of_aggregate(mark: str | None) -> str | None:
-    """Of an aggregate over answers, which leaves out what is withheld: withheld where all was."""
-    return None if mark is None else f"(CASE WHEN bool_and({mark} >= {MEANINGLESS}) THEN {MEANINGLESS} ELSE 0 END)"
+    """Of an aggregate over answers, which leaves out what is withheld: withheld where all was; scaled where something was."""
+    if mark is None:
+        return None
+    scaled = f"WHEN bool_or({mark} = {SCALED}) THEN {SCALED}"
+    return f"(CASE WHEN bool_and({mark} >= {MEANINGLESS}) THEN {MEANINGLESS} {scaled} ELSE 0 END)"
 
 
 def order(sql: str, mark: str | None, *, descending: bool, nulls_first: bool) -> str:

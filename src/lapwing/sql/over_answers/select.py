@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import mul
 
 from sqlglot import exp
 
 from lapwing.errors import Refused
-from lapwing.kernel.domains import Kind
-from lapwing.sql.over_answers import marks
-from lapwing.sql.over_answers.expressions import Outputs, Value
+from lapwing.sql.over_answers.aggregates import AGGREGATES, aggregate
+from lapwing.sql.over_answers.expressions import Outputs
+from lapwing.sql.over_answers.values import Value
 from lapwing.sql.rows import algebra
 from lapwing.sql.rows.names import NoisyField, NoisyItem
 from lapwing.sql.scalars.binding import column_name, identifier, unsupported
+from lapwing.sql.scalars.scope import Qualifier
 from lapwing.sql.text.reader import Reader, Session
-from lapwing.statements import KeyOutput
+from lapwing.statements import KeyOutput, RowsAtMost
 
-_AGGREGATES: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"}
+_INSTEAD = "aggregate a subquery: SELECT MAX(n) FROM (SELECT SUM(m) AS n FROM ... GROUP BY x) AS t"
 
 
 @dataclass(slots=True)
@@ -30,7 +33,12 @@ class NoisyScope:
     grouped: bool = False
     """Whether there is a GROUP BY: a column outside of an aggregate is then a key, and the mark of one row is not that of its group."""
 
-    def find(self, name: str, table: str | None) -> list[tuple[str, NoisyField]]:
+    @property
+    def rows(self) -> RowsAtMost:
+        """Of all tables joined."""
+        return reduce(mul, (item.rows for _, _, item in self.items), RowsAtMost())
+
+    def find(self, name: str, table: Qualifier | None) -> list[tuple[str, NoisyField]]:
         """What a column name can mean: its SQL and what is known of it."""
         lowered = name.lower()
         if table is None and lowered in self.merged:
@@ -38,14 +46,16 @@ class NoisyScope:
         return [
             (f"{alias}.{item.fields[lowered].name}", item.fields[lowered])
             for called, alias, item in self.items
-            if (table is None or called == table.lower()) and lowered in item.fields
+            if (table is None or (called == table.table.lower() and not table.schema)) and lowered in item.fields
         ]
 
-    def all_columns(self, node: exp.Expr) -> list[tuple[str, Value]]:
-        """Every column by its name, a column that USING merged once."""
+    def all_columns(self, node: exp.Expr, of: Qualifier | None) -> list[tuple[str, Value]]:
+        """Every column by its name, or those of one table; a column that USING merged once."""
         values: dict[str, Value] = {}
         listed = []
-        for _, alias, item in self.items:
+        for called, alias, item in self.items:
+            if of is not None and (called != of.table.lower() or of.schema):
+                continue
             for name, known in item.fields.items():
                 sql, known = self.merged.get(name, (f"{alias}.{known.name}", known))
                 if name in self.merged and name in values:
@@ -76,32 +86,24 @@ class NoisyLeaves:
 
     def leaf(self, outputs: Outputs, node: exp.Expr) -> Value | None:
         """An aggregate over noisy rows, which is not an aggregate of protected rows."""
-        if type(node) not in _AGGREGATES and type(node) is not exp.Count:
+        if type(node) is not exp.Filter and type(node) not in AGGREGATES:
             return None
-        self.aggregated = self.inside = True
-        with outputs.session.reading(node) as reader:
-            if type(node) is exp.Count:
-                value = self._count(outputs, reader)
-            else:
-                value = self._aggregate(outputs, reader)
+        if self.inside:
+            raise outputs.session.refuse("aggregate-misplaced", "an aggregate cannot stand inside another", node=node, hint=_INSTEAD)
+        self.aggregated = self.inside = outputs.session.aggregates_answers = True
+        value = aggregate(outputs, node) if type(node) is not exp.Filter else self._filtered(outputs, node)
         self.inside = False
         return value
 
-    def _aggregate(self, outputs: Outputs, reader: Reader) -> Value:
-        node, argument = reader.node, reader.node_of("this")
-        value = outputs.number(argument) if type(node) in (exp.Sum, exp.Avg) else outputs.bind(argument)
-        name, mark = _AGGREGATES[type(node)], marks.of_aggregate(value.mark)
-        if name == "sum" and value.kind is Kind.INTEGER:
-            return Value(f"TRY_CAST(sum({value.sql}) AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, node, mark=mark)
-        return Value(f"{name}({value.sql})", Kind.REAL if name == "avg" else value.kind, algebra.COMPUTED, node, mark=mark)
-
-    def _count(self, outputs: Outputs, reader: Reader) -> Value:
-        reader.flag("big_int")
-        argument = reader.node_of("this")
-        if type(argument) is exp.Star:
-            with outputs.session.reading(argument):
-                return Value("count(*)", Kind.INTEGER, algebra.COMPUTED, reader.node)
-        return Value(f"count({outputs.bind(argument).sql})", Kind.INTEGER, algebra.COMPUTED, reader.node)
+    def _filtered(self, outputs: Outputs, node: exp.Expr) -> Value:
+        """An aggregate of the rows for which FILTER is true."""
+        with outputs.session.reading(node) as reader:
+            called, where = reader.node_of("this"), reader.node_of("expression")
+            with outputs.session.reading(where) as clause:
+                condition = outputs.condition(clause.node_of("this"), "FILTER")
+            if type(called) not in AGGREGATES:
+                raise self.refusal(outputs, called)
+            return aggregate(outputs, called, condition.sql)
 
     def column(self, outputs: Outputs, reader: Reader) -> Value:
         """A column of one of the noisy tables."""
@@ -120,11 +122,8 @@ class NoisyLeaves:
 
     def refusal(self, outputs: Outputs, node: exp.Expr) -> Refused:
         """What cannot be computed from noisy tables."""
-        if isinstance(node, exp.ArgMax | exp.ArgMin):
-            message, hint = "this aggregate is not computed from answers", "SELECT ... ORDER BY n DESC LIMIT 1"
-            return outputs.session.refuse("aggregate-unsupported", message, node=node, hint=hint)
         if isinstance(node, exp.AggFunc):
-            message, hint = "this aggregate is not computed from answers", "SUM, AVG, MIN, MAX and COUNT are"
+            message, hint = "this aggregate is not computed from answers", "the reference of SQL lists those that are"
             return outputs.session.refuse("aggregate-unsupported", message, node=node, hint=hint)
         return unsupported(outputs.session, node)
 
@@ -133,13 +132,18 @@ def join(scope: NoisyScope, outputs: Outputs, reader: Reader, name: str, item: N
     """The SQL that joins one more noisy table."""
     session = scope.session
     side, kind = reader.word("side").upper(), reader.word("kind").upper()
-    if side not in ("", "LEFT", "RIGHT", "FULL") or kind not in ("", "INNER", "OUTER"):
+    crossing = kind == "CROSS" and not side
+    if side not in ("", "LEFT", "RIGHT", "FULL") or (kind not in ("", "INNER", "OUTER") and not crossing):
         raise session.refuse("join-unsupported", "this kind of join is not supported", node=reader.node)
     on, using = reader.optional("on"), reader.many("using")
     before = [*scope.items]
     alias = f"s{len(scope.items)}"
     scope.items.append((name, alias, item))
     word = f"{side} JOIN" if side else "JOIN"
+    if not using and (on is None or not _equates(on)):
+        session.crossed.append(scope.rows)
+    if crossing:
+        return f" CROSS JOIN ({item.sql}) AS {alias}"
     if using:
         names = [identifier(session, node).lower() for node in using]
         parts = []
@@ -155,3 +159,13 @@ def join(scope: NoisyScope, outputs: Outputs, reader: Reader, name: str, item: N
     else:
         raise session.refuse("join-unconditional", "every row would be joined to every row", node=reader.node, hint="JOIN ... ON")
     return f" {word} ({item.sql}) AS {alias} ON {condition}"
+
+
+def _equates(condition: exp.Expr) -> bool:
+    """Whether a condition has an equality of columns among those joined by AND, so that not every row is compared with every other."""
+    if isinstance(condition, exp.And):
+        return _equates(condition.this) or _equates(condition.expression)
+    if isinstance(condition, exp.Paren):
+        return _equates(condition.this)
+    sides = (condition.this, condition.expression) if isinstance(condition, exp.EQ) else ()
+    return bool(sides) and all(side.find(exp.Column) is not None for side in sides)

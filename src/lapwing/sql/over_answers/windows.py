@@ -8,17 +8,25 @@ from sqlglot import exp
 
 from lapwing.kernel.domains import Kind
 from lapwing.sql.over_answers import marks
-from lapwing.sql.over_answers.expressions import Outputs, Value
+from lapwing.sql.over_answers.expressions import Outputs
+from lapwing.sql.over_answers.frames import frame, measures_numbers
+from lapwing.sql.over_answers.values import Value, as_real
 from lapwing.sql.rows import algebra
 from lapwing.sql.text.reader import Reader
 
-_NUMBERED: Mapping[type[exp.Expr], str] = {
-    exp.RowNumber: "row_number",
-    exp.Rank: "rank",
-    exp.DenseRank: "dense_rank",
+_NUMBERED: Mapping[type[exp.Expr], tuple[str, Kind]] = {
+    exp.RowNumber: ("row_number", Kind.INTEGER),
+    exp.Rank: ("rank", Kind.INTEGER),
+    exp.DenseRank: ("dense_rank", Kind.INTEGER),
+    exp.PercentRank: ("percent_rank", Kind.REAL),
+    exp.CumeDist: ("cume_dist", Kind.REAL),
 }
 _MEASURED: Mapping[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"}
 _NEIGHBOURING: Mapping[type[exp.Expr], str] = {exp.Lag: "lag", exp.Lead: "lead"}
+_PLACED: Mapping[type[exp.Expr], str] = {exp.FirstValue: "first_value", exp.LastValue: "last_value", exp.NthValue: "nth_value"}
+_ORDERED = {*_NUMBERED, *_NEIGHBOURING, *_PLACED, exp.Ntile}
+"""Functions that mean something in an order only."""
+_Called = tuple[str, Kind | None, str | None]
 
 
 def window(outputs: Outputs, node: exp.Expr) -> Value:
@@ -26,60 +34,87 @@ def window(outputs: Outputs, node: exp.Expr) -> Value:
     with outputs.session.reading(node) as reader:
         called = reader.node_of("this")
         partition = [outputs.bind(part).sql for part in reader.many("partition_by")]
-        order = reader.optional("order")
-        ordered = [] if order is None else _ordered(outputs, order)
-        reader.require_absent("spec")
+        order, spec = reader.optional("order"), reader.optional("spec")
+        ordered = [] if order is None else _ordered(outputs, order, real=spec is not None and measures_numbers(spec))
         if reader.word("over").upper() not in ("", "OVER"):
             raise outputs.session.refuse("window-unsupported", "this kind of window is not supported", node=node)
         sql, kind, mark = _function(outputs, called)
-        if type(called) in {**_NUMBERED, **_NEIGHBOURING} and not ordered:
+        if type(called) in _ORDERED and not ordered:
             hint = "add ORDER BY inside OVER"
             raise outputs.session.refuse("window-unsupported", "this window function needs an order", node=node, hint=hint)
+        framed = "" if spec is None else frame(outputs, spec, [value for value, _ in ordered])
     inside = [f"PARTITION BY {', '.join(partition)}"] if partition else []
-    inside += [f"ORDER BY {', '.join(ordered)}"] if ordered else []
-    over = f"OVER ({' '.join(inside)})"
+    inside += [f"ORDER BY {', '.join(term for _, term in ordered)}"] if ordered else []
+    over = f"OVER ({' '.join([*inside, *([framed] if framed else [])])})"
     return Value(f"({sql} {over})", kind, algebra.COMPUTED, node, mark=None if mark is None else f"coalesce({mark} {over}, 0)")
 
 
-def _function(outputs: Outputs, node: exp.Expr) -> tuple[str, Kind | None, str | None]:
+def _function(outputs: Outputs, node: exp.Expr) -> _Called:
     """The function, its type, and the function that gives its mark, which only another row's value has."""
     with outputs.session.reading(node) as reader:
         if type(node) in _NUMBERED:
-            return f"{_NUMBERED[type(node)]}()", Kind.INTEGER, None
+            name, kind = _NUMBERED[type(node)]
+            return f"{name}()", kind, None
         if type(node) in _MEASURED:
             return *_measured(outputs, reader), None
         if type(node) in _NEIGHBOURING:
-            value, offset = outputs.bind(reader.node_of("this")), reader.optional("offset")
-            steps = 1 if offset is None else outputs.bind(offset).constant
-            number = steps if isinstance(steps, int) else None if steps is None else steps.value
-            if not isinstance(number, int) or not 0 <= number <= 10_000:
-                raise outputs.session.refuse("wrong-arguments", "a whole number of rows is needed here", node=offset or node)
-            name = _NEIGHBOURING[type(node)]
-            return f"{name}({value.sql}, {number})", value.kind, None if value.mark is None else f"{name}({value.mark}, {number})"
+            return _neighbouring(outputs, reader)
+        if type(node) in _PLACED:
+            value, place = outputs.bind(reader.node_of("this")), ""
+            if type(node) is exp.NthValue:
+                place = f", {_count(outputs, reader.node_of('offset'), 1)}"
+            name = _PLACED[type(node)]
+            return f"{name}({value.sql}{place})", value.kind, None if value.mark is None else f"{name}({value.mark}{place})"
+        if type(node) is exp.Ntile:
+            return f"ntile({_count(outputs, reader.node_of('this'), 1)})", Kind.INTEGER, None
         if type(node) is exp.Count:
             reader.flag("big_int")
-            star = reader.node_of("this")
-            if type(star) is not exp.Star:
-                raise outputs.session.refuse("window-unsupported", "COUNT(*) is the only count over a window", node=node)
-            with outputs.session.reading(star):
+            counted = reader.node_of("this")
+            if type(counted) is not exp.Star:
+                return f"count({outputs.bind(counted).sql})", Kind.INTEGER, None
+            with outputs.session.reading(counted):
                 return "count(*)", Kind.INTEGER, None
-        hint = "RANK, DENSE_RANK, ROW_NUMBER, SUM, AVG, MIN, MAX, COUNT(*), LAG and LEAD are"
+        hint = "RANK, DENSE_RANK, ROW_NUMBER, NTILE, SUM, AVG, MIN, MAX, COUNT, LAG, LEAD, FIRST_VALUE and LAST_VALUE are"
         raise outputs.session.refuse("window-unsupported", "this window function is not supported", node=node, hint=hint)
 
 
+def _neighbouring(outputs: Outputs, reader: Reader) -> _Called:
+    """LAG and LEAD, with a constant for rows that have no such neighbour."""
+    value, offset, default = outputs.bind(reader.node_of("this")), reader.optional("offset"), reader.optional("default")
+    steps = 1 if offset is None else _count(outputs, offset, 0)
+    name, otherwise = _NEIGHBOURING[type(reader.node)], ""
+    if default is not None:
+        (value, instead), kind = outputs.alike([value, outputs.bind(default)])
+        if instead.constant is None or kind is not value.kind:
+            message = "what stands for a missing row is a constant of the same type"
+            raise outputs.session.refuse("wrong-arguments", message, node=default)
+        otherwise = f", {instead.sql}"
+    return f"{name}({value.sql}, {steps}{otherwise})", value.kind, None if value.mark is None else f"{name}({value.mark}, {steps})"
+
+
+def _count(outputs: Outputs, node: exp.Expr, least: int) -> int:
+    constant = outputs.bind(node).constant
+    number = None if constant is None else constant.value
+    if not isinstance(number, int) or not least <= number <= 10_000:
+        raise outputs.session.refuse("wrong-arguments", "a whole number of rows is needed here", node=node)
+    return number
+
+
 def _measured(outputs: Outputs, reader: Reader) -> tuple[str, Kind | None]:
-    value = outputs.number(reader.node_of("this"))
-    name = _MEASURED[type(reader.node)]
+    name, argument = _MEASURED[type(reader.node)], reader.node_of("this")
+    value = outputs.number(argument) if name in ("sum", "avg") else outputs.bind(argument)
     if name == "sum" and value.kind is Kind.INTEGER:
         return f"sum(CAST({value.sql} AS DOUBLE))", Kind.REAL
     return f"{name}({value.sql})", Kind.REAL if name == "avg" else value.kind
 
 
-def _ordered(outputs: Outputs, order: exp.Expr) -> list[str]:
+def _ordered(outputs: Outputs, order: exp.Expr, *, real: bool) -> list[tuple[Value, str]]:
+    """What a window is ordered by, and the terms. ``real``: numbers as real ones, of which none is too large to reach on from."""
     terms = []
     with outputs.session.reading(order) as reader:
         for node in reader.many("expressions"):
             with outputs.session.reading(node) as item:
                 value, descending, first = outputs.bind(item.node_of("this")), item.flag("desc"), item.flag("nulls_first")
-            terms.append(marks.order(value.sql, value.mark, descending=descending, nulls_first=first))
+            value = as_real(value) if real and value.kind is Kind.INTEGER else value
+            terms.append((value, marks.order(value.sql, value.mark, descending=descending, nulls_first=first)))
     return terms

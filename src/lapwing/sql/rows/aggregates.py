@@ -11,7 +11,7 @@ from lapwing.kernel.domains import BooleanDomain, Kind, is_numeric
 from lapwing.kernel.expressions import Column, Expression, Function, Literal
 from lapwing.sql.rows import moments, quantiles
 from lapwing.sql.rows.arguments import Arguments
-from lapwing.sql.scalars.binding import Scalars, Typed, column_name
+from lapwing.sql.scalars.binding import Scalars, Typed, column_name, qualifier
 from lapwing.sql.text.reader import Reader, Session
 from lapwing.statements import Aggregate, AggregateKind
 
@@ -154,7 +154,7 @@ class Aggregates:
         """The column of the unit that a node is, if it is one."""
         if type(node) is not exp.Column:
             return None
-        matches = self.scalars.scope.lookup(node.name, node.table or None)
+        matches = self.scalars.scope.lookup(node.name, qualifier(node))
         if len(matches) != 1 or matches[0] not in self.scalars.scope.units | self.scalars.scope.optional_units:
             return None
         with self.session.reading(node) as reader:

@@ -8,15 +8,9 @@ from fractions import Fraction
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal, call
 from lapwing.kernel.ir import Filter, Relation
-from lapwing.statements import PrivateQuery
+from lapwing.statements import MIRRORED, PrivateQuery, conjuncts
 
-_OPPOSITE = {
-    Function.LESS: Function.GREATER,
-    Function.LESS_EQUAL: Function.GREATER_EQUAL,
-    Function.GREATER: Function.LESS,
-    Function.GREATER_EQUAL: Function.LESS_EQUAL,
-    Function.EQUAL: Function.EQUAL,
-}
+_OPPOSITE = {**MIRRORED, Function.EQUAL: Function.EQUAL}
 _INFINITE = Fraction(10**40)
 
 
@@ -42,13 +36,7 @@ def _split(relation: Relation) -> tuple[Relation, tuple[Expression, ...]]:
     """The relation below a filter, and the parts of its condition."""
     if not isinstance(relation, Filter):
         return relation, ()
-    return relation.source, _conjuncts(relation.predicate)
-
-
-def _conjuncts(expression: Expression) -> tuple[Expression, ...]:
-    if isinstance(expression, Call) and expression.function is Function.AND:
-        return tuple(part for argument in expression.arguments for part in _conjuncts(argument))
-    return (expression,)
+    return relation.source, conjuncts(relation.predicate)
 
 
 def excluding(left: Sequence[Expression], right: Sequence[Expression]) -> bool:

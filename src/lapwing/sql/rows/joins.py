@@ -13,9 +13,9 @@ from lapwing.kernel.expressions import Column, columns_of
 from lapwing.kernel.ir import Filter, JoinKind, Relation
 from lapwing.sql.rows.names import Known, PublicItem
 from lapwing.sql.rows.tables import Called
-from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column_name, identifier
+from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column_name, identifier, qualifier
 from lapwing.sql.scalars.operators import chain
-from lapwing.sql.scalars.scope import Item, PublicPending, Rows, Scope, UnitPending
+from lapwing.sql.scalars.scope import Item, PublicPending, Qualifier, Rows, Scope, UnitPending
 from lapwing.sql.text.reader import Reader, Session
 
 NOT_ALONG_UNIT = "rows of two protected tables can only be joined within one unit: one unit could otherwise change what counts for others"
@@ -56,7 +56,7 @@ class Joins:
         for column, domain in known.columns.items():
             names[column] = scope.free_name(table, column)
             scope.columns[names[column]] = with_null(domain, True) if kind is JoinKind.LEFT else domain
-        scope.items.append(Item(called.name, {column.lower(): name for column, name in names.items()}))
+        scope.items.append(Item(called.name, {column.lower(): name for column, name in names.items()}, called.in_schema))
         conditions: list[Typed] = []
         if on is not None:
             left, conditions = self._on_key(scalars, on, names, known.key)
@@ -109,7 +109,7 @@ class Joins:
     def _private(
         self, scalars: Scalars, called: Called, rows: Rows, kind: JoinKind, on: exp.Expr | None, using: tuple[exp.Expr, ...]
     ) -> list[Typed]:
-        scope, right = scalars.scope, Scope.over(rows, called.name)
+        scope, right = scalars.scope, Scope.over(rows, called.name, in_schema=called.in_schema)
         links = Links(self.session, self.known, scope, right)
         others: list[exp.Expr] = []
         for node in using:
@@ -121,7 +121,7 @@ class Joins:
                 others.append(node)
         links.require(on or (using[0] if using else called.node))
         relation = self._right_conditions(rows.relation, right, others, kind)
-        names = self._adopt(scope, rows, called.name, kind)
+        names = self._adopt(scope, rows, called, kind)
         used = {column for _, column in links.on}
         scope.joins.append(
             UnitPending(relation, tuple(links.on), kind, tuple((names[c], c) for c in rows.columns if c not in rows.virtual))
@@ -150,7 +150,7 @@ class Joins:
             relation = Filter(relation, condition.expression)
         return relation
 
-    def _adopt(self, scope: Scope, rows: Rows, name: str, kind: JoinKind) -> dict[str, str]:
+    def _adopt(self, scope: Scope, rows: Rows, called: Called, kind: JoinKind) -> dict[str, str]:
         """Give the joined columns their names in the scope."""
         names: dict[str, str] = {}
         optional = kind is JoinKind.LEFT
@@ -163,7 +163,7 @@ class Joins:
                 (scope.optional_units if optional else scope.units).add(free)
             if column in rows.virtual:
                 scope.virtual.add(free)
-        scope.items.append(Item(name, {written: names[column] for written, column in rows.names.items()}))
+        scope.items.append(Item(called.name, {written: names[column] for written, column in rows.names.items()}, called.in_schema))
         return names
 
 
@@ -199,9 +199,9 @@ class Links:
 
     def _side(self, node: exp.Expr) -> tuple[str | None, str | None]:
         """The column of the left and of the right scope that a node can be; the right one, the nearer, comes first."""
-        if type(node) is not exp.Column or node.args.get("db") is not None:
+        if type(node) is not exp.Column:
             return None, None
-        name, table = node.name, node.table or None
+        name, table = node.name, qualifier(node)
         right = column_in(self.right, name, table)
         return (None if right is not None else column_in(self.left, name, table)), right
 
@@ -257,7 +257,7 @@ def _called(scope: Scope) -> list[tuple[str, str]]:
     return [(f"{item.name}.{name}" if item.name else name, column) for item in scope.items for name, column in item.columns.items()]
 
 
-def column_in(scope: Scope, name: str, table: str | None) -> str | None:
+def column_in(scope: Scope, name: str, table: Qualifier | None) -> str | None:
     """The one column of a scope that a name means, or None."""
     matches = scope.lookup(name, table)
     return matches[0] if len(matches) == 1 else None

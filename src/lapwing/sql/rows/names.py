@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from sqlglot import exp
 
 from lapwing.kernel.domains import Kind
+from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.sql.rows.algebra import Form
 from lapwing.sql.scalars.scope import Origin, Rows
+from lapwing.statements import RowsAtMost
+
+PublicRows: TypeAlias = Callable[[str], Mapping[str, Sequence[Value]] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,8 @@ class Known:
     facts: Facts
     unit_columns: Mapping[str, str]
     references: Mapping[Origin, Origin]
+    public_rows: PublicRows | None = None
+    """Reads the rows of a public table, by column; None where they are too many."""
 
     def along_key(self, left: Origin | None, right: Origin | None) -> bool:
         """Whether equality of these two columns is a step of a declared path to the unit, so that equal values mean the same unit."""
@@ -51,6 +58,7 @@ class NoisyItem:
     sql: str
     fields: Mapping[str, NoisyField]
     """By name in the statement, in small letters, in order."""
+    rows: RowsAtMost
 
 
 @dataclass(frozen=True, slots=True)

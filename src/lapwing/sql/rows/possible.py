@@ -1,4 +1,4 @@
-"""Conditions of WHERE that no row can meet: an answer would be noise around 0, and cost what any answer costs."""
+"""Conditions of WHERE that no row can meet, and what may have been meant instead."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ LISTED_MAX = 1_000
 """Most declared values that are searched for one that is spelt nearly the same."""
 
 
-def require_possible(scalars: Scalars, condition: Typed) -> None:
-    """Refuse a condition that compares a column of declared text with texts that are all undeclared."""
+def note_undeclared(scalars: Scalars, condition: Typed) -> None:
+    """Note a condition that compares a column of declared text with texts that are all undeclared."""
     compared = _compared(condition.expression)
     if compared is None:
         return
@@ -22,9 +22,8 @@ def require_possible(scalars: Scalars, condition: Typed) -> None:
     if not isinstance(domain, TextDomain) or domain.values is None or any(text in domain.values for text in texts):
         return
     close = get_close_matches(texts[0], domain.values, n=1) if len(domain.values) <= LISTED_MAX else []
-    hint = f"did you mean {close[0]!r}?" if close else "compare with a declared value; the owner's catalogue lists them"
-    message = "no row can meet this: it asks for text that is not among the declared values"
-    raise scalars.session.refuse("value-undeclared", message, node=condition.node, hint=hint)
+    meant = f"; did you mean {close[0]!r}?" if close else ""
+    scalars.session.notes.append(f"{texts[0]!r} is not among the declared values of {name}{meant}")
 
 
 def _compared(expression: Expression) -> tuple[str, list[str]] | None:

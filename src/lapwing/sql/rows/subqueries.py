@@ -17,7 +17,7 @@ from lapwing.kernel.stability import domain_of
 from lapwing.sql.rows.joins import Joins, Links, check_key, conjuncts
 from lapwing.sql.rows.names import Environment, Known, NoisyItem, PublicItem
 from lapwing.sql.rows.tables import Called, Tables
-from lapwing.sql.scalars.binding import Scalars, Typed, column_name
+from lapwing.sql.scalars.binding import Scalars, Typed, column_name, qualifier
 from lapwing.sql.scalars.scope import Item, PublicPending, Rows, Scope, SemiPending
 from lapwing.sql.text.reader import Reader, Session
 
@@ -101,8 +101,8 @@ class Subqueries:
         try:
             return inner.condition(node, "WHERE")
         except Refused as error:
-            outside = [column for column in node.find_all(exp.Column) if not inner.scope.lookup(column.name, column.table or None)]
-            reached = [column for column in outside if scalars.scope.lookup(column.name, column.table or None)]
+            outside = [column for column in node.find_all(exp.Column) if not inner.scope.lookup(column.name, qualifier(column))]
+            reached = [column for column in outside if scalars.scope.lookup(column.name, qualifier(column))]
             if error.code not in ("unknown-table", "unknown-column") or not reached:
                 raise
             message = "besides equalities of columns, a condition inside EXISTS is about the subquery's own rows"
@@ -115,7 +115,7 @@ class Subqueries:
             called = self.tables.item(clause.node_of("this"), environment)
         if not isinstance(called.item, Rows):
             raise self.session.refuse("subquery-unsupported", "EXISTS takes rows of protected tables", node=called.node)
-        inner = Scalars(self.session, Scope.over(called.item, called.name), self.joins.handlers)
+        inner = Scalars(self.session, Scope.over(called.item, called.name, in_schema=called.in_schema), self.joins.handlers)
         conditions: list[Typed] = []
         for join in reader.many("joins"):
             with self.session.reading(join) as joined:
@@ -168,7 +168,7 @@ class Subqueries:
         if type(query) is not exp.Select or query.args.get("joins") or not isinstance(query.args.get("from_"), exp.From):
             return None
         table = query.args["from_"].this
-        if type(table) is not exp.Table or environment.find(table.name) is not None:
+        if type(table) is not exp.Table or (table.args.get("db") is None and environment.find(table.name) is not None):
             return None
         if not any(table.name.lower() == known.lower() for known in self.known.facts.public_tables):
             return None
@@ -194,7 +194,7 @@ class Subqueries:
             names = {column: scope.free_name(table, column) for column in public.columns}
             for column, domain in public.columns.items():
                 scope.columns[names[column]] = with_null(domain, True)
-            own = Item(called.name, {column.lower(): name for column, name in names.items()})
+            own = Item(called.name, {column.lower(): name for column, name in names.items()}, called.in_schema)
             outside, scope.items = scope.items, [own]  # inside the subquery only its own columns have names
             conditions = [scalars.bind(item)]
             where = reader.optional("where")

@@ -12,7 +12,7 @@ from lapwing.kernel.domains import KeyDomain
 from lapwing.kernel.expressions import part_count
 from lapwing.kernel.ir import Scan
 from lapwing.sql.rows.names import Environment, FromItem, Known, NoisyItem, PublicItem
-from lapwing.sql.scalars.binding import PARTS_MAX, identifier, unsupported
+from lapwing.sql.scalars.binding import PARTS_MAX, identifier, read_schema, unsupported
 from lapwing.sql.scalars.scope import Rows
 from lapwing.sql.text.reader import Reader, Session
 from lapwing.statements import expressions_of, scans_of
@@ -27,6 +27,8 @@ class Called:
     item: FromItem
     name: str
     node: exp.Expr
+    in_schema: bool = False
+    """Whether it is a table of the catalogue under its own name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +77,11 @@ class Tables:
             tables = ", ".join((*self.known.facts.tables, *self.known.facts.public_tables))
             hint = f"the tables are {tables}" if len(tables) < 100 else ""
             raise self.session.refuse("table-unsupported", "only tables of the catalogue can stand in FROM", node=node, hint=hint)
-        for name in ("db", "catalog"):
-            part = reader.optional(name)
-            if part is not None:
-                hint = "use the name of the catalogue alone"
-                raise self.session.refuse("table-unsupported", "tables are named without a schema", node=reader.node, hint=hint)
+        in_schema = read_schema(self.session, reader)
         written = identifier(self.session, node)
         alias = reader.optional("alias")
         called = written.lower() if alias is None else self._alias(alias)
-        named = environment.find(written)
+        named = None if in_schema else environment.find(written)
         if named is not None:
             if named.bound is None:
                 named.bound = self.bind_query(named.node, named.inside)
@@ -95,7 +93,7 @@ class Tables:
             hint = f"did you mean {close[0]!r}?" if close else ""
             raise self.session.refuse("unknown-table", f"there is no table {written!r} in this data set", node=node, hint=hint)
         item = PublicItem(table) if table in facts.public_tables else self._protected(table)
-        return Called(item, called, reader.node)
+        return Called(item, called, reader.node, in_schema=alias is None)
 
     def _protected(self, table: str) -> Rows:
         known = self.known.facts.table(table)

@@ -16,7 +16,7 @@ from lapwing.kernel.domains import BooleanDomain, Domain, KeyDomain, Kind, kind_
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal
 from lapwing.kernel.functions import result_domain
 from lapwing.kernel.stability import domain_of
-from lapwing.sql.scalars.scope import Scope
+from lapwing.sql.scalars.scope import Qualifier, Scope
 from lapwing.sql.text import constants
 from lapwing.sql.text.reader import Reader, Session
 
@@ -197,11 +197,11 @@ def unknown_function(session: Session, node: exp.Expr) -> Refused:
     return session.refuse("function-unsupported", f"{spoken} is not among the functions that can be answered", node=node, hint=hint)
 
 
-def column(scalars: Scalars, node: exp.Expr, name: str, table: str | None) -> Typed:
+def column(scalars: Scalars, node: exp.Expr, name: str, table: Qualifier | None) -> Typed:
     """A column of the scope, or refuse."""
     scope, session = scalars.scope, scalars.session
-    if table is not None and table.lower() not in [item.name for item in scope.items]:
-        raise session.refuse("unknown-table", f"there is no table {table!r} in this FROM", node=node)
+    if table is not None and not any(item.is_meant(table) for item in scope.items):
+        raise session.refuse("unknown-table", f"there is no table {table.table!r} in this FROM", node=node)
     matches = scope.lookup(name, table)
     if not matches:
         known = sorted({known for item in scope.items for known in item.columns})
@@ -217,10 +217,41 @@ def column(scalars: Scalars, node: exp.Expr, name: str, table: str | None) -> Ty
     return Typed(Column(matches[0]), scope.columns[matches[0]], node)
 
 
-def column_name(session: Session, reader: Reader) -> tuple[str, str | None]:
+def column_name(session: Session, reader: Reader) -> tuple[str, Qualifier | None]:
     """Name and qualifier of a column node."""
     name, table = identifier(session, reader.node_of("this")), reader.optional("table")
-    return name, None if table is None else identifier(session, table)
+    in_schema = read_schema(session, reader)
+    return name, None if table is None else Qualifier(identifier(session, table), in_schema)
+
+
+def is_star(node: exp.Expr) -> bool:
+    """Whether a node is * or t.*."""
+    return type(node) is exp.Star or (type(node) is exp.Column and type(node.this) is exp.Star)
+
+
+def read_star(session: Session, node: exp.Expr) -> Qualifier | None:
+    """What stands before a star. Pre: ``is_star``."""
+    with session.reading(node) as reader:
+        if type(node) is exp.Star:
+            return None
+        with session.reading(reader.node_of("this")):
+            in_schema = read_schema(session, reader)
+        return Qualifier(identifier(session, reader.node_of("table")), in_schema)
+
+
+def qualifier(node: exp.Expr) -> Qualifier | None:
+    """What stands before a column's name, without reading it."""
+    return Qualifier(node.text("table"), node.args.get("db") is not None) if node.args.get("table") is not None else None
+
+
+def read_schema(session: Session, reader: Reader) -> bool:
+    """Whether a schema stands before a table's name; one that is not this data set's is refused."""
+    catalogue, schema = reader.optional("catalog"), reader.optional("db")
+    for part, known in ((catalogue, session.schemas.catalogues), (schema, session.schemas.schemas)):
+        if part is not None and identifier(session, part).lower() not in known:
+            hint = f"leave it out, or write {known[0]}"
+            raise session.refuse("table-unsupported", "there is no schema of this name in the data set", node=part, hint=hint)
+    return schema is not None
 
 
 def identifier(session: Session, node: exp.Expr) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from sqlglot import exp
@@ -19,7 +20,48 @@ MICROSECONDS: dict[str, int] = {"hour": 3_600_000_000, "minute": 60_000_000, "se
 _COUNT = re.compile(r"[+-]?[0-9]{1,9}", re.ASCII)
 
 
-def interval(scalars: Scalars, node: exp.Expr) -> tuple[int, str]:
+def is_interval(node: exp.Expr) -> bool:
+    """Whether a node is an INTERVAL, perhaps times a number, perhaps in brackets."""
+    match node:
+        case exp.Interval():
+            return True
+        case exp.Paren():
+            return is_interval(node.this)
+        case exp.Mul():
+            return is_interval(node.this) or is_interval(node.expression)
+        case _:
+            return False
+
+
+def interval(scalars: Scalars, node: exp.Expr) -> tuple[Typed, str]:
+    """A whole number of one unit: a constant one, or that times something. Pre: ``is_interval``."""
+    if type(node) is exp.Interval:
+        written_count, unit = constant_interval(scalars, node)
+        return _number(scalars, node, written_count), unit
+    with scalars.session.reading(node) as reader:
+        if type(node) is exp.Paren:
+            return interval(scalars, reader.node_of("this"))
+        sides = reader.node_of("this"), reader.node_of("expression")
+        written, factor = sides if is_interval(sides[0]) else sides[::-1]
+        if is_interval(factor):
+            raise _refuse(scalars, node)
+        (count, unit), times = interval(scalars, written), scalars.bind(factor)
+        if not isinstance(times.domain, IntegerDomain):
+            raise _refuse(scalars, node)
+        return _product(scalars, node, times, count), unit
+
+
+def _product(scalars: Scalars, node: exp.Expr, count: Typed, factor: Typed) -> Typed:
+    """Of whole numbers; of constants a constant."""
+    values = count.expression, factor.expression
+    if all(isinstance(value, Literal) and isinstance(value.value, int) for value in values):
+        return _number(
+            scalars, node, math.prod(value.value for value in values if isinstance(value, Literal) and isinstance(value.value, int))
+        )
+    return count if factor.expression == Literal(1, Kind.INTEGER) else scalars.call(node, Function.MULTIPLY, count, factor)
+
+
+def constant_interval(scalars: Scalars, node: exp.Expr) -> tuple[int, str]:
     """A constant number of one unit, such as ``INTERVAL '3 months'``."""
     with scalars.session.reading(node) as reader:
         amount, unit = reader.node_of("this"), reader.optional("unit")
@@ -37,24 +79,33 @@ def interval(scalars: Scalars, node: exp.Expr) -> tuple[int, str]:
 
 def _refuse(scalars: Scalars, node: exp.Expr) -> Refused:
     units = ", ".join(sorted(MONTHS.keys() | DAYS.keys() | MICROSECONDS.keys()))
-    hint = f"one constant whole number of one unit, such as INTERVAL '30 days'; units: {units}"
+    hint = f"a whole number of one unit, such as INTERVAL '30 days' or INTERVAL '1 day' * n; units: {units}"
     return scalars.session.refuse("interval-unsupported", "this interval is not supported", node=node, hint=hint)
 
 
-def moved(scalars: Scalars, node: exp.Expr, value: Typed, count: int, unit: str) -> Typed:
+def moved(scalars: Scalars, node: exp.Expr, value: Typed, count: Typed, unit: str) -> Typed:
     """A date or timestamp this many units later. A date stays a date, unless it is moved by hours or less."""
     if value.kind not in (Kind.DATE, Kind.TIMESTAMP):
         raise scalars.session.refuse("type-mismatch", "an interval is added to a date or timestamp", node=node)
     if unit in MONTHS:
-        return _months_later(scalars, node, value, count * MONTHS[unit])
+        if not isinstance(count.expression, Literal) or not isinstance(count.expression.value, int):
+            message, hint = "months are added in a constant number", "a number of days may be computed: INTERVAL '1 day' * n"
+            raise scalars.session.refuse("interval-unsupported", message, node=node, hint=hint)
+        return _months_later(scalars, node, value, count.expression.value * MONTHS[unit])
     if unit in DAYS and value.kind is Kind.DATE:
-        return days_later(scalars, node, value, Function.ADD, _number(scalars, node, count * DAYS[unit]))
-    microseconds = count * (DAYS[unit] * calendar.DAY_MICROSECONDS if unit in DAYS else MICROSECONDS[unit])
-    value = as_timestamp(scalars, node, value)
-    if isinstance(value.expression, Literal) and isinstance(value.expression.value, int):
-        return scalars.constant(node, Literal(value.expression.value + microseconds, Kind.TIMESTAMP))
+        return days_later(scalars, node, value, Function.ADD, _product(scalars, node, count, _number(scalars, node, DAYS[unit])))
+    length = DAYS[unit] * calendar.DAY_MICROSECONDS if unit in DAYS else MICROSECONDS[unit]
+    value, microseconds = as_timestamp(scalars, node, value), _product(scalars, node, count, _number(scalars, node, length))
+    start, shift = value.expression, microseconds.expression
+    if isinstance(start, Literal) and isinstance(shift, Literal) and isinstance(start.value, int) and isinstance(shift.value, int):
+        return scalars.constant(node, Literal(start.value + shift.value, Kind.TIMESTAMP))
     moment = scalars.call(node, Function.MICROSECONDS, value)
-    return scalars.call(node, Function.TIMESTAMP_OF, scalars.call(node, Function.ADD, moment, _number(scalars, node, microseconds)))
+    return scalars.call(node, Function.TIMESTAMP_OF, scalars.call(node, Function.ADD, moment, microseconds))
+
+
+def negative(scalars: Scalars, node: exp.Expr, count: Typed) -> Typed:
+    """The same number of units back."""
+    return _product(scalars, node, count, _number(scalars, node, -1))
 
 
 def _months_later(scalars: Scalars, node: exp.Expr, value: Typed, months: int) -> Typed:

@@ -18,6 +18,7 @@ from lapwing.sql.scalars import date_arithmetic, dates
 from lapwing.sql.scalars.binding import Typed
 from lapwing.sql.scalars.named_function import Bind, Composer, Meaning, NamedFunction
 from lapwing.sql.scalars.text_tables import CASES_MAX
+from lapwing.sql.text import constants
 
 _GROUP = "dates"
 _DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
@@ -58,6 +59,9 @@ _TO_CHAR: dict[str, tuple[str, Write]] = {
 """Patterns of TO_CHAR, which PostgreSQL pads to nine letters without FM."""
 _STRFTIME_TOKEN = re.compile(r"%-?[A-Za-z%]|[^%]")
 _TO_CHAR_TOKEN = re.compile(r"YYYY|YY|MM|DDD|DD|Q|Mon|FMMonth|Dy|FMDay|[-/ .,:_]|\"[^\"]*\"")
+_READ = {"YYYY": r"\d{4}", "MM": r"\d{2}", "DD": r"\d{2}", "HH24": r"\d{2}", "MI": r"\d{2}", "SS": r"\d{2}", "MS": r"\d{3}", "US": r"\d{6}"}
+"""Patterns of TO_DATE and TO_TIMESTAMP, with what they read."""
+_READ_TOKEN = re.compile(r"YYYY|MM|DD|HH24|MI|SS|MS|US|[-/ .:_]")
 _FINENESS = ("year", "quarter", "month", "day")
 
 
@@ -115,6 +119,38 @@ def _strftime(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
 
 def _to_char(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
     return _written(composer, nodes, _TO_CHAR_TOKEN, _TO_CHAR)
+
+
+def _read(composer: Composer, nodes: tuple[exp.Expr, ...], known: dict[str, str]) -> dict[str, str]:
+    """The parts of a constant text after a pattern, by their names."""
+    text, pattern = composer.constant_text(nodes[0]), composer.constant_text(nodes[1]).upper()
+    words = _READ_TOKEN.findall(pattern)
+    parts = [word for word in words if word in _READ]
+    if (
+        "".join(words) != pattern
+        or not set(parts) <= known.keys()
+        or len(set(parts)) < len(parts)
+        or not {"YYYY", "MM", "DD"} <= set(parts)
+    ):
+        hint = f"known: {' '.join(known)}, each once, with YYYY, MM and DD among them"
+        raise composer.scalars.session.refuse("date-part-unsupported", "this pattern of a date is not supported", node=nodes[1], hint=hint)
+    match = re.fullmatch("".join(f"(?P<{word}>{known[word]})" if word in known else re.escape(word) for word in words), text, re.ASCII)
+    if match is None:
+        hint = "the text must have all parts of the pattern, with as many digits"
+        raise composer.scalars.session.refuse("date-unreadable", "the text does not have this pattern", node=nodes[0], hint=hint)
+    return match.groupdict()
+
+
+def _to_date(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
+    read = _read(composer, nodes, {part: digits for part, digits in _READ.items() if part in ("YYYY", "MM", "DD")})
+    written = f"{read['YYYY']}-{read['MM']}-{read['DD']}"
+    return composer.scalars.constant(composer.node, constants.date(written, composer.scalars.session, nodes[0]))
+
+
+def _to_timestamp(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
+    read = {"HH24": "00", "MI": "00", "SS": "00"} | _read(composer, nodes, _READ)
+    written = f"{read['YYYY']}-{read['MM']}-{read['DD']} {read['HH24']}:{read['MI']}:{read['SS']}.{read.get('US') or read.get('MS') or '0'}"
+    return composer.scalars.constant(composer.node, constants.timestamp(written, composer.scalars.session, nodes[0]))
 
 
 def _named(part: Function, first: int, names: tuple[str, ...]) -> Bind:
@@ -175,6 +211,7 @@ def _entry(
     return NamedFunction(meaning, count, count, bind)
 
 
+_CONSTANT = "the text is a constant, read once"
 _TABLE = "a public look-up over the declared range, at most 1000 texts"
 NAMED: tuple[NamedFunction, ...] = (
     _entry(
@@ -304,6 +341,36 @@ NAMED: tuple[NamedFunction, ...] = (
             ("TO_CHAR(day, 'YYYY-MM')", "strftime(day, '%Y-%m')"),
             ("TO_CHAR(started, 'Dy DD FMMonth YY')", "strftime(started, '%a %d %B %y')"),
             ("TO_CHAR(day, 'YYYY\"Q\"Q')", "year(day) || 'Q' || quarter(day)"),
+        ),
+        samples=(),
+    ),
+    _entry(
+        "TO_DATE",
+        "'text', 'pattern'",
+        2,
+        _to_date,
+        "the date that a constant text is: YYYY MM DD",
+        gives="date",
+        total=_CONSTANT,
+        differs="PostgreSQL's, which also reads text that does not have the pattern",
+        checked=(("day >= TO_DATE('2024-07-01', 'YYYY-MM-DD')", "day >= DATE '2024-07-01'"),),
+        samples=(),
+    ),
+    _entry(
+        "TO_TIMESTAMP",
+        "'text', 'pattern'",
+        2,
+        _to_timestamp,
+        "the moment that a constant text is: " + " ".join(_READ),
+        gives="timestamp",
+        total=_CONSTANT,
+        differs="PostgreSQL's, which has a time zone; DuckDB's counts seconds since 1970",
+        checked=(
+            (
+                "started < TO_TIMESTAMP('2024-07-01 10:30:00.250000', 'YYYY-MM-DD HH24:MI:SS.US')",
+                "started < TIMESTAMP '2024-07-01 10:30:00.25'",
+            ),
+            ("started < TO_TIMESTAMP('2024/07/01', 'yyyy/mm/dd')", "started < TIMESTAMP '2024-07-01'"),
         ),
         samples=(),
     ),

@@ -8,6 +8,7 @@ from lapwing.kernel import calendar
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, function
+from lapwing.sql.text import constants
 from lapwing.sql.text.reader import Reader
 
 PARTS: dict[str, Function] = {
@@ -108,7 +109,18 @@ def _truncate(scalars: Scalars, reader: Reader) -> Typed:
     return scalars.call(reader.node, TRUNCATIONS[part], value)
 
 
+def _date(scalars: Scalars, reader: Reader) -> Typed:
+    """DATE(x), the word for a cast that Looker and others write."""
+    value = scalars.bind(reader.node_of("this"))
+    if isinstance(value.expression, Literal) and isinstance(value.expression.value, str):
+        return scalars.constant(reader.node, constants.date(value.expression.value, scalars.session, value.node))
+    if value.kind not in (Kind.DATE, Kind.TIMESTAMP):
+        raise scalars.session.refuse("type-mismatch", f"a date is needed here, not a {value.kind.value}", node=value.node)
+    return as_date(scalars, reader.node, value)
+
+
 HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Date: function(_date, "DATE"),
     exp.Extract: Handler(_extract),
     exp.Year: _part_function("year", "YEAR"),
     exp.Quarter: _part_function("quarter", "QUARTER"),

@@ -10,7 +10,7 @@ from sqlglot import exp
 from lapwing.kernel.domains import BooleanDomain, Kind
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column, column_name, function
-from lapwing.sql.scalars.date_arithmetic import dated_sum, interval, moved
+from lapwing.sql.scalars.date_arithmetic import dated_sum, interval, is_interval, moved, negative
 from lapwing.sql.scalars.dates import as_timestamp
 from lapwing.sql.text import constants
 from lapwing.sql.text.reader import Reader, Session
@@ -150,9 +150,11 @@ def _is(scalars: Scalars, reader: Reader) -> Typed:
 def _arithmetic(called: Function, *names: str) -> Handler:
     def bind(scalars: Scalars, reader: Reader) -> Typed:
         sides = reader.node_of("this"), reader.node_of("expression")
-        if type(sides[1]) is exp.Interval and called in (Function.ADD, Function.SUBTRACT):
-            count, unit = interval(scalars, sides[1])
-            return moved(scalars, reader.node, scalars.bind(sides[0]), count if called is Function.ADD else -count, unit)
+        if called is Function.ADD and is_interval(sides[0]):
+            sides = sides[::-1]
+        if called in (Function.ADD, Function.SUBTRACT) and is_interval(sides[1]):
+            value, (count, unit) = scalars.bind(sides[0]), interval(scalars, sides[1])
+            return moved(scalars, reader.node, value, count if called is Function.ADD else negative(scalars, reader.node, count), unit)
         left, right = (scalars.bind(side) for side in sides)
         if called in (Function.ADD, Function.SUBTRACT):
             dated = dated_sum(scalars, reader.node, called, left, right)

@@ -39,11 +39,25 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
+class Qualifier:
+    """What stands before a column's name: a table, and before that perhaps the schema that all tables of the catalogue are in."""
+
+    table: str
+    schema: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Item:
     """One item of FROM: the name it is called by, and its columns by their name in the statement, with their name in the relation."""
 
     name: str
     columns: Mapping[str, str]
+    in_schema: bool = False
+    """Whether it is a table of the catalogue under its own name, so that the schema may stand before it."""
+
+    def is_meant(self, by: Qualifier | None) -> bool:
+        """Whether a column with this before it can be one of its columns; letter case does not matter."""
+        return by is None or (self.name == by.table.lower() and (self.in_schema or not by.schema))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +116,11 @@ class Scope:
     """Columns of the first item that have no name here."""
 
     @classmethod
-    def over(cls, rows: Rows, name: str) -> Scope:
+    def over(cls, rows: Rows, name: str, *, in_schema: bool = False) -> Scope:
         """The scope of a single item."""
         return cls(
             source=rows.relation,
-            items=[Item(name, dict(rows.names))],
+            items=[Item(name, dict(rows.names), in_schema)],
             columns=dict(rows.columns),
             origins=dict(rows.origins),
             units=set(rows.units),
@@ -114,13 +128,12 @@ class Scope:
             hidden=rows.hidden,
         )
 
-    def lookup(self, column: str, table: str | None) -> list[str]:
+    def lookup(self, column: str, table: Qualifier | None) -> list[str]:
         """Names in the relation that a name in the statement can mean; letter case does not matter."""
         lowered = column.lower()
         if table is None and lowered in self.merged:
             return [self.merged[lowered]]
-        items = [item for item in self.items if table is None or item.name == table.lower()]
-        return [item.columns[lowered] for item in items if lowered in item.columns]
+        return [item.columns[lowered] for item in self.items if item.is_meant(table) and lowered in item.columns]
 
     def free_name(self, label: str, column: str) -> str:
         """A name for a joined column that no other column has."""

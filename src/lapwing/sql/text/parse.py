@@ -98,9 +98,14 @@ def _forget_dialect(tree: exp.Expr) -> None:
     """Take off what the parser does for one dialect only, so that a statement has one tree whatever its spelling.
 
     It notes whether a quotient of integers is an integer (here it never is), and writes IS NOT NULL with a mark in place of a NOT.
+    Brackets around one column say nothing in any dialect: ``(t.x) = (u.x)`` is an equality of columns.
     """
-    for node in list(tree.find_all(exp.Div, exp.Is)):
-        if isinstance(node, exp.Div):
+    for node in list(tree.find_all(exp.Div, exp.Is, exp.Paren)):
+        if isinstance(node, exp.Paren):
+            inner = node.unnest()
+            if type(inner) is exp.Column and type(node.parent) is not exp.Paren:
+                node.replace(inner)
+        elif isinstance(node, exp.Div):
             node.set("typed", None)
             node.set("safe", None)
         elif node.args.get("negate") is True:

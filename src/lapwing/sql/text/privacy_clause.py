@@ -14,10 +14,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused, Span
 from lapwing.kernel.accounting import EPSILON_MAX
-from lapwing.sql.text.privacy_terms import Asked, Clause, Confidence, EpsilonAsked, ErrorAsked, RhoAsked, ShareAsked
+from lapwing.sql.text.privacy_terms import Asked, Clause, Confidence, EpsilonAsked, ErrorAsked, RhoAsked, ScaledGroups, ShareAsked
 from lapwing.sql.text.refusals import span_of
 
-TERMS = ("epsilon", "rho", "error", "confidence")
+TERMS = ("epsilon", "rho", "error", "confidence", "scaled_groups")
 _EXAMPLE = "such as WITH PRIVACY (epsilon = 0.2) or WITH PRIVACY (error = '5%', confidence = 0.95)"
 _NUMBER = re.compile(r"(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?")
 """Digits are limited: 1e999999999 is a short text, but not a number that can be worked with exactly."""
@@ -119,6 +119,7 @@ class _Written:
         """All terms read. Pre: the tokens are WITH PRIVACY ( .. )."""
         asked: Asked | None = None
         confidence: Confidence | None = None
+        scaled: ScaledGroups | None = None
         seen: set[str] = set()
         at, last = 3, len(self.tokens) - 1
         if at == last:
@@ -131,6 +132,8 @@ class _Written:
             seen.add(name)
             if name == "confidence":
                 confidence = self._confidence(at, end)
+            elif name == "scaled_groups":
+                scaled = self._scaled_groups(at, end)
             elif asked is not None:
                 message = "a statement is asked at an epsilon, at a rho or for an error: one of them"
                 raise self.refuse("privacy-contradiction", message, start=at, end=end, hint="leave this or the other out")
@@ -139,7 +142,7 @@ class _Written:
             at = end + 1
             if at == last:
                 raise self.refuse("privacy-words", "something is missing after this comma", start=end, end=end + 1)
-        return Clause(self.span(0, last + 1), asked, confidence)
+        return Clause(self.span(0, last + 1), asked, confidence, scaled)
 
     def _name(self, at: int, end: int) -> str:
         """The name of the term; name, an equals sign and a value must stand here."""
@@ -150,7 +153,8 @@ class _Written:
             message = f"only {', '.join(TERMS[:-1])} and {TERMS[-1]} can be asked for"
             raise self.refuse("privacy-words", message, start=at, end=at + 1, hint=_EXAMPLE)
         if end - at < 3 or self.tokens[at + 1].token_type is not TokenType.EQ:
-            raise self.refuse("privacy-words", f"write {name} = and a number", start=at, end=end, hint=_EXAMPLE)
+            value = "true or false" if name == "scaled_groups" else "a number"
+            raise self.refuse("privacy-words", f"write {name} = and {value}", start=at, end=end, hint=_EXAMPLE)
         return name
 
     def _number(self, at: int, end: int, what: str) -> Fraction:
@@ -196,3 +200,9 @@ class _Written:
         if not 0 < value < 1:
             raise self.refuse("confidence-invalid", "a confidence lies between 0 and 1", start=at + 2, end=end)
         return Confidence(value, self.span(at, end))
+
+    def _scaled_groups(self, at: int, end: int) -> ScaledGroups:
+        value = self.tokens[at + 2].text.lower()
+        if end != at + 3 or value not in ("true", "false") or not _is_word(self.tokens[at + 2], value.upper()):
+            raise self.refuse("privacy-words", "scaled_groups is true or false", start=at + 2, end=end)
+        return ScaledGroups(value == "true", self.span(at, end))

@@ -1,4 +1,4 @@
-"""What ``WITH PRIVACY (..)`` may ask for: a price or an error, and a confidence."""
+"""What ``WITH PRIVACY (..)`` may ask for: a price or an error, a confidence, and groups scaled by a model."""
 
 from __future__ import annotations
 
@@ -53,9 +53,18 @@ class Confidence:
 
 
 @dataclass(frozen=True, slots=True)
+class ScaledGroups:
+    """``scaled_groups = true``: counts and sums of groups are measured at a low bound and scaled up to a total measured at its own."""
+
+    value: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Clause:
-    """``WITH PRIVACY (..)``: at most one of epsilon, rho and error, and perhaps a confidence."""
+    """``WITH PRIVACY (..)``: at most one of epsilon, rho and error, and perhaps a confidence and whether groups are scaled."""
 
     span: Span
     asked: Asked | None = None
     confidence: Confidence | None = None
+    scaled_groups: ScaledGroups | None = None

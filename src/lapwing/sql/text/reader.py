@@ -15,6 +15,7 @@ from sqlglot import exp
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused
 from lapwing.sql.text.source import Source
+from lapwing.statements import RowsAtMost
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,7 @@ class Reason:
 
 
 _WINDOWS = Reason("window-unsupported", "named windows are not supported", "write the window inside OVER (...)")
-_QUALIFY = Reason(
-    "window-unsupported", "QUALIFY is not supported", "name the window in SELECT, and filter outside: SELECT * FROM (...) AS t WHERE k <= 3"
-)
+_QUALIFY = Reason("window-unsupported", "QUALIFY works on answers, never on rows", "use GROUP BY: it keeps rows of the answer")
 _NO_PLACE = "rows of a subquery have no order, and none is left out by its place"
 _UNION_PLACE = Reason(
     "sql-unsupported", "ORDER BY and LIMIT cannot stand behind a UNION ALL", "SELECT * FROM (... UNION ALL ...) AS t ORDER BY ..."
@@ -57,16 +56,30 @@ _REASONS: dict[tuple[str, str], Reason] = {
     ("Group", "rollup"): _LEVELS,
     ("Group", "cube"): _LEVELS,
     ("Group", "grouping_sets"): _LEVELS,
-    ("Group", "all"): Reason("groups-unsupported", "GROUP BY ALL is not supported", "list the columns"),
+    ("LimitOptions", "with_ties"): Reason("sql-unsupported", "WITH TIES is not supported", "write ONLY, or RANK() in a subquery"),
+    ("LimitOptions", "percent"): Reason("sql-unsupported", "a share of the rows is not supported", "write a number of rows"),
     ("In", "query"): Reason(
         "subquery-unsupported", "IN with a subquery stands in WHERE, joined by AND", "list the values, or move it there"
     ),
     ("In", "field"): Reason("sql-unsupported", "IN takes a list", "write the constants in brackets"),
     ("Join", "method"): Reason("join-unsupported", "this kind of join is not supported", "use JOIN ... ON or JOIN ... USING"),
-    ("Column", "db"): Reason("sql-unsupported", "columns are named with at most a table in front"),
     ("DataType", "expressions"): Reason("cast-unsupported", "types with parameters are not supported", "CAST to DOUBLE"),
 }
 """What a refusal says about arguments of nodes that are not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schemas:
+    """Names that may stand before a table's, in small letters: all tables of a data set are in one schema of one catalogue."""
+
+    schemas: tuple[str, ...] = ("public", "main")
+    catalogues: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, data_set: str) -> Schemas:
+        """PostgreSQL's and DuckDB's own names, and the data set's: whole, or up to the first hyphen, where a name without quotes ends."""
+        own = tuple(dict.fromkeys((data_set.lower(), data_set.lower().partition("-")[0])))
+        return cls((*cls().schemas, *own), own)
 
 
 @dataclass(slots=True)
@@ -75,6 +88,7 @@ class Session:
 
     source: Source
     settings: Settings
+    schemas: Schemas = Schemas()
     depth: int = 0
     read: set[int] = field(default_factory=set)
     scans: int = 0
@@ -85,6 +99,12 @@ class Session:
     """Text that functions went through so far."""
     lookup_listed: int = 0
     """Text that look-ups list so far."""
+    aggregates_answers: bool = False
+    """Whether there is an aggregate over answers so far."""
+    crossed: list[RowsAtMost] = field(default_factory=list)
+    """Joins of answers that pair any row with any row so far."""
+    notes: list[str] = field(default_factory=list)
+    """What its author should know of the statement, whatever the answer."""
 
     @contextmanager
     def reading(self, node: exp.Expr) -> Iterator[Reader]:

@@ -18,8 +18,8 @@ from lapwing.sql.text.refusals import span_of
 _LINE = re.compile(r"[^\r\n]*")
 _COMMENT_MARK = re.compile(r"/\*|\*/")
 _STRUCTURE_WORDS = """
-SELECT FROM WHERE GROUP_BY HAVING ORDER_BY LIMIT OFFSET JOIN INNER LEFT RIGHT FULL OUTER ON USING ALIAS DISTINCT FILTER
-WITH UNION ALL EXISTS OVER PARTITION_BY ROLLUP CUBE GROUPING_SETS
+SELECT FROM WHERE GROUP_BY HAVING ORDER_BY LIMIT OFFSET FETCH JOIN INNER LEFT RIGHT FULL CROSS OUTER ON USING ALIAS DISTINCT FILTER
+WITH UNION ALL EXISTS OVER PARTITION_BY ROLLUP CUBE GROUPING_SETS QUALIFY ROWS RANGE VALUES
 AND OR NOT IN BETWEEN IS NULL TRUE FALSE LIKE ILIKE ESCAPE CASE WHEN THEN ELSE END ASC DESC
 COMMA DOT L_PAREN R_PAREN PLUS DASH STAR SLASH DIV MOD EQ NEQ LT LTE GT GTE DCOLON DPIPE SEMICOLON INTERVAL
 DOUBLE FLOAT DECIMAL BOOLEAN DATE TIMESTAMP TIMESTAMPNTZ INT BIGINT SMALLINT TINYINT TEXT VARCHAR
@@ -34,17 +34,30 @@ YEAR ISOYEAR DECADE QUARTER MONTH WEEK WEEKOFYEAR DAY DOY DAYOFYEAR DOW DAYOFWEE
 NOISE = frozenset(_OTHER_WORDS.split())
 """Words the parser keeps in another form than a name: casts, parts of dates, the order of NULLs."""
 
-UNPLACED: dict[str, type[exp.Expr]] = {
-    "APPROX_QUANTILE": exp.ApproxQuantile,
-    "MAX": exp.Max,
-    "MIN": exp.Min,
-    "QUANTILE": exp.Quantile,
-    "QUANTILE_CONT": exp.PercentileCont,
-    "QUANTILE_DISC": exp.PercentileDisc,
-    "WITHIN": exp.WithinGroup,
-    "GROUP": exp.WithinGroup,
-}
+FRAME = frozenset({"UNBOUNDED", "PRECEDING", "FOLLOWING", "CURRENT", "ROW"})
+"""Words of the frame of a window: the census counts them against the frames of the tree."""
+
+UNPLACED: tuple[tuple[frozenset[str], type[exp.Expr]], ...] = (
+    (frozenset({"APPROX_QUANTILE"}), exp.ApproxQuantile),
+    (frozenset({"ARG_MAX", "ARGMAX", "MAX_BY"}), exp.ArgMax),
+    (frozenset({"ARG_MIN", "ARGMIN", "MIN_BY"}), exp.ArgMin),
+    (frozenset({"GROUP_CONCAT", "LISTAGG", "STRING_AGG"}), exp.GroupConcat),
+    (frozenset({"MAX"}), exp.Max),
+    (frozenset({"MIN"}), exp.Min),
+    (frozenset({"QUANTILE"}), exp.Quantile),
+    (frozenset({"QUANTILE_CONT"}), exp.PercentileCont),
+    (frozenset({"QUANTILE_DISC"}), exp.PercentileDisc),
+    (frozenset({"WITHIN"}), exp.WithinGroup),
+    (frozenset({"GROUP"}), exp.WithinGroup),
+)
 """Names of functions for which the parser may keep no position: the census counts them against the nodes that have none."""
+_UNPLACED_WORDS = frozenset(word for words, _ in UNPLACED for word in words)
+
+_ROW_WORDS = {
+    TokenType.OFFSET: [["n", rows] for rows in ("ROW", "ROWS")],
+    TokenType.FETCH: [[order, *number, rows, "ONLY"] for order in ("FIRST", "NEXT") for number in (["n"], []) for rows in ("ROW", "ROWS")],
+}
+"""What may follow these words in place of a plain number."""
 
 _BRACKETS = {
     TokenType.L_PAREN: TokenType.R_PAREN,
@@ -250,8 +263,9 @@ def _comment_end(gap: str, at: int) -> int:
     return len(gap)
 
 
-_CLAUSES = {TokenType.WHERE: 1, TokenType.GROUP_BY: 2, TokenType.HAVING: 3, TokenType.ORDER_BY: 4, TokenType.LIMIT: 5, TokenType.OFFSET: 5}
-"""Clauses in the order they are written; LIMIT and OFFSET in any."""
+_CLAUSE_ORDER = (("WHERE",), ("GROUP_BY",), ("HAVING",), ("QUALIFY",), ("ORDER_BY",), ("LIMIT", "OFFSET", "FETCH"))
+_CLAUSES = {TokenType[name]: place for place, names in enumerate(_CLAUSE_ORDER, start=1) for name in names}
+"""Clauses in the order they are written; LIMIT, OFFSET and FETCH in any."""
 _BEFORE_ITEM = {TokenType.COMMA, TokenType.L_PAREN, TokenType.SELECT, *_CLAUSES}
 _AFTER_ITEM = {TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM, TokenType.SEMICOLON, *_CLAUSES}
 
@@ -300,13 +314,33 @@ def _check_size(source: Source, settings: Settings) -> None:
 def untraced(source: Source, tree: exp.Expr) -> Iterator[Token]:
     """Words of the text that left no trace in the tree and are not structure."""
     traced = set(positions(tree)) | {token.start for interval in intervals(source) for token in interval}
+    traced |= {token.start for token in row_words(source)}
     before: Token | None = None
     for token in source.tokens:
         is_structure = token.token_type in STRUCTURE and token.text.upper() != "DIV"  # // is meant
         word = token.text.upper()
-        if not (is_structure or token.start in traced or word in NOISE or word in UNPLACED or _is_fraction(before, token)):
+        if not (
+            is_structure
+            or token.start in traced
+            or word in NOISE
+            or word in FRAME
+            or word in _UNPLACED_WORDS
+            or _is_fraction(before, token)
+        ):
             yield token
         before = token
+
+
+def row_words(source: Source) -> Iterator[Token]:
+    """The words around the number of FETCH FIRST n ROWS ONLY and OFFSET n ROWS, which keep no position."""
+    for i, token in enumerate(source.tokens):
+        if token.token_type not in (TokenType.FETCH, TokenType.OFFSET):
+            continue
+        words = source.tokens[i + 1 : i + 5]
+        written = ["n" if word.token_type is TokenType.NUMBER else word.text.upper() for word in words]
+        for form in _ROW_WORDS[token.token_type]:
+            if written[: len(form)] == form:
+                yield from (word for word in words[: len(form)] if word.token_type is not TokenType.NUMBER)
 
 
 def intervals(source: Source) -> list[tuple[Token, ...]]:

@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from lapwing.sql.text.reader import is_set
-from lapwing.sql.text.source import UNPLACED, Source, intervals, positions, untraced
+from lapwing.sql.text.source import FRAME, UNPLACED, Source, intervals, positions, row_words, untraced
 
 Counts = dict[TokenType, int]
 
@@ -22,12 +22,11 @@ _PLAIN: dict[type[exp.Expr], tuple[TokenType, ...]] = {
     exp.From: (TokenType.FROM,),
     exp.Extract: (TokenType.FROM,),
     exp.Where: (TokenType.WHERE,),
-    exp.Group: (TokenType.GROUP_BY,),
     exp.Having: (TokenType.HAVING,),
     exp.Order: (TokenType.ORDER_BY,),
     exp.Limit: (TokenType.LIMIT,),
     exp.Offset: (TokenType.OFFSET,),
-    exp.Distinct: (TokenType.DISTINCT,),
+    exp.Fetch: (TokenType.FETCH,),
     exp.Filter: (TokenType.FILTER,),
     exp.And: (TokenType.AND,),
     exp.Or: (TokenType.OR,),
@@ -57,6 +56,8 @@ _PLAIN: dict[type[exp.Expr], tuple[TokenType, ...]] = {
     exp.Rollup: (TokenType.ROLLUP,),
     exp.Cube: (TokenType.CUBE,),
     exp.GroupingSets: (TokenType.GROUPING_SETS,),
+    exp.Qualify: (TokenType.QUALIFY,),
+    exp.Values: (TokenType.VALUES,),
 }
 """Words that every node of a class calls for."""
 
@@ -101,9 +102,20 @@ def _join(node: exp.Expr) -> Counts:
         TokenType.FULL: int(side == "FULL"),
         TokenType.INNER: int(kind == "INNER"),
         TokenType.OUTER: int(kind == "OUTER"),
+        TokenType.CROSS: int(kind == "CROSS"),
         TokenType.ON: int(is_set(node.args.get("on"))),
         TokenType.USING: int(is_set(node.args.get("using"))),
     }
+
+
+def _distinct(node: exp.Expr) -> Counts:
+    return {TokenType.DISTINCT: 1, TokenType.ON: int(is_set(node.args.get("on")))}
+
+
+def _frame(node: exp.Expr) -> Counts:
+    both = int(is_set(node.args.get("end")))
+    kind = str(node.args.get("kind"))
+    return {TokenType.BETWEEN: both, TokenType.AND: both, TokenType.ROWS: int(kind == "ROWS"), TokenType.RANGE: int(kind == "RANGE")}
 
 
 def _modulo(node: exp.Expr) -> Counts:
@@ -116,11 +128,14 @@ _COUNTED: dict[type[exp.Expr], Callable[[exp.Expr], Counts]] = {
     exp.Like: _like(TokenType.LIKE),
     exp.ILike: _like(TokenType.ILIKE),
     exp.Join: _join,
+    exp.Distinct: _distinct,
+    exp.WindowSpec: _frame,
+    exp.Group: lambda node: {TokenType.GROUP_BY: 1, TokenType.ALL: int(node.args.get("all") is True)},
     exp.Mod: _modulo,
     exp.IntDiv: lambda node: {TokenType.DIV: int(node.meta.get("start") is None)},  # div(a, b) has a name instead
     exp.Union: lambda node: {TokenType.UNION: 1, TokenType.ALL: int(node.args.get("distinct") is False)},
     exp.Window: lambda node: {TokenType.OVER: 1, TokenType.PARTITION_BY: int(is_set(node.args.get("partition_by")))},
-    exp.Ordered: lambda node: {TokenType.DESC: int(is_set(node.args.get("desc")))},
+    exp.Ordered: lambda node: {TokenType.DESC: int(is_set(node.args.get("desc"))), TokenType.ALL: int(type(node.this) is exp.Var)},
     exp.Boolean: lambda node: {TokenType.TRUE if node.args.get("this") else TokenType.FALSE: 1},
     exp.DataType: lambda _: {TokenType.DATE: 1},
 }
@@ -131,7 +146,7 @@ _COUNTABLE = frozenset(
     | {TokenType.CASE, TokenType.END, TokenType.ELSE, TokenType.WHEN, TokenType.THEN, TokenType.LIKE, TokenType.ILIKE, TokenType.JOIN}
     | {TokenType.LEFT, TokenType.INNER, TokenType.OUTER, TokenType.ON, TokenType.USING, TokenType.MOD, TokenType.DIV, TokenType.DESC}
     | {TokenType.TRUE, TokenType.FALSE, TokenType.DATE, TokenType.UNION, TokenType.ALL, TokenType.OVER, TokenType.PARTITION_BY}
-    | {TokenType.RIGHT, TokenType.FULL}
+    | {TokenType.RIGHT, TokenType.FULL, TokenType.CROSS, TokenType.DISTINCT, TokenType.ROWS, TokenType.RANGE, TokenType.GROUP_BY}
 )
 
 
@@ -139,7 +154,7 @@ def take_census(source: Source, tree: exp.Expr) -> None:
     """Refuse a text that has words the tree does not account for."""
     for token in untraced(source, tree):
         raise source.refuse_token("sql-unsupported", f"{token.text.upper()} is not supported here", token)
-    traced = frozenset(positions(tree))
+    traced = frozenset(positions(tree)) | {token.start for token in row_words(source)}
     owed: Counter[TokenType] = Counter()
     for node in tree.walk():
         owed.update(dict.fromkeys(_PLAIN.get(type(node), ()), 1))
@@ -154,6 +169,7 @@ def take_census(source: Source, tree: exp.Expr) -> None:
             raise source.refuse("sql-syntax", f"a word is missing: {kind.name.replace('_', ' ')}")
     _check_unplaced(source, tree, traced)
     _check_intervals(source, tree)
+    _check_frames(source, tree, traced)
     _check_names(source, traced, named=sum(isinstance(node, exp.CTE) for node in tree.walk()))
     for node in tree.walk():
         if isinstance(node, exp.Identifier) and node.arg_key in ("alias", "this") and isinstance(node.parent, exp.Alias | exp.TableAlias):
@@ -162,15 +178,15 @@ def take_census(source: Source, tree: exp.Expr) -> None:
 
 def _check_unplaced(source: Source, tree: exp.Expr, traced: frozenset[int]) -> None:
     """Names without a position stand as often as there are nodes without one."""
-    for word, kind in UNPLACED.items():
+    for words, kind in UNPLACED:
         nodes = sum(type(node) is kind and node.meta.get("start") is None for node in tree.walk())
         for token in source.tokens:
-            if token.text.upper() == word and token.start not in traced:
+            if token.text.upper() in words and token.start not in traced:
                 nodes -= 1
                 if nodes < 0:
                     raise source.refuse_token("sql-syntax", "this word has no meaning here", token)
         if nodes:
-            raise source.refuse("sql-syntax", f"a word is missing: {word}")
+            raise source.refuse("sql-syntax", f"a word is missing: {min(words)}")
 
 
 def _check_intervals(source: Source, tree: exp.Expr) -> None:
@@ -180,6 +196,20 @@ def _check_intervals(source: Source, tree: exp.Expr) -> None:
     read = Counter(tuple(f"{node.text('this')} {node.text('unit')}".upper().split()) for node in nodes)
     if written != read:
         raise source.refuse("interval-unsupported", "this interval is not supported", node=nodes[0] if nodes else None)
+
+
+def _check_frames(source: Source, tree: exp.Expr, traced: frozenset[int]) -> None:
+    """The words of frames stand as often as the tree says: the parser keeps them as words, without a position."""
+    frames = [node for node in tree.walk() if isinstance(node, exp.WindowSpec)]
+    ends = (str(node.args.get(name) or "") for node in frames for name in ("start", "start_side", "end", "end_side"))
+    read = Counter(word for end in ends for word in end.split() if word in FRAME)
+    written = [token for token in source.tokens if token.text.upper() in FRAME and token.start not in traced]
+    for token in written:
+        read[token.text.upper()] -= 1
+        if read[token.text.upper()] < 0:
+            raise source.refuse_token("sql-syntax", "this word has no meaning here", token)
+    for word in +read:
+        raise source.refuse("sql-syntax", f"a word is missing: {word}")
 
 
 def _structure(source: Source, traced: frozenset[int]) -> Iterator[tuple[TokenType, Token]]:

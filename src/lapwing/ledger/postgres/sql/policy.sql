@@ -6,13 +6,13 @@ $$;
 
 -- Evidence of a policy: what it is about, then a digest of all of it that is in force from this entry on.
 CREATE FUNCTION lapwing.limits_evidence(ds lapwing.data_set) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT 'limits ' || lapwing.digest(ds.statement_loss_max::text, ds.day_loss_max::text, ds.answers_shared::text,
-        ds.lost_workers_max::text, ds.lost_workers_seconds::text)
+    SELECT 'limits ' || lapwing.digest(VARIADIC lapwing.with_later(ARRAY[ds.statement_loss_max::text, ds.day_loss_max::text,
+        ds.answers_shared::text, ds.lost_workers_max::text, ds.lost_workers_seconds::text], ds.statement_pure_max::text, ds.day_pure_max::text))
 $$;
 
 CREATE FUNCTION lapwing.analyst_evidence(a lapwing.analyst) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT 'analyst ' || a.analyst || ' ' || lapwing.digest(a.group_name, a.suspended::text, a.loss_total::text, a.delta_total::text,
-        a.day_loss_max::text)
+    SELECT 'analyst ' || a.analyst || ' ' || lapwing.digest(VARIADIC lapwing.with_later(ARRAY[a.group_name, a.suspended::text,
+        a.loss_total::text, a.delta_total::text, a.day_loss_max::text], a.pure_total::text, a.day_pure_max::text))
 $$;
 
 -- Which anchors there are: every worker writes to each of them, and none is left out or taken away unseen.
@@ -23,7 +23,8 @@ BEGIN
 END $$;
 
 CREATE FUNCTION lapwing.group_evidence(g lapwing.analyst_group) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT 'group ' || g.group_name || ' ' || lapwing.digest(g.loss_total::text, g.delta_total::text)
+    SELECT 'group ' || g.group_name || ' ' || lapwing.digest(VARIADIC lapwing.with_later(ARRAY[g.loss_total::text, g.delta_total::text],
+        g.pure_total::text))
 $$;
 
 CREATE FUNCTION lapwing.create_data_set(p_ledger_id text, p_source_id text, p_fingerprint text, p_budget text, p_ceiling text,
@@ -48,10 +49,12 @@ BEGIN
         ds.closed := true;
         ds := lapwing.append(ds, 'close', '', NULL, 0, 0, 'superseded by another ledger: ' || p_override, '');
     END LOOP;
-    INSERT INTO lapwing.data_set (ledger_id, source_id, budget, ceiling, loss_total, delta_total, loss_ceiling, delta_ceiling, head)
+    INSERT INTO lapwing.data_set (ledger_id, source_id, budget, ceiling, loss_total, delta_total, pure_total, loss_ceiling, delta_ceiling,
+            pure_ceiling, head)
         VALUES (p_ledger_id, p_source_id, p_budget, p_ceiling,
-            (p_budget::jsonb ->> 'loss_total')::numeric, (p_budget::jsonb ->> 'delta_total')::numeric,
+            (p_budget::jsonb ->> 'loss_total')::numeric, (p_budget::jsonb ->> 'delta_total')::numeric, (p_budget::jsonb ->> 'pure_total')::numeric,
             (p_ceiling::jsonb ->> 'loss_total')::numeric, (p_ceiling::jsonb ->> 'delta_total')::numeric,
+            (p_ceiling::jsonb ->> 'pure_total')::numeric,
             lapwing.digest('lapwing ledger', p_ledger_id, p_source_id))
         RETURNING * INTO ds;
     INSERT INTO lapwing.fingerprint VALUES (p_fingerprint, p_source_id) ON CONFLICT DO NOTHING;
@@ -86,12 +89,13 @@ CREATE FUNCTION lapwing.budget_outcome(ds lapwing.data_set, p_budget text, p_sec
 DECLARE
     to_loss numeric := (p_budget::jsonb ->> 'loss_total')::numeric;
     to_delta numeric := (p_budget::jsonb ->> 'delta_total')::numeric;
+    to_pure numeric := (p_budget::jsonb ->> 'pure_total')::numeric;
 BEGIN
-    IF to_loss > ds.loss_ceiling OR to_delta > ds.delta_ceiling THEN
+    IF to_loss > ds.loss_ceiling OR to_delta > ds.delta_ceiling OR to_pure > ds.pure_ceiling THEN
         RETURN 'above-ceiling';
-    ELSIF to_loss < ds.loss_spent OR to_delta < ds.delta_spent THEN
+    ELSIF lapwing.exceeds(ds.loss_spent, ds.pure_spent, to_loss, to_pure) OR to_delta < ds.delta_spent THEN
         RETURN 'below-spent';
-    ELSIF (to_loss > ds.loss_total OR to_delta > ds.delta_total) AND NOT p_second THEN
+    ELSIF (to_loss > ds.loss_total OR to_delta > ds.delta_total OR to_pure > ds.pure_total) AND NOT p_second THEN
         RETURN 'second-person';
     END IF;
     RETURN 'done';
@@ -102,6 +106,7 @@ BEGIN
     ds.budget := p_budget;
     ds.loss_total := (p_budget::jsonb ->> 'loss_total')::numeric;
     ds.delta_total := (p_budget::jsonb ->> 'delta_total')::numeric;
+    ds.pure_total := (p_budget::jsonb ->> 'pure_total')::numeric;
     RETURN lapwing.append(ds, 'budget', '', NULL, 0, 0, p_detail, lapwing.budgets_evidence(ds.budget, ds.ceiling));
 END $$;
 
@@ -115,50 +120,56 @@ BEGIN
 END $$;
 
 CREATE FUNCTION lapwing.set_limits(p_ledger_id text, p_statement_loss_max numeric, p_day_loss_max numeric, p_answers_shared boolean,
-    p_lost_workers_max integer, p_lost_workers_seconds integer, p_detail text) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
+    p_lost_workers_max integer, p_lost_workers_seconds integer, p_detail text, p_statement_pure_max numeric DEFAULT NULL,
+    p_day_pure_max numeric DEFAULT NULL) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
 DECLARE ds lapwing.data_set := lapwing.locked(p_ledger_id);
 BEGIN
     ds.statement_loss_max := p_statement_loss_max; ds.day_loss_max := p_day_loss_max; ds.answers_shared := p_answers_shared;
+    ds.statement_pure_max := p_statement_pure_max; ds.day_pure_max := p_day_pure_max;
     ds.lost_workers_max := p_lost_workers_max; ds.lost_workers_seconds := p_lost_workers_seconds;
     RETURN lapwing.append(ds, 'policy', '', NULL, 0, 0, p_detail, lapwing.limits_evidence(ds));
 END $$;
 
 CREATE FUNCTION lapwing.set_group(p_ledger_id text, p_group text, p_loss_total numeric, p_delta_total numeric, p_detail text,
-    OUT outcome text, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
+    p_pure_total numeric DEFAULT NULL, OUT outcome text, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
 DECLARE
     ds lapwing.data_set := lapwing.locked(p_ledger_id);
     g lapwing.analyst_group;
 BEGIN
     state := ds;
     SELECT * INTO g FROM lapwing.analyst_group WHERE ledger_id = p_ledger_id AND group_name = p_group;
-    IF p_loss_total < g.loss_spent OR p_delta_total < g.delta_spent THEN
+    IF lapwing.exceeds(g.loss_spent, g.pure_spent, p_loss_total, p_pure_total) OR p_delta_total < g.delta_spent THEN
         outcome := 'below-spent'; RETURN;
     END IF;
-    INSERT INTO lapwing.analyst_group (ledger_id, group_name, loss_total, delta_total) VALUES (p_ledger_id, p_group, p_loss_total, p_delta_total)
-        ON CONFLICT (ledger_id, group_name) DO UPDATE SET loss_total = excluded.loss_total, delta_total = excluded.delta_total
+    INSERT INTO lapwing.analyst_group (ledger_id, group_name, loss_total, delta_total, pure_total)
+        VALUES (p_ledger_id, p_group, p_loss_total, p_delta_total, p_pure_total)
+        ON CONFLICT (ledger_id, group_name) DO UPDATE SET loss_total = excluded.loss_total, delta_total = excluded.delta_total,
+            pure_total = excluded.pure_total
         RETURNING * INTO g;
     state := lapwing.append(ds, 'policy', '', NULL, 0, 0, p_detail, lapwing.group_evidence(g));
     outcome := 'done';
 END $$;
 
 CREATE FUNCTION lapwing.set_analyst(p_ledger_id text, p_analyst text, p_group text, p_suspended boolean, p_loss_total numeric,
-    p_delta_total numeric, p_day_loss_max numeric, p_detail text, OUT outcome text, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
+    p_delta_total numeric, p_day_loss_max numeric, p_detail text, p_pure_total numeric DEFAULT NULL, p_day_pure_max numeric DEFAULT NULL,
+    OUT outcome text, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
 DECLARE
     ds lapwing.data_set := lapwing.locked(p_ledger_id);
     a lapwing.analyst;
 BEGIN
     state := ds;
     SELECT * INTO a FROM lapwing.analyst WHERE ledger_id = p_ledger_id AND analyst = p_analyst;
-    IF p_loss_total < a.loss_spent OR p_delta_total < a.delta_spent THEN
+    IF lapwing.exceeds(a.loss_spent, a.pure_spent, p_loss_total, p_pure_total) OR p_delta_total < a.delta_spent THEN
         outcome := 'below-spent'; RETURN;
     END IF;
     IF p_group IS NOT NULL AND NOT EXISTS (SELECT FROM lapwing.analyst_group WHERE ledger_id = p_ledger_id AND group_name = p_group) THEN
         outcome := 'group-unknown'; RETURN;
     END IF;
-    INSERT INTO lapwing.analyst (ledger_id, analyst, group_name, suspended, loss_total, delta_total, day_loss_max)
-        VALUES (p_ledger_id, p_analyst, p_group, p_suspended, p_loss_total, p_delta_total, p_day_loss_max)
+    INSERT INTO lapwing.analyst (ledger_id, analyst, group_name, suspended, loss_total, delta_total, day_loss_max, pure_total, day_pure_max)
+        VALUES (p_ledger_id, p_analyst, p_group, p_suspended, p_loss_total, p_delta_total, p_day_loss_max, p_pure_total, p_day_pure_max)
         ON CONFLICT (ledger_id, analyst) DO UPDATE SET group_name = excluded.group_name, suspended = excluded.suspended,
-            loss_total = excluded.loss_total, delta_total = excluded.delta_total, day_loss_max = excluded.day_loss_max
+            loss_total = excluded.loss_total, delta_total = excluded.delta_total, day_loss_max = excluded.day_loss_max,
+            pure_total = excluded.pure_total, day_pure_max = excluded.day_pure_max
         RETURNING * INTO a;
     state := lapwing.append(ds, 'policy', p_analyst, NULL, 0, 0, p_detail, lapwing.analyst_evidence(a));
     outcome := 'done';
@@ -167,7 +178,7 @@ END $$;
 -- Proposals: of an owner for the budget, the ceiling or an anchor that is lost, of an analyst for more of a sub-budget. Whoever decides is somebody
 -- else, by the name that is given; and what an owner proposed is decided in a session of another role of the database, whatever name is given.
 CREATE FUNCTION lapwing.propose(p_ledger_id text, p_kind text, p_target text, p_by text, p_budget text, p_loss_total numeric,
-    p_delta_total numeric, p_reason text, OUT outcome text, OUT o_proposal_id bigint, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
+    p_delta_total numeric, p_reason text, p_pure_total numeric DEFAULT NULL, OUT outcome text, OUT o_proposal_id bigint, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
 DECLARE ds lapwing.data_set := lapwing.locked(p_ledger_id);
 BEGIN
     state := ds;
@@ -179,18 +190,21 @@ BEGIN
     END IF;
     outcome := 'done';
     SELECT coalesce(max(proposal_id), 0) + 1 INTO o_proposal_id FROM lapwing.proposal WHERE ledger_id = p_ledger_id;
-    INSERT INTO lapwing.proposal (ledger_id, proposal_id, kind, target, proposed_by, proposed_role, budget, loss_total, delta_total, reason)
-        VALUES (p_ledger_id, o_proposal_id, p_kind, p_target, p_by, session_user, p_budget, p_loss_total, p_delta_total, p_reason);
+    INSERT INTO lapwing.proposal (ledger_id, proposal_id, kind, target, proposed_by, proposed_role, budget, loss_total, delta_total, pure_total,
+            reason)
+        VALUES (p_ledger_id, o_proposal_id, p_kind, p_target, p_by, session_user, p_budget, p_loss_total, p_delta_total, p_pure_total, p_reason);
     state := lapwing.append(ds, 'propose', p_target, NULL, 0, 0, 'proposal ' || o_proposal_id || ' by ' || p_by || ': ' || p_reason,
-        lapwing.digest(o_proposal_id::text, p_kind, p_target, p_by, p_budget, p_loss_total::text, p_delta_total::text, session_user::text));
+        lapwing.digest(VARIADIC lapwing.with_later(ARRAY[o_proposal_id::text, p_kind, p_target, p_by, p_budget, p_loss_total::text,
+            p_delta_total::text, session_user::text], p_pure_total::text)));
 END $$;
 
 -- The one proposal that is not an owner's.
 CREATE FUNCTION lapwing.request_share(p_ledger_id text, p_analyst text, p_loss_total numeric, p_delta_total numeric, p_reason text,
-    OUT outcome text, OUT o_proposal_id bigint, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
+    p_pure_total numeric DEFAULT NULL, OUT outcome text, OUT o_proposal_id bigint, OUT state lapwing.data_set) LANGUAGE plpgsql AS $$
 DECLARE proposed record;
 BEGIN
-    SELECT r.* INTO proposed FROM lapwing.propose(p_ledger_id, 'analyst', p_analyst, p_analyst, '', p_loss_total, p_delta_total, p_reason) AS r;
+    SELECT r.* INTO proposed FROM lapwing.propose(p_ledger_id, 'analyst', p_analyst, p_analyst, '', p_loss_total, p_delta_total, p_reason,
+        p_pure_total) AS r;
     outcome := proposed.outcome; o_proposal_id := proposed.o_proposal_id; state := proposed.state;
 END $$;
 
@@ -220,10 +234,11 @@ BEGIN
             ds := lapwing.apply_budget(ds, p.budget, detail);
         END IF;
     ELSIF p_approve AND p.kind = 'ceiling' THEN
-        IF p.loss_total < ds.loss_ceiling OR p.delta_total < ds.delta_ceiling THEN
+        IF p.loss_total < ds.loss_ceiling OR p.delta_total < ds.delta_ceiling OR p.pure_total < ds.pure_ceiling THEN
             outcome := 'ceiling-lowered';
         ELSE
             ds.ceiling := p.budget; ds.loss_ceiling := p.loss_total; ds.delta_ceiling := p.delta_total;
+            ds.pure_ceiling := p.pure_total;
             ds := lapwing.append(ds, 'ceiling', '', NULL, 0, 0, detail, lapwing.budgets_evidence(ds.budget, ds.ceiling));
         END IF;
     ELSIF p_approve AND p.kind = 'anchor' THEN
@@ -232,10 +247,10 @@ BEGIN
         SELECT * INTO a FROM lapwing.analyst WHERE ledger_id = p_ledger_id AND analyst = p.target;
         IF NOT FOUND THEN
             outcome := 'analyst-unknown';
-        ELSIF p.loss_total < a.loss_spent OR p.delta_total < a.delta_spent THEN
+        ELSIF lapwing.exceeds(a.loss_spent, a.pure_spent, p.loss_total, p.pure_total) OR p.delta_total < a.delta_spent THEN
             outcome := 'below-spent';
         ELSE
-            UPDATE lapwing.analyst SET loss_total = p.loss_total, delta_total = p.delta_total
+            UPDATE lapwing.analyst SET loss_total = p.loss_total, delta_total = p.delta_total, pure_total = p.pure_total
                 WHERE ledger_id = p_ledger_id AND analyst = p.target RETURNING * INTO a;
             ds := lapwing.append(ds, 'policy', p.target, NULL, 0, 0, detail, lapwing.analyst_evidence(a));
         END IF;
@@ -250,13 +265,15 @@ BEGIN
 END $$;
 
 -- After an older state was put back: what was charged after the newest state that is certainly common is charged again as one amount, under
--- the budget the anchor remembers. What does not fit shows that more was spent than was promised: nothing is left, and the data set closes.
+-- the budget the anchor remembers. What does not fit shows that more was spent than was promised: nothing is left, and the data set closes. Of two
+-- sums the one that was within its total is filled, and the other gets all that was lost.
 CREATE FUNCTION lapwing.accept_override(p_ledger_id text, p_detail text, p_fingerprint text, p_behind boolean, p_loss_lost numeric,
-    p_delta_lost numeric, p_budget text, p_ceiling text, p_closed boolean, p_anchors text[]) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
+    p_delta_lost numeric, p_pure_lost numeric, p_budget text, p_ceiling text, p_closed boolean, p_anchors text[]) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
 DECLARE
     ds lapwing.data_set := lapwing.locked(p_ledger_id);
     loss_ceiling numeric := (p_ceiling::jsonb ->> 'loss_total')::numeric;
     loss_total numeric := (p_budget::jsonb ->> 'loss_total')::numeric;
+    pure_total numeric := (p_budget::jsonb ->> 'pure_total')::numeric;
     too_much boolean;
 BEGIN
     -- One person may add anchors; an anchor that is not there to be compared is taken away by two, and not here.
@@ -271,15 +288,24 @@ BEGIN
         INSERT INTO lapwing.fingerprint VALUES (p_fingerprint, ds.source_id) ON CONFLICT DO NOTHING;
     END IF;
     IF p_behind THEN
-        IF loss_ceiling >= ds.loss_ceiling AND loss_total >= ds.loss_spent THEN
+        IF loss_ceiling >= ds.loss_ceiling AND NOT lapwing.exceeds(ds.loss_spent, ds.pure_spent, loss_total, pure_total) THEN
             ds.budget := p_budget; ds.loss_total := loss_total; ds.delta_total := (p_budget::jsonb ->> 'delta_total')::numeric;
+            ds.pure_total := pure_total;
             ds.ceiling := p_ceiling; ds.loss_ceiling := loss_ceiling; ds.delta_ceiling := (p_ceiling::jsonb ->> 'delta_total')::numeric;
+            ds.pure_ceiling := (p_ceiling::jsonb ->> 'pure_total')::numeric;
         END IF;
-        too_much := ds.loss_spent + p_loss_lost > ds.loss_total OR ds.delta_spent + p_delta_lost > ds.delta_total;
-        ds := lapwing.append(ds, 'restore', '', NULL, least(p_loss_lost, ds.loss_total - ds.loss_spent),
-            least(p_delta_lost, ds.delta_total - ds.delta_spent),
+        too_much := ds.delta_spent + p_delta_lost > ds.delta_total;
+        IF lapwing.exceeds(ds.loss_spent + p_loss_lost, ds.pure_spent + p_pure_lost, ds.loss_total, ds.pure_total) THEN
+            too_much := true;
+            IF ds.loss_spent >= ds.loss_total AND (ds.pure_spent <= ds.pure_total) IS TRUE THEN
+                p_pure_lost := ds.pure_total - ds.pure_spent;
+            ELSE
+                p_loss_lost := least(p_loss_lost, ds.loss_total - ds.loss_spent);
+            END IF;
+        END IF;
+        ds := lapwing.append(ds, 'restore', '', NULL, p_loss_lost, least(p_delta_lost, ds.delta_total - ds.delta_spent),
             'charges made after the restored state' || CASE WHEN too_much THEN ': more than the budget has left' ELSE '' END,
-            lapwing.budgets_evidence(ds.budget, ds.ceiling));
+            lapwing.budgets_evidence(ds.budget, ds.ceiling), CASE WHEN p_loss_lost > 0 OR p_delta_lost > 0 OR p_pure_lost > 0 THEN p_pure_lost END);
         IF (p_closed OR too_much) AND NOT ds.closed THEN
             ds.closed := true;
             ds := lapwing.append(ds, 'close', '', NULL, 0, 0,

@@ -15,6 +15,16 @@
 CREATE FUNCTION lapwing.digest(VARIADIC fields text[]) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
     RETURN pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(pg_catalog.array_to_json(fields)::text, 'UTF8')), 'hex');
 
+-- The fields of a digest, with those that came later where there are any: without them it is what it was before they came.
+CREATE FUNCTION lapwing.with_later(p_fields text[], VARIADIC p_later text[]) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN pg_catalog.num_nonnulls(VARIADIC p_later) = 0 THEN p_fields ELSE pg_catalog.array_cat(p_fields, p_later) END;
+
+-- The rule of admission: two sums over the same charges, and it is enough that one is within its total. A loss total that is NULL is no limit; a
+-- pure sum that is NULL is within nothing, and a pure total that is NULL has nothing within.
+CREATE FUNCTION lapwing.exceeds(p_loss numeric, p_pure numeric, p_loss_total numeric, p_pure_total numeric) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (p_loss > p_loss_total) IS TRUE AND (p_pure <= p_pure_total) IS NOT TRUE;
+
 -- Checked in the statement itself, because behind a pooler the settings of the next statement may be another session's. The procedures
 -- at the end put the waiting for the disk behind the lock; only they say that a flush follows, in this transaction and in no other: a setting
 -- that a session or a role was given before is not taken for it.
@@ -45,29 +55,33 @@ CREATE FUNCTION lapwing.stamp(p_moment timestamptz) RETURNS text LANGUAGE sql ST
 
 -- Writes an entry (as only lapwing.reserve_many does besides). Gives the new head; the caller, who holds the lock, sets it with the number in the same transaction.
 CREATE FUNCTION lapwing.chain(p_ledger_id text, p_entry_id bigint, p_head text, p_kind text, p_analyst text, p_charge_id bigint, p_loss numeric,
-    p_delta numeric, p_detail text, p_evidence text, p_moment timestamptz) RETURNS text LANGUAGE plpgsql AS $$
+    p_delta numeric, p_pure numeric, p_detail text, p_evidence text, p_moment timestamptz) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     stamp text := lapwing.stamp(p_moment);
-    h text := lapwing.digest(p_head, p_entry_id::text, stamp, p_kind, p_analyst, p_charge_id::text, p_loss::text, p_delta::text, p_detail,
-        p_evidence);
+    h text := lapwing.digest(VARIADIC lapwing.with_later(ARRAY[p_head, p_entry_id::text, stamp, p_kind, p_analyst, p_charge_id::text,
+        p_loss::text, p_delta::text, p_detail, p_evidence], p_pure::text));
 BEGIN
-    INSERT INTO lapwing.entry VALUES (p_ledger_id, p_entry_id, stamp, p_kind, p_analyst, p_charge_id, p_loss, p_delta, p_detail, p_evidence, h);
+    INSERT INTO lapwing.entry (ledger_id, entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail, evidence, chained)
+        VALUES (p_ledger_id, p_entry_id, stamp, p_kind, p_analyst, p_charge_id, p_loss, p_delta, p_pure, p_detail, p_evidence, h);
     RETURN h;
 END $$;
 
--- One entry together with the state it leads to: ds (which may differ from the stored row in what follows "SET") plus the amounts.
+-- One entry together with the state it leads to: ds (which may differ from the stored row in what follows "SET") plus the amounts. What costs
+-- nothing has no pure amount, and is not one that is missing.
 CREATE FUNCTION lapwing.append(ds lapwing.data_set, p_kind text, p_analyst text, p_charge_id bigint, p_loss numeric, p_delta numeric,
-    p_detail text, p_evidence text) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
+    p_detail text, p_evidence text, p_pure numeric DEFAULT NULL) RETURNS lapwing.data_set LANGUAGE plpgsql AS $$
 DECLARE
-    h text := lapwing.chain(ds.ledger_id, ds.entries + 1, ds.head, p_kind, p_analyst, p_charge_id, p_loss, p_delta, p_detail, p_evidence,
-        clock_timestamp());
+    h text := lapwing.chain(ds.ledger_id, ds.entries + 1, ds.head, p_kind, p_analyst, p_charge_id, p_loss, p_delta, p_pure, p_detail,
+        p_evidence, clock_timestamp());
 BEGIN
     UPDATE lapwing.data_set SET
         loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, entries = ds.entries + 1, head = h,
+        pure_spent = pure_spent + CASE WHEN p_loss = 0 AND p_delta = 0 THEN coalesce(p_pure, 0) ELSE p_pure END,
         superseded = ds.superseded, closed = ds.closed, anchors = ds.anchors,
-        budget = ds.budget, loss_total = ds.loss_total, delta_total = ds.delta_total,
-        ceiling = ds.ceiling, loss_ceiling = ds.loss_ceiling, delta_ceiling = ds.delta_ceiling,
+        budget = ds.budget, loss_total = ds.loss_total, delta_total = ds.delta_total, pure_total = ds.pure_total,
+        ceiling = ds.ceiling, loss_ceiling = ds.loss_ceiling, delta_ceiling = ds.delta_ceiling, pure_ceiling = ds.pure_ceiling,
         statement_loss_max = ds.statement_loss_max, day_loss_max = ds.day_loss_max,
+        statement_pure_max = ds.statement_pure_max, day_pure_max = ds.day_pure_max,
         answers_shared = ds.answers_shared, lost_workers_max = ds.lost_workers_max, lost_workers_seconds = ds.lost_workers_seconds
         WHERE ledger_id = ds.ledger_id
         RETURNING * INTO ds;
@@ -141,7 +155,7 @@ END $$;
 CREATE FUNCTION lapwing.state_texts(ds lapwing.data_set) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN ARRAY[ds.ledger_id, ds.source_id, ds.entries::text, ds.head, ds.budget, ds.ceiling, ds.loss_spent::text, ds.delta_spent::text,
-        ds.closed::text];
+        ds.closed::text, ds.pure_spent::text];
 END $$;
 
 -- What a key that was used before gives. The state is said with a permit only: nobody needs it with anything else.
@@ -175,7 +189,7 @@ END $$;
 
 CREATE FUNCTION lapwing.reserve(
     p_ledger_id text, p_epoch text, p_nonce text, p_analyst text, p_request_id text, p_digest text, p_version bigint, p_summary text,
-    p_loss numeric, p_delta numeric, p_anchor_entries bigint, p_anchor_head text,
+    p_loss numeric, p_delta numeric, p_pure numeric, p_anchor_entries bigint, p_anchor_head text,
     OUT outcome text, OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text, OUT o_state text[]
 ) LANGUAGE plpgsql AS $$
 DECLARE
@@ -185,6 +199,8 @@ DECLARE
     seen record;
     day_loss_of_all numeric;
     day_loss_of_analyst numeric;
+    day_pure_of_all numeric;
+    day_pure_of_analyst numeric;
 BEGIN
     -- Kept as a digest: whoever may read the tables cannot settle what others have reserved.
     p_nonce := lapwing.digest(p_nonce);
@@ -197,8 +213,9 @@ BEGIN
     END IF;
     -- Everything else that the decision depends on, in one query after the lock.
     SELECT w.epoch, a.analyst, a.group_name, a.loss_total, a.delta_total, a.loss_spent, a.delta_spent, a.day_loss_max, a.day, a.day_loss,
-            g.loss_total AS group_loss_total, g.delta_total AS group_delta_total,
-            g.loss_spent AS group_loss_spent, g.delta_spent AS group_delta_spent, c.charge_id
+            a.pure_total, a.pure_spent, a.day_pure_max, a.day_pure,
+            g.loss_total AS group_loss_total, g.delta_total AS group_delta_total, g.pure_total AS group_pure_total,
+            g.loss_spent AS group_loss_spent, g.delta_spent AS group_delta_spent, g.pure_spent AS group_pure_spent, c.charge_id
         INTO seen
         FROM (SELECT) AS always_one_row
         LEFT JOIN lapwing.worker w ON w.epoch = p_epoch AND w.ledger_id = p_ledger_id AND w.ended_at IS NULL AND w.anchors = ds.anchors
@@ -221,44 +238,65 @@ BEGIN
     -- The day only moves forwards: a clock that is put back does not give a day twice.
     day_loss_of_all := p_loss + CASE WHEN ds.day >= today THEN ds.day_loss ELSE 0 END;
     day_loss_of_analyst := p_loss + CASE WHEN seen.day >= today THEN seen.day_loss ELSE 0 END;
+    day_pure_of_all := p_pure + CASE WHEN ds.day >= today THEN ds.day_pure ELSE 0 END;
+    day_pure_of_analyst := p_pure + CASE WHEN seen.day >= today THEN seen.day_pure ELSE 0 END;
     -- A comparison with a limit that is NULL is not true: no limit.
-    IF p_loss > ds.statement_loss_max THEN
+    IF lapwing.exceeds(p_loss, p_pure, ds.statement_loss_max, ds.statement_pure_max) THEN
         outcome := 'statement-limit'; RETURN;
-    ELSIF day_loss_of_all > ds.day_loss_max OR day_loss_of_analyst > seen.day_loss_max THEN
+    ELSIF lapwing.exceeds(day_loss_of_all, day_pure_of_all, ds.day_loss_max, ds.day_pure_max)
+        OR lapwing.exceeds(day_loss_of_analyst, day_pure_of_analyst, seen.day_loss_max, seen.day_pure_max) THEN
         outcome := 'day-limit'; RETURN;
-    ELSIF seen.loss_spent + p_loss > seen.loss_total OR seen.delta_spent + p_delta > seen.delta_total THEN
+    ELSIF lapwing.exceeds(seen.loss_spent + p_loss, seen.pure_spent + p_pure, seen.loss_total, seen.pure_total)
+        OR seen.delta_spent + p_delta > seen.delta_total THEN
         outcome := 'analyst-budget'; RETURN;
-    ELSIF seen.group_loss_spent + p_loss > seen.group_loss_total OR seen.group_delta_spent + p_delta > seen.group_delta_total THEN
+    ELSIF lapwing.exceeds(seen.group_loss_spent + p_loss, seen.group_pure_spent + p_pure, seen.group_loss_total, seen.group_pure_total)
+        OR seen.group_delta_spent + p_delta > seen.group_delta_total THEN
         outcome := 'group-budget'; RETURN;
-    ELSIF ds.loss_spent + p_loss > ds.loss_total OR ds.delta_spent + p_delta > ds.delta_total THEN
+    ELSIF lapwing.exceeds(ds.loss_spent + p_loss, ds.pure_spent + p_pure, ds.loss_total, ds.pure_total)
+        OR ds.delta_spent + p_delta > ds.delta_total THEN
         outcome := 'budget'; RETURN;
     END IF;
     o_charge_id := ds.charges + 1;
-    INSERT INTO lapwing.charge (ledger_id, charge_id, analyst, group_name, request_id, digest, version, summary, loss, delta, epoch, nonce)
-        VALUES (p_ledger_id, o_charge_id, p_analyst, seen.group_name, p_request_id, p_digest, p_version, p_summary, p_loss, p_delta, p_epoch,
-            p_nonce);
-    UPDATE lapwing.analyst SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta,
-            day = greatest(day, today), day_loss = day_loss_of_analyst
+    INSERT INTO lapwing.charge (ledger_id, charge_id, analyst, group_name, request_id, digest, version, summary, loss, delta, pure, epoch, nonce)
+        VALUES (p_ledger_id, o_charge_id, p_analyst, seen.group_name, p_request_id, p_digest, p_version, p_summary, p_loss, p_delta, p_pure,
+            p_epoch, p_nonce);
+    UPDATE lapwing.analyst SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, pure_spent = pure_spent + p_pure,
+            day = greatest(day, today), day_loss = day_loss_of_analyst, day_pure = day_pure_of_analyst
         WHERE ledger_id = p_ledger_id AND analyst = p_analyst;
     IF seen.group_name IS NOT NULL THEN
-        UPDATE lapwing.analyst_group SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta
+        UPDATE lapwing.analyst_group SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, pure_spent = pure_spent + p_pure
             WHERE ledger_id = p_ledger_id AND group_name = seen.group_name;
     END IF;
-    ds.head := lapwing.chain(p_ledger_id, ds.entries + 1, ds.head, 'reserve', p_analyst, o_charge_id, p_loss, p_delta, p_summary,
-        lapwing.digest(o_charge_id::text, p_analyst, seen.group_name, p_request_id, p_digest, p_version::text, '', p_summary,
-            p_loss::text, p_delta::text, p_epoch, p_nonce), moment);
-    UPDATE lapwing.data_set SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, entries = entries + 1,
-            charges = charges + 1, head = ds.head, day = greatest(day, today), day_loss = day_loss_of_all, anchored = greatest(anchored, p_anchor_entries)
+    ds.head := lapwing.chain(p_ledger_id, ds.entries + 1, ds.head, 'reserve', p_analyst, o_charge_id, p_loss, p_delta, p_pure, p_summary,
+        lapwing.digest(VARIADIC lapwing.with_later(ARRAY[o_charge_id::text, p_analyst, seen.group_name, p_request_id, p_digest,
+            p_version::text, '', p_summary, p_loss::text, p_delta::text, p_epoch, p_nonce], p_pure::text)), moment);
+    UPDATE lapwing.data_set SET loss_spent = loss_spent + p_loss, delta_spent = delta_spent + p_delta, pure_spent = pure_spent + p_pure,
+            entries = entries + 1, charges = charges + 1, head = ds.head, day = greatest(day, today), day_loss = day_loss_of_all,
+            day_pure = day_pure_of_all, anchored = greatest(anchored, p_anchor_entries)
         WHERE ledger_id = p_ledger_id
         RETURNING * INTO ds;
     outcome := 'permit';
     o_state := lapwing.state_texts(ds);
 END $$;
 
+-- What a new request for this much would come to: reserved, and undone. The rules are asked, not repeated.
+CREATE FUNCTION lapwing.would_reserve(p_ledger_id text, p_epoch text, p_analyst text, p_loss numeric, p_delta numeric, p_pure numeric)
+RETURNS text LANGUAGE plpgsql AS $$
+DECLARE said text;
+BEGIN
+    BEGIN
+        SELECT r.outcome INTO said FROM lapwing.reserve(p_ledger_id, p_epoch, '', p_analyst, 'would ' || gen_random_uuid(), '', 0, '', p_loss,
+            p_delta, p_pure, 0, '') AS r;
+        RAISE EXCEPTION USING ERRCODE = 'LW000';
+    EXCEPTION WHEN SQLSTATE 'LW000' THEN
+        RETURN said;
+    END;
+END $$;
+
 -- Done again with the same nonce and the same bytes it changes nothing and says 'done': that is how a caller who lost the reply finds out.
 CREATE FUNCTION lapwing.commit(
-    p_ledger_id text, p_epoch text, p_nonce text, p_charge_id bigint, p_digest text, p_loss numeric, p_delta numeric, p_payload bytea,
-    OUT outcome text, OUT o_state text[]
+    p_ledger_id text, p_epoch text, p_nonce text, p_charge_id bigint, p_digest text, p_loss numeric, p_delta numeric, p_pure numeric,
+    p_payload bytea, OUT outcome text, OUT o_state text[]
 ) LANGUAGE plpgsql AS $$
 DECLARE
     ds lapwing.data_set := lapwing.locked(p_ledger_id);
@@ -270,7 +308,7 @@ BEGIN
     SELECT o.analyst, o.state, o.payload_digest, w.epoch AS worker INTO c
         FROM lapwing.charge AS o LEFT JOIN lapwing.worker AS w ON w.epoch = p_epoch AND w.ended_at IS NULL
         WHERE o.ledger_id = p_ledger_id AND o.charge_id = p_charge_id AND o.epoch = p_epoch AND o.nonce = p_nonce
-            AND o.digest = p_digest AND o.loss = p_loss AND o.delta = p_delta;
+            AND o.digest = p_digest AND o.loss = p_loss AND o.delta = p_delta AND o.pure IS NOT DISTINCT FROM p_pure;
     IF NOT FOUND THEN
         RETURN;
     END IF;
@@ -282,7 +320,8 @@ BEGIN
     END IF;
     UPDATE lapwing.charge SET state = 'committed', payload = p_payload, payload_digest = hashed
         WHERE ledger_id = p_ledger_id AND charge_id = p_charge_id;
-    ds.head := lapwing.chain(p_ledger_id, ds.entries + 1, ds.head, 'commit', c.analyst, p_charge_id, 0, 0, '', hashed, clock_timestamp());
+    ds.head := lapwing.chain(p_ledger_id, ds.entries + 1, ds.head, 'commit', c.analyst, p_charge_id, 0, 0, NULL, '', hashed,
+        clock_timestamp());
     UPDATE lapwing.data_set SET entries = entries + 1, head = ds.head WHERE ledger_id = p_ledger_id RETURNING * INTO ds;
     outcome := 'done';
     o_state := lapwing.state_texts(ds);
@@ -334,7 +373,7 @@ END $$;
 
 CREATE PROCEDURE lapwing.reserve_durably(
     p_ledger_id text, p_epoch text, p_nonce text, p_analyst text, p_request_id text, p_digest text, p_version bigint, p_summary text,
-    p_loss numeric, p_delta numeric, p_anchor_entries bigint, p_anchor_head text,
+    p_loss numeric, p_delta numeric, p_pure numeric, p_anchor_entries bigint, p_anchor_head text,
     OUT outcome text, OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text, OUT o_state text[]
 ) LANGUAGE plpgsql AS $$
 BEGIN
@@ -342,22 +381,22 @@ BEGIN
     PERFORM pg_catalog.set_config('synchronous_commit', 'off', true),
         pg_catalog.set_config('lapwing.flush_follows', pg_catalog.pg_current_xact_id()::pg_catalog.text, true);
     SELECT r.* INTO outcome, o_charge_id, o_payload, o_payload_digest, o_state
-        FROM lapwing.reserve(p_ledger_id, p_epoch, p_nonce, p_analyst, p_request_id, p_digest, p_version, p_summary, p_loss, p_delta,
+        FROM lapwing.reserve(p_ledger_id, p_epoch, p_nonce, p_analyst, p_request_id, p_digest, p_version, p_summary, p_loss, p_delta, p_pure,
             p_anchor_entries, p_anchor_head) AS r;
     COMMIT;  -- both settings end here
     CALL lapwing.wait_for_disk();
 END $$;
 
 CREATE PROCEDURE lapwing.commit_durably(
-    p_ledger_id text, p_epoch text, p_nonce text, p_charge_id bigint, p_digest text, p_loss numeric, p_delta numeric, p_payload bytea,
-    OUT outcome text, OUT o_state text[]
+    p_ledger_id text, p_epoch text, p_nonce text, p_charge_id bigint, p_digest text, p_loss numeric, p_delta numeric, p_pure numeric,
+    p_payload bytea, OUT outcome text, OUT o_state text[]
 ) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM lapwing.require_durable();
     PERFORM pg_catalog.set_config('synchronous_commit', 'off', true),
         pg_catalog.set_config('lapwing.flush_follows', pg_catalog.pg_current_xact_id()::pg_catalog.text, true);
     SELECT r.* INTO outcome, o_state
-        FROM lapwing.commit(p_ledger_id, p_epoch, p_nonce, p_charge_id, p_digest, p_loss, p_delta, p_payload) AS r;
+        FROM lapwing.commit(p_ledger_id, p_epoch, p_nonce, p_charge_id, p_digest, p_loss, p_delta, p_pure, p_payload) AS r;
     COMMIT;
     CALL lapwing.wait_for_disk();
 END $$;

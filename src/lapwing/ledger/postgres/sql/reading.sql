@@ -28,8 +28,8 @@ $$;
 
 -- p_analyst NULL: all. Else not what others paid for, unless that is shared.
 CREATE FUNCTION lapwing.bought(p_ledger_id text, p_version bigint, p_analyst text, p_limit bigint, OUT summary text, OUT loss numeric,
-    OUT delta numeric, OUT digest text) RETURNS SETOF record LANGUAGE sql STABLE AS $$
-    SELECT c.summary, c.loss, c.delta, c.digest FROM lapwing.charge c JOIN lapwing.data_set d USING (ledger_id)
+    OUT delta numeric, OUT pure numeric, OUT digest text) RETURNS SETOF record LANGUAGE sql STABLE AS $$
+    SELECT c.summary, c.loss, c.delta, c.pure, c.digest FROM lapwing.charge c JOIN lapwing.data_set d USING (ledger_id)
     WHERE c.ledger_id = p_ledger_id AND c.version = p_version AND c.state = 'committed'
         AND (p_analyst IS NULL OR d.answers_shared OR c.analyst = p_analyst)
     ORDER BY c.charge_id DESC LIMIT p_limit
@@ -44,8 +44,8 @@ RETURNS SETOF record LANGUAGE sql STABLE AS $$
     WHERE c.ledger_id = p_ledger_id AND c.charge_id = p_charge_id
 $$;
 
-CREATE FUNCTION lapwing.share_of(p_ledger_id text, p_analyst text, OUT loss_total numeric, OUT delta_total numeric, OUT loss_spent numeric,
-    OUT delta_spent numeric) RETURNS SETOF record LANGUAGE sql STABLE AS $$
-    SELECT a.loss_total, a.delta_total, a.loss_spent, a.delta_spent FROM lapwing.analyst a
+CREATE FUNCTION lapwing.share_of(p_ledger_id text, p_analyst text, OUT loss_total numeric, OUT delta_total numeric, OUT pure_total numeric,
+    OUT loss_spent numeric, OUT delta_spent numeric, OUT pure_spent numeric) RETURNS SETOF record LANGUAGE sql STABLE AS $$
+    SELECT a.loss_total, a.delta_total, a.pure_total, a.loss_spent, a.delta_spent, a.pure_spent FROM lapwing.analyst a
     WHERE a.ledger_id = p_ledger_id AND a.analyst = p_analyst AND NOT a.suspended
 $$;

@@ -1,4 +1,5 @@
--- Workers of the version before write to no registered anchor, and the nonces of what they have reserved could be read: they end here.
+-- Workers of the first version write to no registered anchor, and the nonces of what they have reserved could be read; those of the second call
+-- functions that are no longer there. They end here.
 DO $$
 DECLARE
     w record;

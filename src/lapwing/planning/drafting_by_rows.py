@@ -1,0 +1,119 @@
+"""Drafting without norms: one bound on the rows of a unit, chosen by what is predicted of rows per unit."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import assert_never
+
+from lapwing.errors import Refused
+from lapwing.kernel.ir import (
+    Bounding,
+    Cap,
+    Clipped,
+    DiscoveredGroups,
+    Follow,
+    GridSum,
+    Grouped,
+    KnownGroups,
+    Measure,
+    Query,
+    Ranked,
+    UnitCount,
+    Vector,
+)
+from lapwing.kernel.stability import Shape
+from lapwing.planning.bounding import BoundingKind, Choice, Situation, best_ranked, choose, groups_for, lost_share
+from lapwing.planning.drafts import CLIP_BITS, Draft, Drafted, Knowledge
+from lapwing.planning.key_selection import with_spread_weights
+from lapwing.planning.measures import Averaged, Measured
+from lapwing.planning.norm_bounds import wanted_norms
+from lapwing.planning.planned import Part
+from lapwing.planning.relations import limited
+from lapwing.planning.vector_noise import placeholder, with_noise
+
+
+def drafted_by_rows(draft: Draft, known: Knowledge, share: Fraction, delta: Fraction, *, number: int) -> Drafted:
+    """The query with a bound on rows: every vector uses ``share``, and keys are discovered with ``delta``."""
+    situation = draft.situation(known, share)
+    choice = choose(situation)
+    if draft.vectors == 0:
+        return Drafted(Part(draft.query, None, draft.groups, draft.needed.recipes, choice, situation.kept), None)
+    draft, ends = draft.narrowed(known, situation)
+    wanted = wanted_norms(draft.asked(known), unit_noise=situation.unit_noise)
+    choice, query = _fitting(draft, situation, choice, share, delta, known)
+    lost, rows = max(draft.lost, lost_share(situation, choice)), draft.rows(known, situation)
+    part = Part(draft.query, number, draft.groups, draft.needed.recipes, choice, situation.kept, lost, rows, ends)
+    return Drafted(part, query, wanted)
+
+
+def _fitting(
+    draft: Draft, situation: Situation, choice: Choice, share: Fraction, delta: Fraction, known: Knowledge
+) -> tuple[Choice, Query]:
+    """The query with this choice of bounds or, where its finer grid would not fit the integers, with a limit on rows."""
+    candidate = choice
+    while True:
+        try:
+            return candidate, with_noise(_draft(draft, candidate, delta, known), known.facts, share)
+        except Refused as error:
+            if error.code != "range-too-wide" or candidate.kind is BoundingKind.RANKED:
+                raise
+            candidate = best_ranked(situation)
+
+
+def _draft(draft: Draft, choice: Choice, delta: Fraction, known: Knowledge) -> Query:
+    """The query with its bounds and a placeholder for the noise."""
+    needed, cells, facts = draft.needed, None if draft.groups is None else len(draft.groups), known.facts
+    source, bounding = draft.query.source, _bounding(choice, draft.shape, needed, cells=cells)
+    if choice.kind is BoundingKind.RANKED:
+        source = limited(source, int(choice.limit), facts)
+    law = placeholder(facts)
+    vectors = tuple(Vector(name, item, law, _bound(item, bounding, choice, needed, name)) for name, item in needed.measures.items())
+    groups = DiscoveredGroups(law, delta, known.limits.groups_max) if draft.groups is None else KnownGroups(draft.groups)
+    quantiles = tuple(item.unscaled(name) for name, item in needed.quantiles.items())
+    return with_spread_weights(Query(source, draft.query.keys, groups, bounding, vectors, quantiles), facts)
+
+
+def _bounding(choice: Choice, shape: Shape, needed: Measured, *, cells: int | None) -> Bounding:
+    match choice.kind:
+        case BoundingKind.RANKED:
+            return Ranked()
+        case BoundingKind.CLIPPED:
+            return Clipped(CLIP_BITS)
+        case BoundingKind.GROUPED:
+            groups = int(choice.limit) if needed.units_only else groups_for(choice.limit, cells)
+            return Grouped(min(groups, shape.rows_per_unit))
+        case _:
+            assert_never(choice.kind)
+
+
+def _rows_per_cell(choice: Choice, bounding: Bounding) -> int:
+    assert isinstance(bounding, Grouped)
+    return max(1, math.ceil(choice.limit / bounding.groups))
+
+
+def _bound(measure: Measure, bounding: Bounding, choice: Choice, needed: Measured, name: str) -> Cap | Follow | None:
+    """How one unit's share of a vector is bounded."""
+    match bounding:
+        case Ranked():
+            return None
+        case Clipped():
+            if isinstance(measure, UnitCount):
+                return None
+            leader = next((r.count for r in needed.recipes if isinstance(r, Averaged) and r.total == name), None)
+            if leader is not None:
+                return Follow(leader)
+            return Cap(max(1, int(choice.limit * 2**CLIP_BITS * _row_size(measure))))
+        case Grouped():
+            if isinstance(measure, UnitCount):
+                return None
+            return Cap(max(1, _rows_per_cell(choice, bounding) * _row_size(measure)))
+        case _:
+            raise AssertionError("planning does not weigh rows")
+
+
+def _row_size(measure: Measure) -> int:
+    if not isinstance(measure, GridSum):
+        return 1
+    ends = (measure.lower * measure.steps - measure.offset, measure.upper * measure.steps - measure.offset)
+    return max(1, math.ceil(max(abs(end) for end in ends)))

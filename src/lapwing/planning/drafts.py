@@ -1,0 +1,147 @@
+"""A query as it is drafted: its groups and what it measures, before its bounds and noise are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from lapwing.errors import Refused
+from lapwing.kernel.accounting import Account
+from lapwing.kernel.domains import Domain, RealDomain
+from lapwing.kernel.expressions import Value
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import Query, UnitNorms
+from lapwing.kernel.stability import Shape, domain_of, shape_of
+from lapwing.planning.bounding import Situation
+from lapwing.planning.contributions import Contributions
+from lapwing.planning.fewer_rows import fitting, lost_by_lowering, without_repeats
+from lapwing.planning.loss_weights import weight_of
+from lapwing.planning.measures import Counted, Measured, measured
+from lapwing.planning.norm_bounds import Asked
+from lapwing.planning.norm_sample import one_in_of
+from lapwing.planning.per_unit_bounds import narrowed
+from lapwing.planning.planned import GroupLimits, Part
+from lapwing.planning.possible.groups import GroupFinder
+from lapwing.planning.relations import contributions_of, fans_out, kept_of, tables_of
+from lapwing.planning.vector_noise import KEY_SHARES
+from lapwing.statements import PrivateQuery, scans_of
+
+CLIP_BITS = 10
+"""Clipped shares of a unit are rounded to this many binary places."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What is publicly known when a statement is planned."""
+
+    facts: Facts
+    contributions: Mapping[str, Contributions]
+    """Rows per unit of tables whose statistics were bought."""
+    units: int | None
+    limits: GroupLimits
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A query before its bounds and noise are chosen."""
+
+    query: PrivateQuery
+    shape: Shape
+    needed: Measured
+    groups: tuple[tuple[Value, ...], ...] | None
+    lost: float
+    """Predicted share of the rows that are left out so that no step has too many rows of one unit."""
+
+    @staticmethod
+    def of(query: PrivateQuery, known: Knowledge, finder: GroupFinder, *, queries: int) -> Draft:
+        """One of ``queries`` private queries of a statement."""
+        facts, cells_max = known.facts, known.limits.known_cells_max
+        whole = without_repeats(query, facts)
+        query = fitting(whole, facts, queries=queries)
+        lost = lost_by_lowering(whole.source, query.source, facts, known.contributions, known.units)
+        shape = shape_of(query.source, facts)
+        groups = query.groups
+        if groups is None:
+            groups = finder.find(query.source, query.keys, facts, cells_max=cells_max).groups
+        if groups is None and facts.account is Account.PURE:
+            raise Refused(
+                "keys-need-delta",
+                "the values of a GROUP BY key are not declared, and this data set has no delta to discover them with",
+                hint="group by a declared column, or let the owner declare its values",
+            )
+        if groups is None and any(isinstance(domain_of(key, shape.columns), RealDomain) for _, key in query.keys):
+            message, hint = "a real number makes too many groups to know them beforehand", "bin it into whole numbers, as in FLOOR(x / 10)"
+            raise Refused("groups-by-real", message, hint=hint)
+        needed = measured(query.aggregates, shape)
+        if groups == ():  # no row can meet the conditions: there is nothing to measure
+            needed = replace(needed, measures={}, quantiles={})
+        return Draft(query, shape, needed, groups, lost)
+
+    def asked(self, known: Knowledge) -> Asked:
+        """What bounds by norms are chosen for."""
+        facts, contributions = known.facts, known.contributions
+        cells = None if self.groups is None else len(self.groups)
+        source = self.query.source
+        allowed = max(scan.rows_per_unit for scan in scans_of(source))
+        bought = all(table in contributions for table in tables_of(source))
+        rows = contributions_of(source, facts, contributions, None).rows() if bought else None
+        one_in = one_in_of(source, facts, contributions, known.units)
+        return Asked(source, self.query.keys, self.shape, self.needed, cells, facts.account, allowed, rows, one_in)
+
+    @property
+    def vectors(self) -> int:
+        """How many vectors and sets of quantiles share the loss; discovering groups counts as ``KEY_SHARES`` of them."""
+        return len(self.needed.measures) + len(self.needed.quantiles) + (KEY_SHARES if self.groups is None else 0)
+
+    def narrowed(self, known: Knowledge, situation: Situation) -> tuple[Draft, dict[int, Fraction]]:
+        """With narrower ends for what is added up over per-unit rows, and those ends."""
+        cells = situation.groups_guess if situation.cells is None else max(situation.cells, 1)
+        source, noise = self.query.source, situation.unit_noise
+        needed, ends = narrowed(
+            self.needed, source, known.facts, contributions=known.contributions, units=known.units, noise=noise, cells=cells
+        )
+        return replace(self, needed=needed), ends
+
+    def rows(self, known: Knowledge, situation: Situation) -> float | None:
+        """Rows that are predicted, as far as bought statistics say."""
+        if any(table not in known.contributions for table in tables_of(self.query.source)):
+            return None
+        bought = situation.contributions
+        return situation.kept * (bought.units() if self.shape.rows_per_unit == 1 else bought.rows())
+
+    def situation(self, known: Knowledge, share: Fraction) -> Situation:
+        """What the choice of bounds depends on, where each vector gets this share of the loss."""
+        query, needed, facts = self.query, self.needed, known.facts
+        return Situation(
+            contributions=contributions_of(query.source, facts, known.contributions, known.units),
+            rows_per_unit_max=self.shape.rows_per_unit,
+            kept=kept_of(query.source, facts),
+            cells=None if self.groups is None else len(self.groups),
+            account=facts.account,
+            loss_per_vector=float(share),
+            has_average=needed.has_average,
+            units_only=needed.units_only,
+            keys_only=self.groups is None and not needed.measures and not needed.quantiles,
+            fans_out=fans_out(query.source, facts),
+            values=max((r.most for r in needed.recipes if isinstance(r, Counted) and r.most is not None), default=None),
+            distinct=needed.has_distinct,
+            ratios=needed.has_moments or bool(needed.quantiles),
+            real_keys=any(_is_computed_real(domain_of(key, self.shape.columns)) for _, key in query.keys),
+            loss_weight=weight_of(needed, of_noise=False),
+            noise_weight=weight_of(needed, of_noise=True),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """A part with the query that measures it, in which every vector has its noise; None where nothing is measured."""
+
+    part: Part
+    query: Query | None
+    wanted: tuple[UnitNorms, ...] = ()
+    """Norms by which it would be bounded, had they been bought."""
+
+
+def _is_computed_real(domain: Domain) -> bool:
+    return isinstance(domain, RealDomain) and domain.steps is None

@@ -1,0 +1,120 @@
+"""A planned statement: its price, its public limits, its parts, and the certified plan that measures them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from lapwing.kernel.certify import Certified
+from lapwing.kernel.domains import Domain
+from lapwing.kernel.expressions import Value
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import UnitNorms
+from lapwing.kernel.stability import Shape, shape_of
+from lapwing.planning.bounding import Choice
+from lapwing.planning.measures import Recipe
+from lapwing.planning.norms import NormCut
+from lapwing.planning.scaled_groups import Scaling
+from lapwing.statements import PrivateQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a statement may use: loss (epsilon or rho) and delta for discovering keys."""
+
+    loss: Fraction
+    delta: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLimits:
+    """Public limits on groups."""
+
+    known_cells_max: int
+    groups_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One private query as it is measured, with what the answer and the explanation need to know about it."""
+
+    query: PrivateQuery
+    number: int | None
+    """Which query of the certified plan it is; None where nothing is measured: its groups are declared, or no row can be in any."""
+    groups: tuple[tuple[Value, ...], ...] | None
+    """The groups, where they are known beforehand."""
+    recipes: tuple[Recipe, ...]
+    choice: Choice
+    kept: float
+    lost: float = 0.0
+    """Share of the rows that the bound is predicted to leave out."""
+    rows: float | None = None
+    """Rows predicted in all groups together before bounding; None where nothing was bought or declared that says it."""
+    ends: Mapping[int, Fraction] = field(default_factory=dict)
+    """By number of the recipe: the upper end that each unit's value is clamped to, where planning chose one below the declared."""
+
+    rows_upper: float | None = None
+    """More rows than there are in all groups together, by all that was bought; None where nothing was."""
+    cuts: Mapping[str, NormCut] = field(default_factory=dict)
+    """By vector: the cap that was chosen from bought norms, and what it may cut off."""
+    together: Mapping[str, str] = field(default_factory=dict)
+    """By vector: the other one that it is scaled down with."""
+    scaled: Mapping[str, Scaling] = field(default_factory=dict)
+    """By vector: the total that its groups are scaled to by a model, where that was asked for."""
+
+    apart: Mapping[tuple[int, ...], Part] = field(default_factory=dict)
+    """Levels of ROLLUP and the like that are measured apart, by the numbers of their keys: each is a part of its own."""
+
+    @property
+    def impossible(self) -> bool:
+        """Whether no row can meet its conditions, by what is declared."""
+        return self.number is None and self.groups == ()
+
+    @property
+    def known(self) -> bool:
+        """Whether its groups are known beforehand."""
+        return self.groups is not None
+
+    @property
+    def left_out(self) -> float:
+        """Share of the rows that a limit before a join is predicted to leave out, where caps from norms cut off less."""
+        return self.lost if self.cuts and self.lost > max(cut.choice.lost for cut in self.cuts.values()) else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """All parts of a statement, and the certified plan that measures them; None where nothing is measured, which is free."""
+
+    measured: Certified | None
+    parts: tuple[Part, ...]
+    facts: Facts
+    wanted: tuple[UnitNorms, ...] = ()
+    """Norms from which its bounds would be chosen, had they been bought."""
+    scaling_asked: bool = False
+    """Groups are to be scaled to totals where something is cut off them."""
+
+    @property
+    def certified(self) -> Certified:
+        """The certified plan of a statement that measures something."""
+        assert self.measured is not None
+        return self.measured
+
+    @property
+    def only(self) -> Part:
+        """The part of a statement that has one."""
+        (part,) = self.parts
+        return part
+
+    @property
+    def parts_and_totals(self) -> tuple[Part, ...]:
+        """All parts, and the totals that are measured apart, as parts of their own."""
+        return tuple(each for part in self.parts for each in (part, *part.apart.values()))
+
+    def shape(self, part: Part) -> Shape:
+        """What is publicly known of a part's rows before bounds are put on them."""
+        return shape_of(part.query.source, self.facts)
+
+    def columns(self, part: Part) -> Mapping[str, Domain]:
+        """The columns that a part's keys are written over."""
+        return self.shape(part).columns

@@ -1,0 +1,96 @@
+"""Statements in the style of tools that write SQL themselves, in PostgreSQL's spelling: their names, quotes, brackets and paging.
+
+Each is a text, or a pair of it and of what DuckDB calls the same, where that has another word.
+"""
+
+# ruff: noqa: E501  (a statement stands on one line)
+
+from __future__ import annotations
+
+NAMES: dict[str, str | tuple[str, str]] = {
+    "schema": "SELECT COUNT(*) AS count FROM public.visits LIMIT 50000",
+    "schema in quotes": 'SELECT COUNT(*) AS "count" FROM "public"."visits"',
+    "schema of DuckDB": "SELECT COUNT(*) FROM main.visits",
+    "the data set as schema": "SELECT COUNT(*) FROM Clinic.Visits",
+    "the data set as catalogue": ('SELECT COUNT(*) FROM "clinic"."public"."visits"', "SELECT COUNT(*) FROM public.visits"),
+    "schema of columns": 'SELECT "public"."patients"."region" AS "region", AVG("public"."patients"."income") AS "avg" FROM "public"."patients" WHERE "public"."patients"."sex" = \'f\' GROUP BY "public"."patients"."region" ORDER BY "public"."patients"."region" ASC',
+    "schema of columns, not of the table": (
+        "SELECT public.patients.sex, COUNT(DISTINCT public.patients.patient_id) FROM patients GROUP BY public.patients.sex",
+        "SELECT sex, COUNT(DISTINCT patient_id) FROM patients GROUP BY sex",
+    ),
+    "schema in a join": 'SELECT "Clinics - Clinic"."city" AS "Clinics - Clinic__city", SUM("public"."visits"."cost") AS "sum" FROM "public"."visits" LEFT JOIN "public"."clinics" AS "Clinics - Clinic" ON "public"."visits"."clinic_id" = "Clinics - Clinic"."clinic_id" GROUP BY "Clinics - Clinic"."city" ORDER BY "sum" DESC, "Clinics - Clinic"."city" ASC',
+    "schema along the unit": 'SELECT "public"."patients"."sex", COUNT(*) FROM "public"."visits" JOIN "public"."patients" ON "public"."visits"."patient_id" = "public"."patients"."patient_id" GROUP BY "public"."patients"."sex"',
+    "schema before a subquery": 'SELECT "source"."region" AS "region", COUNT(*) AS "count" FROM (SELECT "public"."patients"."patient_id" AS "patient_id", "public"."patients"."region" AS "region", "public"."patients"."income" AS "income" FROM "public"."patients") AS "source" WHERE "source"."income" > 1000 GROUP BY "source"."region" ORDER BY "source"."region" ASC',
+    "schema in IN": "SELECT COUNT(*) FROM public.visits WHERE public.visits.clinic_id IN (SELECT public.clinics.clinic_id FROM public.clinics WHERE public.clinics.kind = 'hospital')",
+    "schema in EXISTS": "SELECT COUNT(*) FROM public.patients WHERE EXISTS (SELECT 1 FROM public.visits WHERE public.visits.patient_id = public.patients.patient_id AND public.visits.cost > 20)",
+    "schema of the unit": "SELECT AVG(n) FROM (SELECT public.visits.patient_id, COUNT(*) AS n FROM public.visits GROUP BY public.visits.patient_id) AS per_patient",
+    "schema past a name of WITH": "WITH visits AS (SELECT cost FROM main.visits WHERE cost > 20) SELECT (SELECT COUNT(*) FROM visits) AS few, (SELECT COUNT(*) FROM public.visits) AS many",
+    "an alias with punctuation": 'SELECT SUM(1) AS "cnt:visits:ok" FROM "public"."visits" "visits (1)" HAVING (COUNT(1) > 0)',
+}
+
+PAGING: dict[str, str | tuple[str, str]] = {
+    "fetch": "SELECT sex, COUNT(*) FROM patients GROUP BY sex ORDER BY 1 FETCH NEXT 500 ROWS ONLY",
+    "fetch one": "SELECT region, COUNT(*) FROM patients GROUP BY region ORDER BY 2 DESC, 1 FETCH FIRST ROW ONLY",
+    "fetch after an offset": "SELECT region, COUNT(*) FROM patients GROUP BY region ORDER BY region NULLS FIRST OFFSET 1 ROW FETCH FIRST 2 ROWS ONLY",
+    "fetch in a subquery": "SELECT SUM(n) FROM (SELECT region, COUNT(*) AS n FROM patients GROUP BY region ORDER BY n DESC, region FETCH FIRST 2 ROWS ONLY) AS t",
+}
+
+DATES: dict[str, str | tuple[str, str]] = {
+    "day of a moment": (
+        "SELECT (DATE(visits.started )) AS \"visits.started_date\", COUNT(*) AS \"visits.count\" FROM public.visits AS visits WHERE ((( visits.started ) >= (TIMESTAMP '2024-06-01') AND ( visits.started ) < (TIMESTAMP '2025-02-01'))) GROUP BY 1 ORDER BY 1 DESC FETCH NEXT 500 ROWS ONLY",
+        "SELECT started::DATE, COUNT(*) FROM visits WHERE started >= '2024-06-01' AND started < '2025-02-01' GROUP BY 1",
+    ),
+    "a text as a date": (
+        "SELECT DATE_TRUNC('month', day) AS day, COUNT(DISTINCT patient_id) AS n FROM public.visits WHERE day >= TO_DATE('2024-02-01', 'YYYY-MM-DD') AND day < TO_DATE('2025-03-01', 'YYYY-MM-DD') GROUP BY DATE_TRUNC('month', day)",
+        "SELECT DATE_TRUNC('month', day), COUNT(DISTINCT patient_id) FROM visits WHERE day >= DATE '2024-02-01' AND day < DATE '2025-03-01' GROUP BY 1",
+    ),
+    "a text as a moment": (
+        "SELECT COUNT(*) FROM public.visits WHERE started >= TO_TIMESTAMP('2024-05-01 10:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US') AND started < CAST('2025-02-01' AS timestamp)",
+        "SELECT COUNT(*) FROM visits WHERE started >= TIMESTAMP '2024-05-01 10:00:00' AND started < TIMESTAMP '2025-02-01'",
+    ),
+    "quarters of an hour": "SELECT DATE_TRUNC('hour', started) + INTERVAL '15 minutes' * FLOOR(EXTRACT(MINUTE FROM started) / 15) AS started, COUNT(*) AS count FROM public.visits GROUP BY DATE_TRUNC('hour', started) + INTERVAL '15 minutes' * FLOOR(EXTRACT(MINUTE FROM started) / 15)",
+    "weeks from Sunday": "SELECT CAST((DATE_TRUNC('week', (public.visits.started + INTERVAL '1 day')) + INTERVAL '-1 day') AS date) AS started, COUNT(*) AS count FROM public.visits GROUP BY CAST((DATE_TRUNC('week', (public.visits.started + INTERVAL '1 day')) + INTERVAL '-1 day') AS date)",
+    "computed numbers of days": "SELECT COUNT(*) FROM visits WHERE started < day + 2 * (INTERVAL '1 hour') * minutes AND day > DATE '2025-02-01' - (INTERVAL '1 week' * clinic_id) AND INTERVAL '1 day' * 3 + day < '2025-06-01'",
+}
+
+BRACKETS: dict[str, str | tuple[str, str]] = {
+    "brackets in a join on a key": 'SELECT "c"."city", SUM("v"."cost") FROM "public"."visits" "v" LEFT OUTER JOIN "public"."clinics" "c" ON (("v"."clinic_id") = ("c"."clinic_id")) GROUP BY ("c"."city")',
+    "brackets in a join along the unit": "SELECT (p.sex), COUNT(DISTINCT ((v.patient_id))) FROM visits v INNER JOIN patients p ON (((v.patient_id)) = (p.patient_id)) GROUP BY 1",
+    "brackets in EXISTS": "SELECT COUNT(*) FROM patients p WHERE (NOT (EXISTS (SELECT 1 FROM visits v WHERE ((v.patient_id) = (p.patient_id)) AND ((v.cost) > 20))))",
+    "brackets in IN": "SELECT COUNT(*) FROM patients WHERE (patient_id) IN (SELECT (patient_id) FROM visits WHERE (clinic_id) IN ((1), (2), (3)))",
+    "brackets of one unit": "SELECT AVG(n) FROM (SELECT (v.patient_id) AS p, COUNT((v.cost)) AS n FROM visits v GROUP BY (v.patient_id)) AS t",
+    "brackets in sets": "SELECT (sex), COUNT(*) FROM patients GROUP BY GROUPING SETS ((sex), ())",
+    "a distinct count of cases": 'SELECT "visits"."clinic_id" AS "clinic_id", COUNT(DISTINCT (CASE WHEN ("visits"."cost" > 10) THEN "visits"."patient_id" ELSE NULL END)) AS "usr:Calculation_2:ok" FROM "public"."visits" "visits" GROUP BY 1',
+}
+
+STARS: dict[str, str | tuple[str, str]] = {
+    "all columns of one table": 'SELECT city AS city, sum(cost) AS "SUM(cost)" FROM (SELECT v.*, c.city, c.kind FROM visits v JOIN clinics c ON v.clinic_id = c.clinic_id) AS virtual_table GROUP BY city ORDER BY "SUM(cost)" DESC LIMIT 10000',
+    "all columns of a table with its schema": (
+        "SELECT COUNT(*), SUM(cost) FROM (SELECT public.visits.* FROM public.visits WHERE cost > 10) AS t",
+        "SELECT COUNT(*), SUM(cost) FROM visits WHERE cost > 10",
+    ),
+    "all columns of a name of WITH": "WITH w AS (SELECT v.patient_id, v.cost, p.region FROM visits v JOIN patients p ON p.patient_id = v.patient_id) SELECT region, SUM(cost) FROM (SELECT w.* FROM w) AS virtual_table GROUP BY region",
+    "all columns of an answer": "WITH all_values AS (SELECT sex AS value_field, COUNT(*) AS n_records FROM clinic.patients GROUP BY sex) SELECT * FROM all_values WHERE value_field NOT IN ('f')",
+    "all columns of one of two answers": "SELECT t.*, u.n AS of_all FROM (SELECT sex, COUNT(*) AS n FROM patients WHERE smoker GROUP BY sex) AS t JOIN (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS u ON t.sex = u.sex",
+    "all groups": "SELECT sex, UPPER(region) AS r, 'x' AS label, COUNT(*) AS n, AVG(income) / 2 FROM patients GROUP BY ALL",
+    "all groups of an answer": "SELECT n > 2 AS many, SUM(n), COUNT(*) FROM (SELECT region, sex, COUNT(*) AS n FROM patients GROUP BY ALL) AS t GROUP BY ALL",
+    "all groups of one unit": "SELECT AVG(n), MAX(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY ALL) AS t",
+    "all groups where there are none": "SELECT COUNT(*) FROM visits GROUP BY ALL",
+}
+
+ORDER: dict[str, str | tuple[str, str]] = {
+    "the public table first": "SELECT c.city, COUNT(*), SUM(v.cost) FROM clinics c JOIN visits v ON c.clinic_id = v.clinic_id GROUP BY c.city",
+    "the public table first, by name": "SELECT kind, clinic_id, COUNT(*) FROM clinics INNER JOIN visits USING (clinic_id) WHERE clinic_id < 5 GROUP BY kind, clinic_id",
+    "the public table first, and more": "SELECT c.kind, p.sex, COUNT(*) FROM public.clinics c JOIN public.visits v ON (c.clinic_id = v.clinic_id AND v.cost > 10) LEFT JOIN diagnoses d ON d.code = v.code JOIN patients p ON p.patient_id = v.patient_id WHERE d.chronic GROUP BY 1, 2",
+}
+
+CASTS: dict[str, str | tuple[str, str]] = {
+    "a number as text": """SELECT (CASE WHEN ("visits"."clinic_id" IN (1, 2, 3)) THEN 'Group A' ELSE CAST("visits"."clinic_id" AS TEXT) END) AS "Clinic (group)", COUNT("visits"."visit_id") AS "cnt:visit_id:ok" FROM "public"."visits" "visits" WHERE (("visits"."day" >= CAST('2024-03-01' AS DATE)) AND (NOT ("visits"."cost" IS NULL))) GROUP BY 1""",
+    "negative numbers as text": "SELECT CAST(minutes - 240 AS VARCHAR) AS m, COUNT(*) FROM visits GROUP BY 1",
+    "parts of dates as text": "SELECT CAST(EXTRACT(YEAR FROM day) AS TEXT) || '-Q' || '1' AS q, COUNT(*) FROM visits WHERE EXTRACT(QUARTER FROM day) = 1 GROUP BY 1",
+    "truth as text": "SELECT smoker::text AS s, COUNT(*) FROM patients WHERE CAST(vaccinated AS TEXT) = 'true' GROUP BY 1",
+    "NULL as text": "SELECT CAST(NULLIF(clinic_id, 1) AS TEXT) AS c, COUNT(*) FROM visits GROUP BY 1",
+    "a constant as text": "SELECT COUNT(*) FROM visits WHERE CAST(clinic_id AS TEXT) = CAST(3 AS TEXT)",
+}
+
+TOOLS: dict[str, str | tuple[str, str]] = {**NAMES, **PAGING, **DATES, **BRACKETS, **STARS, **ORDER, **CASTS}
