@@ -128,5 +128,5 @@ def test_the_oracle_sees_the_bug_through_sql(
     assert len(only) >= 3
     for target, attribute, replacement in mutant.patches:
         monkeypatch.setattr(target, attribute, replacement)
-    outcome = run_oracle(relation=mutant.relation, account=account, worlds=worlds, seed=seed, only=only, stop_at_first=True)
+    outcome = run_oracle(relation=mutant.relation, account=account, worlds=4 * worlds, seed=seed, only=only, stop_at_first=True)
     assert outcome.breaches, f"the oracle did not see: {name} (after {outcome.pairs} pairs)"

@@ -1,45 +1,50 @@
 """Asking for an accuracy: pilots, the solved price and the answer, one after another.
 
-Each step is decided by :func:`lapwing.curator.accuracy_targets.next_step` from public facts and releases. Nothing is refused once
-something was charged: what a pilot released is then the answer, with a note.
+Each step is decided by :func:`lapwing.curator.accuracy_steps.next_step` from public facts and releases. Where bounds are chosen from norms,
+those are bought first, as for a question at the default price; while the solved price is so much higher that it deserves better ones, they
+are bought, and it is solved again. Bars whose length depends on what is released may still come out longer: then it is solved again from
+that, three times at most. Nothing is refused once a pilot was charged: what it released is then the answer, with a note.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
 
 from lapwing.answers.budget import epsilon_of_cost, epsilon_of_loss
 from lapwing.answers.number_format import percent
-from lapwing.curator.accuracy_targets import (
-    PILOTS_MAX,
-    Before,
-    Buy,
-    Pilot,
-    Serve,
-    Step,
-    Target,
-    Unreachable,
-    aimed,
-    met_by,
-    next_step,
-)
+from lapwing.curator.accuracy_steps import Before, Buy, Pilot, Serve, Step, Unreachable, next_step
+from lapwing.curator.accuracy_targets import PILOTS_MAX, Target, aimed, met_by
+from lapwing.curator.bought_norms import PricedNorms, buy_norms, fits_of, priced_norms
 from lapwing.curator.bound_statement import BoundStatement
 from lapwing.curator.charged_release import Answered
 from lapwing.curator.explanation import Explanation, explanation
 from lapwing.curator.life import Curator
 from lapwing.errors import BudgetRefused, LapwingError, Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Account, Cost, admits
+from lapwing.kernel.ir import UnitNorms
 from lapwing.ledger.protocol import Bought
 from lapwing.planning.noise_choice import loss_of_price
-from lapwing.planning.plan import Planned
+from lapwing.planning.norm_fit import NormFit
+from lapwing.planning.planned import Planned
 from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
 from lapwing.sql.text.privacy_words import Question, read_words
 
 BEFORE_MAX = 1_000
 """Newest answers of the ledger that are looked through for the same statement."""
+NORMS_MAX = 4
+"""Norms are bought at most so often for one question."""
+NORMS_STEP = 10
+"""Each time for a loss of at most so many times the one before: with better norms, less may be enough."""
+CLEAR = 40.0
+"""Norms of fewer units than so many times the noise of one bin show hardly more than where most units are, and are bought again."""
+MISSED_MAX = 3
+"""So often an answer with bounds from norms is bought again where its bars came out longer than asked for."""
+MISSED_STEP = Fraction(2)
+"""Each time for at least so many times the loss: what was released may make the least price no higher, and that one was tried."""
 PILOT_MARK = "-- pilot"
 """What a pilot's line in the history starts with: an SQL comment, so that it is still the same statement."""
 
@@ -67,51 +72,105 @@ class Aim:
     bound: BoundStatement
     target: Target
     pilots: tuple[Fraction, ...]
+    price_usual: Fraction
+    """The loss of a question that names no price."""
 
     def reach(self, *, request_id: str | None) -> Hit:
         """Buy what the target needs, or refuse before anything is charged."""
-        charged = Cost.zero()
-        answers, before = self._bought_before()
-        for _ in range(len(self.pilots) + 1):
-            step = self.next(before)
-            if isinstance(step, Pilot):
-                price = step.planned.certified.cost
-                try:
-                    pilot = self._piloted(step, request_id=request_id)
-                except BudgetRefused as error:
-                    if not charged.loss:
-                        raise
-                    return self._fallen_back(answers, before, charged, error.message)
-                charged = charged if pilot.free else charged + price
-                answers, before = (pilot, *answers), (Before(pilot.released, self._price(price), pilot=True), *before)
-                continue
-            match step:
-                case Serve(found):
-                    planned = self.bound.plan_at(Fraction(max(found.loss, 1), LOSS_UNITS))
-                    reason = "the pilot is accurate enough" if charged.loss else "what was released before is accurate enough: free"
-                    return Hit(planned, _answer_of(found, before, answers), charged, (f"asked for {self.words()}: {reason}",))
-                case Buy(planned):
-                    if charged.loss and not self._affordable(planned):
-                        return self._fallen_back(answers, before, charged, self._too_dear(planned).message)
-                    self._require_affordable(planned)
-                    plan, summary = planned.certified.plan, self.sql
-                    try:
-                        answered = self.curator.answer(plan, summary=summary, analyst=self.analyst, request_id=request_id)
-                    except BudgetRefused as error:
-                        if not charged.loss:
-                            raise
-                        return self._fallen_back(answers, before, charged, error.message)
-                    return self._bought(planned, answered, charged)
-                case Unreachable():
-                    if charged.loss:
-                        return self._fallen_back(answers, before, charged, self._unreachable().message)
-                    raise self._unreachable()
-                case _:
-                    assert_never(step)
+        price = self.price_usual
+        norms = self._norms(price)
+        self._require_first_steps_affordable(norms)
+        fits, charged = self._buy_norms(norms, request_id=request_id)
+        while (better := self._price_of_clear_norms(price, fits)) is not None:
+            fits, paid = self._buy_norms(self._norms(better), request_id=request_id)
+            price, charged = better, charged + paid
+        answers, before = self._bought_before(fits)
+        missed = list[Fraction]()
+        for _ in range((len(self.pilots) + 1) * NORMS_MAX + MISSED_MAX):
+            step = self.next(before, fits)
+            try:
+                match step:
+                    case Pilot(planned):
+                        pilot = self._piloted(step, request_id=request_id)
+                        cost = planned.certified.cost
+                        charged = charged if pilot.free else charged + cost
+                        item = Before(pilot.released, self._price(cost), pilot=True, planned=planned)
+                        answers, before = (pilot, *answers), (item, *before)
+                    case Serve(found):
+                        reason = "the pilot is accurate enough" if charged.loss else "what was released before is accurate enough: free"
+                        planned = self._plan_of(found, fits)
+                        return Hit(planned, _answer_of(found, before, answers), charged, (f"asked for {self.words()}: {reason}",))
+                    case Buy(planned):
+                        better = self._price_of_better_norms(planned, price)
+                        if better is not None:
+                            fits, paid = self._buy_norms(self._norms(better), request_id=request_id)
+                            price, charged = better, charged + paid
+                            continue
+                        if missed and Fraction(self._price(planned.certified.cost), LOSS_UNITS) < MISSED_STEP * missed[-1]:
+                            planned = self.bound.plan_with(MISSED_STEP * missed[-1], fits)
+                        self._require_affordable(planned)
+                        name = request_id if request_id is None or not missed else f"{request_id}/again-{len(missed)}"
+                        answered = self.curator.answer(planned.certified.plan, summary=self.sql, analyst=self.analyst, request_id=name)
+                        hit, is_met = self._bought(planned, answered, charged)
+                        if is_met or not fits or len(missed) == MISSED_MAX:
+                            return hit
+                        loss = self._price(planned.certified.cost)
+                        missed.append(Fraction(loss, LOSS_UNITS))
+                        charged = hit.cost
+                        item = Before(answered.released, loss, for_target=True, planned=planned)
+                        answers, before = (answered, *answers), (item, *before)
+                    case Unreachable():
+                        raise self._unreachable()
+                    case _:
+                        assert_never(step)
+            except (BudgetRefused, Refused) as error:
+                if not charged.loss or not before:
+                    raise
+                return self._fallen_back(answers, before, charged, error.message, fits)
         raise AssertionError("there are more pilots than losses of pilots")
 
-    def next(self, before: Sequence[Before]) -> Step:
-        """The next step after these releases."""
+    def _norms(self, price: Fraction) -> PricedNorms:
+        """The norms that a question at this price is bounded by, as far as they were bought. Free."""
+        planned = self.bound.plan_at(price)
+        is_pure = planned.measured is not None and planned.measured.cost.pure is not None
+        return priced_norms(self.curator, planned.wanted, price=price, analyst=self.analyst, pure=is_pure)
+
+    def _whole_price(self, planned: Planned) -> Fraction:
+        """The price of which this plan is what norms leave; at least the usual one."""
+        share = self.curator.declaration.declared_budget.norms_share
+        return max(Fraction(self._price(planned.certified.cost), LOSS_UNITS) / (1 - share), self.price_usual)
+
+    def _price_of_clear_norms(self, price: Fraction, fits: Mapping[UnitNorms, NormFit]) -> Fraction | None:
+        """The next price to buy norms for where those bought for ``price`` are lost in their noise; None where they are not."""
+        if all(fit.units() > CLEAR * math.sqrt(float(fit.variance.max())) for fit in fits.values()):
+            return None
+        return self._if_missing(price * NORMS_STEP, price)
+
+    def _price_of_better_norms(self, planned: Planned, price: Fraction) -> Fraction | None:
+        """The next price to buy norms for; None where those for ``price`` are good enough for this plan, or cannot be any better."""
+        return self._if_missing(min(price * NORMS_STEP, self._whole_price(planned)), price)
+
+    def _if_missing(self, better: Fraction, price: Fraction) -> Fraction | None:
+        better = min(better, self.price_usual * NORMS_STEP ** (NORMS_MAX - 1))
+        is_missing = better > price and bool(self._norms(better).missing())
+        return better if is_missing and better <= Fraction(self.curator.balance().remaining.loss, LOSS_UNITS) else None
+
+    def _buy_norms(self, norms: PricedNorms, *, request_id: str | None) -> tuple[Mapping[UnitNorms, NormFit], Cost]:
+        if not norms.wanted:
+            return {}, Cost.zero()
+        return buy_norms(self.curator, norms, sql=self.sql, analyst=self.analyst, request_id=request_id)
+
+    def _require_first_steps_affordable(self, norms: PricedNorms) -> None:
+        """Refuse norms whose pilot cannot be paid: alone they would be no answer."""
+        cost = norms.cost(self.curator)
+        if cost.loss:
+            self._require_admitted(cost + self.bound.plan_at(self.pilots[0]).certified.cost)
+
+    def _plan_of(self, item: Before, fits: Mapping[UnitNorms, NormFit]) -> Planned:
+        return item.planned or self.bound.plan_with(Fraction(max(item.loss, 1), LOSS_UNITS), fits)
+
+    def next(self, before: Sequence[Before], fits: Mapping[UnitNorms, NormFit]) -> Step:
+        """The next step after these releases, with bounds from these norms."""
         if not aimed(self.bound.statement.post):
             hint = "ask for a count, a sum, an average or a ratio of them, or name an epsilon"
             raise Refused(
@@ -120,14 +179,14 @@ class Aim:
                 hint=hint,
                 span=self.target.asked.span,
             )
-        return next_step(self.bound.plan_at, self.bound.statement.post, self.target, before, self.pilots)
+        return next_step(lambda loss: self.bound.plan_with(loss, fits), self.bound.statement.post, self.target, before, self.pilots)
 
-    def before(self) -> tuple[Before, ...]:
-        """What was released for the same statement on this version: the same words apart from Lapwing's own, comments and white space."""
-        return self._bought_before()[1]
+    def _bought_before(self, fits: Mapping[UnitNorms, NormFit]) -> tuple[tuple[Answered, ...], tuple[Before, ...]]:
+        """What was released for the same statement on this version: the same words apart from Lapwing's own, comments and white space.
 
-    def _bought_before(self) -> tuple[tuple[Answered, ...], tuple[Before, ...]]:
-        """The same, with the stored answers they come from, in the same order."""
+        Stored answers, and what they released, in the same order. Where bounds are chosen from norms, only those whose plan is known: what
+        was cut off is not in a release.
+        """
         tokens, questions = self._tokens(self.question), dict[str, Question | None]()
 
         def is_same(summary: str) -> bool:
@@ -135,15 +194,26 @@ class Aim:
             return question is not None and self._tokens(question) == tokens
 
         bought = self.curator.released_before(is_same, limit=BEFORE_MAX, analyst=self.analyst)
-        return tuple(answered for _, answered in bought), tuple(
-            Before(
-                answered.released,
-                self._price(item.cost),
-                item.summary.startswith(PILOT_MARK),
-                self._was_for_target(item, questions[item.summary]),
-            )
-            for item, answered in bought
-        )
+        answers, before = list[Answered](), list[Before]()
+        for item, answered in bought:
+            planned = self._plan_bought(item) if fits else None
+            if planned is None and fits:
+                continue
+            is_pilot, for_target = item.summary.startswith(PILOT_MARK), self._was_for_target(item, questions[item.summary])
+            answers.append(answered)
+            before.append(Before(answered.released, self._price(item.cost), is_pilot, for_target, planned))
+        return tuple(answers), tuple(before)
+
+    def _plan_bought(self, item: Bought) -> Planned | None:
+        """The plan of something bought before, if norms that are there lead to the very same."""
+        loss = Fraction(self._price(item.cost), LOSS_UNITS)
+        share = self.curator.declaration.declared_budget.norms_share
+        for price in (loss / (1 - share), *(self.price_usual * NORMS_STEP**times for times in range(NORMS_MAX))):
+            norms = self._norms(price)
+            planned = self.bound.plan_with(loss, fits_of(self.curator, norms.found))
+            if not norms.missing() and planned.certified.digest == item.digest:
+                return planned
+        return None
 
     def _tokens(self, question: Question) -> tuple[tuple[str, str], ...] | None:
         from lapwing.sql.text.privacy_clause import statement_tokens
@@ -175,7 +245,8 @@ class Aim:
         plan, summary = step.planned.certified.plan, f"{PILOT_MARK} {step.number} for this:\n{self.sql}"
         return self.curator.answer(plan, summary=summary, analyst=self.analyst, request_id=name)
 
-    def _bought(self, planned: Planned, answered: Answered, charged: Cost) -> Hit:
+    def _bought(self, planned: Planned, answered: Answered, charged: Cost) -> tuple[Hit, bool]:
+        """What was bought, and whether all its bars are as short as asked for."""
         price, released = planned.certified.cost, answered.released
         total = charged if answered.free else charged + price
         note = f"asked for {self.words()}: the least price that reaches it is {self._amount(price)}"
@@ -183,29 +254,31 @@ class Aim:
             note += f", after pilots for {self._amount(charged)}"
         met, bars = met_by(planned, released, self.bound.statement.post, self.target, confidence=self.target.confidence)
         notes = (note,) if met == bars else (note, f"{bars - met:,} of {bars:,} error bars came out longer than asked for")
-        return Hit(planned, answered, total, notes)
+        return Hit(planned, answered, total, notes), met == bars
 
-    def _fallen_back(self, answers: Sequence[Answered], before: Sequence[Before], charged: Cost, why: str) -> Hit:
+    def _fallen_back(
+        self, answers: Sequence[Answered], before: Sequence[Before], charged: Cost, why: str, fits: Mapping[UnitNorms, NormFit]
+    ) -> Hit:
         """The best release there is, because something was charged already."""
         best = max(before, key=lambda item: item.loss)
-        planned = self.bound.plan_at(Fraction(best.loss, LOSS_UNITS))
-        notes = (f"asked for {self.words()}, NOT REACHED: {why}", "this is what the pilot released")
+        planned = self._plan_of(best, fits)
+        what = "what the pilot released" if best.pilot else "the best that was released"
+        notes = (f"asked for {self.words()}, NOT REACHED: {why}", f"this is {what}")
         return Hit(planned, _answer_of(best, before, answers), charged, notes)
 
-    def _affordable(self, planned: Planned) -> bool:
-        balance = self.curator.balance()
-        return admits(balance.budget, spent=balance.spent, cost=planned.certified.cost)
-
     def _require_affordable(self, planned: Planned) -> None:
-        if self.curator.ledger.find(planned.certified.digest, analyst=self.analyst) is None and not self._affordable(planned):
-            raise self._too_dear(planned)
+        if self.curator.ledger.find(planned.certified.digest, analyst=self.analyst) is None:
+            self._require_admitted(planned.certified.cost)
 
-    def _too_dear(self, planned: Planned) -> LapwingError:
-        left = self.curator.balance().remaining
-        if planned.certified.cost.pure is None:
+    def _require_admitted(self, cost: Cost) -> None:
+        balance = self.curator.balance()
+        if admits(balance.budget, spent=balance.spent, cost=cost):
+            return
+        left = balance.remaining
+        if cost.pure is None:
             left = Cost(loss=left.loss, delta=left.delta)
-        message = f"{self.words()} costs {self._amount(planned.certified.cost)}, and {self._amount(left)} is left"
-        return BudgetRefused("error-too-dear", message, hint="ask for a larger error, or for fewer groups", span=self.target.asked.span)
+        message = f"{self.words()} costs {self._amount(cost)}, and {self._amount(left)} is left"
+        raise BudgetRefused("error-too-dear", message, hint="ask for a larger error, or for fewer groups", span=self.target.asked.span)
 
     def _unreachable(self) -> LapwingError:
         if isinstance(self.target.asked, ErrorAsked):
@@ -232,16 +305,25 @@ class Aim:
 
     def explanation(self) -> Explanation:
         """What asking would do next, and its price. Free."""
-        step = self.next(self.before())
+        norms = self._norms(self.price_usual)
+        fits = {} if norms.missing() else fits_of(self.curator, norms.found)
+        step: Step = Pilot(self.bound.plan_at(self.pilots[0]), 1)
+        if not norms.missing():
+            step = self.next(self._bought_before(fits)[1], fits)
         more: tuple[tuple[str, str], ...] = ()
         match step:
             case Serve(found):
-                planned = self.bound.plan_at(Fraction(max(found.loss, 1), LOSS_UNITS))
+                planned, norms = self._plan_of(found, fits), PricedNorms()
                 text, kind = "what was released before is accurate enough: free", "stored"
             case Buy(planned):
-                text, kind = "solved: the price is the least that reaches it", "solved"
+                better = self._price_of_better_norms(planned, self.price_usual)
+                norms = PricedNorms() if better is None else self._norms(better)
+                again = ", and solved again with better norms" if better is not None else ""
+                text, kind = f"solved: the price is the least that reaches it{again}", "solved"
             case Pilot(planned, number):
-                text, kind = f"pilot {number} comes first, at the price below; the rest is solved from what it releases", "pilot"
+                first = "norms and " if norms.missing() else ""
+                comes = "come" if norms.missing() else "comes"
+                text, kind = f"{first}pilot {number} {comes} first, at the price below; the rest is solved from what is released", "pilot"
                 prices = ", ".join(f"{epsilon_of_loss(self.curator.balance().budget, self._units(loss)):.3g}" for loss in self.pilots)
                 more = (
                     (
@@ -254,10 +336,10 @@ class Aim:
             case _:
                 assert_never(step)
         found_explanation = explanation(
-            self.bound.statement, planned, self.curator, confidence=self.target.confidence, analyst=self.analyst
+            self.bound.statement, planned, self.curator, confidence=self.target.confidence, analyst=self.analyst, norms=norms
         )
-        first, *others = found_explanation.lines
-        lines = (first, ("target", self.words()), ("accuracy", text), *more, *others)
+        protects, *others = found_explanation.lines
+        lines = (protects, ("target", self.words()), ("accuracy", text), *more, *others)
         target = {"error": self.words(), "confidence": float(self.target.confidence), "step": kind}
         return replace(found_explanation, lines=lines, values={**found_explanation.values, "target": target})
 

@@ -14,33 +14,24 @@ import pytest
 import lapwing as lw
 from lapwing.client.dataset import DataSet
 from lapwing.curator.accuracy_search import PILOT_MARK
-from lapwing.curator.accuracy_targets import (
-    Before,
-    Buy,
-    Pilot,
-    Serve,
-    Target,
-    Unreachable,
-    aimed,
-    bars_of,
-    is_direct,
-    least_loss,
-    next_step,
-)
+from lapwing.curator.accuracy_steps import Before, Buy, Pilot, Serve, Unreachable, next_step
+from lapwing.curator.accuracy_targets import Target, aimed, bars_of, is_direct
 from lapwing.curator.asked_price import pilot_epsilons
 from lapwing.curator.bound_statement import BoundStatement, bound_statement
+from lapwing.curator.least_price import Base, least_loss
 from lapwing.demo import write_demo
 from lapwing.errors import BudgetRefused, Refused, Span
 from lapwing.kernel.accounting import EPSILON_MAX, LOSS_UNITS, statement_loss
 from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
-from lapwing.planning.plan import Planned
+from lapwing.planning.planned import Planned
 from lapwing.spread import half_width
 from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
 
 NOWHERE = Span(0, 1, 1, 1)
 SURE = Fraction(95, 100)
 COUNT = "SELECT COUNT(*) AS n FROM visits"
+PATIENTS = "SELECT COUNT(*) AS n FROM patients WHERE birth_year > 1950"
 
 
 def absolute(amount: int | Fraction, confidence: Fraction = SURE) -> Target:
@@ -151,7 +142,7 @@ def test_averages_are_solved_from_what_was_released(clinic: DataSet) -> None:
     post, target = asking.statement.post, absolute(2)
     assert least_loss(asking.plan_at, post, target, None) is None, "how many there are is not known yet"
     base = supposed(asking.plan_at(Fraction(1, 100)), lambda _, place: (1_000.0, 900.0, 300.0)[place])
-    found = least_loss(asking.plan_at, post, target, base)
+    found = least_loss(asking.plan_at, post, target, Base(base))
     assert found is not None
     # Where there are fewer than was supposed, the error bar would be longer: the price was solved at the unfavourable end.
     counts = {recipe.count for part in found.parts for recipe in part.recipes if hasattr(recipe, "count")}
@@ -163,8 +154,8 @@ def test_declared_bounds_make_a_share_known(clinic: DataSet) -> None:
     """An average of years from 1920 on is at least 1920, whatever a pilot says."""
     asking = bound_statement(clinic.curator, "SELECT AVG(birth_year) AS born FROM patients", dialect="duckdb")
     base = supposed(asking.plan_at(Fraction(1, 1000)), lambda name, _: 2_000.0 if name == "v0" else 0.0)
-    found = least_loss(asking.plan_at, asking.statement.post, relative("1/100"), base)
-    other = least_loss(asking.plan_at, asking.statement.post, absolute(Fraction(192, 10)), base)
+    found = least_loss(asking.plan_at, asking.statement.post, relative("1/100"), Base(base))
+    other = least_loss(asking.plan_at, asking.statement.post, absolute(Fraction(192, 10)), Base(base))
     assert found is not None and other is not None
     assert 0.5 < found.certified.cost.loss / other.certified.cost.loss <= 1.01
 
@@ -286,7 +277,7 @@ def test_a_relative_error_is_piloted_and_then_free(clinic: DataSet) -> None:
 def test_what_cannot_be_paid_is_refused_with_its_price(clinic: DataSet) -> None:
     before = clinic.curator.balance().spent
     with pytest.raises(BudgetRefused, match=r"costs epsilon .* and epsilon .* is left") as caught:
-        clinic.ask(f"{COUNT} WITH PRIVACY (error = 0.5)")
+        clinic.ask("SELECT SUM(birth_year) AS n FROM patients WITH PRIVACY (error = 30)")
     assert caught.value.code == "error-too-dear" and caught.value.span is not None
     assert clinic.curator.balance().spent == before
 
@@ -321,9 +312,9 @@ def test_contradictions_are_refused_free_of_charge(clinic: DataSet, sql: str, ar
 
 
 def test_words_and_arguments_that_agree(clinic: DataSet) -> None:
-    answer = clinic.ask(f"{COUNT} WITH PRIVACY (epsilon = 0.2, confidence = 0.9)", epsilon="0.2", confidence=0.9)
+    answer = clinic.ask(f"{PATIENTS} WITH PRIVACY (epsilon = 0.2, confidence = 0.9)", epsilon="0.2", confidence=0.9)
     assert answer.confidence == 0.9 and answer.cost.epsilon == pytest.approx(0.2)
-    assert clinic.ask(COUNT, epsilon=0.2, confidence=0.9).cost.free
+    assert clinic.ask(PATIENTS, epsilon=0.2, confidence=0.9).cost.free
 
 
 def test_rho_is_for_data_sets_that_are_charged_in_it(clinic: DataSet, pure: DataSet) -> None:
@@ -373,3 +364,35 @@ def test_an_ordinary_question_needs_no_price_of_a_pilot(tmp_path: Path) -> None:
         data.explain(COUNT)
         with pytest.raises(Refused, match="epsilon-invalid"):
             data.explain(f"{COUNT} WITH PRIVACY (error = '5%')")
+
+
+def test_a_cheaper_answer_than_the_pilot_is_never_bought_for_an_average(tmp_path: Path) -> None:
+    """What a low price cuts off is no longer there to divide noise by, and a plan without bounds centres its sum elsewhere."""
+    with make(tmp_path / "clinic") as data:
+        answer = data.ask("SELECT AVG(cost) AS a FROM visits WITH PRIVACY (error = '20%')")
+        charges = [
+            float(entry.cost.loss) for entry in data.history(limit=20) if "AVG(cost)" in entry.detail and "norms" not in entry.detail
+        ]
+        assert charges == sorted(charges, reverse=True), "newest first"
+        (bar,) = answer.intervals["a"]
+        value = answer.table["a"][0].as_py()
+        assert bar is not None and max(bar.hi - value, value - bar.lo) <= 0.2 * value or any("NOT REACHED" in n for n in answer.notes)
+
+
+def test_norms_and_a_pilot_come_first_where_bounds_are_chosen_from_them(tmp_path: Path) -> None:
+    """The bars that are promised reach to what bounds cut off; asked again, and asked for less, it is free."""
+    sql = f"{COUNT} WITH PRIVACY (error = 5000)"
+    with make(tmp_path / "clinic", epsilon="1000") as data:
+        explained = data.explain(sql)
+        assert explained.to_dict()["target"]["step"] == "pilot" and "norms and pilot 1 come first" in dict(explained.lines)["accuracy"]
+        before = data.curator.balance().spent.loss
+        first = data.ask(sql)
+        assert float(first.cost.rho or 0) == pytest.approx((data.curator.balance().spent.loss - before) / LOSS_UNITS)
+        (bar,) = first.intervals["n"]
+        assert bar is not None and bar.hi - first.table["n"][0].as_py() <= 5000
+        assert any("the error bars reach to it" in note for note in first.notes)
+        lines = [entry.detail for entry in data.history(limit=20)]
+        assert any("norms " in line for line in lines) and any(PILOT_MARK in line for line in lines)
+        again, easier = data.ask(sql), data.ask(sql.replace("5000", "5500"))
+        assert again.cost.free and again.table == first.table
+        assert easier.cost.free and easier.table == first.table

@@ -18,6 +18,7 @@ FILES = (
     "kernel/date_functions.py",
     "curator/asked_price.py",
     "curator/accuracy_search.py",
+    "answers/assembly.py",
 )
 """Where statements are refused."""
 _NAMED = ("_EXAMPLE", "_INSTEAD", "_DATE_INSTEAD")
