@@ -376,7 +376,7 @@ def test_a_cheaper_answer_than_the_pilot_is_never_bought_for_an_average(tmp_path
         assert charges == sorted(charges, reverse=True), "newest first"
         (bar,) = answer.intervals["a"]
         value = answer.table["a"][0].as_py()
-        assert bar is not None and max(bar.hi - value, value - bar.lo) <= 0.2 * value or any("NOT REACHED" in n for n in answer.notes)
+        assert (bar is not None and max(bar.hi - value, value - bar.lo) <= 0.2 * value) or any("NOT REACHED" in n for n in answer.notes)
 
 
 def test_norms_and_a_pilot_come_first_where_bounds_are_chosen_from_them(tmp_path: Path) -> None:
