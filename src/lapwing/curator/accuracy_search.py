@@ -162,7 +162,7 @@ class Aim:
 
     def _require_first_steps_affordable(self, norms: PricedNorms) -> None:
         """Refuse norms whose pilot cannot be paid: alone they would be no answer."""
-        cost = norms.cost(self.curator)
+        cost = norms.cost()
         if cost.loss:
             self._require_admitted(cost + self.bound.plan_at(self.pilots[0]).certified.cost)
 

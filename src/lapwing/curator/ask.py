@@ -154,7 +154,7 @@ class _Posed:
 
     def _require_affordable(self, planned: Planned, priced: PricedNorms) -> None:
         """Refuse, before anything is charged, what the budget or a limit cannot pay as a whole, unless it was paid before."""
-        cost = priced.cost(self.curator)
+        cost = priced.cost()
         if cost.loss:
             whole = planned.certified.cost
             pure = None if whole.pure is None or cost.pure is None else max(whole.pure, cost.pure)

@@ -15,7 +15,8 @@ from typing import Any
 from lapwing.curator.charged_release import Answered
 from lapwing.curator.life import Curator
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
-from lapwing.kernel.ir import Plan, UnitNorms
+from lapwing.kernel.certify import Certified
+from lapwing.kernel.ir import UnitNorms
 from lapwing.planning.noise_choice import loss_of_price, pure_facts, pure_share
 from lapwing.planning.norm_fit import NormFit, fitted_norms
 from lapwing.planning.norms import histogram_of, name_of, norms_plan
@@ -31,7 +32,7 @@ class PricedNorms:
     """The histograms that a statement wants, each with its plan, or as it was bought before."""
 
     wanted: tuple[UnitNorms, ...] = ()
-    plans: tuple[Plan, ...] = ()
+    plans: tuple[Certified, ...] = ()
     loss: Fraction = Fraction(0)
     """What all of them may cost; the rest of the price is the answer's, also where they were bought before."""
     found: Mapping[UnitNorms, Answered] = field(default_factory=dict)
@@ -45,16 +46,13 @@ class PricedNorms:
         """For JSON; ``first`` is what buying the rest costs."""
         return {"bought": not self.missing(), "loss": first.loss / LOSS_UNITS, "one_in": self.one_in}
 
-    def missing(self) -> list[tuple[UnitNorms, Plan]]:
+    def missing(self) -> list[tuple[UnitNorms, Certified]]:
         """What has still to be bought."""
         return [(norms, plan) for norms, plan in zip(self.wanted, self.plans, strict=True) if norms not in self.found]
 
-    def cost(self, curator: Curator) -> Cost:
+    def cost(self) -> Cost:
         """What buying the rest costs."""
-        total = Cost.zero()
-        for _, plan in self.missing():
-            total = total + curator.preview(plan).cost
-        return total
+        return sum((plan.cost for _, plan in self.missing()), Cost.zero())
 
 
 def priced_norms(curator: Curator, wanted: Sequence[UnitNorms], *, price: Fraction, analyst: str, pure: bool) -> PricedNorms:
@@ -70,24 +68,23 @@ def priced_norms(curator: Curator, wanted: Sequence[UnitNorms], *, price: Fracti
     facts, amount = curator.facts, loss
     if facts.order is not None and pure:
         facts, amount = pure_facts(facts), pure_share(curator.balance().budget, loss)
-    plans = tuple(norms_plan(norms, facts, loss=amount) for norms in wanted)
-    found = {}
-    for norms, plan in zip(wanted, plans, strict=True):
-        answered = _bought_before(curator, norms, plan, units, analyst)
-        if answered is not None:
-            found[norms] = answered
+    plans = tuple(curator.preview(norms_plan(norms, facts, loss=amount)) for norms in wanted)
+    stored = ((norms, curator.stored(plan, analyst=analyst)) for norms, plan in zip(wanted, plans, strict=True))
+    found = {norms: answered for norms, answered in stored if answered is not None}
+    found |= _bought_before(curator, [norms for norms in wanted if norms not in found], units, analyst)
     return PricedNorms(tuple(wanted), plans, loss * len(wanted), found)
 
 
-def _bought_before(curator: Curator, norms: UnitNorms, plan: Plan, units: int, analyst: str) -> Answered | None:
-    same = curator.stored(plan, analyst=analyst)
-    if same is not None:
-        return same
-    mark = summary_of(norms, "")
-    before = curator.released_before(lambda summary: summary.startswith(mark), limit=LOOKED_THROUGH_MAX, analyst=analyst)
+def _bought_before(curator: Curator, wanted: Sequence[UnitNorms], units: int, analyst: str) -> dict[UnitNorms, Answered]:
+    """The oldest histograms of these that were bought for another price that is enough."""
+    marks = {summary_of(norms, ""): norms for norms in wanted}
+    if not marks:
+        return {}
+    starts = tuple(marks)
+    before = curator.released_before(lambda summary: summary.startswith(starts), limit=LOOKED_THROUGH_MAX, analyst=analyst)
     budget = curator.declaration.budget()
-    enough = [answered for bought, answered in before if loss_of_price(budget, bought.cost) >= ENOUGH * units]
-    return enough[-1] if enough else None
+    enough = [(bought.summary, answered) for bought, answered in before if loss_of_price(budget, bought.cost) >= ENOUGH * units]
+    return {norms: answered for summary, answered in enough for mark, norms in marks.items() if summary.startswith(mark)}
 
 
 def buy_norms(
@@ -97,8 +94,8 @@ def buy_norms(
     charged, answers = Cost.zero(), dict(priced.found)
     for number, (norms, plan) in enumerate(priced.missing(), start=1):
         name = None if request_id is None else f"{request_id}/norms-{number}"
-        answered = curator.answer(plan, summary=summary_of(norms, sql), analyst=analyst, request_id=name)
-        charged = charged if answered.free else charged + curator.preview(plan).cost
+        answered = curator.answer(plan.plan, summary=summary_of(norms, sql), analyst=analyst, request_id=name)
+        charged = charged if answered.free else charged + plan.cost
         answers[norms] = answered
     return fits_of(curator, answers), charged
 

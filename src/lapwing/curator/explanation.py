@@ -72,7 +72,7 @@ def explanation(
         nothing = CostView.of(Cost.zero(), balance.budget, free=True)
         values: dict[str, Any] = {"cost": {**nothing.to_dict(), "loss": 0.0}, "share_of_budget": 0.0, "affordable": True, "parts": []}
         return Explanation((protects, ("price", "free: answered from declarations alone")), nothing, values)
-    first = Cost.zero() if norms is None else norms.cost(curator)
+    first = Cost.zero() if norms is None else norms.cost()
     price_of_all = certified.cost + first
     cost = CostView.of(price_of_all, balance.budget, free=False)
     stored = curator.ledger.find(certified.digest, analyst=curator.analyst_default if analyst is None else analyst) is not None

@@ -308,10 +308,10 @@ class Curator:
         stored_answers = [(item, ledger.find(item.digest, analyst=who)) for item in bought if is_wanted(item.summary)]
         return tuple((item, replayed(stored)) for item, stored in stored_answers if stored is not None)
 
-    def stored(self, plan: Plan, *, analyst: str) -> Answered | None:
+    def stored(self, certified: Certified, *, analyst: str) -> Answered | None:
         """What was released for this very plan before, where this analyst may see it. Free."""
         ledger = self.ledger
-        found = None if ledger.balance().closed else ledger.find(self.preview(plan).digest, analyst=analyst)
+        found = None if ledger.balance().closed else ledger.find(certified.digest, analyst=analyst)
         return None if found is None else replayed(found)
 
     def answer(self, plan: Plan, *, summary: str, analyst: str | None = None, request_id: str | None = None) -> Answered:

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 
 
 def digest(value: object) -> str:
@@ -45,11 +46,16 @@ def canonical_bytes(value: object) -> bytes:
             items = sorted((canonical_bytes(key), canonical_bytes(item)) for key, item in value.items())
             return _framed(b"m", b"".join(key + item for key, item in items))
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            parts = [canonical_bytes(type(value).__name__)]
-            parts += [canonical_bytes(getattr(value, field.name)) for field in dataclasses.fields(value)]
-            return _framed(b"d", b"".join(parts))
+            name, fields = _outline(type(value))
+            return _framed(b"d", name + b"".join([canonical_bytes(getattr(value, field)) for field in fields]))
         case _:
             raise TypeError(f"no canonical form for {type(value).__name__}")
+
+
+@cache
+def _outline(of: type) -> tuple[bytes, tuple[str, ...]]:
+    """The name of a dataclass as bytes, and the names of its fields."""
+    return canonical_bytes(of.__name__), tuple(field.name for field in dataclasses.fields(of))
 
 
 def _framed(tag: bytes, body: bytes) -> bytes:

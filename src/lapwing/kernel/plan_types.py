@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from fractions import Fraction
+from functools import cache
 
 from lapwing.errors import Refused
 
@@ -20,8 +21,8 @@ def require_exact_types(node: object) -> None:
             if type(item) not in _LEAVES:
                 require_exact_types(item)
     elif dataclasses.is_dataclass(node) and not isinstance(node, type):
-        for field in dataclasses.fields(node):
-            value, annotation = getattr(node, field.name), str(field.type)
+        for name, annotation in _fields(type(node)):
+            value = getattr(node, name)
             if annotation == _INTEGERS:
                 exact = type(value) is tuple and all(type(item) is int for item in value)
             elif annotation.removesuffix(" | None") in _EXACT:
@@ -31,4 +32,10 @@ def require_exact_types(node: object) -> None:
                 require_exact_types(value)
                 continue
             if not exact:
-                raise Refused("plan-type", f"{field.name} of {type(node).__name__} must be {annotation}")
+                raise Refused("plan-type", f"{name} of {type(node).__name__} must be {annotation}")
+
+
+@cache
+def _fields(of: type) -> tuple[tuple[str, str], ...]:
+    """Names and annotations of the fields of a dataclass."""
+    return tuple((field.name, str(field.type)) for field in dataclasses.fields(of))

@@ -19,6 +19,7 @@ ACCEPTED: dict[str, str] = {
     "c14": "SELECT sex, smoker, COUNT(*) AS n, AVG(income) FROM patients GROUP BY sex, smoker;",
     "c15": "SELECT drug, COUNT(*) AS n FROM prescriptions GROUP BY drug ORDER BY n DESC LIMIT 20;",
     "c16": "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) FROM visits GROUP BY 1 ORDER BY 1;",
+    "c16-cast": "SELECT DATE_TRUNC('month', CAST(started AS DATE)) AS month, COUNT(*) FROM visits GROUP BY 1",
     "c17": "SELECT EXTRACT(YEAR FROM day) AS y, EXTRACT(DOW FROM day) AS dow, SUM(cost) FROM visits GROUP BY y, dow;",
     "c18": "SELECT (2025 - birth_year) / 10 * 10 AS decade, COUNT(*) FROM patients GROUP BY decade;",
     "c19": """SELECT CASE WHEN minutes < 15 THEN 'short' WHEN minutes < 60 THEN 'medium' ELSE 'long' END AS length, COUNT(*)

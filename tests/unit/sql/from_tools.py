@@ -48,6 +48,7 @@ DATES: dict[str, str | tuple[str, str]] = {
         "SELECT COUNT(*) FROM public.visits WHERE started >= TO_TIMESTAMP('2024-05-01 10:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US') AND started < CAST('2025-02-01' AS timestamp)",
         "SELECT COUNT(*) FROM visits WHERE started >= TIMESTAMP '2024-05-01 10:00:00' AND started < TIMESTAMP '2025-02-01'",
     ),
+    "a month of a cast": "SELECT DATE_TRUNC('MONTH', CAST(day AS DATE)) AS m, COUNT(*) AS n FROM visits GROUP BY 1",
     "quarters of an hour": "SELECT DATE_TRUNC('hour', started) + INTERVAL '15 minutes' * FLOOR(EXTRACT(MINUTE FROM started) / 15) AS started, COUNT(*) AS count FROM public.visits GROUP BY DATE_TRUNC('hour', started) + INTERVAL '15 minutes' * FLOOR(EXTRACT(MINUTE FROM started) / 15)",
     "weeks from Sunday": "SELECT CAST((DATE_TRUNC('week', (public.visits.started + INTERVAL '1 day')) + INTERVAL '-1 day') AS date) AS started, COUNT(*) AS count FROM public.visits GROUP BY CAST((DATE_TRUNC('week', (public.visits.started + INTERVAL '1 day')) + INTERVAL '-1 day') AS date)",
     "computed numbers of days": "SELECT COUNT(*) FROM visits WHERE started < day + 2 * (INTERVAL '1 hour') * minutes AND day > DATE '2025-02-01' - (INTERVAL '1 week' * clinic_id) AND INTERVAL '1 day' * 3 + day < '2025-06-01'",

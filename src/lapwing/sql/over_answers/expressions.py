@@ -390,6 +390,7 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Day: dates.part("day"),
     exp.DayOfWeek: dates.part("dow"),
     exp.TimestampTrunc: dates.truncate,
+    exp.DateTrunc: dates.truncate,
     exp.Sqrt: _where("SQRT", ">= 0"),
     exp.Ln: _where("LN", "> 0"),
     exp.Exp: _where("EXP", f"<= {EXP_LIMIT}"),

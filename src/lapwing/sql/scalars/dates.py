@@ -131,4 +131,5 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Hour: _part_function("hour", "HOUR"),
     exp.Minute: _part_function("minute", "MINUTE"),
     exp.TimestampTrunc: function(_truncate, "DATE_TRUNC", "DATETRUNC"),
+    exp.DateTrunc: function(_truncate, "DATE_TRUNC", "DATETRUNC"),
 }

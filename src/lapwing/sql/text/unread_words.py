@@ -7,7 +7,7 @@ must appear as often as the nodes of the tree call for it. AS must be followed b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -155,11 +155,14 @@ def take_census(source: Source, tree: exp.Expr) -> None:
     for token in untraced(source, tree):
         raise source.refuse_token("sql-unsupported", f"{token.text.upper()} is not supported here", token)
     traced = frozenset(positions(tree)) | {token.start for token in row_words(source)}
+    nodes = list(tree.walk())
     owed: Counter[TokenType] = Counter()
-    for node in tree.walk():
-        owed.update(dict.fromkeys(_PLAIN.get(type(node), ()), 1))
+    for node in nodes:
+        for word in _PLAIN.get(type(node), ()):
+            owed[word] += 1
         counted = _COUNTED.get(type(node))
-        owed.update({} if counted is None else counted(node))
+        if counted is not None:
+            owed.update(counted(node))
     for kind, token in _structure(source, traced):
         owed[kind] -= 1
         if owed[kind] < 0:
@@ -167,40 +170,40 @@ def take_census(source: Source, tree: exp.Expr) -> None:
     for kind, missing in owed.items():
         if missing > 0:
             raise source.refuse("sql-syntax", f"a word is missing: {kind.name.replace('_', ' ')}")
-    _check_unplaced(source, tree, traced)
-    _check_intervals(source, tree)
-    _check_frames(source, tree, traced)
-    _check_names(source, traced, named=sum(isinstance(node, exp.CTE) for node in tree.walk()))
-    for node in tree.walk():
+    _check_unplaced(source, nodes, traced)
+    _check_intervals(source, nodes)
+    _check_frames(source, nodes, traced)
+    _check_names(source, traced, named=sum(isinstance(node, exp.CTE) for node in nodes))
+    for node in nodes:
         if isinstance(node, exp.Identifier) and node.arg_key in ("alias", "this") and isinstance(node.parent, exp.Alias | exp.TableAlias):
             _check_alias(source, node)
 
 
-def _check_unplaced(source: Source, tree: exp.Expr, traced: frozenset[int]) -> None:
+def _check_unplaced(source: Source, nodes: Sequence[exp.Expr], traced: frozenset[int]) -> None:
     """Names without a position stand as often as there are nodes without one."""
     for words, kind in UNPLACED:
-        nodes = sum(type(node) is kind and node.meta.get("start") is None for node in tree.walk())
+        owed = sum(type(node) is kind and node.meta.get("start") is None for node in nodes)
         for token in source.tokens:
             if token.text.upper() in words and token.start not in traced:
-                nodes -= 1
-                if nodes < 0:
+                owed -= 1
+                if owed < 0:
                     raise source.refuse_token("sql-syntax", "this word has no meaning here", token)
-        if nodes:
+        if owed:
             raise source.refuse("sql-syntax", f"a word is missing: {min(words)}")
 
 
-def _check_intervals(source: Source, tree: exp.Expr) -> None:
+def _check_intervals(source: Source, tree: Sequence[exp.Expr]) -> None:
     """What the tree says of intervals is what the text says: the parser takes their words apart and keeps no position."""
     written = Counter(tuple(" ".join(token.text for token in words).upper().split()) for words in intervals(source))
-    nodes = [node for node in tree.walk() if isinstance(node, exp.Interval)]
+    nodes = [node for node in tree if isinstance(node, exp.Interval)]
     read = Counter(tuple(f"{node.text('this')} {node.text('unit')}".upper().split()) for node in nodes)
     if written != read:
         raise source.refuse("interval-unsupported", "this interval is not supported", node=nodes[0] if nodes else None)
 
 
-def _check_frames(source: Source, tree: exp.Expr, traced: frozenset[int]) -> None:
+def _check_frames(source: Source, nodes: Sequence[exp.Expr], traced: frozenset[int]) -> None:
     """The words of frames stand as often as the tree says: the parser keeps them as words, without a position."""
-    frames = [node for node in tree.walk() if isinstance(node, exp.WindowSpec)]
+    frames = [node for node in nodes if isinstance(node, exp.WindowSpec)]
     ends = (str(node.args.get(name) or "") for node in frames for name in ("start", "start_side", "end", "end_side"))
     read = Counter(word for end in ends for word in end.split() if word in FRAME)
     written = [token for token in source.tokens if token.text.upper() in FRAME and token.start not in traced]
