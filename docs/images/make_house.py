@@ -64,6 +64,7 @@ ROOMS = {
     "cli": Room("other", "the command line", (1,)),
     "client": Room("other", "Python, notebooks", (1,)),
     "curator": Room("knows", "asks and prepares", (2,)),
+    "introspection": Room("noisy", "what there is to ask"),
     "sql": Room("other", "text to statement", (3,)),
     "planning": Room("other", "statement to plan", (4,)),
     "kernel": Room("trusted", "certifies and releases", (5, 8)),

@@ -130,6 +130,8 @@ class Answer:
 
     def __str__(self) -> str:
         headers, rows = self.cells()
+        if not headers:
+            return "\n".join([self.summary(), *self._below()])
         widths = [max(len(text) for text in column) for column in zip(headers, *rows, strict=True)]
         numeric = self.right_aligned()
         lines = [_line(headers, widths, numeric), "  ".join("-" * width for width in widths)]

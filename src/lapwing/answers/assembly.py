@@ -162,7 +162,12 @@ def check_post(planned: Planned, post: PostProcess) -> None:
         if len(factors) + (pairs.many > 1) > 1 and (many is None or many > PAIRS_MAX):
             message = "every row of one answer would be paired with every row of another, and these are too many, or not known"
             raise Refused("join-unconditional", message, hint="join answers on an equality of keys, or group by declared columns")
-    post_process([empty_or_declared(part, planned, ()) for part in planned.parts], post)
+    empty_answer(planned, post)
+
+
+def empty_answer(planned: Planned, post: PostProcess) -> pa.Table:
+    """What post-processing makes of tables without rows: its columns and their types."""
+    return post_process([empty_or_declared(part, planned, ()) for part in planned.parts], post).table
 
 
 def _noisy_table(

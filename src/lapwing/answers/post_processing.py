@@ -6,7 +6,7 @@ It has no file, no network, no extension and no Python access, and its configura
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -27,6 +27,10 @@ from lapwing.statements import ROW, CellMark, PostProcess
 
 RUN = "_run"
 """The column that numbers the runs of post-processing."""
+PUBLIC_SECONDS_MAX = 5.0
+"""Time for a statement over public facts. Its tables are small, but joins of many are not."""
+PUBLIC_ROWS_MAX = 1_000_000
+"""Rows of its answer."""
 _local = threading.local()
 
 
@@ -160,3 +164,22 @@ def post_process_runs(noisy: Sequence[pa.Table], post: PostProcess, *, runs: int
     finally:
         for name in names:
             connection.unregister(f"{name}_runs")
+
+
+def query_public(tables: Mapping[str, pa.Table], sql: str) -> pa.Table:
+    """The answer of a SELECT over tables of public facts, within ``PUBLIC_SECONDS_MAX``; or ``Refused``."""
+    connection = _connection()
+    for name, table in tables.items():
+        connection.register(name, table)
+    watch = threading.Timer(PUBLIC_SECONDS_MAX, connection.interrupt)
+    watch.start()
+    try:
+        return connection.sql(sql).limit(PUBLIC_ROWS_MAX).to_arrow_table()
+    except duckdb.Error as error:
+        hint = "SHOW TABLES"
+        raise Refused("post-processing", "the tables that describe the data set have no answer to this", hint=hint) from error
+    finally:
+        watch.cancel()
+        watch.join()  # so that it interrupts nothing that comes later
+        for name in tables:
+            connection.unregister(name)

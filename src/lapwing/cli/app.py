@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, TextIO, cast
 import typer
 
 from lapwing.cli import terminal
+from lapwing.cli.conformance import add_conformance
+from lapwing.cli.describing import add_describe
 from lapwing.cli.exits import reported, usage_error
 from lapwing.cli.ledgers import ledger_app, receipt_app
 from lapwing.cli.policies import add_policies
@@ -31,6 +33,8 @@ app = typer.Typer(
 
 
 add_policies(ledger_app)
+add_describe(app)
+add_conformance(app)
 app.add_typer(ledger_app)
 app.add_typer(receipt_app)
 
@@ -444,24 +448,6 @@ def audit(
             form=form,
         )
         raise typer.Exit(status)
-
-
-@app.command(short_help="Run the project's own list of statements.")
-def conformance(form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE) -> None:
-    """Run the project's own list of statements on made-up data: which are answered, and which are refused. Takes half a minute.
-
-    An answer counts when, with the noise turned down, it is what bare DuckDB gives; a refusal when it points into the statement and
-    nothing was charged. Ends with 1 if anything fails.
-
-    \b
-    Example:
-        lapwing conformance
-        lapwing conformance --format json
-    """
-    from lapwing.cli.conformance import conformed
-
-    with reported():
-        raise typer.Exit(conformed(form))
 
 
 def _catalogue_path(context: typer.Context) -> Path:

@@ -104,7 +104,8 @@ def _print_answer(answer: Answer) -> None:
     table = terminal.table(headers, right=right, accents=accents)
     for row in rows[:ROWS_SHOWN_MAX]:
         terminal.add_row(table, *row)
-    target.print(table)
+    if headers:
+        target.print(table)
     if len(rows) > ROWS_SHOWN_MAX:
         target.print(f"and {len(rows) - ROWS_SHOWN_MAX:,} rows more: use --format csv", style=CAUTION)
     target.print()

@@ -16,7 +16,7 @@ from lapwing.answers.answer import Answer
 from lapwing.answers.budget import BudgetView
 from lapwing.catalog import Settings
 from lapwing.client.from_file import quick_catalogue
-from lapwing.curator.ask import ask, explain
+from lapwing.curator.ask import ask, describe, explain
 from lapwing.curator.asked_price import Number
 from lapwing.curator.explanation import Explanation
 from lapwing.curator.life import Curator, Entry, Progress, silent
@@ -100,6 +100,19 @@ class DataSet:
         """
         who = self.analyst if analyst is None else analyst
         return explain(self.curator, sql, epsilon=epsilon, confidence=confidence, analyst=who, dialect=dialect, scaled_groups=scaled_groups)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables that statements may use: protected ones, then public ones."""
+        declaration = self.curator.declaration
+        return (*(table.name for table in declaration.tables), *(table.name for table in declaration.public_tables))
+
+    def describe(self, table: str | None = None) -> Answer:
+        """What is declared of a table's columns: types, values and bounds, and what each means; without a table, which tables there are.
+
+        Free, and the same as asking ``DESCRIBE table`` or ``SHOW TABLES``.
+        """
+        return describe(self.curator, table)
 
     @property
     def budget(self) -> BudgetView:

@@ -18,9 +18,10 @@ from lapwing.curator.asked_price import Number, Terms, pilot_epsilons, scaled_gr
 from lapwing.curator.bought_norms import PricedNorms, buy_norms, fits_of, priced_norms
 from lapwing.curator.bound_statement import BoundStatement, bound_statement
 from lapwing.curator.charged_release import Answered
-from lapwing.curator.explanation import Explanation, explanation
+from lapwing.curator.explanation import Explanation, explanation, free_explanation
+from lapwing.curator.introspection import about_itself, columns_alone, description
 from lapwing.curator.life import Curator
-from lapwing.curator.privacy_statements import budget_answer, explained_answer
+from lapwing.curator.privacy_statements import budget_answer, described_answer, explained_answer
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Cost, statement_loss
 from lapwing.planning.planned import Planned
@@ -41,9 +42,17 @@ def ask(
     scaled_groups: bool | None = None,
 ) -> Answer:
     """Answer a statement, or what Lapwing's own words ask; see :meth:`lapwing.client.dataset.DataSet.ask`."""
+    usual, described = curator.declaration.defaults.confidence, about_itself(curator, sql, dialect=dialect, analyst=analyst)
+    if described is not None:
+        return described_answer(described, curator.budget(), confidence=usual)
     words = read_words(sql, settings=curator.settings, dialect=dialect)
     if isinstance(words, ShowBudget):
-        return budget_answer(curator.budget(), confidence=curator.declaration.defaults.confidence)
+        return budget_answer(curator.budget(), confidence=usual)
+    columns = columns_alone(curator, words.statement, dialect=dialect)
+    if columns is not None and words.explain:
+        return explained_answer(free_explanation(curator), curator.budget(), confidence=usual)
+    if columns is not None:
+        return described_answer(columns, curator.budget(), confidence=usual)
     posed = _posed(
         curator, sql, words, epsilon=epsilon, confidence=confidence, analyst=analyst, dialect=dialect, scaled_groups=scaled_groups
     )
@@ -63,14 +72,23 @@ def explain(
     scaled_groups: bool | None = None,
 ) -> Explanation:
     """What asking would cost, how it would be bounded and how accurate it would be. Free; touches no data."""
+    if about_itself(curator, sql, dialect=dialect, analyst=analyst) is not None:
+        return free_explanation(curator)
     words = read_words(sql, settings=curator.settings, dialect=dialect)
     if isinstance(words, ShowBudget):
         message, place = "SHOW PRIVACY BUDGET is free: there is nothing to explain", span_of(sql, 0, len(sql))
         raise Refused("statement-unsupported", message, hint="ask for it as it is", span=place)
+    if columns_alone(curator, words.statement, dialect=dialect) is not None:
+        return free_explanation(curator)
     posed = _posed(
         curator, sql, words, epsilon=epsilon, confidence=confidence, analyst=analyst, dialect=dialect, scaled_groups=scaled_groups
     )
     return posed.explained()
+
+
+def describe(curator: Curator, table: str | None = None) -> Answer:
+    """What is declared: of all tables, or of the columns of one. Free; reads no row."""
+    return described_answer(description(curator, table), curator.budget(), confidence=curator.declaration.defaults.confidence)
 
 
 def plan_of(curator: Curator, sql: str, epsilon: Number | None = None) -> tuple[Statement, Planned]:

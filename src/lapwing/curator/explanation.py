@@ -64,14 +64,11 @@ def explanation(
 
     ``norms`` are the histograms that its bounds are chosen from; where some have still to be bought, that is part of the price.
     """
-    balance, unit = curator.balance(), curator.declaration.dataset.unit
-    facts = planned.facts
-    protects = ("protects", f"{curator.declaration.protects}; {facts.neighbours.value} neighbours; version {facts.version}")
     certified = planned.measured
     if certified is None:
-        nothing = CostView.of(Cost.zero(), balance.budget, free=True)
-        values: dict[str, Any] = {"cost": {**nothing.to_dict(), "loss": 0.0}, "share_of_budget": 0.0, "affordable": True, "parts": []}
-        return Explanation((protects, ("price", "free: answered from declarations alone")), nothing, values)
+        return free_explanation(curator)
+    balance, unit = curator.balance(), curator.declaration.dataset.unit
+    protects = _protects(curator, planned.facts)
     first = Cost.zero() if norms is None else norms.cost()
     price_of_all = certified.cost + first
     cost = CostView.of(price_of_all, balance.budget, free=False)
@@ -99,7 +96,7 @@ def explanation(
         lines += part_lines
         details.append(detail)
     leading = next(detail for detail in details if detail)
-    values = {
+    values: dict[str, Any] = {
         "cost": {**cost.to_dict(), "loss": price_of_all.loss / LOSS_UNITS},
         "norms": None if norms is None or not norms.wanted else norms.to_dict(first),
         "share_of_budget": share,
@@ -111,6 +108,17 @@ def explanation(
         "digest": certified.digest,
     }
     return Explanation(tuple(lines), cost, values)
+
+
+def free_explanation(curator: Curator) -> Explanation:
+    """The explanation of a statement that measures nothing."""
+    nothing = CostView.of(Cost.zero(), curator.balance().budget, free=True)
+    values: dict[str, Any] = {"cost": {**nothing.to_dict(), "loss": 0.0}, "share_of_budget": 0.0, "affordable": True, "parts": []}
+    return Explanation((_protects(curator, curator.facts), ("price", "free: answered from declarations alone")), nothing, values)
+
+
+def _protects(curator: Curator, facts: Facts) -> tuple[str, str]:
+    return "protects", f"{curator.declaration.protects}; {facts.neighbours.value} neighbours; version {facts.version}"
 
 
 def _part_of(first: Cost, whole: Cost) -> float:

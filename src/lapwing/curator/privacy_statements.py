@@ -9,6 +9,7 @@ import pyarrow as pa
 from lapwing.answers.answer import Answer, CostView
 from lapwing.answers.budget import BudgetView
 from lapwing.curator.explanation import Explanation
+from lapwing.introspection.descriptions import Introspected
 from lapwing.kernel.accounting import Cost
 
 
@@ -37,6 +38,11 @@ def budget_answer(budget: BudgetView, *, confidence: Fraction) -> Answer:
     table = pa.table({"amount": names, "total": total, "spent": spent, "remaining": left})
     closed = ("the data set is closed until the owner opens it again",) if budget.closed else ()
     return _free(table, budget, confidence=float(confidence), notes=(budget.promise, *closed))
+
+
+def described_answer(described: Introspected, budget: BudgetView, *, confidence: Fraction) -> Answer:
+    """What the data set says about itself."""
+    return _free(described.table, budget, confidence=float(confidence), notes=described.notes)
 
 
 def _free(table: pa.Table, budget: BudgetView, *, confidence: float, notes: tuple[str, ...]) -> Answer:

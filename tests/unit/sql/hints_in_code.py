@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.meta.tree import SOURCE, python_files
 
-FOLDERS = ("sql", "planning")
+FOLDERS = ("sql", "planning", "introspection")
 FILES = (
     "kernel/certify.py",
     "kernel/row_ranges.py",
@@ -19,6 +19,7 @@ FILES = (
     "curator/asked_price.py",
     "curator/accuracy_search.py",
     "answers/assembly.py",
+    "answers/post_processing.py",
 )
 """Where statements are refused."""
 _NAMED = ("_EXAMPLE", "_INSTEAD", "_DATE_INSTEAD")

@@ -137,7 +137,6 @@ REFUSED = {
     f"SHOW PRIVACY BUDGET; {COUNT}": ("privacy-words", COUNT),
     "SHOW TABLES": ("statement-unsupported", "SHOW"),
     "SHOW PRIVACY": ("statement-unsupported", "SHOW"),
-    f"EXPLAIN {COUNT}": ("statement-unsupported", "EXPLAIN"),
     f"EXPLAIN ANALYZE {COUNT}": ("statement-unsupported", "EXPLAIN"),
     f"EXPLAIN /*+ x */ PRIVACY {COUNT}": ("statement-unsupported", "EXPLAIN"),
 }

@@ -55,10 +55,12 @@ def read_words(text: str, *, settings: Settings, dialect: str = "duckdb") -> Wor
         case ("SHOW", "PRIVACY", "BUDGET"):
             return _shown(text, opening)
         case ("SHOW", *_):
-            raise _refuse(text, opening, "statement-unsupported", "only SHOW PRIVACY BUDGET is answered", hint="data is never described")
+            raise _refuse(text, opening, "statement-unsupported", "this cannot be shown", hint="SHOW TABLES, SHOW PRIVACY BUDGET")
         case ("EXPLAIN", "PRIVACY", *_):
             blanked = _blanked(text, opening.places[:2])
             return _asked(blanked, settings=settings, dialect=dialect, explain=True)
+        case ("EXPLAIN", "SELECT" | "WITH" | "FROM", *_):
+            return _asked(_blanked(text, opening.places[:1]), settings=settings, dialect=dialect, explain=True)
         case ("EXPLAIN", *_):
             hint = "EXPLAIN PRIVACY says what a statement would cost, free of charge"
             raise _refuse(text, opening, "statement-unsupported", "an engine's plan is never shown", hint=hint)
@@ -81,7 +83,7 @@ def _opening(text: str) -> _Opening:
     places: list[tuple[int, int]] = []
     at = 0
     while len(words) < 3:
-        word = _WORD.match(text, _after_gap(text, at))
+        word = _WORD.match(text, after_gap(text, at))
         if word is None:
             break
         words.append(word.group().upper())
@@ -90,7 +92,7 @@ def _opening(text: str) -> _Opening:
     return _Opening(tuple(words), tuple(places), at)
 
 
-def _after_gap(text: str, at: int) -> int:
+def after_gap(text: str, at: int) -> int:
     """The first place from here on that is neither white space nor part of a comment."""
     while at < len(text):
         if text[at].isspace():
@@ -115,9 +117,9 @@ def _comment_end(text: str, at: int) -> int:
 
 def _shown(text: str, opening: _Opening) -> ShowBudget:
     """Nothing but semicolons may follow."""
-    at = _after_gap(text, opening.rest)
+    at = after_gap(text, opening.rest)
     while text.startswith(";", at):
-        at = _after_gap(text, at + 1)
+        at = after_gap(text, at + 1)
     if at < len(text):
         raise Refused("privacy-words", "SHOW PRIVACY BUDGET stands alone", hint="leave this out", span=span_of(text, at, len(text)))
     return ShowBudget()

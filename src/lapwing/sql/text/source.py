@@ -215,7 +215,7 @@ def _check_kind(source: Source) -> None:
     """Refuse what does not start like a query, before the parser sees it: it treats unknown statements as text to pass on."""
     first = source.tokens[0]
     if first.token_type not in (TokenType.SELECT, TokenType.FROM, TokenType.WITH, TokenType.L_PAREN):
-        raise source.refuse_token("statement-unsupported", "only SELECT is answered", first, hint="data is never changed or described")
+        raise source.refuse_token("statement-unsupported", "only SELECT is answered", first, hint="data is never changed")
     ended = False
     for token in source.tokens:
         if ended and token.token_type is not TokenType.SEMICOLON:
