@@ -7,6 +7,7 @@ of made-up people in a temporary directory (docs/decisions/0010).
 from __future__ import annotations
 
 import tempfile
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +16,7 @@ import typer
 from lapwing.cli import terminal
 from lapwing.cli.exits import ExitStatus, reported
 from lapwing.cli.terminal import ALARM
-from lapwing.cli.views import ReportFormat, as_json
+from lapwing.cli.views import ReportFormat, as_json, write_table
 
 if TYPE_CHECKING:
     from lapwing.audit.conformance import Outcome, Score
@@ -29,19 +30,50 @@ def add_conformance(app: typer.Typer) -> None:
     app.command(name="conformance", short_help="Run the project's own list of statements.")(_conformance)
 
 
-def _conformance(form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE) -> None:
+class ListName(StrEnum):
+    """Of lists of statements."""
+
+    FIRST = "first"
+    SECOND = "second"
+
+
+def _conformance(
+    form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE,
+    which: Annotated[ListName, typer.Option("--list", help="The project's own list, or what tools and people write.")] = ListName.FIRST,
+) -> None:
     """Run the project's own list of statements on made-up data: which are answered, and which are refused. Takes half a minute.
 
     An answer counts when, with the noise turned down, it is what bare DuckDB gives; a refusal when it points into the statement and
-    nothing was charged. Ends with 1 if anything fails.
+    nothing was charged. Ends with 1 if anything fails. The second list is of statements as tools write them: each is planned and priced,
+    not asked, and ends with 1 if any is answered or refused otherwise than is written down.
 
     \b
     Example:
         lapwing conformance
-        lapwing conformance --format json
+        lapwing conformance --list second --format json
     """
     with reported():
-        raise typer.Exit(conformed(form))
+        raise typer.Exit(conformed(form) if which is ListName.FIRST else _second(form))
+
+
+def _second(form: ReportFormat) -> ExitStatus:
+    """Run the second list and print what became of it, by kind, and whatever is not as it is written down."""
+    from lapwing.audit import second_list
+
+    shown = terminal.console(stderr=True)
+    with tempfile.TemporaryDirectory(prefix="lapwing-conformance-") as directory, shown.status("planning the second list"):
+        score = second_list.SecondScore(tuple(second_list.run_second_list(Path(directory))))
+    if form is ReportFormat.JSON:
+        terminal.write(as_json(score.to_dict()))
+    else:
+        rows = [[kind, f"{answered} of {many}"] for kind, (answered, many) in score.counts().items()]
+        write_table(("kind", "answered"), rows, right=(False, True), accents=(True, False))
+        refused = [[outcome.listed.name, outcome.found] for outcome in score.outcomes if outcome.found != second_list.ANSWERED]
+        terminal.write("")
+        write_table(("refused", "code"), refused, right=(False, False), accents=(True, False))
+        changed = [f"{item.listed.name}: {item.found}, not {item.listed.expected}" for item in score.different]
+        terminal.write("\nnot as written down: " + ("; ".join(changed) or "none"))
+    return ExitStatus.INTERNAL if score.different else ExitStatus.OK
 
 
 def conformed(form: ReportFormat) -> ExitStatus:
