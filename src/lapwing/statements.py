@@ -284,7 +284,8 @@ def expressions_of(relation: Relation) -> Iterator[Expression]:
                 yield from (value for _, value in columns)
             case PublicJoin(_, _, on):
                 yield on
-            case PerUnit(_, aggregates):
+            case PerUnit(_, aggregates, keys):
+                yield from (value for _, value in keys)
                 yield from (item.value for _, item in aggregates if item.value is not None)
             case Scan() | UnitJoin() | SemiJoin() | Union():
                 pass

@@ -133,8 +133,8 @@ def rows_of_a_unit(relation: Relation) -> int:
             return rows_of_a_unit(left) * rows_of_a_unit(right)
         case Union(sources):
             return sum(rows_of_a_unit(source) for source in sources)
-        case PerUnit():
-            return 1
+        case PerUnit(source, _, keys):
+            return rows_of_a_unit(source) if keys else 1
         case _:
             assert_never(relation)
 

@@ -43,7 +43,8 @@ COUNTS = (
 """Asked before generated ones: one for each way."""
 
 
-def _given(text: str) -> Generated:
+def given(text: str) -> Generated:
+    """A statement that counts one thing, as the generators make them."""
     return Generated(text, text, text, None, 0, (Piece("a0", "a0", True, True),), "", False, None, 0)
 
 
@@ -69,7 +70,7 @@ def _seen_by_oracle() -> bool:
 def _seen_by_limit(directory: Path) -> bool:
     limit = Limit(directory, neighbours="unbounded", delta="0")
     queries = relational(limit, 900)
-    statements = [_given(text) for text in COUNTS] + [queries.statement() for _ in range(LIMIT_STATEMENTS)]
+    statements = [given(text) for text in COUNTS] + [queries.statement() for _ in range(LIMIT_STATEMENTS)]
     try:
         for statement in statements:
             try:

@@ -43,6 +43,8 @@ GIVEN = (
     "SELECT COUNT(*) FROM visits a JOIN visits b ON a.patient_id = b.patient_id JOIN visits c ON c.patient_id = a.patient_id",
     "SELECT COUNT(*) FROM visits a LEFT JOIN visits b ON a.patient_id = b.patient_id AND b.cost > 1000",
     "SELECT COUNT(*) FROM (SELECT patient_id FROM visits UNION ALL SELECT patient_id FROM patients) AS e",
+    "SELECT COUNT(*) FROM (SELECT patient_id, day, started, COUNT(*) AS n FROM visits GROUP BY patient_id, day, started) AS e",
+    "SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, visit_id FROM visits) AS e",
 )
 
 

@@ -92,9 +92,9 @@ def _read(relation: Relation) -> tuple[set[str], set[str]]:
         case Union(sources):
             found = [_read(source) for source in sources]
             return set().union(*(tables for tables, _ in found)), set().union(*(columns for _, columns in found))
-        case PerUnit(source, aggregates):
+        case PerUnit(source, aggregates, keys):
             tables, columns = _read(source)
-            values = [aggregate.value for _, aggregate in aggregates if aggregate.value is not None]
+            values = [aggregate.value for _, aggregate in aggregates if aggregate.value is not None] + [value for _, value in keys]
             return tables, columns.union(UNITS, *(columns_of(value) for value in values))
         case _:
             assert_never(relation)

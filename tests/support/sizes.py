@@ -57,6 +57,12 @@ SIZES = {
         "generated statements for each relation and account", 40, 90, "properties/test_relations_oracle.py"
     ),
     "oracle of relations, families": Size("families of ten worlds that differ in one unit", 1, 2, "properties/test_relations_oracle.py"),
+    "oracle of groups within units, statements": Size(
+        "generated statements for each relation and account", 12, 60, "properties/test_inside_oracle.py"
+    ),
+    "limit, seeds of groups within units": Size(
+        "seeds of 20 statements for each relation and account", 1, 6, "properties/test_inside_limit.py"
+    ),
     "adversary of the union of filters, statements": Size(
         "statements of the exact search over adaptive strategies", 3, 4, "theory/test_union_of_filters.py"
     ),

@@ -30,7 +30,7 @@ Origin = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
+class Item:
     """One item of FROM, with what may be said about it."""
 
     sql: str
@@ -51,10 +51,10 @@ class _Item:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class SomeRows:
     """FROM and WHERE of a SELECT over rows."""
 
-    items: tuple[_Item, ...]
+    items: tuple[Item, ...]
     sql: str
     conditions: tuple[str, ...]
 
@@ -112,7 +112,7 @@ class RelationalQueries:
 
     # -- rows -------------------------------------------------------------------------------------------------------------------------
 
-    def _rows(self, depth: int, *, joins: int) -> _Rows:
+    def _rows(self, depth: int, *, joins: int) -> SomeRows:
         """Some items joined, with conditions that have subqueries."""
         first = self._item(depth)
         items, sql = [first], first.sql
@@ -122,21 +122,21 @@ class RelationalQueries:
                 clause, item = joined
                 items.append(item)
                 sql += clause
-        rows = _Rows(tuple(items), sql, ())
+        rows = SomeRows(tuple(items), sql, ())
         count = self._rng.choice((0, 0, 1, 1, 2)) if depth > 0 else 0
         conditions = tuple(made for _ in range(count) if (made := self._subquery(rows, depth - 1)) is not None)
-        return _Rows(rows.items, sql, conditions)
+        return SomeRows(rows.items, sql, conditions)
 
-    def _item(self, depth: int) -> _Item:
+    def _item(self, depth: int) -> Item:
         if depth == 0 or self._rng.random() < 0.6:
             return self._table(self._rng.choice(sorted(self._facts.tables)))
         return self._rng.choice([self._derived, self._per_unit, self._union])(depth - 1)
 
-    def _table(self, table: str) -> _Item:
+    def _table(self, table: str) -> Item:
         name = self._name("t")
         columns = self._facts.table(table).columns
         origins = {column: (table, column) for column, domain in columns.items() if isinstance(domain, KeyDomain)}
-        return _Item(f"{table} AS {name}", name, columns, self._units.get(table), origins, table)
+        return Item(f"{table} AS {name}", name, columns, self._units.get(table), origins, table)
 
     def _placed(self, select: str) -> tuple[str, str]:
         """A subquery in brackets or in WITH: what stands in FROM, and its name."""
@@ -146,11 +146,11 @@ class RelationalQueries:
             return name, name
         return f"({select}) AS {name}", name
 
-    def _where(self, rows: _Rows) -> str:
+    def _where(self, rows: SomeRows) -> str:
         kept = [self._queries.condition(rows.columns(), 1)] if self._rng.random() < 0.5 else []
         return f" WHERE {' AND '.join([*kept, *rows.conditions])}" if kept or rows.conditions else ""
 
-    def _derived(self, depth: int) -> _Item:
+    def _derived(self, depth: int) -> Item:
         """Some columns of some rows."""
         rows = self._rows(depth, joins=self._rng.choice((0, 0, 1)))
         columns = rows.columns()
@@ -160,9 +160,9 @@ class RelationalQueries:
         if rows.unit is not None:
             select.append(f"{rows.unit} AS u")
         sql, name = self._placed(f"SELECT {', '.join(select)} FROM {rows.sql}{self._where(rows)}")
-        return _Item(sql, name, {alias: domain for alias, (_, domain) in listed.items()}, "u" if rows.unit else None)
+        return Item(sql, name, {alias: domain for alias, (_, domain) in listed.items()}, "u" if rows.unit else None)
 
-    def _per_unit(self, depth: int) -> _Item:
+    def _per_unit(self, depth: int) -> Item:
         """One row per unit."""
         before = len(self._with)
         rows = self._rows(depth, joins=self._rng.choice((0, 0, 1)))
@@ -180,7 +180,7 @@ class RelationalQueries:
         listed = ", ".join([f"{rows.unit} AS u", *(f"{sql} AS {alias}" for alias, (sql, _) in made.items())])
         group = self._rng.choice((rows.unit, "u", "1"))
         sql, name = self._placed(f"SELECT {listed} FROM {rows.sql}{self._where(rows)} GROUP BY {group}{having}")
-        return _Item(sql, name, {alias: domain for alias, (_, domain) in made.items()}, "u")
+        return Item(sql, name, {alias: domain for alias, (_, domain) in made.items()}, "u")
 
     def _feature(self, name: str, domain: Domain, kept: str) -> tuple[str, Domain] | None:
         """An aggregate over the rows of one unit."""
@@ -202,7 +202,7 @@ class RelationalQueries:
             case _:
                 return None
 
-    def _union(self, depth: int) -> _Item:
+    def _union(self, depth: int) -> Item:
         """Rows of two sources, one under the other: columns of like domains."""
         before = len(self._with)
         parts = [self._rows(depth, joins=self._rng.choice((0, 0, 1))) for _ in range(2)]
@@ -218,11 +218,11 @@ class RelationalQueries:
             listed = [f"{pair[side]} AS c{i}" for i, pair in enumerate(chosen)] + ([f"{part.unit} AS u"] if with_unit else [])
             selects.append(f"SELECT {', '.join(listed)} FROM {part.sql}{self._where(part)}")
         sql, name = self._placed(" UNION ALL ".join(selects))
-        return _Item(sql, name, {f"c{i}": with_null(domain, True) for i, (_, _, domain) in enumerate(chosen)}, "u" if with_unit else None)
+        return Item(sql, name, {f"c{i}": with_null(domain, True) for i, (_, _, domain) in enumerate(chosen)}, "u" if with_unit else None)
 
     # -- joins and subqueries ---------------------------------------------------------------------------------------------------------
 
-    def _join(self, items: list[_Item], depth: int) -> tuple[str, _Item] | None:
+    def _join(self, items: list[Item], depth: int) -> tuple[str, Item] | None:
         """One more item, joined to one of those there."""
         left = self._rng.choice([item for item in items if item.certain])
         if left.table is not None and self._rng.random() < 0.25:
@@ -238,10 +238,10 @@ class RelationalQueries:
         condition = link.format(left=left.name, right=right.name)
         if self._rng.random() < 0.2:
             condition += f" AND {self._queries.condition(right.named(), 1)}"
-        made = _Item(right.sql, right.name, right.columns, right.unit, right.origins, right.table, certain=kind == "JOIN")
+        made = Item(right.sql, right.name, right.columns, right.unit, right.origins, right.table, certain=kind == "JOIN")
         return f" {kind} {right.sql} ON {condition}", made
 
-    def _links(self, left: _Item, right: _Item) -> list[str]:
+    def _links(self, left: Item, right: Item) -> list[str]:
         """Equalities that keep both within one unit."""
         found = []
         if left.unit and right.unit:
@@ -252,7 +252,7 @@ class RelationalQueries:
                     found.append(f"{{right}}.{b} = {{left}}.{a}")
         return found
 
-    def _public_join(self, left: _Item) -> tuple[str, _Item] | None:
+    def _public_join(self, left: Item) -> tuple[str, Item] | None:
         assert left.table is not None
         choices = [pair for public in self._facts.public_tables for pair in self._queries.joinable(left.table, public)]
         if not choices:
@@ -260,10 +260,10 @@ class RelationalQueries:
         column, table = self._rng.choice(choices)
         known, name = self._facts.public_table(table), self._name("p")
         kind = self._rng.choice(("JOIN", "LEFT JOIN"))
-        item = _Item(table, name, {c: d for c, d in known.columns.items() if c != known.key}, certain=kind == "JOIN")
+        item = Item(table, name, {c: d for c, d in known.columns.items() if c != known.key}, certain=kind == "JOIN")
         return f" {kind} {table} {name} ON {name}.{known.key} = {left.name}.{column}", item
 
-    def _subquery(self, rows: _Rows, depth: int) -> str | None:
+    def _subquery(self, rows: SomeRows, depth: int) -> str | None:
         """IN or EXISTS, on the unit, along a key, or on the key of a public table."""
         left = self._rng.choice([item for item in rows.items if item.certain])
         if left.table is not None and self._rng.random() < 0.3:
@@ -285,7 +285,7 @@ class RelationalQueries:
         where = f" WHERE {' AND '.join([*kept, *inner.conditions])}" if kept or inner.conditions else ""
         return f"{left.name}.{sides[left.name]} {negated}IN (SELECT {right.name}.{sides[right.name]} FROM {inner.sql}{where})"
 
-    def _in_public(self, left: _Item) -> str | None:
+    def _in_public(self, left: Item) -> str | None:
         assert left.table is not None
         choices = [pair for public in self._facts.public_tables for pair in self._queries.joinable(left.table, public)]
         if not choices:

@@ -71,7 +71,18 @@ def relational_shapes(
     facts: Facts, unit_columns: Mapping[str, str], references: Mapping[tuple[str, str], tuple[str, str]], *, count: int, seed: int
 ) -> dict[str, SqlShape]:
     """The same for statements about several tables. Those that measure nothing are left out."""
-    queries = RelationalQueries(facts, unit_columns, references, seed=seed)
+    return shapes_of(RelationalQueries(facts, unit_columns, references, seed=seed), facts, unit_columns, references, count=count)
+
+
+def shapes_of(
+    queries: RelationalQueries,
+    facts: Facts,
+    unit_columns: Mapping[str, str],
+    references: Mapping[tuple[str, str], tuple[str, str]],
+    *,
+    count: int,
+) -> dict[str, SqlShape]:
+    """So many different statements of a generator that measure something, over a spread of prices and contributions."""
     found: dict[str, SqlShape] = {}
     while len(found) < count:
         epsilon, contributions = PRICES[len(found) % len(PRICES)]

@@ -107,10 +107,11 @@ class UnitAggregate:
 
 @dataclass(frozen=True, slots=True)
 class PerUnit:
-    """One row per unit that has any row in ``source``."""
+    """One row per unit that has any row in ``source``; with ``keys``, one for each combination of their values that the unit has there."""
 
     source: Relation
     columns: tuple[tuple[str, UnitAggregate], ...]
+    keys: tuple[tuple[str, Expression], ...] = ()
 
 
 Relation: TypeAlias = Scan | Filter | Project | PublicJoin | UnitJoin | SemiJoin | Union | PerUnit

@@ -13,7 +13,7 @@ from typing import assert_never
 from lapwing.errors import Refused
 from lapwing.kernel.domains import BooleanDomain, Domain, IntegerDomain, KeyDomain, RealDomain, TextDomain, bounds, is_numeric
 from lapwing.kernel.expression_domains import domain_of, require_boolean
-from lapwing.kernel.expressions import part_count
+from lapwing.kernel.expressions import Expression, part_count
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
     Filter,
@@ -56,8 +56,8 @@ def shape_of(relation: Relation, facts: Facts) -> Shape:
             return half_joined(pairs, shape_of(source, facts), shape_of(other, facts))
         case Union(sources):
             return united(tuple(shape_of(source, facts) for source in sources))
-        case PerUnit(source, columns):
-            return _per_unit(columns, shape_of(source, facts))
+        case PerUnit(source, columns, keys):
+            return _per_unit(columns, keys, shape_of(source, facts))
         case _:
             assert_never(relation)
 
@@ -69,10 +69,22 @@ def _scan(scan: Scan, facts: Facts) -> Shape:
     return Shape(named(known.columns.items()), rows, known.rows_max, weighable=True, widest=rows, work=rows)
 
 
-def _per_unit(columns: tuple[tuple[str, UnitAggregate], ...], shape: Shape) -> Shape:
-    listed = named((name, _unit_aggregate(aggregate, shape)) for name, aggregate in columns)
+def _per_unit(columns: tuple[tuple[str, UnitAggregate], ...], keys: tuple[tuple[str, Expression], ...], shape: Shape) -> Shape:
+    by_key = [(name, _unit_key(value, shape)) for name, value in keys]
+    listed = named([*by_key, *((name, _unit_aggregate(aggregate, shape)) for name, aggregate in columns)])
     parts = 1 + sum(1 if aggregate.value is None else part_count(aggregate.value) for _, aggregate in columns)
-    return Shape(listed, 1, shape.rows_max, weighable=False, widest=shape.widest, work=shape.after(parts).work)
+    parts += sum(part_count(value) for _, value in keys)
+    # Each row holds at least one row of its unit, and no two hold the same one.
+    rows = shape.rows_per_unit if keys else 1
+    return Shape(listed, rows, shape.rows_max, weighable=False, widest=shape.widest, work=shape.after(parts).work)
+
+
+def _unit_key(value: Expression, shape: Shape) -> Domain:
+    """The domain of a key. Doubles are refused: 0 and -0 are one group, and which of them is shown would be the engine's choice."""
+    domain = domain_of(value, shape.columns)
+    if isinstance(domain, RealDomain) and domain.steps is None:
+        raise Refused("type-mismatch", "rows of a unit are not grouped by real numbers", hint="round them to integers first")
+    return domain
 
 
 def _unit_aggregate(aggregate: UnitAggregate, shape: Shape) -> Domain:

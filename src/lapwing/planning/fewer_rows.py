@@ -55,9 +55,10 @@ def _shortened(relation: Relation, facts: Facts) -> Relation:
             return relation
         case Filter(source) | Project(source) | PublicJoin(source):
             return replace(relation, source=_shortened(source, facts))
-        case PerUnit(source, columns):
+        case PerUnit(source, columns, keys):
             if all(item.kind in _UNIT_REPEATS_DO_NOT_MATTER for _, item in columns):
-                return replace(relation, source=_distinct(source, _read([item.value for _, item in columns if item.value]), facts))
+                read = _read([*(item.value for _, item in columns if item.value), *(value for _, value in keys)])
+                return replace(relation, source=_distinct(source, read, facts))
             return replace(relation, source=_shortened(source, facts))
         case UnitJoin(left, right):
             return replace(relation, left=_shortened(left, facts), right=_shortened(right, facts))
@@ -92,8 +93,11 @@ def _distinct(relation: Relation, read: frozenset[str], facts: Facts) -> Relatio
         case Union(sources):
             parts = tuple(dict.fromkeys(_distinct(source, read, facts) for source in sources))
             return parts[0] if len(parts) == 1 else Union(parts)
-        case PerUnit(source, columns):
-            return _shortened(replace(relation, columns=tuple((name, item) for name, item in columns if name in read)), facts)
+        case PerUnit(_, columns, keys):
+            # Keys that nobody reads make repeats, unless other columns are different for each of them.
+            aggregates = tuple((name, item) for name, item in columns if name in read)
+            by = tuple((name, value) for name, value in keys if aggregates or name in read)
+            return _shortened(replace(relation, columns=aggregates, keys=by), facts)
         case _:
             assert_never(relation)
 

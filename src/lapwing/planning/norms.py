@@ -20,7 +20,7 @@ from lapwing.kernel.ir import GridSum, Measure, Plan, Relation, RowCount, UnitCo
 from lapwing.kernel.release import NoisyTable
 from lapwing.kernel.row_ranges import row_range
 from lapwing.kernel.stability import Shape, domain_of, shape_of
-from lapwing.planning.contributions import BIN, UNITS, units_by_bin
+from lapwing.planning.contributions import BIN, DEVIATION_LEAST, UNITS, units_by_bin
 from lapwing.planning.norm_caps import CapChoice
 from lapwing.planning.norm_fit import NormFit, NormHistogram
 from lapwing.spread import variance
@@ -102,7 +102,8 @@ def histogram_of(norms: UnitNorms, released: NoisyTable, facts: Facts) -> NormHi
     column, last, one_in = released.column(UNITS), math.sqrt(norms.squared_edges[-1]), norms.one_in
     largest = math.sqrt(_largest_square(norms.measure, shape_of(norms.source, facts)))
     edges = (*(math.sqrt(edge) for edge in norms.squared_edges), max(largest, last * (1 + 1e-9)))
-    return NormHistogram(edges, tuple(float(one_in * value) for value in column.values), one_in * math.sqrt(variance(column.law)), one_in)
+    deviation = one_in * max(math.sqrt(variance(column.law)), DEVIATION_LEAST)
+    return NormHistogram(edges, tuple(float(one_in * value) for value in column.values), deviation, one_in)
 
 
 def name_of(norms: UnitNorms) -> str:

@@ -39,8 +39,9 @@ def limited(relation: Relation, rows: int, facts: Facts) -> Relation:
             return replace(relation, left=limited(left, max(1, to_left), facts), right=limited(right, max(1, to_right), facts))
         case Union(sources):
             return Union(tuple(limited(source, max(1, rows // len(sources)), facts) for source in sources))
-        case PerUnit():
-            return relation
+        case PerUnit(source):
+            # Without keys it has one row of a unit, and is never reached here.
+            return replace(relation, source=limited(source, rows, facts))
         case _:
             assert_never(relation)
 
@@ -48,8 +49,10 @@ def limited(relation: Relation, rows: int, facts: Facts) -> Relation:
 def fans_out(relation: Relation, facts: Facts) -> bool:
     """Whether rows of a unit are joined to several other rows of it: lowering both sides would lose most pairs."""
     match relation:
-        case Scan() | PerUnit():
+        case Scan():
             return False
+        case PerUnit(source, _, keys):
+            return bool(keys) and fans_out(source, facts)
         case Filter(source) | Project(source) | PublicJoin(source) | SemiJoin(source):
             return fans_out(source, facts)
         case UnitJoin(left, right):
@@ -69,7 +72,7 @@ def tables_of(relation: Relation) -> tuple[str, ...]:
         case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | SemiJoin(source):
             return tables_of(source)
         case UnitJoin(left, right):
-            return (*tables_of(left), *(() if isinstance(right, PerUnit) else tables_of(right)))
+            return (*tables_of(left), *(() if isinstance(right, PerUnit) and not right.keys else tables_of(right)))
         case Union(sources):
             return tuple(table for source in sources for table in tables_of(source))
         case _:

@@ -30,6 +30,7 @@ from lapwing.render.expressions import VisibleColumns, render_expression
 UNIT = "_unit"
 RANK = "_rank"
 ROWS = "_rows"
+KEY = "_key"
 
 
 def render_relation(relation: Relation, facts: Facts, dialect: Dialect, *, rows: bool = False) -> str:
@@ -60,10 +61,8 @@ def render_relation(relation: Relation, facts: Facts, dialect: Dialect, *, rows:
             return f"SELECT {_list('t', kept, dialect)} FROM ({outer}) t WHERE {'NOT ' if negated else ''}{exists}"
         case Union(sources):
             return " UNION ALL ".join(f"SELECT {_list('t', kept, dialect)} FROM ({render_relation(s, facts, dialect)}) t" for s in sources)
-        case PerUnit(source, aggregates):
-            scope = _scope(source, facts, dialect)
-            listed = [f"t.{UNIT}", *(f"{_unit_aggregate(item, scope)} AS {dialect.quoted(name)}" for name, item in aggregates)]
-            return f"SELECT {', '.join(listed)} FROM ({render_relation(source, facts, dialect)}) t GROUP BY t.{UNIT}"
+        case PerUnit():
+            return _per_unit(relation, facts, dialect)
         case _:
             assert_never(relation)
 
@@ -116,6 +115,17 @@ def _unit_join(join: UnitJoin, facts: Facts, dialect: Dialect) -> str:
     condition = " AND ".join([unit_equality("t", "r"), *_equalities(join.on, "t", "r", dialect)])
     inner, other = render_relation(join.left, facts, dialect), render_relation(join.right, facts, dialect)
     return f"SELECT {', '.join(listed)} FROM ({inner}) t {_join_word(join.kind)} ({other}) r ON {condition}"
+
+
+def _per_unit(relation: PerUnit, facts: Facts, dialect: Dialect) -> str:
+    inner, scope = render_relation(relation.source, facts, dialect), _scope(relation.source, facts, dialect)
+    if relation.keys:
+        keyed = (f"{render_expression(value, scope)} AS {KEY}{i}" for i, (_, value) in enumerate(relation.keys))
+        inner = f"SELECT {', '.join([_list('t', [UNIT, *scope.columns], dialect), *keyed])} FROM ({inner}) t{dialect.fence}"
+    keys = [f"t.{KEY}{i}" for i in range(len(relation.keys))]
+    listed = [f"t.{UNIT}", *(f"{key} AS {dialect.quoted(name)}" for key, (name, _) in zip(keys, relation.keys, strict=True))]
+    listed += [f"{_unit_aggregate(item, scope)} AS {dialect.quoted(name)}" for name, item in relation.columns]
+    return f"SELECT {', '.join(listed)} FROM ({inner}) t GROUP BY {', '.join([f't.{UNIT}', *keys])}"
 
 
 def _join_word(kind: JoinKind) -> str:

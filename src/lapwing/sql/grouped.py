@@ -15,6 +15,7 @@ from lapwing.sql.rollup import grouping_bits
 from lapwing.sql.rows import algebra
 from lapwing.sql.rows.aggregates import Aggregates
 from lapwing.sql.scalars.binding import Scalars, Typed, column, column_name, unsupported
+from lapwing.sql.scalars.same_as import same_as
 from lapwing.sql.select_list import SelectItem, nth
 from lapwing.sql.text.reader import Reader
 from lapwing.statements import QUANTILES, KeyOutput, LinearOutput, Noisy
@@ -57,25 +58,8 @@ class GroupedLeaves:
         return grouping_bits(node, self.query, [number for _, number in numbers if number is not None])
 
     def _key(self, node: exp.Expr) -> int | None:
-        """Which key the node is, if it is one: it means the same expression over rows, however it is written."""
-        if not self.keys or any(isinstance(part, exp.AggFunc | exp.Query) for part in node.walk()):
-            return None
-        if not any(isinstance(part, exp.Column) for part in node.walk()):
-            return None
-        session, scope = self.scalars.session, self.scalars.scope
-        read, used, listed = session.read, set(scope.used), session.lookup_listed
-        session.read = set()
-        try:
-            expression = self.scalars.bind(node).expression
-        except Refused:
-            expression = None
-        tried, session.read = session.read, read
-        for number, (key, _) in enumerate(self.keys):
-            if key == expression:
-                read |= tried
-                return number
-        scope.used, session.lookup_listed = used, listed  # a trial that failed has read nothing
-        return None
+        """Which key the node is, if it is one."""
+        return same_as(self.scalars, node, [expression for expression, _ in self.keys])
 
     def column(self, outputs: Outputs, reader: Reader) -> Value:
         """An alias of SELECT; any other column is refused."""

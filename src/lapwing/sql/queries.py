@@ -13,15 +13,17 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from lapwing.errors import Span
-from lapwing.kernel.expressions import Column, Expression
+from lapwing.kernel.expressions import Expression
 from lapwing.kernel.ir import Filter, Relation
-from lapwing.sql.grouped import GroupedLeaves, keys_of, meant
+from lapwing.sql.grouped import GroupedLeaves, keys_of
+from lapwing.sql.inside import Inside, Keys, distinct_rows
 from lapwing.sql.over_answers.answers import AnsweredSelect, named_rows
 from lapwing.sql.over_answers.expressions import Outputs
 from lapwing.sql.over_answers.listed import public_item
 from lapwing.sql.over_answers.windows import window
 from lapwing.sql.over_select import AnswerSelects, ScalarSubqueries, finish
 from lapwing.sql.rollup import Grouping, grouping, has_aggregate, require_additive
+from lapwing.sql.row_items import row_items
 from lapwing.sql.rows.aggregates import Aggregates
 from lapwing.sql.rows.joins import Joins, conjuncts
 from lapwing.sql.rows.names import Environment, Known, Named, NoisyItem, PublicItem
@@ -30,7 +32,7 @@ from lapwing.sql.rows.possible import note_undeclared
 from lapwing.sql.rows.subqueries import Subqueries, filtered
 from lapwing.sql.rows.tables import Called, Tables
 from lapwing.sql.rows_asked import rows_asked
-from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column_name, identifier, is_star, qualifier, read_star, unsupported
+from lapwing.sql.scalars.binding import Handler, Scalars, Typed, identifier, unsupported
 from lapwing.sql.scalars.scope import Rows, Scope
 from lapwing.sql.select_list import SelectItem, select_item
 from lapwing.sql.text.reader import Reader, Session, is_set
@@ -64,6 +66,11 @@ class Queries:
     def subqueries(self) -> Subqueries:
         """Reads conditions with subqueries."""
         return Subqueries(self.session, self.known, self.tables, self.joins)
+
+    @property
+    def inside(self) -> Inside:
+        """Reads groups and distinct rows within units."""
+        return Inside(self.session, self.known)
 
     @property
     def over_answers(self) -> AnswerSelects:
@@ -183,9 +190,16 @@ class Queries:
                 raise unsupported(self.session, group)
             with self.session.reading(group) as clause:
                 grouped = grouping(self.session, clause, [item.node for item in items])
-        if grouped.nodes and grouped.levels is None and self._is_unit(scalars, grouped.nodes, items):
-            return self._per_unit(reader, scalars, conditions, items)
+        if grouped.nodes and grouped.levels is None:
+            keys = self.inside.keys(scalars, conditions, grouped.nodes, items)
+            if keys is not None:
+                return self._per_unit(reader, scalars, conditions, items, keys)
         distinct = reader.optional("distinct")
+        if distinct is not None and group is None and not any(has_aggregate(item.node) for item in items):
+            outputs = self.inside.distinct(scalars, conditions, distinct, items)
+            if outputs is not None:
+                self._plain(reader)
+                return distinct_rows(scalars, self.known.facts, filtered(scalars, conditions), outputs)
         if (
             group is None
             and distinct is None
@@ -194,27 +208,6 @@ class Queries:
         ):
             return self._rows(reader, scalars, conditions, items)
         return self._grouped(reader, environment, scalars, conditions, items, grouped, distinct)
-
-    def _is_unit(self, scalars: Scalars, nodes: tuple[exp.Expr, ...], items: list[SelectItem]) -> bool:
-        """Whether GROUP BY names the unit, and nothing else."""
-        are_units = []
-        for node in nodes:
-            key = meant(scalars, node, items)
-            name = None
-            if type(key) is exp.Column:
-                columns = scalars.scope.lookup(key.name, qualifier(key))
-                name = columns[0] if len(columns) == 1 else None
-            are_units.append(name in scalars.scope.units)
-        if any(are_units) and not all(are_units):
-            message = "rows of one unit grouped further would be many rows per unit"
-            hint = "group by the unit alone inside, or leave the unit out"
-            raise self.session.refuse("groups-by-unit", message, node=nodes[are_units.index(True)], hint=hint)
-        if all(are_units):
-            for node in nodes:
-                with self.session.reading(meant(scalars, node, items)) as column:
-                    column_name(self.session, column)
-                self.session.read.add(id(node))
-        return all(are_units)
 
     # -- rows -------------------------------------------------------------------------------------------------------------------------
 
@@ -226,48 +219,13 @@ class Queries:
 
     def _rows(self, reader: Reader, scalars: Scalars, conditions: list[Typed], items: list[SelectItem]) -> Rows:
         self._plain(reader)
-        outputs = self._row_items(scalars, items)
+        outputs = row_items(scalars, items)
         label = "_".join(item.name for item in scalars.scope.items if item.name) or "rows"
         return named_rows(filtered(scalars, conditions), label, outputs, scalars.scope)
 
-    def _row_items(self, scalars: Scalars, items: list[SelectItem]) -> list[tuple[str, Typed]]:
-        outputs: list[tuple[str, Typed]] = []
-        for item in items:
-            if is_star(item.node):
-                meant_by = read_star(self.session, item.node)
-                matching = [one for one in scalars.scope.items if one.is_meant(meant_by)]
-                if meant_by is not None and not matching:
-                    message = f"there is no table {meant_by.table!r} in this FROM"
-                    raise self.session.refuse("unknown-table", message, node=item.node)
-                for one in matching:
-                    for name, column in one.columns.items():
-                        scalars.scope.used.add(column)
-                        outputs.append((name, Typed(Column(column), scalars.scope.columns[column], item.node)))
-                continue
-            outputs.append((item.name.lower(), self._row_value(scalars, item.node)))
-        names = [name for name, _ in outputs]
-        if len(set(names)) != len(names):
-            merged: dict[str, Typed] = {}
-            for name, typed in outputs:
-                if name in merged and merged[name].expression != typed.expression and name not in scalars.scope.merged:
-                    hint = "give one an alias"
-                    raise self.session.refuse("ambiguous-column", f"two columns are called {name!r}", node=typed.node, hint=hint)
-                merged.setdefault(name, typed)
-            return list(merged.items())
-        return outputs
-
-    def _row_value(self, scalars: Scalars, node: exp.Expr) -> Typed:
-        """One column of rows; the unit of one row per unit may be handed on, though it is not a column of the relation."""
-        matches = scalars.scope.lookup(node.name, qualifier(node)) if type(node) is exp.Column else []
-        if len(matches) != 1 or matches[0] not in scalars.scope.virtual:
-            return scalars.bind(node)
-        with self.session.reading(node) as reader:
-            column_name(self.session, reader)
-        return Typed(Column(matches[0]), scalars.scope.columns[matches[0]], node)
-
-    def _per_unit(self, reader: Reader, scalars: Scalars, conditions: list[Typed], items: list[SelectItem]) -> Rows:
+    def _per_unit(self, reader: Reader, scalars: Scalars, conditions: list[Typed], items: list[SelectItem], keys: Keys) -> Rows:
         self._plain(reader)
-        aggregates = UnitAggregates(scalars, self.known.facts, lambda: filtered(scalars, conditions))
+        aggregates = UnitAggregates(scalars, self.known.facts, lambda: filtered(scalars, conditions), keys)
         units = {name for item in scalars.scope.items for name, column in item.columns.items() if column in scalars.scope.units}
         outer = unit_scalars(aggregates, units)
         outputs = [(item.name.lower(), outer.bind(item.node)) for item in items]

@@ -16,6 +16,8 @@ def rows_asked(session: Session, tree: exp.Expr) -> Refused:
     group = select.args.get("group")
     if group is not None:
         hint = "group by something that many units share, or put this in FROM of another aggregate: SELECT AVG(n) FROM (...) AS per_unit"
-        return session.refuse("groups-by-unit", "one row per unit would publish each unit", node=group.expressions[0], hint=hint)
+        return session.refuse(
+            "groups-by-unit", "one row per unit would publish each unit", node=next(iter(group.expressions), group), hint=hint
+        )
     hint = "ask for an aggregate such as COUNT(*)"
     return session.refuse("rows-not-aggregates", "rows are never shown", node=select.expressions[0], hint=hint)

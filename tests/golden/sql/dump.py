@@ -76,10 +76,11 @@ def _relation(relation: Relation) -> Iterator[str]:
             yield f"where the unit {'has no' if negated else 'has a'} row in {_inside(other)}{equal}"
         case Union(sources):
             yield f"union of {', '.join(_inside(source) for source in sources)}"
-        case PerUnit(source, aggregates):
+        case PerUnit(source, aggregates, keys):
             yield from _relation(source)
-            listed = [f"{n} = {a.kind.value}({'*' if a.value is None else expression(a.value)})" for n, a in aggregates]
-            yield f"one row per unit: {', '.join(listed)}"
+            listed = [f"{name} = {expression(value)}" for name, value in keys]
+            listed += [f"{n} = {a.kind.value}({'*' if a.value is None else expression(a.value)})" for n, a in aggregates]
+            yield f"one row per unit{' and ' + ', '.join(name for name, _ in keys) if keys else ''}: {', '.join(listed)}"
         case _:
             assert_never(relation)
 

@@ -51,6 +51,9 @@ COUNTED = UnitAggregate(UnitAggregateKind.COUNT, None)
         (Union((X, X, X)), 12, 3 * ALL, False),
         (Union((X,)), 4, ALL, False),
         (PerUnit(EIGHT, (("rows", COUNTED),)), 1, ALL, False),
+        (PerUnit(EIGHT, (("rows", COUNTED),), (("by", CITY),)), 8, ALL, False),
+        (PerUnit(EIGHT, (), (("by", CITY),)), 8, ALL, False),
+        (PerUnit(PerUnit(EIGHT, (), (("by", CITY),)), (("rows", COUNTED),)), 1, ALL, False),
         (UnitJoin(PerUnit(EIGHT, (("rows", COUNTED),)), PerUnit(EIGHT, ()), (), ()), 1, ALL, False),
         (Filter(UnitJoin(FOUR, FOUR, (), ()), FLAG), 16, 4 * ALL, False),
     ],
@@ -73,8 +76,8 @@ def _rows(relation: Relation, units: dict[int, int]) -> dict[int, int]:
         case Union(sources):
             parts = [_rows(source, units) for source in sources]
             return {unit: sum(part[unit] for part in parts) for unit in units}
-        case PerUnit():
-            return dict.fromkeys(units, 1)
+        case PerUnit(source, _, keys):
+            return _rows(source, units) if keys else dict.fromkeys(units, 1)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])

@@ -114,10 +114,11 @@ def every_row(relation: Relation) -> list[Row]:
             return [row for row in every_row(source) if any(all(row[a] == two[b] for a, b in on) for two in others)]
         case Union(sources):
             return [row for source in sources for row in every_row(source)]
-        case PerUnit(source, ((name, aggregate),)):
-            assert aggregate.value is not None
-            value_of = evaluator(aggregate.value, shape_of(source, FACTS).columns).value
-            return [{name: value_of(row)} for row in every_row(source)]
+        case PerUnit(source, aggregates, keys):
+            made = [(name, aggregate.value) for name, aggregate in aggregates if aggregate.value is not None]
+            assert len(made) == len(aggregates) == 1 or not aggregates, "columns of several rows are not independent of one another"
+            values = [(name, evaluator(value, shape_of(source, FACTS).columns).value) for name, value in (*made, *keys)]
+            return [{name: value_of(row) for name, value_of in values} for row in every_row(source)]
         case _:
             raise AssertionError(relation)
 
@@ -204,7 +205,7 @@ class Made:
     def relation(self) -> Relation:
         made = self.random
         visits, calls = self.filtered(Scan("visits", 3)), self.filtered(Scan("calls", 3))
-        match made.randrange(9):
+        match made.randrange(10):
             case 0:
                 return self.filtered(self.projected(visits))
             case 1 | 2:
@@ -227,6 +228,10 @@ class Made:
                 return self.filtered(SemiJoin(visits, calls, (("kind", "topic"),)))
             case 7:
                 return calls
+            case 8:
+                columns = shape_of(visits, FACTS).columns
+                keys = (("first", self.key(columns)), ("second", self.key(columns)), ("size", Column("size")))
+                return self.filtered(PerUnit(visits, (), keys))
             case _:
                 return visits
 
@@ -245,3 +250,16 @@ def test_groups_are_those_of_every_row_that_can_be(seed: int) -> None:
     found, wanted = find(source, *keys), expected(source, *keys)
     assert found.groups is not None and len(found.groups) == len(set(found.groups))
     assert (set(found.groups), found.causes) == (wanted, frozenset())
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_groups_of_rows_within_units_may_be_more_beside_aggregates_never_fewer(seed: int) -> None:
+    made = Made(seed)
+    visits = made.filtered(Scan("visits", 3))
+    columns = shape_of(visits, FACTS).columns
+    latest = ("latest", UnitAggregate(UnitAggregateKind.MAX, Column("day")))
+    source = made.filtered(PerUnit(visits, (latest,), (("first", made.key(columns)), ("size", Column("size")))))
+    keys = [made.key(shape_of(source, FACTS).columns) for _ in range(2)]
+    found, wanted = find(source, *keys), expected(source, *keys)
+    assert found.groups is not None and set(found.groups) >= wanted
+    assert found.causes == {"columns made per unit, each taken by itself"} or set(found.groups) == wanted

@@ -7,6 +7,8 @@ Each is a text, or a pair of it and of what DuckDB calls the same, where that ha
 
 from __future__ import annotations
 
+from tests.unit.sql.inside_units import INSIDE
+
 NAMES: dict[str, str | tuple[str, str]] = {
     "schema": "SELECT COUNT(*) AS count FROM public.visits LIMIT 50000",
     "schema in quotes": 'SELECT COUNT(*) AS "count" FROM "public"."visits"',
@@ -94,4 +96,4 @@ CASTS: dict[str, str | tuple[str, str]] = {
     "a constant as text": "SELECT COUNT(*) FROM visits WHERE CAST(clinic_id AS TEXT) = CAST(3 AS TEXT)",
 }
 
-TOOLS: dict[str, str | tuple[str, str]] = {**NAMES, **PAGING, **DATES, **BRACKETS, **STARS, **ORDER, **CASTS}
+TOOLS: dict[str, str | tuple[str, str]] = {**NAMES, **PAGING, **DATES, **BRACKETS, **STARS, **ORDER, **CASTS, **INSIDE}

@@ -139,8 +139,8 @@ def relation_rows(relation: Relation, tables: dict[str, list[Row]]) -> list[Row]
             return [row for row in listed if any(_linked(row, found, pairs) for found in others) is not negated]
         case Union(sources):
             return [row for source in sources for row in relation_rows(source, tables)]
-        case PerUnit(source, aggregates):
-            return _per_unit(relation_rows(source, tables), source, aggregates)
+        case PerUnit(source, aggregates, keys):
+            return _per_unit(relation_rows(source, tables), source, aggregates, keys)
         case _:
             assert_never(relation)
 
@@ -160,11 +160,18 @@ def _unit_joined(
     return made
 
 
-def _per_unit(listed: list[Row], source: Relation, aggregates: tuple[tuple[str, UnitAggregate], ...]) -> list[Row]:
-    units: dict[Any, list[Row]] = {}
+def _per_unit(
+    listed: list[Row], source: Relation, aggregates: tuple[tuple[str, UnitAggregate], ...], keys: tuple[tuple[str, Expression], ...]
+) -> list[Row]:
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    values = [_value(value, source) for _, value in keys]
     for row in listed:
-        units.setdefault(row[UNIT], []).append(row)
-    return [{UNIT: unit, **{name: _unit_value(one, own, source) for name, one in aggregates}} for unit, own in units.items()]
+        groups.setdefault((row[UNIT], *(value(row) for value in values)), []).append(row)
+    names = (UNIT, *(name for name, _ in keys))
+    return [
+        {**dict(zip(names, group, strict=True)), **{name: _unit_value(one, own, source) for name, one in aggregates}}
+        for group, own in groups.items()
+    ]
 
 
 def _unit_value(aggregate: UnitAggregate, own: list[Row], source: Relation) -> Any:

@@ -5,6 +5,10 @@
 from __future__ import annotations
 
 REWRITES: tuple[tuple[str, str], ...] = (
+    (
+        "SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, income / 7 AS part FROM patients) AS t",
+        "SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, FLOOR(income / 7) AS part FROM patients) AS t",
+    ),
     # names
     ("SELECT COUNT(*) FROM visit", "SELECT COUNT(*) FROM visits"),
     ("SELECT SUM(costs) FROM visits", "SELECT SUM(cost) FROM visits"),

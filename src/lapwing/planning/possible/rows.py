@@ -126,8 +126,16 @@ class RelationReader:
                 )
             case Union(sources):
                 return self._united(relation, sources)
-            case PerUnit():
-                return (self._per_unit(relation),)
+            case PerUnit(source, _, keys):
+                read = self.read(source)
+                made = self._per_unit(relation, read)
+                if not keys:
+                    return (made,)
+                # A key is a value of some row of the unit; what stands beside it comes from that row and others.
+                return tuple(
+                    each.beside(made, {**{name: substituted(value, each.columns) for name, value in keys}, **made.columns}, ())
+                    for each in read
+                )
             case _:
                 assert_never(relation)
 
@@ -177,9 +185,9 @@ class RelationReader:
         added = {name: right.columns[column] for name, column in join.columns}
         return left.beside(right, {**left.columns, **added}, (*right.conditions, *on))
 
-    def _per_unit(self, relation: PerUnit) -> PossibleRows:
-        """One row of a unit: what each of its columns can be, each by itself."""
-        sources, shape = self.read(relation.source), shape_of(relation, self.facts)
+    def _per_unit(self, relation: PerUnit, sources: tuple[PossibleRows, ...]) -> PossibleRows:
+        """One row of a unit: what each of its aggregates can be, each by itself."""
+        shape = shape_of(relation, self.facts)
         columns: dict[str, Expression] = {}
         variables: dict[str, Domain] = {}
         listed: dict[str, tuple[Value, ...]] = {}
@@ -193,7 +201,8 @@ class RelationReader:
                 values = [self.values_of(rows, substituted(aggregate.value, rows.columns)) for rows in sources]
                 if all(each is not None for each in values):
                     listed[variable] = tuple(dict.fromkeys(value for each in values for value in each or ()))
-        causes = frozenset({"columns made per unit, each taken by itself"}) if len(columns) > 1 else frozenset[str]()
+        apart = bool(columns) and len(columns) + len(relation.keys) > 1
+        causes = frozenset({"columns made per unit, each taken by itself"}) if apart else frozenset[str]()
         return PossibleRows(columns, variables, listed, causes=causes.union(*(rows.causes for rows in sources)))
 
 

@@ -32,6 +32,10 @@ class Known:
     public_rows: PublicRows | None = None
     """Reads the rows of a public table, by column; None where they are too many."""
 
+    def is_owned(self, column: Origin | None) -> bool:
+        """Whether a column is a key on a declared path to the unit: preparation made sure that each value of it belongs to one unit."""
+        return column is not None and (column in self.references or column in self.references.values())
+
     def along_key(self, left: Origin | None, right: Origin | None) -> bool:
         """Whether equality of these two columns is a step of a declared path to the unit, so that equal values mean the same unit."""
         if left is None or right is None:

@@ -1,4 +1,4 @@
-"""GROUP BY unit inside a statement: one row per unit, whose columns are aggregates over that unit's own rows."""
+"""GROUP BY unit inside a statement: one row per unit, or per unit and further keys, with aggregates over that unit's own rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from lapwing.kernel.ir import PerUnit, Relation, UnitAggregate, UnitAggregateKin
 from lapwing.kernel.stability import shape_of
 from lapwing.sql.rows.tables import UNIT_DOMAIN
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column_name, function
-from lapwing.sql.scalars.scope import Item, Scope
+from lapwing.sql.scalars.same_as import same_as
+from lapwing.sql.scalars.scope import Item, Origin, Scope
 from lapwing.sql.text.reader import Reader
 
 UNIT_COLUMN = "unit"
@@ -31,6 +32,8 @@ class UnitAggregates:
     facts: Facts
     source: Callable[[], Relation]
     """The rows; made again whenever asked for, because joins list only the columns that were used so far."""
+    keys: tuple[tuple[str, Typed], ...] = ()
+    """What the rows of a unit are grouped by further, with the columns that hold it."""
     collected: dict[UnitAggregate, str] = field(default_factory=dict)
 
     def column(self, kind: UnitAggregateKind, value: Expression | None) -> str:
@@ -38,24 +41,47 @@ class UnitAggregates:
         return self.collected.setdefault(UnitAggregate(kind, value), f"u{len(self.collected)}")
 
     def relation(self) -> PerUnit:
-        """One row per unit."""
-        return PerUnit(self.source(), tuple((name, aggregate) for aggregate, name in self.collected.items()))
+        """One row per unit and keys."""
+        keys = tuple((name, key.expression) for name, key in self.keys)
+        return PerUnit(self.source(), tuple((name, aggregate) for aggregate, name in self.collected.items()), keys)
 
     def domain(self, name: str) -> Domain:
         """The domain of such a column, as the kernel derives it."""
         return shape_of(self.relation(), self.facts).columns[name]
 
 
-def unit_scalars(aggregates: UnitAggregates, unit_names: Set[str]) -> Scalars:
-    """Binds expressions over one row per unit: aggregates are its columns, and the unit's own columns keep their names."""
-    scope = Scope(
+@dataclass(slots=True)
+class _GroupedScalars(Scalars):
+    """Binds expressions over one row per unit and keys: what means the same as a key over the unit's rows is that key."""
+
+    aggregates: UnitAggregates
+
+    def bind(self, node: exp.Expr) -> Typed:
+        """A key, or anything over keys and aggregates."""
+        keys = self.aggregates.keys
+        number = same_as(self.aggregates.rows, node, [key.expression for _, key in keys])
+        if number is None:
+            return super(_GroupedScalars, self).bind(node)
+        name, key = keys[number]
+        return Typed(Column(name), key.domain, node)
+
+
+def unit_scope(aggregates: UnitAggregates, unit_names: Set[str]) -> Scope:
+    """The columns of one row per unit and keys; the unit is a column in name only."""
+    return Scope(
         source=aggregates.source(),
         items=[Item("", dict.fromkeys(unit_names, UNIT_COLUMN))],
-        columns={UNIT_COLUMN: UNIT_DOMAIN},
+        columns={UNIT_COLUMN: UNIT_DOMAIN, **{name: key.domain for name, key in aggregates.keys}},
+        origins=_origins(aggregates),
         units={UNIT_COLUMN},
         virtual={UNIT_COLUMN},
     )
-    of_unit = Scalars(aggregates.rows.session, scope, {})
+
+
+def unit_scalars(aggregates: UnitAggregates, unit_names: Set[str]) -> Scalars:
+    """Binds expressions over one row per unit: aggregates are its columns, and the unit's own columns keep their names."""
+    scope = unit_scope(aggregates, unit_names)
+    of_unit = _GroupedScalars(aggregates.rows.session, scope, {}, aggregates)
 
     def measured(node: exp.Expr, kind: UnitAggregateKind, value: Expression | None) -> Typed:
         name = aggregates.column(kind, value)
@@ -78,7 +104,7 @@ def unit_scalars(aggregates: UnitAggregates, unit_names: Set[str]) -> Scalars:
         matches = aggregates.rows.scope.lookup(name, table)
         if len(matches) == 1 and matches[0] in aggregates.rows.scope.units:
             return Typed(Column(UNIT_COLUMN), UNIT_DOMAIN, reader.node)
-        hint = "put it inside an aggregate such as MAX, or group by the unit alone"
+        hint = "put it inside an aggregate such as MAX, or add it to GROUP BY"
         raise scalars.session.refuse("not-grouped", f"the column {name!r} has many values for one unit", node=reader.node, hint=hint)
 
     special: dict[type[exp.Expr], Handler] = {
@@ -95,6 +121,13 @@ def unit_scalars(aggregates: UnitAggregates, unit_names: Set[str]) -> Scalars:
     }
     of_unit.handlers = {**aggregates.rows.handlers, **special}
     return of_unit
+
+
+def _origins(aggregates: UnitAggregates) -> dict[str, Origin]:
+    """Keys that are columns of tables as they are."""
+    known = aggregates.rows.scope.origins
+    plain = {name: key.expression.name for name, key in aggregates.keys if isinstance(key.expression, Column)}
+    return {name: known[column] for name, column in plain.items() if column in known}
 
 
 def _aggregate(aggregates: UnitAggregates, scalars: Scalars, reader: Reader, kept: Typed | None, measured: _Measured) -> Typed:

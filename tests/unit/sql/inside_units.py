@@ -1,0 +1,21 @@
+"""Statements over groups within units: per person and month, per visit, distinct pairs."""
+
+# ruff: noqa: E501  (a statement stands on one line)
+
+from __future__ import annotations
+
+INSIDE: dict[str, str | tuple[str, str]] = {
+    "per person and month": "SELECT m, AVG(n), COUNT(*) FROM (SELECT patient_id, DATE_TRUNC('month', day) AS m, COUNT(*) AS n FROM visits GROUP BY patient_id, m) AS t GROUP BY m",
+    "per person and day, by position": "SELECT n, COUNT(*) FROM (SELECT patient_id, day, COUNT(*) AS n FROM visits GROUP BY 1, 2) AS t GROUP BY n",
+    "per person and a key that is computed on": "SELECT SUM(late), COUNT(DISTINCT patient_id) FROM (SELECT patient_id, clinic_id, clinic_id * 2 + COUNT(*) AS late FROM visits GROUP BY patient_id, clinic_id HAVING MAX(cost) > 10) AS t",
+    "per person and all columns": "SELECT COUNT(*), MAX(n) FROM (SELECT patient_id, sex, region, COUNT(*) AS n FROM patients GROUP BY ALL) AS t",
+    "per visit": "SELECT AVG(n) FROM (SELECT visit_id, COUNT(*) AS n FROM prescriptions GROUP BY visit_id) AS t",
+    "per visit, joined to it": "SELECT v.clinic_id, SUM(p.n) FROM visits v JOIN (SELECT visit_id, COUNT(*) AS n FROM prescriptions GROUP BY visit_id) AS p ON p.visit_id = v.visit_id GROUP BY v.clinic_id",
+    "per visit and drug": "SELECT COUNT(*) FROM (SELECT visit_id, drug, SUM(dose_mg) AS dose FROM prescriptions GROUP BY visit_id, drug) AS t WHERE t.dose > 10",
+    "keys that are there twice": 'SELECT COUNT(*) AS failures FROM (SELECT visit_id AS unique_field, COUNT(*) AS n_records FROM "public"."visits" WHERE visit_id IS NOT NULL GROUP BY visit_id HAVING COUNT(*) > 1) AS dbt_test',
+    "distinct pairs": "SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, clinic_id FROM visits) AS t",
+    "distinct rows of persons": "SELECT clinic_id, COUNT(*) FROM (SELECT DISTINCT patient_id, clinic_id, DATE_TRUNC('week', day) AS w FROM visits WHERE cost > 10) AS t GROUP BY clinic_id",
+    "distinct and all columns": "WITH w AS (SELECT DISTINCT * FROM (SELECT patient_id, code FROM visits) AS inner_rows) SELECT code, COUNT(*) FROM w GROUP BY code",
+    "distinct visits": "SELECT COUNT(*) FROM (SELECT DISTINCT visit_id FROM prescriptions WHERE dose_mg > 20) AS t",
+    "groups of groups": "SELECT months, COUNT(*) FROM (SELECT patient_id, COUNT(*) AS months FROM (SELECT patient_id, DATE_TRUNC('month', day) AS m FROM visits GROUP BY 1, 2) AS a GROUP BY patient_id) AS b GROUP BY months",
+}
