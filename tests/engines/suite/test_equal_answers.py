@@ -43,7 +43,7 @@ ROWS_MAX = 1_000
 """No world of the suite has more rows than this in a table."""
 
 
-def _compare(engine: SuiteEngine, declaration: Declaration, shapes: Callable[..., Mapping[str, Shape]]) -> int:
+def compare(engine: SuiteEngine, declaration: Declaration, shapes: Callable[..., Mapping[str, Shape]]) -> int:
     """Run every statement on DuckDB and on another engine; the number of those that must be equal, and were."""
     first, second = OnDuckDB().prepare(declaration), engine.prepare(declaration)
     try:
@@ -68,7 +68,7 @@ def _compare(engine: SuiteEngine, declaration: Declaration, shapes: Callable[...
 def test_generated_statements(tmp_path: Path, engine_named: EngineNamed, name: str, relation: str, account: Account) -> None:
     count, seed = COUNTS[name]["people"], 11 + statements.KINDS.index((relation, account))
     declaration = statements.people(tmp_path, relation, account, seed=seed)
-    exact = _compare(engine_named(name), declaration, lambda facts: statements.generated(facts, count=count, seed=seed))
+    exact = compare(engine_named(name), declaration, lambda facts: statements.generated(facts, count=count, seed=seed))
     assert exact >= 0.8 * count, "statements that must be equal are most of them"
 
 
@@ -77,7 +77,7 @@ def test_generated_statements(tmp_path: Path, engine_named: EngineNamed, name: s
 def test_generated_relations(tmp_path: Path, engine_named: EngineNamed, name: str, relation: str, account: Account) -> None:
     count, seed = COUNTS[name]["clinic"], 21 + statements.KINDS.index((relation, account))
     declaration = statements.clinic(tmp_path, relation, account, seed=seed)
-    exact = _compare(engine_named(name), declaration, lambda facts: statements.generated_relations(facts, count=count, seed=seed))
+    exact = compare(engine_named(name), declaration, lambda facts: statements.generated_relations(facts, count=count, seed=seed))
     assert exact >= 0.8 * count
 
 
@@ -86,7 +86,7 @@ def test_generated_relations(tmp_path: Path, engine_named: EngineNamed, name: st
 def test_generated_statements_over_hostile_rows(tmp_path: Path, engine_named: EngineNamed, name: str, seed: int) -> None:
     count = COUNTS[name]["hostile"]
     declaration = statements.hostile(tmp_path, seed=seed)
-    exact = _compare(engine_named(name), declaration, lambda facts: statements.generated(facts, count=count, seed=seed))
+    exact = compare(engine_named(name), declaration, lambda facts: statements.generated(facts, count=count, seed=seed))
     assert exact >= 0.6 * count
 
 
@@ -96,7 +96,7 @@ def test_the_conformance_list(tmp_path: Path, engine_named: EngineNamed, name: s
     declaration, listed = statements.clinic(tmp_path, "unbounded", account, seed=31), statements.conformance(account)
     assert len(listed) == LISTED[account]
     # all but the one with a logarithm
-    assert _compare(engine_named(name), declaration, lambda _: listed) == len(listed) - 1
+    assert compare(engine_named(name), declaration, lambda _: listed) == len(listed) - 1
 
 
 HAND_MADE = [*(("postgres", *kind) for kind in statements.KINDS), ("spark", *statements.KINDS[-1])]
@@ -105,7 +105,7 @@ HAND_MADE = [*(("postgres", *kind) for kind in statements.KINDS), ("spark", *sta
 @pytest.mark.parametrize(("name", "relation", "account"), HAND_MADE)
 def test_hand_made_plans(tmp_path: Path, engine_named: EngineNamed, name: str, relation: str, account: Account) -> None:
     declaration = statements.people(tmp_path, relation, account, seed=41)
-    assert _compare(engine_named(name), declaration, lambda _: statements.hand_made(account)) >= 40
+    assert compare(engine_named(name), declaration, lambda _: statements.hand_made(account)) >= 40
 
 
 @pytest.mark.soak("in `check` there are fewer")
