@@ -41,7 +41,7 @@ the last day of the month where it has no such day.
 """
 TEXT = """Text is computed by Lapwing itself over the *declared* values of a column, and reaches the engine as a list of values or
 cases. On text without declared values only comparisons, `LIKE 'start%'` and `STARTS_WITH` are possible. There are no regular
-expressions, and text of two columns cannot be put together.
+expressions. Text of several declared columns has a value for each combination of theirs.
 """
 
 

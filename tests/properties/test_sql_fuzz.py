@@ -25,6 +25,7 @@ from lapwing.render.queries import render_plan
 from lapwing.sql.queries import Queries
 from lapwing.sql.rows.names import Environment, Known
 from lapwing.sql.scalars.handlers import BY_NAME, HANDLERS
+from lapwing.sql.scalars.moment import SPELLINGS
 from lapwing.sql.text.parse import deep_recursion, parse
 from lapwing.sql.text.reader import Session
 from lapwing.statements import AggregateKind, Statement
@@ -32,7 +33,7 @@ from tests.support.sizes import size
 from tests.support.sql_relations import RelationalQueries
 from tests.support.sql_shapes import SqlShape
 from tests.unit.sql.accepted import ACCEPTED
-from tests.unit.sql.clinic import FACTS, PUBLIC_ROWS, REFERENCES, SETTINGS, UNIT_COLUMNS, bound
+from tests.unit.sql.clinic import FACTS, MOMENT, PUBLIC_ROWS, REFERENCES, SETTINGS, UNIT_COLUMNS, bound
 from tests.unit.sql.grammar import Grammar
 from tests.unit.sql.meaning import Row, answer, engine, rows, same, stored
 from tests.unit.sql.mutations import WORD, mutated
@@ -170,8 +171,8 @@ def _named_by(plan: Plan) -> set[str]:
 
 def _check_read(text: str) -> None:
     with deep_recursion(SETTINGS.expression_depth_max):
-        source, tree = parse(text, settings=SETTINGS, dialect="duckdb", bound_by_name=BY_NAME)
-        session = Session(source, SETTINGS)
+        source, tree = parse(text, settings=SETTINGS, dialect="duckdb", bound_by_name=BY_NAME, spellings=SPELLINGS)
+        session = Session(source, SETTINGS, moment=MOMENT)
         Queries(session, Known(FACTS, UNIT_COLUMNS, REFERENCES, PUBLIC_ROWS.get), HANDLERS).bind(tree, Environment())
     assert session.read == {id(node) for node in tree.walk()}, text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -61,6 +62,7 @@ def bound_statement(curator: Curator, asked: Question | str, *, dialect: str, sc
         dialect=dialect,
         tokens=question.tokens,
         public_rows=public_rows,
+        moment=moment_of_asking(),
     )
     finder = GroupFinder(evaluate, public_rows)
     balance, contributions = curator.balance(), curator.contributions()
@@ -93,6 +95,11 @@ def bound_statement(curator: Curator, asked: Question | str, *, dialect: str, sc
             raise
 
     return BoundStatement(statement, lambda loss: plan_with(loss, {}), budget, plan_with)
+
+
+def moment_of_asking() -> int:
+    """Microseconds since 1970, in UTC."""
+    return time.time_ns() // 1_000
 
 
 def unit_columns(declaration: Declaration) -> dict[str, str]:

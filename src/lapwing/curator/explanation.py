@@ -107,6 +107,7 @@ def explanation(
         "parts": details,
         "digest": certified.digest,
     }
+    lines += [("note", note) for note in statement.notes]
     return Explanation(tuple(lines), cost, values)
 
 

@@ -236,7 +236,7 @@ def _round(domains: tuple[Domain, ...], arguments: tuple[Expression, ...]) -> Do
     require_count(Function.ROUND, domains, 2)
     digits = _constant(domains[1], arguments[1])
     if digits is None or not 0 <= digits <= 9:
-        raise Refused("wrong-arguments", "ROUND takes a number of digits from 0 to 9")
+        raise Refused("wrong-arguments", "ROUND takes a number of digits from -9 to 9")
     if all_integer(domains[:1]):
         return domains[0]
     lo, hi = (_rounded(end, 10**digits) for end in double_bounds(domains[0]))

@@ -35,6 +35,7 @@ def bind(
     dialect: str = "duckdb",
     tokens: tuple[Token, ...] | None = None,
     public_rows: Callable[[str], Mapping[str, Sequence[Value]] | None] | None = None,
+    moment: int | None = None,
 ) -> Statement:
     """The statement in our own terms, or ``Refused``.
 
@@ -43,7 +44,8 @@ def bind(
     ``dialect`` is one of ``DIALECTS``: how the text is spelt, never what it means.
     ``tokens`` are those of the text, where ``read_words`` split it already.
     ``public_rows`` reads public tables, where they stand beside answers.
-    The outcome depends on the text, the facts, public tables and the settings only; no protected data is read.
+    ``moment`` is when it is asked, in microseconds since 1970, in UTC: what CURRENT_DATE and NOW() stand for.
+    The outcome depends on the text, the facts, public tables, the settings and the moment only; no protected data is read.
     """
     if dialect not in DIALECTS:
         raise Refused("dialect-unknown", f"there is no such dialect; there are: {', '.join(DIALECTS)}")
@@ -59,4 +61,5 @@ def bind(
         dialect=dialect,
         tokens=tokens,
         public_rows=public_rows,
+        moment=moment,
     )

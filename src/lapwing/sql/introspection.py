@@ -96,7 +96,7 @@ def _parsed(text: str, *, settings: Settings, dialect: str) -> tuple[Source, exp
     """The tree, where there is one: what cannot be read is refused on the ordinary way, with its reasons."""
     try:
         with deep_recursion(settings.expression_depth_max):
-            return parse(text, settings=settings, dialect=dialect, bound_by_name=())
+            return parse(text, settings=settings, dialect=dialect, bound_by_name=(), spellings={})
     except (Refused, RecursionError):
         return None
 

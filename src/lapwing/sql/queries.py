@@ -34,7 +34,7 @@ from lapwing.sql.rows.tables import Called, Tables
 from lapwing.sql.rows_asked import rows_asked
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, identifier, unsupported
 from lapwing.sql.scalars.scope import Rows, Scope
-from lapwing.sql.select_list import SelectItem, select_item
+from lapwing.sql.select_list import SelectItem, bound_in_order, later_names, select_item
 from lapwing.sql.text.reader import Reader, Session, is_set
 from lapwing.sql.unions import union_of_answers, union_of_rows
 from lapwing.statements import PostProcess, PrivateQuery, RowsAtMost
@@ -183,6 +183,7 @@ class Queries:
         items = [select_item(self.session, node) for node in reader.many("expressions")]
         if not items:
             raise self.session.refuse("sql-syntax", "nothing is selected", node=reader.node)
+        scalars.aliases.update(later_names(items))
         group = reader.optional("group")
         grouped = Grouping((), None)
         if group is not None:
@@ -264,7 +265,7 @@ class Queries:
         leaves = GroupedLeaves(number, scalars, aggregates, tuple((key.expression, key.kind) for key in keys), levels is not None)
         scalar = ScalarSubqueries(self.over_answers, environment, [])
         outputs = Outputs(scalars, leaves, scalar, window)
-        values = [outputs.bind(item.node) for item in items]
+        values = bound_in_order(outputs, items)
         post = finish(reader, outputs, items, values, distinct)
         if not aggregates.collected and not keys:
             hint = "ask for an aggregate such as COUNT(*)"

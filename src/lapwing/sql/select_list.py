@@ -38,6 +38,23 @@ def select_item(session: Session, node: exp.Expr) -> SelectItem:
         return SelectItem(reader.node_of("this"), alias, alias)
 
 
+def later_names(items: Sequence[SelectItem]) -> dict[str, exp.Expr]:
+    """What the aliases stand for that may be used elsewhere in the same SELECT: those given once."""
+    given = [item.alias.lower() for item in items if item.alias]
+    return {item.alias.lower(): item.node for item in items if item.alias and given.count(item.alias.lower()) == 1}
+
+
+def bound_in_order(outputs: Outputs, items: Sequence[SelectItem]) -> list[Value]:
+    """The values of SELECT; each may use the aliases before it, unless a column has that name."""
+    values: list[Value] = []
+    names = later_names(items)
+    for item in items:
+        values.append(outputs.bind(item.node))
+        if item.alias.lower() in names and not outputs.scalars.scope.lookup(item.alias, None):
+            outputs.aliases = {**outputs.aliases, item.alias.lower(): values[-1]}
+    return values
+
+
 def distinct_names(names: list[str]) -> list[str]:
     """The names with a number after those that came before, so that each column of the answer can be named."""
     unique: list[str] = []

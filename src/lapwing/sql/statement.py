@@ -16,6 +16,7 @@ from lapwing.sql.queries import Queries
 from lapwing.sql.rows.names import Environment, Known, PublicRows
 from lapwing.sql.rows_asked import rows_asked
 from lapwing.sql.scalars.handlers import BY_NAME, HANDLERS
+from lapwing.sql.scalars.moment import SPELLINGS
 from lapwing.sql.scalars.scope import Origin
 from lapwing.sql.text.parse import deep_recursion, parse
 from lapwing.sql.text.reader import Schemas, Session
@@ -35,21 +36,22 @@ def bind_statement(
     dialect: str,
     tokens: tuple[Token, ...] | None = None,
     public_rows: PublicRows | None = None,
+    moment: int | None = None,
 ) -> Statement:
     """See ``lapwing.sql.bind``."""
     known = Known(facts, unit_columns, references, public_rows)
     with deep_recursion(settings.expression_depth_max):
         try:
-            source, tree = parse(text, tokens, settings=settings, dialect=dialect, bound_by_name=BY_NAME)
-            return bind_tree(source, tree, known, settings=settings)
+            source, tree = parse(text, tokens, settings=settings, dialect=dialect, bound_by_name=BY_NAME, spellings=SPELLINGS)
+            return bind_tree(source, tree, known, settings=settings, moment=moment)
         except RecursionError as error:
             message = f"nested deeper than {settings.expression_depth_max} levels"
             raise Refused("expression-too-deep", message, span=span_of(text, 0, len(text))) from error
 
 
-def bind_tree(source: Source, tree: exp.Expr, known: Known, *, settings: Settings) -> Statement:
+def bind_tree(source: Source, tree: exp.Expr, known: Known, *, settings: Settings, moment: int | None = None) -> Statement:
     """The statement of a parsed tree, or refuse. Post: every node was read, and every word of the text is in some node."""
-    session = Session(source, settings, Schemas.of(known.facts.source_id))
+    session = Session(source, settings, Schemas.of(known.facts.source_id), moment)
     queries = Queries(session, known, HANDLERS, tree)
     answered = queries.bind(tree, Environment())
     if not isinstance(answered, AnsweredSelect):

@@ -226,5 +226,10 @@ ACCEPTED: dict[str, str] = {
                 AND dayofmonth(day) > 2 GROUP BY a, b, c, d""",
     "truncations": """SELECT DATE_TRUNC('week', day) AS a, date_trunc('year', started) AS b, datetrunc('day', started) AS c, COUNT(*)
                       FROM visits GROUP BY 1, 2, 3""",
+    "moment-of-asking": """SELECT COUNT(*) FROM visits WHERE day < CURRENT_DATE + INTERVAL '100 years' AND
+                  started < LOCALTIMESTAMP + INTERVAL '100 years'
+                  AND CAST(CURRENT_TIMESTAMP AS TIMESTAMP) > started - INTERVAL '100 years'""",
+    "lists-of-constants": "SELECT COUNT(*) FROM visits WHERE clinic_id = ANY([1, 2, 3]) AND LIST_CONTAINS(['J10', 'J11'], code)",
+    "durations": "SELECT COUNT(*) FROM visits WHERE started - day > INTERVAL '3 days' OR EXTRACT(EPOCH FROM (started - day)) < -5",
     **OVER_ANSWERS,
 }

@@ -101,8 +101,12 @@ PUBLIC_ROWS: dict[str, dict[str, list[Value]]] = {
 UNIT_COLUMNS = {"patients": "patient_id", "visits": "patient_id"}
 REFERENCES = {("prescriptions", "visit_id"): ("visits", "visit_id")}
 SETTINGS = Settings()
+MOMENT = 1_721_039_415_250_000
+"""When the tests ask: 2024-07-15 10:30:15.25."""
 
 
 def bound(text: str, settings: Settings = SETTINGS) -> Statement:
     """A statement about this data set, bound."""
-    return bind(text, FACTS, settings=settings, unit_columns=UNIT_COLUMNS, references=REFERENCES, public_rows=PUBLIC_ROWS.get)
+    return bind(
+        text, FACTS, settings=settings, unit_columns=UNIT_COLUMNS, references=REFERENCES, public_rows=PUBLIC_ROWS.get, moment=MOMENT
+    )

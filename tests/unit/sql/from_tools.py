@@ -53,7 +53,45 @@ DATES: dict[str, str | tuple[str, str]] = {
     "a month of a cast": "SELECT DATE_TRUNC('MONTH', CAST(day AS DATE)) AS m, COUNT(*) AS n FROM visits GROUP BY 1",
     "quarters of an hour": "SELECT DATE_TRUNC('hour', started) + INTERVAL '15 minutes' * FLOOR(EXTRACT(MINUTE FROM started) / 15) AS started, COUNT(*) AS count FROM public.visits GROUP BY DATE_TRUNC('hour', started) + INTERVAL '15 minutes' * FLOOR(EXTRACT(MINUTE FROM started) / 15)",
     "weeks from Sunday": "SELECT CAST((DATE_TRUNC('week', (public.visits.started + INTERVAL '1 day')) + INTERVAL '-1 day') AS date) AS started, COUNT(*) AS count FROM public.visits GROUP BY CAST((DATE_TRUNC('week', (public.visits.started + INTERVAL '1 day')) + INTERVAL '-1 day') AS date)",
+    "the last month": (
+        'SELECT COUNT(*) AS "count" FROM "public"."visits" WHERE ("public"."visits"."started" >= DATE_TRUNC(\'day\', (NOW() + INTERVAL \'-30 day\'))) AND ("public"."visits"."started" < DATE_TRUNC(\'day\', NOW()))',
+        "SELECT COUNT(*) FROM visits WHERE started >= TIMESTAMP '2024-06-15' AND started < TIMESTAMP '2024-07-15'",
+    ),
+    "until today": (
+        "SELECT CURRENT_DATE AS asked, COUNT(*) AS n FROM visits WHERE day >= CURRENT_DATE - INTERVAL '90 days' AND day < CURRENT_DATE",
+        "SELECT DATE '2024-07-15', COUNT(*) FROM visits WHERE day >= DATE '2024-04-16' AND day < DATE '2024-07-15'",
+    ),
+    "the years since": (
+        "SELECT EXTRACT(YEAR FROM CURRENT_DATE) - birth_year AS age, COUNT(*) FROM patients GROUP BY 1",
+        "SELECT 2024 - birth_year AS age, COUNT(*) FROM patients GROUP BY 1",
+    ),
+    "seconds between moments": "SELECT AVG(EXTRACT(EPOCH FROM (started - CAST(day AS TIMESTAMP)))) FROM visits WHERE started - CAST(day AS TIMESTAMP) < INTERVAL '400 days'",
+    "periods of a quarter of an hour": (
+        "SELECT TIME_BUCKET(INTERVAL '15 minutes', started) AS b, COUNT(*) FROM visits WHERE day < '2024-03-03' GROUP BY 1",
+        "SELECT TIME_BUCKET(INTERVAL '15 minutes', started) AS b, COUNT(*) FROM visits WHERE day < '2024-03-03' GROUP BY 1",
+    ),
+    "ages from years": (
+        "SELECT DATE_DIFF('year', MAKE_DATE(birth_year, 1, 1), DATE '2025-01-01') AS age, COUNT(*) FROM patients GROUP BY 1",
+        "SELECT 2025 - birth_year, COUNT(*) FROM patients GROUP BY 1",
+    ),
     "computed numbers of days": "SELECT COUNT(*) FROM visits WHERE started < day + 2 * (INTERVAL '1 hour') * minutes AND day > DATE '2025-02-01' - (INTERVAL '1 week' * clinic_id) AND INTERVAL '1 day' * 3 + day < '2025-06-01'",
+}
+
+WRITTEN: dict[str, str | tuple[str, str]] = {
+    "two texts together": "SELECT region || '-' || sex AS k, COUNT(*) AS n FROM patients GROUP BY 1",
+    "one of a list": (
+        "SELECT COUNT(*) FROM visits WHERE clinic_id = ANY(ARRAY[1, 2, 3])",
+        "SELECT COUNT(*) FROM visits WHERE clinic_id IN (1, 2, 3)",
+    ),
+    "bins of thousands": "SELECT ROUND(income, -4) AS b, COUNT(*) FROM patients GROUP BY 1",
+    "numbers with noughts": (
+        "SELECT PRINTF('%02d', clinic_id) AS c, COUNT(*) FROM visits GROUP BY 1",
+        "SELECT LPAD(CAST(clinic_id AS VARCHAR), 2, '0') AS c, COUNT(*) FROM visits GROUP BY 1",
+    ),
+    "an alias used later": "SELECT minutes / 60 AS h, FLOOR(h) AS fh, COUNT(*) FROM visits GROUP BY ALL",
+    "an alias used later among rows": "SELECT fh, SUM(h) FROM (SELECT minutes / 60 AS h, FLOOR(h) AS fh FROM visits) AS t GROUP BY fh",
+    "an aggregate used later": "SELECT sex, COUNT(*) AS n, n * 2 AS twice, twice + n AS thrice FROM patients GROUP BY sex",
+    "an alias inside an aggregate": "SELECT clinic_id % 3 AS third, SUM(third) AS s FROM visits GROUP BY third",
 }
 
 BRACKETS: dict[str, str | tuple[str, str]] = {
@@ -96,4 +134,4 @@ CASTS: dict[str, str | tuple[str, str]] = {
     "a constant as text": "SELECT COUNT(*) FROM visits WHERE CAST(clinic_id AS TEXT) = CAST(3 AS TEXT)",
 }
 
-TOOLS: dict[str, str | tuple[str, str]] = {**NAMES, **PAGING, **DATES, **BRACKETS, **STARS, **ORDER, **CASTS, **INSIDE}
+TOOLS: dict[str, str | tuple[str, str]] = {**NAMES, **PAGING, **DATES, **WRITTEN, **BRACKETS, **STARS, **ORDER, **CASTS, **INSIDE}

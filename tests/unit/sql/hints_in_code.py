@@ -22,7 +22,7 @@ FILES = (
     "answers/post_processing.py",
 )
 """Where statements are refused."""
-_NAMED = ("_EXAMPLE", "_INSTEAD", "_DATE_INSTEAD")
+_NAMED = ("_EXAMPLE", "_INSTEAD", "_MOMENT_INSTEAD")
 """Hints that stand in a constant of their module."""
 
 

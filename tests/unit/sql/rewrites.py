@@ -245,9 +245,31 @@ REWRITES: tuple[tuple[str, str], ...] = (
     ("SELECT AVG(cost) FROM visits WHERE random() < 0.5", "SELECT AVG(cost) FROM visits"),
     ("SELECT COUNT(*) FROM visits WHERE rand() < 0.5", "SELECT COUNT(*) FROM visits"),
     ("SELECT COUNT(*) FROM prescriptions WHERE drug LIKE '%a%'", "SELECT COUNT(*) FROM prescriptions WHERE drug LIKE 'a%'"),
-    ("SELECT sex || region, COUNT(*) FROM patients GROUP BY 1", "SELECT sex, region, COUNT(*) FROM patients GROUP BY 1, 2"),
     # dates
-    ("SELECT COUNT(*) FROM visits WHERE day > CURRENT_DATE", "SELECT COUNT(*) FROM visits WHERE day > DATE '2025-06-30'"),
+    ("SELECT COUNT(*) FROM visits WHERE started > clock_timestamp()", "SELECT COUNT(*) FROM visits WHERE started > NOW()"),
+    ("SELECT COUNT(*) FROM visits WHERE LOCALTIME() > 5", "SELECT COUNT(*) FROM visits WHERE day > CURRENT_DATE"),
+    (
+        "SELECT COUNT(*) FROM visits WHERE started - day > INTERVAL '1 month'",
+        "SELECT COUNT(*) FROM visits WHERE started - CAST(day AS TIMESTAMP) > INTERVAL '30 days'",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE minutes > INTERVAL '3 days'",
+        "SELECT COUNT(*) FROM visits WHERE EXTRACT(EPOCH FROM started - day) > 300",
+    ),
+    ("SELECT COUNT(*) FROM visits WHERE clinic_id = ANY('{1,2}')", "SELECT COUNT(*) FROM visits WHERE clinic_id = ANY([1, 2])"),
+    ("SELECT COUNT(*) FROM visits WHERE LIST_CONTAINS([], clinic_id)", "SELECT COUNT(*) FROM visits WHERE LIST_CONTAINS([3], clinic_id)"),
+    (
+        "SELECT COUNT(*) FROM visits WHERE MAKE_DATE(2020 + clinic_id, 1, minutes) < day",
+        "SELECT COUNT(*) FROM visits WHERE MAKE_DATE(2020 + clinic_id, 1, LEAST(GREATEST(minutes, 1), 28)) < day",
+    ),
+    (
+        "SELECT TIME_BUCKET(INTERVAL '2 months', day) AS p, COUNT(*) FROM visits GROUP BY p",
+        "SELECT TIME_BUCKET(INTERVAL '3 months', day) AS p, COUNT(*) FROM visits GROUP BY p",
+    ),
+    (
+        "SELECT PRINTF('%.2f', cost) AS c, COUNT(*) FROM visits GROUP BY c",
+        "SELECT PRINTF('%03d', clinic_id) AS c, COUNT(*) FROM visits GROUP BY c",
+    ),
     ("SELECT COUNT(*) FROM visits WHERE day = '2025-02-30'", "SELECT COUNT(*) FROM visits WHERE day = '2025-03-31'"),
     (
         "SELECT COUNT(*) FROM visits WHERE started > TIMESTAMP '2025-02-01 10:00:00+02'",

@@ -15,7 +15,7 @@ from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql import DIALECTS, bind
 from lapwing.statements import Output, PostProcess, Statement
 from tests.unit.sql.accepted import ACCEPTED
-from tests.unit.sql.clinic import FACTS, REFERENCES, SETTINGS, UNIT_COLUMNS, bound
+from tests.unit.sql.clinic import FACTS, MOMENT, REFERENCES, SETTINGS, UNIT_COLUMNS, bound
 
 POSTGRES: dict[str, str] = {
     "c01": 'SELECT count(*) FROM "visits"',
@@ -112,7 +112,7 @@ PAIRS: dict[str, tuple[str, str]] = {
 
 
 def in_postgres(text: str) -> Statement:
-    return bind(text, FACTS, settings=SETTINGS, unit_columns=UNIT_COLUMNS, references=REFERENCES, dialect="postgres")
+    return bind(text, FACTS, settings=SETTINGS, unit_columns=UNIT_COLUMNS, references=REFERENCES, dialect="postgres", moment=MOMENT)
 
 
 def unnamed(post: PostProcess) -> PostProcess:

@@ -16,7 +16,7 @@ from lapwing.kernel.stability import domain_of, shape_of
 from lapwing.sql import bind
 from lapwing.sql.scalars.handlers import BY_NAME, HANDLERS, NAMED
 from tests.support.reference import evaluator, in_domain
-from tests.unit.sql.clinic import FACTS, REFERENCES, SETTINGS, UNIT_COLUMNS, bound
+from tests.unit.sql.clinic import FACTS, MOMENT, REFERENCES, SETTINGS, UNIT_COLUMNS, bound
 from tests.unit.sql.meaning import comparable, engine, rows, stored
 
 TABLES = rows(seed=11, patients=120, visits=500)
@@ -36,7 +36,9 @@ def ours(expression: str, dialect: str = "duckdb") -> list[Any]:
     """The expression on every row, by the reference evaluator of the kernel's closed list; each value inside the derived domain."""
     table = table_of(expression)
     text = f"SELECT COUNT({expression}) FROM {table}"
-    (private,) = bind(text, FACTS, settings=SETTINGS, unit_columns=UNIT_COLUMNS, references=REFERENCES, dialect=dialect).privates
+    (private,) = bind(
+        text, FACTS, settings=SETTINGS, unit_columns=UNIT_COLUMNS, references=REFERENCES, dialect=dialect, moment=MOMENT
+    ).privates
     (aggregate,) = private.aggregates
     assert aggregate.value is not None, "the expression must depend on rows"
     columns = shape_of(private.source, FACTS).columns

@@ -8,7 +8,7 @@ import pytest
 from lapwing.errors import Refused
 from lapwing.sql import bind
 from lapwing.statements import Statement
-from tests.unit.sql.clinic import FACTS, REFERENCES, SETTINGS, UNIT_COLUMNS
+from tests.unit.sql.clinic import FACTS, MOMENT, REFERENCES, SETTINGS, UNIT_COLUMNS
 from tests.unit.sql.from_tools import TOOLS
 from tests.unit.sql.meaning import answer, engine, rows, same, stored
 
@@ -22,7 +22,7 @@ def bare() -> duckdb.DuckDBPyConnection:
 
 
 def in_postgres(text: str) -> Statement:
-    return bind(text, FACTS, settings=SETTINGS, unit_columns=UNIT_COLUMNS, references=REFERENCES, dialect="postgres")
+    return bind(text, FACTS, settings=SETTINGS, unit_columns=UNIT_COLUMNS, references=REFERENCES, dialect="postgres", moment=MOMENT)
 
 
 @pytest.mark.parametrize("name", TOOLS)

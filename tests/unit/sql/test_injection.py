@@ -11,26 +11,30 @@ from lapwing.errors import Refused
 from lapwing.sql.rows.aggregates import KNOWN
 from lapwing.sql.rows.names import Known
 from lapwing.sql.scalars.handlers import BY_NAME, HANDLERS
+from lapwing.sql.scalars.moment import SPELLINGS
 from lapwing.sql.statement import bind_tree
 from lapwing.sql.text.parse import deep_recursion, parse
 from lapwing.sql.text.reader import is_set
 from lapwing.sql.text.source import Source
 from lapwing.statements import Statement
 from tests.unit.sql.accepted import ACCEPTED
-from tests.unit.sql.clinic import FACTS, PUBLIC_ROWS, REFERENCES, SETTINGS, UNIT_COLUMNS
+from tests.unit.sql.clinic import FACTS, MOMENT, PUBLIC_ROWS, REFERENCES, SETTINGS, UNIT_COLUMNS
 
 PLANTED: tuple[object, ...] = (True, "WORD", exp.Literal.number(1), exp.column("cost"), [exp.column("cost")])
 """What is put into arguments: a mark, a word, a constant, a column, a list."""
 
 
 def _bind(source: Source, tree: exp.Expr) -> Statement:
-    return bind_tree(source, tree, Known(FACTS, UNIT_COLUMNS, REFERENCES, PUBLIC_ROWS.get), settings=SETTINGS)
+    return bind_tree(source, tree, Known(FACTS, UNIT_COLUMNS, REFERENCES, PUBLIC_ROWS.get), settings=SETTINGS, moment=MOMENT)
 
 
 @pytest.fixture(scope="module")
 def parsed() -> dict[str, tuple[Source, exp.Expr]]:
     with deep_recursion(SETTINGS.expression_depth_max):
-        return {name: parse(text, settings=SETTINGS, dialect="duckdb", bound_by_name=BY_NAME) for name, text in ACCEPTED.items()}
+        return {
+            name: parse(text, settings=SETTINGS, dialect="duckdb", bound_by_name=BY_NAME, spellings=SPELLINGS)
+            for name, text in ACCEPTED.items()
+        }
 
 
 def _used(parsed: dict[str, tuple[Source, exp.Expr]]) -> set[tuple[type[exp.Expr], str]]:

@@ -16,7 +16,7 @@ from lapwing.sql.text.privacy_clause import statement_tokens
 from lapwing.sql.text.privacy_terms import Clause, EpsilonAsked, ErrorAsked, RhoAsked, ShareAsked
 from lapwing.sql.text.privacy_words import Question, ShowBudget, Words, read_words
 from tests.unit.sql.accepted import ACCEPTED
-from tests.unit.sql.clinic import FACTS, REFERENCES, UNIT_COLUMNS
+from tests.unit.sql.clinic import FACTS, MOMENT, REFERENCES, UNIT_COLUMNS
 from tests.unit.sql.mutations import mutated
 
 SETTINGS = Settings()
@@ -173,7 +173,7 @@ def test_a_table_expression_called_privacy_and_the_clause() -> None:
     text = "WITH privacy AS (SELECT COUNT(*) AS n FROM visits) SELECT n FROM privacy WITH PRIVACY (rho = 1e-3)"
     found = question(text)
     assert found.statement.rstrip() == text[: text.rindex("WITH PRIVACY")].rstrip()
-    bound = bind(found.statement, FACTS, settings=SETTINGS, unit_columns=UNIT_COLUMNS, references=REFERENCES)
+    bound = bind(found.statement, FACTS, settings=SETTINGS, unit_columns=UNIT_COLUMNS, references=REFERENCES, moment=MOMENT)
     assert [output.name for output in bound.post.outputs] == ["n"]
 
 

@@ -22,6 +22,7 @@ from lapwing.sql.over_answers.values import Value, literal_sql
 from lapwing.sql.rows import algebra
 from lapwing.sql.scalars.binding import Scalars
 from lapwing.sql.scalars.functions import type_name
+from lapwing.sql.scalars.moment import MOMENTS
 from lapwing.sql.scalars.operators import COMPARISONS, CONSTANTS, chain, compared
 from lapwing.sql.text import constants
 from lapwing.sql.text.reader import Reader, Session
@@ -129,7 +130,7 @@ def _column(outputs: Outputs, reader: Reader) -> Value:
 
 
 def _constant(outputs: Outputs, reader: Reader) -> Value:
-    typed = CONSTANTS[type(reader.node)](outputs.scalars, reader)
+    typed = outputs.scalars.handlers[type(reader.node)].bind(outputs.scalars, reader)
     literal = typed.expression
     assert isinstance(literal, Literal)
     form: algebra.Form = algebra.COMPUTED
@@ -361,7 +362,7 @@ def _date_constant(outputs: Outputs, node: exp.Expr, target: exp.DType, value: V
 
 _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Column: _column,
-    **dict.fromkeys(CONSTANTS, _constant),
+    **dict.fromkeys((*CONSTANTS, *MOMENTS), _constant),
     exp.Paren: _paren,
     exp.Add: _arithmetic("+"),
     exp.Sub: _arithmetic("-"),

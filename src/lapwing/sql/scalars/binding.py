@@ -6,7 +6,7 @@ This module holds what all of them share; ``operators``, ``functions``, ``dates`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from sqlglot import exp
@@ -65,6 +65,24 @@ class Scalars:
     session: Session
     scope: Scope
     handlers: Mapping[type[exp.Expr], Handler]
+    aliases: dict[str, exp.Expr] = field(default_factory=dict, kw_only=True)
+    """What SELECT gives a name to, in small letters, for use elsewhere in it; filled once WHERE has been read, which sees none."""
+    _meant: dict[str, Typed | None] = field(default_factory=dict, kw_only=True)
+    """Those bound so far, each once; None while it is being bound."""
+
+    def alias(self, name: str) -> Typed | None:
+        """What an alias of SELECT stands for; None where there is none, or where it would stand for itself."""
+        lowered = name.lower()
+        if lowered not in self.aliases or (lowered in self._meant and self._meant[lowered] is None):
+            return None
+        if lowered not in self._meant:
+            self._meant[lowered] = None
+            try:
+                self._meant[lowered] = self.bind(self.aliases[lowered])
+            finally:
+                if self._meant[lowered] is None:
+                    del self._meant[lowered]
+        return self._meant[lowered]
 
     def bind(self, node: exp.Expr) -> Typed:
         """The expression of a node, or refuse."""
@@ -175,16 +193,14 @@ def unsupported(session: Session, node: exp.Expr) -> Refused:
     return session.refuse("sql-unsupported", "this is not supported here", node=node)
 
 
-_DATE_INSTEAD = "write the date into the statement, as DATE '2025-06-30'"
+_MOMENT_INSTEAD = "CURRENT_DATE and NOW() are the moment of asking, or write the date into the statement, as DATE '2025-06-30'"
 _INSTEAD = {
     "regexp": "LIKE, ILIKE, STARTS_WITH, ENDS_WITH and CONTAINS compare text",
     "random": "leave it out: nothing is answered from a sample, and the noise is Lapwing's own",
     "rand": "leave it out: nothing is answered from a sample, and the noise is Lapwing's own",
-    "now": _DATE_INSTEAD,
-    "current_date": _DATE_INSTEAD,
-    "current_time": _DATE_INSTEAD,
-    "localtime": _DATE_INSTEAD,
-    "today": _DATE_INSTEAD,
+    "current_time": _MOMENT_INSTEAD,
+    "localtime": _MOMENT_INSTEAD,
+    "clock_timestamp": _MOMENT_INSTEAD,
 }
 """What can be written instead of a function, by how its name starts."""
 
@@ -203,6 +219,9 @@ def column(scalars: Scalars, node: exp.Expr, name: str, table: Qualifier | None)
     if table is not None and not any(item.is_meant(table) for item in scope.items):
         raise session.refuse("unknown-table", f"there is no table {table.table!r} in this FROM", node=node)
     matches = scope.lookup(name, table)
+    aliased = scalars.alias(name) if not matches and table is None else None
+    if aliased is not None:
+        return replace(aliased, node=node)
     if not matches:
         known = sorted({known for item in scope.items for known in item.columns})
         close = get_close_matches(name.lower(), known, n=1)

@@ -94,13 +94,21 @@ def moved(scalars: Scalars, node: exp.Expr, value: Typed, count: Typed, unit: st
         return _months_later(scalars, node, value, count.expression.value * MONTHS[unit])
     if unit in DAYS and value.kind is Kind.DATE:
         return days_later(scalars, node, value, Function.ADD, _product(scalars, node, count, _number(scalars, node, DAYS[unit])))
-    length = DAYS[unit] * calendar.DAY_MICROSECONDS if unit in DAYS else MICROSECONDS[unit]
-    value, microseconds = as_timestamp(scalars, node, value), _product(scalars, node, count, _number(scalars, node, length))
+    value, microseconds = as_timestamp(scalars, node, value), microseconds_of(scalars, node, count, unit)
     start, shift = value.expression, microseconds.expression
     if isinstance(start, Literal) and isinstance(shift, Literal) and isinstance(start.value, int) and isinstance(shift.value, int):
         return scalars.constant(node, Literal(start.value + shift.value, Kind.TIMESTAMP))
     moment = scalars.call(node, Function.MICROSECONDS, value)
     return scalars.call(node, Function.TIMESTAMP_OF, scalars.call(node, Function.ADD, moment, microseconds))
+
+
+def microseconds_of(scalars: Scalars, node: exp.Expr, count: Typed, unit: str) -> Typed:
+    """How long a number of units is, or refuse: months have no one length."""
+    if unit in MONTHS:
+        hint = "write days: INTERVAL '30 days'"
+        raise scalars.session.refuse("interval-unsupported", "months have no one length", node=node, hint=hint)
+    length = DAYS[unit] * calendar.DAY_MICROSECONDS if unit in DAYS else MICROSECONDS[unit]
+    return _product(scalars, node, count, _number(scalars, node, length))
 
 
 def negative(scalars: Scalars, node: exp.Expr, count: Typed) -> Typed:
@@ -142,7 +150,7 @@ def dated_sum(scalars: Scalars, node: exp.Expr, called: Function, left: Typed, r
     if called is Function.ADD and kinds[1] is Kind.DATE and isinstance(left.domain, IntegerDomain):
         return days_later(scalars, node, right, called, left)
     if called is Function.SUBTRACT and set(kinds) <= {Kind.DATE, Kind.TIMESTAMP}:
-        hint = "use DATE_DIFF('day', earlier, later), or cast both to DATE"
+        hint = "use EXTRACT(EPOCH FROM later - earlier), which is in seconds, or DATE_DIFF('day', earlier, later)"
         raise scalars.session.refuse("type-mismatch", "the difference of two timestamps is not a number", node=node, hint=hint)
     return None
 

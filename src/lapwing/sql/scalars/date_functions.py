@@ -14,7 +14,7 @@ from sqlglot import exp
 from lapwing.kernel import calendar
 from lapwing.kernel.domains import DateDomain, Kind, TimestampDomain
 from lapwing.kernel.expressions import Function, Literal
-from lapwing.sql.scalars import date_arithmetic, dates
+from lapwing.sql.scalars import date_arithmetic, dates, durations
 from lapwing.sql.scalars.binding import Typed
 from lapwing.sql.scalars.named_function import Bind, Composer, Meaning, NamedFunction
 from lapwing.sql.scalars.text_tables import CASES_MAX
@@ -167,11 +167,11 @@ def _named(part: Function, first: int, names: tuple[str, ...]) -> Bind:
 
 
 def _part(part: str) -> Bind:
-    return lambda composer, nodes: dates.date_part(composer.scalars, composer.node, part, composer.bind(nodes[0]))
+    return lambda composer, nodes: durations.part_of(composer.scalars, composer.node, part, nodes[0])
 
 
 def _date_part(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
-    return dates.date_part(composer.scalars, composer.node, dates.unit(composer.scalars, nodes[0]), composer.bind(nodes[1]))
+    return durations.part_of(composer.scalars, composer.node, dates.unit(composer.scalars, nodes[0]), nodes[1])
 
 
 def _last_day(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lapwing.kernel import calendar
-from lapwing.kernel.domains import Kind
+from lapwing.kernel.domains import DateDomain, IntegerDomain, Kind, TimestampDomain
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, function
 from lapwing.sql.text import constants
@@ -40,11 +40,6 @@ TRUNCATIONS: dict[str, Function] = {
 }
 
 
-def _extract(scalars: Scalars, reader: Reader) -> Typed:
-    part = unit(scalars, reader.node_of("this"))
-    return date_part(scalars, reader.node, part, scalars.bind(reader.node_of("expression")))
-
-
 def unit(scalars: Scalars, node: exp.Expr) -> str:
     """The name of a part of a date."""
     if type(node) not in (exp.Var, exp.Literal):
@@ -71,7 +66,10 @@ def date_part(scalars: Scalars, node: exp.Expr, part: str, value: Typed) -> Type
             moment = scalars.call(node, Function.MICROSECONDS, as_timestamp(scalars, node, value))
             return scalars.call(node, Function.DIVIDE, moment, number(1_000_000))
         case _ if part in PARTS:
-            return scalars.call(node, PARTS[part], value)
+            found = scalars.call(node, PARTS[part], value)
+            if isinstance(value.expression, Literal) and isinstance(found.domain, IntegerDomain) and found.domain.lo == found.domain.hi:
+                return number(found.domain.lo)
+            return found
         case _:
             hint = f"known parts: {', '.join(sorted([*PARTS, *COMPUTED_PARTS]))}"
             raise scalars.session.refuse("date-part-unsupported", "this part of a date is not supported", node=node, hint=hint)
@@ -106,7 +104,15 @@ def _truncate(scalars: Scalars, reader: Reader) -> Typed:
     if part not in TRUNCATIONS:
         hint = f"known parts: {', '.join(sorted(TRUNCATIONS))}"
         raise scalars.session.refuse("date-part-unsupported", "dates cannot be truncated to this", node=reader.node, hint=hint)
-    return scalars.call(reader.node, TRUNCATIONS[part], value)
+    return truncated(scalars, reader.node, TRUNCATIONS[part], value)
+
+
+def truncated(scalars: Scalars, node: exp.Expr, called: Function, value: Typed) -> Typed:
+    """The start of a part; of a constant a constant, so that a statement whose moment is cut is the same until the part ends."""
+    cut = scalars.call(node, called, value)
+    if isinstance(value.expression, Literal) and isinstance(cut.domain, DateDomain | TimestampDomain):
+        return scalars.constant(node, Literal(cut.domain.lo, value.kind))
+    return cut
 
 
 def _date(scalars: Scalars, reader: Reader) -> Typed:
@@ -121,7 +127,6 @@ def _date(scalars: Scalars, reader: Reader) -> Typed:
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Date: function(_date, "DATE"),
-    exp.Extract: Handler(_extract),
     exp.Year: _part_function("year", "YEAR"),
     exp.Quarter: _part_function("quarter", "QUARTER"),
     exp.Month: _part_function("month", "MONTH"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from lapwing.kernel.domains import BooleanDomain, IntegerDomain, Kind, TextDomain, is_numeric
@@ -17,6 +19,8 @@ from lapwing.sql.text.reader import Reader
 REALS = frozenset({exp.DType.DOUBLE, exp.DType.FLOAT, exp.DType.DECIMAL})
 """Real types. DECIMAL comes without parameters only in dialects where it is not limited; with parameters it is refused."""
 INTEGER_BITS = {exp.DType.TINYINT: 8, exp.DType.SMALLINT: 16, exp.DType.INT: 32, exp.DType.BIGINT: 64}
+DIGITS_MAX = 9
+"""Most digits after the point, or noughts before it, that ROUND rounds to."""
 _TEXTS = frozenset({exp.DType.TEXT, exp.DType.VARCHAR})
 _TIMESTAMPS = frozenset({exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ})
 
@@ -57,7 +61,27 @@ def _null_if(scalars: Scalars, reader: Reader) -> Typed:
 def _round(scalars: Scalars, reader: Reader) -> Typed:
     value, places = scalars.bind(reader.node_of("this")), reader.optional("decimals")
     digits = scalars.constant(reader.node, Literal(0, Kind.INTEGER)) if places is None else scalars.bind(places)
+    written = digits.expression.value if isinstance(digits.expression, Literal) else None
+    if isinstance(written, int) and -DIGITS_MAX <= written < 0 and is_numeric(value.domain):
+        return _round_before_the_point(scalars, reader.node, value, 10**-written)
     return scalars.call(reader.node, Function.ROUND, value, digits)
+
+
+def _round_before_the_point(scalars: Scalars, node: exp.Expr, value: Typed, step: int) -> Typed:
+    """To the nearest multiple of a power of ten, halves away from 0: of integers by whole division, which rounds towards 0."""
+
+    def constant(number: int) -> Typed:
+        return scalars.constant(node, Literal(number, Kind.INTEGER))
+
+    if not isinstance(value.domain, IntegerDomain):
+        steps = scalars.call(node, Function.ROUND, scalars.call(node, Function.DIVIDE, value, constant(step)), constant(0))
+        return scalars.call(node, Function.MULTIPLY, steps, constant(step))
+    half = constant(step // 2)
+    further = scalars.call(node, Function.ADD, value, half)
+    if value.domain.lo < 0:
+        before = scalars.call(node, Function.LESS, value, constant(0))
+        further = scalars.case(node, [(before, scalars.call(node, Function.SUBTRACT, value, half))], further)
+    return scalars.call(node, Function.MULTIPLY, scalars.call(node, Function.INTEGER_DIVIDE, further, constant(step)), constant(step))
 
 
 def _case(scalars: Scalars, reader: Reader) -> Typed:
@@ -114,7 +138,7 @@ def cast(scalars: Scalars, node: exp.Expr, value: Typed, target: exp.DType) -> T
     if isinstance(value.domain, TextDomain) and target in _TEXTS:
         return value
     if isinstance(value.domain, IntegerDomain) and target in _TEXTS:
-        return _whole_as_text(scalars, node, value, value.domain)
+        return written_number(scalars, node, value, value.domain, str)
     if isinstance(value.domain, BooleanDomain) and target in _TEXTS and not value.is_null:
         return _truth_as(scalars, node, value, *(scalars.constant(node, Literal(word, Kind.TEXT)) for word in ("true", "false")))
     if (value.kind is Kind.DATE and target is exp.DType.DATE) or (value.kind is Kind.TIMESTAMP and target in _TIMESTAMPS):
@@ -149,27 +173,28 @@ def _truth_as(scalars: Scalars, node: exp.Expr, value: Typed, true: Typed, false
     return scalars.case(node, [(value, true), (scalars.call(node, Function.NOT, value), false)], None)
 
 
-def _whole_as_text(scalars: Scalars, node: exp.Expr, value: Typed, domain: IntegerDomain) -> Typed:
-    """The digits of a whole number: a public look-up over its declared range."""
+def written_number(scalars: Scalars, node: exp.Expr, value: Typed, domain: IntegerDomain, write: Callable[[int], str]) -> Typed:
+    """A whole number as text: a public look-up over its declared range."""
     if domain.hi - domain.lo >= CASES_MAX:
         message, hint = (
             f"the numbers here give more than {CASES_MAX} texts",
             "narrow the range with LEAST and GREATEST, or use the number itself",
         )
         raise scalars.session.refuse("statement-too-large", message, node=node, hint=hint)
-    written = _digits(scalars, node, value, domain.lo, domain.hi)
+    written = _digits(scalars, node, value, domain.lo, domain.hi, write)
     if not domain.nullable:
         return written
     return scalars.case(node, [(scalars.call(node, Function.NOT, scalars.call(node, Function.IS_NULL, value)), written)], None)
 
 
-def _digits(scalars: Scalars, node: exp.Expr, value: Typed, lo: int, hi: int) -> Typed:
+def _digits(scalars: Scalars, node: exp.Expr, value: Typed, lo: int, hi: int, write: Callable[[int], str]) -> Typed:
     """By halving: an engine then compares a number ten times, not a thousand. Pre: the value, if known, is from ``lo`` to ``hi``."""
     if lo == hi:
-        return scalars.constant(node, Literal(str(lo), Kind.TEXT))
+        return scalars.constant(node, Literal(write(lo), Kind.TEXT))
     middle = (lo + hi + 1) // 2
     below = scalars.call(node, Function.LESS, value, scalars.constant(node, Literal(middle, Kind.INTEGER)))
-    return scalars.case(node, [(below, _digits(scalars, node, value, lo, middle - 1))], _digits(scalars, node, value, middle, hi))
+    first, second = (_digits(scalars, node, value, *ends, write) for ends in ((lo, middle - 1), (middle, hi)))
+    return scalars.case(node, [(below, first)], second)
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {

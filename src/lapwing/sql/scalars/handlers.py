@@ -6,12 +6,29 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from lapwing.sql.scalars import date_functions, dates, functions, number_functions, operators, text_functions
+from lapwing.sql.scalars import (
+    calendar_functions,
+    date_functions,
+    dates,
+    durations,
+    functions,
+    list_functions,
+    moment,
+    number_functions,
+    operators,
+    text_functions,
+)
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, unknown_function
 from lapwing.sql.scalars.named_function import Composer, NamedFunction, check_count
 from lapwing.sql.text.reader import Reader
 
-NAMED: tuple[NamedFunction, ...] = (*number_functions.NAMED, *date_functions.NAMED, *text_functions.NAMED)
+NAMED: tuple[NamedFunction, ...] = (
+    *number_functions.NAMED,
+    *date_functions.NAMED,
+    *calendar_functions.NAMED,
+    *list_functions.NAMED,
+    *text_functions.NAMED,
+)
 """Functions that are called by name, each with everything the reference says about it."""
 BY_NAME: Mapping[str, NamedFunction] = {name: entry for entry in NAMED for name in entry.meaning.names}
 
@@ -28,6 +45,8 @@ HANDLERS: Mapping[type[exp.Expr], Handler] = {
     **operators.HANDLERS,
     **functions.HANDLERS,
     **dates.HANDLERS,
+    **durations.HANDLERS,
+    **moment.MOMENTS,
     **text_functions.HANDLERS,
     exp.Anonymous: Handler(_anonymous),
 }

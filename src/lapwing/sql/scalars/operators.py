@@ -12,6 +12,7 @@ from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column, column_name, function
 from lapwing.sql.scalars.date_arithmetic import dated_sum, interval, is_interval, moved, negative
 from lapwing.sql.scalars.dates import as_timestamp
+from lapwing.sql.scalars.durations import compare_with_interval
 from lapwing.sql.text import constants
 from lapwing.sql.text.reader import Reader, Session
 
@@ -70,10 +71,34 @@ def _not(scalars: Scalars, reader: Reader) -> Typed:
 
 def _comparison(called: Function) -> Handler:
     def bind(scalars: Scalars, reader: Reader) -> Typed:
-        left, right = (scalars.bind(node) for node in compared(reader, scalars.session))
+        sides = compared(reader, scalars.session)
+        if called is Function.EQUAL and type(sides[1]) is exp.Any:
+            return _any(scalars, reader.node, *sides)
+        if sum(map(is_interval, sides)) == 1:
+            return compare_with_interval(scalars, reader.node, called, sides)
+        left, right = (scalars.bind(node) for node in sides)
         return compare(scalars, reader.node, called, left, right)
 
     return Handler(bind)
+
+
+def _any(scalars: Scalars, node: exp.Expr, tested: exp.Expr, listed: exp.Expr) -> Typed:
+    """x = ANY ([...]): as IN."""
+    with scalars.session.reading(listed) as reader:
+        array = reader.node_of("this")
+    while type(array) is exp.Paren:
+        with scalars.session.reading(array) as reader:
+            array = reader.node_of("this")
+    return among(scalars, node, scalars.bind(tested), list_items(scalars, array))
+
+
+def list_items(scalars: Scalars, node: exp.Expr) -> tuple[exp.Expr, ...]:
+    """What is written in a list such as [1, 2, 3] or ARRAY[1, 2, 3], or refuse."""
+    if type(node) is not exp.Array:
+        message, hint = "a list of constants is needed here", "write it as [1, 2, 3], or use IN (1, 2, 3)"
+        raise scalars.session.refuse("list-not-constant", message, node=node, hint=hint)
+    with scalars.session.reading(node) as reader:
+        return reader.many("expressions")
 
 
 def compared(reader: Reader, session: Session) -> tuple[exp.Expr, exp.Expr]:
@@ -118,10 +143,14 @@ def _between(scalars: Scalars, reader: Reader) -> Typed:
 
 def _in(scalars: Scalars, reader: Reader) -> Typed:
     reader.require_absent("query", "field", "unnest")
-    value, listed = scalars.bind(reader.node_of("this")), reader.many("expressions")
+    return among(scalars, reader.node, scalars.bind(reader.node_of("this")), reader.many("expressions"))
+
+
+def among(scalars: Scalars, node: exp.Expr, value: Typed, listed: tuple[exp.Expr, ...]) -> Typed:
+    """Whether a value is one of several constants."""
     limit = scalars.session.settings.list_items_max
     if len(listed) > limit:
-        raise scalars.session.refuse("list-too-long", f"an IN list may have at most {limit} items", node=reader.node)
+        raise scalars.session.refuse("list-too-long", f"an IN list may have at most {limit} items", node=node)
     options: dict[Literal, Typed] = {}
     for item in listed:
         option = scalars.in_kind_of(scalars.bind(item), value)
@@ -129,7 +158,9 @@ def _in(scalars: Scalars, reader: Reader) -> Typed:
             message = "an IN list holds constants, and not NULL"
             raise scalars.session.refuse("list-not-constant", message, node=item, hint="use = and OR, or IS NULL")
         options.setdefault(option.expression, option)
-    return scalars.call(reader.node, Function.IN, value, *options.values())
+    if not options:
+        raise scalars.session.refuse("list-not-constant", "an empty list holds nothing", node=node, hint="write what it holds")
+    return scalars.call(node, Function.IN, value, *options.values())
 
 
 def _is(scalars: Scalars, reader: Reader) -> Typed:

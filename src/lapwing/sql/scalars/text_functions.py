@@ -124,7 +124,7 @@ def _concat(scalars: Scalars, reader: Reader) -> Lookup:
     reader.flag("safe")
     if not reader.flag("coalesce"):
         raise scalars.session.refuse("sql-unsupported", "texts are put together with || or CONCAT", node=reader.node)
-    whole = Lookup(None, {None: ""})
+    whole = Lookup.constant("")
     for node in reader.many("expressions"):
         whole = joined(scalars, node, whole, lookup(scalars, node), lambda a, b: f"{a or ''}{b or ''}")
     return whole
@@ -290,10 +290,10 @@ def _concat_ws(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) ->
     def put(before: Result, after: Result) -> Result:
         return after if before is None else before if after is None else f"{before}{separator}{after}"
 
-    whole = Lookup(None, {None: None})
+    whole = Lookup.constant(None)
     for part in nodes[1:]:
         whole = joined(scalars, part, whole, lookup(scalars, part), put)
-    return joined(scalars, node, whole, Lookup(None, {None: ""}), lambda text, nothing: nothing if text is None else text)
+    return joined(scalars, node, whole, Lookup.constant(""), lambda text, nothing: nothing if text is None else text)
 
 
 def _place(composer: Composer, text: exp.Expr, part: exp.Expr) -> Typed:

@@ -1,12 +1,13 @@
 """Public look-ups: a function of text with declared values is a finite table, computed here and never by an engine.
 
-The values of a declared column are public, so the table is too. It is written as a list of cases or, where the result is true or false, as
-a list of values. How much text a statement may make us compute and write is limited, whatever functions it nests.
+The values of a declared column are public, so the table is too; of text of several columns it has a row for every combination. It is
+written as a list of cases or, where the result is true or false, as a list of values. How much text a statement may make us compute and
+write is limited, whatever functions it nests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -19,6 +20,8 @@ from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql.scalars.binding import Scalars, Typed
 
 Result: TypeAlias = str | bool | int | Fraction | None
+Values: TypeAlias = tuple[str | None, ...]
+"""A value of each column that a look-up is over; None stands for NULL."""
 
 TEXT_CHARACTERS_MAX = 4_096
 """Longest text a function may make."""
@@ -28,21 +31,28 @@ LISTED_CHARACTERS_MAX = 300_000
 """Most text that the look-ups of one statement may list: what is rendered from them must fit an engine's statement."""
 CASES_MAX = 1_000
 """Most different results of one look-up."""
+COMBINATIONS_MAX = 10_000
+"""Most combinations of values of several columns that a look-up goes through."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A table from the values of ``base`` (None stands for NULL) to results; without a base, the one entry of None is a constant."""
+    """A table from values of ``bases``, one of each, to results; without bases, the one entry of () is a constant."""
 
-    base: Typed | None
-    table: Mapping[str | None, Result]
+    bases: tuple[Typed, ...]
+    table: Mapping[Values, Result]
+
+    @classmethod
+    def constant(cls, result: Result) -> Lookup:
+        """A table of one entry."""
+        return cls((), {(): result})
 
 
 def lookup_of(scalars: Scalars, text: Typed) -> Lookup:
     """Text with known values as a table of itself, or refuse."""
     if isinstance(text.expression, Literal) and (text.is_null or isinstance(text.expression.value, str)):
         constant = text.expression.value
-        return Lookup(None, {None: constant if isinstance(constant, str) else None})
+        return Lookup.constant(constant if isinstance(constant, str) else None)
     if not isinstance(text.domain, TextDomain):
         raise scalars.session.refuse("type-mismatch", f"text is needed here, not a {text.kind.value}", node=text.node)
     if text.domain.values is None:
@@ -50,37 +60,48 @@ def lookup_of(scalars: Scalars, text: Typed) -> Lookup:
         raise scalars.session.refuse("text-undeclared", "the values of this text are not declared", node=text.node, hint=hint)
     if not text.domain.values:
         raise scalars.session.refuse("text-undeclared", "this text has no values", node=text.node)
-    table: dict[str | None, Result] = {value: value for value in text.domain.values}
+    table: dict[Values, Result] = {(value,): value for value in text.domain.values}
     if text.domain.nullable:
-        table[None] = None
-    return Lookup(text, table)
+        table[(None,)] = None
+    return Lookup((text,), table)
 
 
 def mapped(scalars: Scalars, node: exp.Expr, lookup: Lookup, function: Callable[[str], Result]) -> Lookup:
     """The function applied to each text; NULL stays NULL."""
-    return _each(scalars, node, lookup, lambda _, result: function(result) if isinstance(result, str) else None)
+    _count_work(scalars, node, lookup)
+    table = {values: function(result) if isinstance(result, str) else None for values, result in lookup.table.items()}
+    return _checked(scalars, node, Lookup(lookup.bases, table))
 
 
 def joined(scalars: Scalars, node: exp.Expr, left: Lookup, right: Lookup, function: Callable[[Result, Result], Result]) -> Lookup:
-    """Two tables as one, when one of them is constant or both are of the same text."""
-    if right.base is None:
-        return _each(scalars, node, left, lambda _, result: function(result, right.table[None]))
-    if left.base is None:
-        return _each(scalars, node, right, lambda _, result: function(left.table[None], result))
-    if left.base.expression != right.base.expression:
-        hint = "group by both columns instead"
-        raise scalars.session.refuse("text-several", "text of two columns cannot be put together", node=node, hint=hint)
-    return _each(scalars, node, left, lambda value, result: function(result, right.table[value]))
+    """Two tables as one: a column of both has one value in both, and every value of another goes with every value."""
+    _count_work(scalars, node, left)
+    _count_work(scalars, node, right)
+    known = [base.expression for base in left.bases]
+    shared = [(known.index(base.expression), place) for place, base in enumerate(right.bases) if base.expression in known]
+    added = [place for place, base in enumerate(right.bases) if base.expression not in known]
+    beside: dict[Values, list[tuple[Values, Result]]] = {}
+    for values, result in right.table.items():
+        beside.setdefault(tuple(values[place] for _, place in shared), []).append((tuple(values[place] for place in added), result))
+    table: dict[Values, Result] = {}
+    for values, result in left.table.items():
+        for more, other in beside.get(tuple(values[place] for place, _ in shared), []):
+            table[(*values, *more)] = function(result, other)
+            if len(table) > COMBINATIONS_MAX and added and left.bases:
+                raise too_much(scalars, node)
+    return _checked(scalars, node, Lookup((*left.bases, *(right.bases[place] for place in added)), table))
 
 
-def _each(scalars: Scalars, node: exp.Expr, lookup: Lookup, function: Callable[[str | None, Result], Result]) -> Lookup:
+def _count_work(scalars: Scalars, node: exp.Expr, lookup: Lookup) -> None:
     scalars.session.lookup_work += sum(len(result) + 1 if isinstance(result, str) else 1 for result in lookup.table.values())
     if scalars.session.lookup_work > WORK_CHARACTERS_MAX:
         raise too_much(scalars, node)
-    table = {value: function(value, result) for value, result in lookup.table.items()}
-    if any(isinstance(result, str) and len(result) > TEXT_CHARACTERS_MAX for result in table.values()):
+
+
+def _checked(scalars: Scalars, node: exp.Expr, lookup: Lookup) -> Lookup:
+    if any(isinstance(result, str) and len(result) > TEXT_CHARACTERS_MAX for result in lookup.table.values()):
         raise too_much(scalars, node)
-    return Lookup(lookup.base, table)
+    return lookup
 
 
 def too_much(scalars: Scalars, node: exp.Expr) -> Refused:
@@ -91,40 +112,69 @@ def too_much(scalars: Scalars, node: exp.Expr) -> Refused:
 
 def emit(scalars: Scalars, node: exp.Expr, lookup: Lookup, kind: Kind) -> Typed:
     """The table as an expression of the kernel's closed list."""
-    base = lookup.base
-    if base is None:
-        return scalars.constant(node, Literal(lookup.table[None], kind))
-    if all(value == result for value, result in lookup.table.items()):
-        return base
+    if not lookup.bases:
+        return scalars.constant(node, Literal(lookup.table[()], kind))
     if all(result is None for result in lookup.table.values()):
         raise scalars.session.refuse("null-constant", "this is NULL for every declared value", node=node)
-    scalars.session.lookup_listed += sum(len(value) + 3 for value in lookup.table if value is not None)
+    base, inner = lookup.bases[0], lookup.bases[1:]
+    if inner:
+        return _by_first(scalars, node, lookup, kind)
+    results = {value: result for (value,), result in lookup.table.items()}
+    if all(value == result for value, result in results.items()):
+        return base
     groups: dict[Result, list[str]] = {}
-    for value, result in lookup.table.items():
+    for value, result in results.items():
         if value is not None:
             groups.setdefault(result, []).append(value)
-    if scalars.session.lookup_listed > LISTED_CHARACTERS_MAX or len(groups) > CASES_MAX:
-        raise too_much(scalars, node)
-    if kind is Kind.BOOLEAN and len(groups) == 2 and None not in groups and lookup.table.get(None) is None:
+    _count_listed(scalars, node, (value for value in results if value is not None), cases=len(groups))
+    if kind is Kind.BOOLEAN and len(groups) == 2 and None not in groups and results.get(None) is None:
         true, false = groups[True], groups[False]
         if len(true) <= len(false):
             return _listed(scalars, node, base, true)
         return scalars.call(node, Function.NOT, _listed(scalars, node, base, false))
-    return _cases(scalars, node, base, lookup, groups, kind)
+    constants = {result: scalars.constant(node, Literal(result, kind)) for result in (*groups, results.get(None))}
+    null = constants[results[None]] if None in results else None
+    return _cases(scalars, node, base, null, [(values, constants[result]) for result, values in groups.items()])
 
 
-def _cases(scalars: Scalars, node: exp.Expr, base: Typed, lookup: Lookup, groups: Mapping[Result, list[str]], kind: Kind) -> Typed:
+def _by_first(scalars: Scalars, node: exp.Expr, lookup: Lookup, kind: Kind) -> Typed:
+    """Cases of the first column, with a table of the others in each; values with the same table share one."""
+    tables: dict[str | None, dict[Values, Result]] = {}
+    for (value, *rest), result in lookup.table.items():
+        tables.setdefault(value, {})[tuple(rest)] = result
+    alike: dict[tuple[tuple[Values, Result], ...], list[str | None]] = {}
+    for value, table in tables.items():
+        alike.setdefault(tuple(table.items()), []).append(value)
+    _count_listed(scalars, node, (value for value in tables if value is not None), cases=len(alike))
+    null: Typed | None = None
+    groups: list[tuple[list[str], Typed]] = []
+    for items, values in alike.items():
+        table = dict(items)
+        if all(result is None for result in table.values()):
+            inside = scalars.constant(node, Literal(None, kind))
+        else:
+            inside = emit(scalars, node, Lookup(lookup.bases[1:], table), kind)
+        null = inside if None in values else null
+        listed = [value for value in values if value is not None]
+        if listed:
+            groups.append((listed, inside))
+    return _cases(scalars, node, lookup.bases[0], null, groups)
+
+
+def _count_listed(scalars: Scalars, node: exp.Expr, values: Iterable[str], *, cases: int) -> None:
+    scalars.session.lookup_listed += sum(len(value) + 3 for value in values)
+    if scalars.session.lookup_listed > LISTED_CHARACTERS_MAX or cases > CASES_MAX:
+        raise too_much(scalars, node)
+
+
+def _cases(scalars: Scalars, node: exp.Expr, base: Typed, null: Typed | None, groups: list[tuple[list[str], Typed]]) -> Typed:
     """What NULL gives, then one case for each result; the result of most values needs no list."""
     branches: list[tuple[Typed, Typed]] = []
-    if None in lookup.table:
-        is_null = scalars.call(node, Function.IS_NULL, base)
-        branches.append((is_null, scalars.constant(node, Literal(lookup.table[None], kind))))
-    commonest = max(groups, key=lambda result: len(groups[result]))
-    for result, values in groups.items():
-        if result != commonest:
-            branches.append((_listed(scalars, node, base, values), scalars.constant(node, Literal(result, kind))))
-    otherwise = scalars.constant(node, Literal(commonest, kind))
-    return scalars.case(node, branches, otherwise) if branches else otherwise
+    if null is not None:
+        branches.append((scalars.call(node, Function.IS_NULL, base), null))
+    commonest = max(groups, key=lambda group: len(group[0]))
+    branches += [(_listed(scalars, node, base, values), result) for values, result in groups if values is not commonest[0]]
+    return scalars.case(node, branches, commonest[1]) if branches else commonest[1]
 
 
 def _listed(scalars: Scalars, node: exp.Expr, base: Typed, values: list[str]) -> Typed:

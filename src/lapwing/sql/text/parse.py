@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 
 from sqlglot import exp
@@ -51,17 +51,24 @@ def _quiet() -> Iterator[None]:
 
 
 def parse(
-    text: str, tokens: tuple[Token, ...] | None = None, *, settings: Settings, dialect: str, bound_by_name: Container[str]
+    text: str,
+    tokens: tuple[Token, ...] | None = None,
+    *,
+    settings: Settings,
+    dialect: str,
+    bound_by_name: Container[str],
+    spellings: Mapping[str, type[exp.Func]],
 ) -> tuple[Source, exp.Expr]:
     """The tree of one SELECT or UNION ALL, or refuse. Pre: inside ``deep_recursion``.
 
-    Calls of the functions ``bound_by_name`` (in capitals) stay calls of that name, whatever the parser knows about them.
+    Calls of the functions ``bound_by_name`` (in capitals) stay calls of that name, whatever the parser knows about them; calls of
+    ``spellings`` are of these classes, whatever the dialect.
     """
     grammar = Dialect.get_or_raise(dialect)
     source = tokenise(text, tokens, settings=settings, dialect=grammar)
     try:
         with _quiet():
-            trees = _parser(grammar, bound_by_name).parse(list(source.tokens), text)
+            trees = _parser(grammar, bound_by_name, spellings).parse(list(source.tokens), text)
     except ParseError as error:
         raise Refused("sql-syntax", "the statement cannot be read here", span=_place(source, error)) from error
     except RecursionError:
@@ -82,7 +89,7 @@ def parse(
     return source, tree
 
 
-def _parser(grammar: Dialect, bound_by_name: Container[str]) -> Parser:
+def _parser(grammar: Dialect, bound_by_name: Container[str], spellings: Mapping[str, type[exp.Func]]) -> Parser:
     """The dialect's parser, except that functions which are bound by name stay calls of that name.
 
     Left to itself it turns such calls into classes of its own, different ones in every dialect, with arguments changed and added.
@@ -91,6 +98,7 @@ def _parser(grammar: Dialect, bound_by_name: Container[str]) -> Parser:
     for table in ("FUNCTIONS", "FUNCTION_PARSERS"):
         known = getattr(parser, table)
         setattr(parser, table, {name: rule for name, rule in known.items() if name not in bound_by_name})
+    setattr(parser, "FUNCTIONS", {**parser.FUNCTIONS, **{name: node.from_arg_list for name, node in spellings.items()}})  # noqa: B010
     return parser
 
 

@@ -89,6 +89,8 @@ class Session:
     source: Source
     settings: Settings
     schemas: Schemas = Schemas()
+    moment: int | None = None
+    """When the statement was asked, in microseconds since 1970, in UTC; None where nobody asks."""
     depth: int = 0
     read: set[int] = field(default_factory=set)
     scans: int = 0

@@ -58,6 +58,7 @@ _PLAIN: dict[type[exp.Expr], tuple[TokenType, ...]] = {
     exp.GroupingSets: (TokenType.GROUPING_SETS,),
     exp.Qualify: (TokenType.QUALIFY,),
     exp.Values: (TokenType.VALUES,),
+    exp.Array: (TokenType.L_BRACKET, TokenType.R_BRACKET),
 }
 """Words that every node of a class calls for."""
 
