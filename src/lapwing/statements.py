@@ -194,6 +194,8 @@ class PostProcess:
     """Of rows that agree in all of these the first is kept."""
     order_by: tuple[str, ...] = ()
     limit: int | None = None
+    percent: int | None = None
+    """The share of the rows that is kept, in place of a number of them."""
     offset: int = 0
     aggregates: bool = False
     """Of a whole statement: whether answers are aggregated again, here or in a subquery."""
@@ -225,6 +227,7 @@ class PostProcess:
         parts += [f"QUALIFY {self.qualify}"] if self.qualify is not None else []
         parts += [f"ORDER BY {', '.join(order)}"] if order else []
         parts += [f"LIMIT {self.limit}"] if self.limit is not None else []
+        parts += [f"LIMIT {self.percent}%"] if self.percent is not None else []
         parts += [f"OFFSET {self.offset}"] if self.offset else []
         return " ".join(parts)
 

@@ -17,7 +17,7 @@ SELECT city AS city, sum(cost) AS "SUM(cost)" FROM (SELECT v.*, c.city, c.kind F
 -- bi superset-05: join-private
 SELECT DATE_TRUNC('month', day) AS day, code AS code, COUNT(*) AS count FROM public.visits JOIN (SELECT code AS code__, COUNT(*) AS mme_inner__ FROM public.visits WHERE day >= TO_DATE('2024-01-01', 'YYYY-MM-DD') AND day < TO_DATE('2025-01-01', 'YYYY-MM-DD') GROUP BY code ORDER BY mme_inner__ DESC LIMIT 5) AS series_limit ON code = code__ WHERE day >= TO_DATE('2024-01-01', 'YYYY-MM-DD') AND day < TO_DATE('2025-01-01', 'YYYY-MM-DD') GROUP BY DATE_TRUNC('month', day), code ORDER BY count DESC LIMIT 10000;
 
--- bi superset-06: cast-unsupported
+-- bi superset-06: answered
 SELECT region AS region, SUM(CASE WHEN smoker THEN 1 ELSE 0 END)::float / COUNT(*) AS smoking_rate FROM public.patients GROUP BY region ORDER BY smoking_rate DESC LIMIT 10000;
 
 -- bi superset-07: answered
@@ -65,7 +65,7 @@ SELECT "Clinics - Clinic"."city" AS "Clinics - Clinic__city", SUM("public"."visi
 -- bi metabase-05: answered
 SELECT ((FLOOR((("public"."visits"."cost" - 0.0) / 250.0)) * 250.0) + 0.0) AS "cost", COUNT(*) AS "count" FROM "public"."visits" GROUP BY ((FLOOR((("public"."visits"."cost" - 0.0) / 250.0)) * 250.0) + 0.0) ORDER BY ((FLOOR((("public"."visits"."cost" - 0.0) / 250.0)) * 250.0) + 0.0) ASC;
 
--- bi metabase-06: function-unsupported
+-- bi metabase-06: answered
 SELECT COUNT(*) AS "count" FROM "public"."visits" WHERE ("public"."visits"."started" >= DATE_TRUNC('day', (NOW() + INTERVAL '-30 day'))) AND ("public"."visits"."started" < DATE_TRUNC('day', NOW()));
 
 -- bi metabase-07: answered
@@ -137,7 +137,7 @@ SELECT CAST("visits"."clinic_id" AS BIGINT) AS "clinic_id", SUM(CAST("visits"."m
 -- bi looker-01: answered
 SELECT (DATE(visits.started )) AS "visits.started_date", COUNT(*) AS "visits.count", COUNT(DISTINCT visits.patient_id ) AS "visits.count_patients" FROM public.visits AS visits WHERE ((( visits.started ) >= (TIMESTAMP '2025-01-01') AND ( visits.started ) < (TIMESTAMP '2025-02-01'))) GROUP BY 1 ORDER BY 1 DESC FETCH NEXT 500 ROWS ONLY;
 
--- bi looker-02: not-grouped
+-- bi looker-02: answered
 SELECT (TO_CHAR(DATE_TRUNC('month', visits.started ), 'YYYY-MM')) AS "visits.started_month", COALESCE(SUM(visits.cost ), 0) AS "visits.total_cost" FROM public.visits AS visits GROUP BY (DATE_TRUNC('month', visits.started )) ORDER BY 1 DESC FETCH NEXT 500 ROWS ONLY;
 
 -- bi looker-03: answered
@@ -167,7 +167,7 @@ select "rows"."city" as "city", sum("rows"."cost") as "a0" from ( select "$Outer
 -- bi dbt-01: answered
 select count(*) as failures, count(*) != 0 as should_warn, count(*) != 0 as should_error from ( select visit_id from "clinic"."public"."visits" where visit_id is null ) dbt_internal_test;
 
--- bi dbt-02: groups-by-unit
+-- bi dbt-02: answered
 select count(*) as failures, count(*) != 0 as should_warn, count(*) != 0 as should_error from ( select visit_id as unique_field, count(*) as n_records from "clinic"."public"."visits" where visit_id is not null group by visit_id having count(*) > 1 ) dbt_internal_test;
 
 -- bi dbt-03: answered
@@ -320,7 +320,7 @@ SELECT region, SUM(CASE WHEN sex = 'f' THEN income ELSE 0 END) AS f, SUM(CASE WH
 -- idioms pivot-3-pivot: statement-unsupported
 PIVOT patients ON sex USING COUNT(*) GROUP BY region;
 
--- idioms pivot-4-pivot-in-from: sql-unsupported
+-- idioms pivot-4-pivot-in-from: answered
 SELECT * FROM (SELECT region, sex, COUNT(*) AS n FROM patients GROUP BY region, sex) PIVOT (SUM(n) FOR sex IN ('f', 'm', 'x'));
 
 -- idioms pivot-5-avg-case: answered
@@ -338,7 +338,7 @@ SELECT FLOOR(cost / 100) * 100 AS b, COUNT(*) FROM visits GROUP BY 1 ORDER BY 1;
 -- idioms hist-4-floor-times-real: answered
 SELECT FLOOR(cost / 100.0) * 100.0 AS b, COUNT(*) FROM visits GROUP BY 1 ORDER BY 1;
 
--- idioms hist-5-round-neg: wrong-arguments
+-- idioms hist-5-round-neg: answered
 SELECT ROUND(income, -4) AS b, COUNT(*) FROM patients GROUP BY 1;
 
 -- idioms hist-6-case-buckets: answered
@@ -347,7 +347,7 @@ SELECT CASE WHEN cost < 50 THEN '0-50' WHEN cost < 200 THEN '50-200' ELSE '200+'
 -- idioms hist-7-int-division: answered
 SELECT birth_year // 10 * 10 AS decade, COUNT(*) FROM patients GROUP BY 1;
 
--- idioms hist-8-age: function-unsupported
+-- idioms hist-8-age: answered
 SELECT DATE_DIFF('year', MAKE_DATE(birth_year, 1, 1), DATE '2025-01-01') AS age, COUNT(*) FROM patients GROUP BY 1;
 
 -- idioms hist-9-ntile-per-unit: window-unsupported
@@ -380,10 +380,10 @@ SELECT COUNT(*) FROM prescriptions WHERE drug ->> '$.name' = 'x';
 -- idioms json-2: function-unsupported
 SELECT json_extract_string(drug, '$.a') AS a, COUNT(*) FROM prescriptions GROUP BY 1;
 
--- idioms array-1: function-unsupported
+-- idioms array-1: answered
 SELECT COUNT(*) FROM visits WHERE list_contains([1, 2, 3], clinic_id);
 
--- idioms array-2: sql-unsupported
+-- idioms array-2: answered
 SELECT COUNT(*) FROM visits WHERE clinic_id = ANY([1, 2, 3]);
 
 -- idioms array-3: aggregate-unsupported
@@ -410,7 +410,7 @@ SELECT COUNT(*) FROM visits WHERE code SIMILAR TO '[A-E].*';
 -- idioms str-1: answered
 SELECT UPPER(LEFT(region, 3)) AS r, COUNT(*) FROM patients GROUP BY 1;
 
--- idioms str-2-concat-two-columns: text-several
+-- idioms str-2-concat-two-columns: answered
 SELECT region || '-' || sex AS k, COUNT(*) FROM patients GROUP BY 1;
 
 -- idioms str-3-split: answered
@@ -428,7 +428,7 @@ SELECT LEFT(drug, 1) AS l, COUNT(*) FROM prescriptions GROUP BY 1;
 -- idioms str-7-in-list-open: answered
 SELECT CASE WHEN drug IN ('efuratan', 'lorurapril') THEN 'a' ELSE 'b' END AS g, COUNT(*) FROM prescriptions GROUP BY 1;
 
--- idioms str-8-format: function-unsupported
+-- idioms str-8-format: answered
 SELECT PRINTF('%02d', clinic_id) AS c, COUNT(*) FROM visits GROUP BY 1;
 
 -- idioms str-9-cast-text: answered
@@ -476,10 +476,10 @@ SELECT COUNT(*) FROM (SELECT patient_id FROM patients EXCEPT SELECT patient_id F
 -- idioms misc-11-intersect: union-unsupported
 SELECT COUNT(*) FROM (SELECT patient_id FROM visits WHERE code = 'E11' INTERSECT SELECT patient_id FROM visits WHERE cost > 500) t;
 
--- idioms misc-12-distinct-subquery: groups-by-unit
+-- idioms misc-12-distinct-subquery: answered
 SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, clinic_id FROM visits) t;
 
--- idioms misc-13-distinct-pairs: groups-by-unit
+-- idioms misc-13-distinct-pairs: answered
 SELECT clinic_id, COUNT(*) FROM (SELECT DISTINCT patient_id, clinic_id, day FROM visits) t GROUP BY clinic_id;
 
 -- idioms misc-14-count-distinct-pair: sql-unsupported
@@ -488,10 +488,10 @@ SELECT COUNT(DISTINCT (clinic_id, code)) FROM visits;
 -- idioms misc-15-sum-distinct: distinct-unsupported
 SELECT SUM(DISTINCT minutes) FROM visits;
 
--- idioms misc-16-group-per-unit-and-month: groups-by-unit
+-- idioms misc-16-group-per-unit-and-month: answered
 SELECT m, AVG(n) FROM (SELECT patient_id, DATE_TRUNC('month', day) AS m, COUNT(*) AS n FROM visits GROUP BY patient_id, m) t GROUP BY m ORDER BY m;
 
--- idioms misc-17-per-visit-agg: groups-by-unit
+-- idioms misc-17-per-visit-agg: answered
 SELECT AVG(n) FROM (SELECT visit_id, COUNT(*) AS n FROM prescriptions GROUP BY visit_id) t;
 
 -- idioms misc-18-geometric-mean: answered
@@ -515,13 +515,13 @@ SELECT region, (AVG(income) - 50000) / NULLIF(STDDEV(income), 0) AS z FROM patie
 -- idioms misc-24-correlated-scalar: subquery-private
 SELECT AVG((SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.patient_id)) FROM patients p;
 
--- idioms misc-25-current-date-filter: function-unsupported
+-- idioms misc-25-current-date-filter: answered
 SELECT COUNT(*) FROM visits WHERE day >= CURRENT_DATE - INTERVAL '30 days';
 
--- idioms misc-26-timestamps-diff: type-mismatch
+-- idioms misc-26-timestamps-diff: answered
 SELECT AVG(EXTRACT(EPOCH FROM (started - CAST(day AS TIMESTAMP)))) FROM visits;
 
--- idioms misc-27-time-bucket: function-unsupported
+-- idioms misc-27-time-bucket: answered
 SELECT TIME_BUCKET(INTERVAL '15 minutes', started) AS b, COUNT(*) FROM visits WHERE day = DATE '2025-03-03' GROUP BY 1;
 
 -- idioms misc-28-grouping-sets: answered
@@ -533,16 +533,16 @@ SELECT clinic_id, SUM(cost) AS c FROM visits GROUP BY clinic_id HAVING SUM(cost)
 -- idioms misc-30-max-group: answered
 SELECT clinic_id, n FROM (SELECT clinic_id, COUNT(*) AS n FROM visits GROUP BY clinic_id) t WHERE n = (SELECT MAX(n) FROM (SELECT clinic_id, COUNT(*) AS n FROM visits GROUP BY clinic_id) u);
 
--- idioms misc-31-limit-with-ties: sql-unsupported
+-- idioms misc-31-limit-with-ties: answered
 SELECT clinic_id, COUNT(*) AS n FROM visits GROUP BY 1 ORDER BY n DESC LIMIT 10%;
 
 -- idioms misc-32-try-cast: answered
 SELECT AVG(TRY_CAST(SUBSTRING(code, 2, 2) AS INTEGER)) FROM visits;
 
--- idioms misc-33-exclude-star: sql-unsupported
+-- idioms misc-33-exclude-star: answered
 SELECT COUNT(*) FROM (SELECT * EXCLUDE (cost) FROM visits) t;
 
--- idioms misc-34-lateral-alias: unknown-column
+-- idioms misc-34-lateral-alias: answered
 SELECT minutes / 60 AS h, FLOOR(h) AS fh, COUNT(*) FROM visits GROUP BY ALL;
 
 -- idioms misc-35-filter-on-both: answered

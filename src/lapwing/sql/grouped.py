@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from sqlglot import exp
 
 from lapwing.errors import Refused
-from lapwing.kernel.domains import Kind
-from lapwing.kernel.expressions import Expression, columns_of
+from lapwing.kernel.domains import Kind, kind_of
+from lapwing.kernel.expressions import Call, Case, Column, Expression, Literal, columns_of
+from lapwing.kernel.stability import domain_of
+from lapwing.render.duckdb import DUCKDB
+from lapwing.render.expressions import VisibleColumns, render_expression
 from lapwing.sql.over_answers.expressions import Outputs
 from lapwing.sql.over_answers.values import Value
 from lapwing.sql.rollup import grouping_bits
 from lapwing.sql.rows import algebra
 from lapwing.sql.rows.aggregates import Aggregates
 from lapwing.sql.scalars.binding import Scalars, Typed, column, column_name, unsupported
-from lapwing.sql.scalars.same_as import same_as
+from lapwing.sql.scalars.same_as import same_as, tried
 from lapwing.sql.select_list import SelectItem, nth
 from lapwing.sql.text.reader import Reader
 from lapwing.statements import QUANTILES, KeyOutput, LinearOutput, Noisy
@@ -44,7 +49,23 @@ class GroupedLeaves:
         key = self._key(node)
         if key is not None:
             return Value(f"q{self.query}.k{key}", self.keys[key][1], KeyOutput(key), node)
-        return None
+        return None if outputs.computes(node) else self._of_keys(node)
+
+    def _of_keys(self, node: exp.Expr) -> Value | None:
+        """A function of keys alone, such as the name of a month that is grouped by: what it is of a row, it is of the group.
+
+        Keys that are real numbers have another form in answers than in rows. Of sub-totals, keys are NULL where rows have values.
+        """
+        if self.levels or not self.keys:
+            return None
+        expression, keep = tried(self.scalars, node)
+        over = None if expression is None else _over_keys(expression, [key for key, _ in self.keys])
+        if over is None or any(kind is Kind.REAL for _, kind in self.keys):
+            return None
+        keep()
+        columns = {f"k{number}": domain_of(key, self.scalars.scope.columns) for number, (key, _) in enumerate(self.keys)}
+        sql = render_expression(over, VisibleColumns(columns, f"q{self.query}", DUCKDB))
+        return Value(sql, kind_of(domain_of(over, columns)), algebra.COMPUTED, node)
 
     def _grouping(self, outputs: Outputs, node: exp.Expr) -> Value:
         with outputs.session.reading(node) as reader:
@@ -78,6 +99,28 @@ class GroupedLeaves:
             hint = "put the whole expression into GROUP BY, or inside an aggregate"
             return outputs.session.refuse("not-grouped", "this is neither an aggregate nor grouped by", node=node, hint=hint)
         return unsupported(outputs.session, node)
+
+
+def _over_keys(expression: Expression, keys: Sequence[Expression]) -> Expression | None:
+    """The expression with columns k0, k1, .. in place of the keys; None where it needs more than these."""
+    if expression in keys:
+        return Column(f"k{keys.index(expression)}")
+    match expression:
+        case Column():
+            return None
+        case Literal():
+            return expression
+        case Call(function, arguments):
+            parts = [_over_keys(argument, keys) for argument in arguments]
+            return None if None in parts else Call(function, tuple(part for part in parts if part is not None))
+        case Case(branches, otherwise):
+            flat = [part for branch in branches for part in branch] + [otherwise]
+            over = [part for part in (_over_keys(item, keys) for item in flat) if part is not None]
+            if len(over) != len(flat):
+                return None
+            return Case(tuple(zip(over[0:-1:2], over[1:-1:2], strict=True)), over[-1])
+        case _:
+            assert_never(expression)
 
 
 def keys_of(

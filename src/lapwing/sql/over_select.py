@@ -10,6 +10,7 @@ from sqlglot import exp
 from lapwing.sql.over_answers.answers import AnsweredSelect
 from lapwing.sql.over_answers.expressions import Outputs
 from lapwing.sql.over_answers.listed import listed_item
+from lapwing.sql.over_answers.pivots import pivoted
 from lapwing.sql.over_answers.select import NoisyLeaves, NoisyScope, join
 from lapwing.sql.over_answers.values import Value
 from lapwing.sql.over_answers.windows import window
@@ -17,9 +18,9 @@ from lapwing.sql.rollup import grouping
 from lapwing.sql.rows import algebra
 from lapwing.sql.rows.names import Environment, NoisyItem
 from lapwing.sql.rows.tables import Called
-from lapwing.sql.scalars.binding import Handler, Scalars, column_name, is_star, read_star, unsupported
+from lapwing.sql.scalars.binding import Handler, Scalars, column_name, is_star, read_star, require_excluded, unsupported
 from lapwing.sql.scalars.scope import Rows, Scope
-from lapwing.sql.select_list import SelectItem, distinct_names, order_by, row_count, select_item, sorted_by
+from lapwing.sql.select_list import SelectItem, distinct_names, order_by, row_count, row_share, select_item, sorted_by
 from lapwing.sql.text.reader import Reader, Session
 from lapwing.statements import Output, PostProcess, PrivateQuery, RowsAtMost
 
@@ -78,6 +79,7 @@ class AnswerSelects:
             distinct_on=post.distinct_on,
             order_by=post.order_by,
             limit=post.limit,
+            percent=post.percent,
             offset=post.offset,
         )
         return AnsweredSelect(answer, tuple(values), self._rows(answer, scope, aggregated=leaves.aggregated), leaves.aggregated)
@@ -90,6 +92,12 @@ class AnswerSelects:
     def listed(self, node: exp.Expr, environment: Environment) -> Called | None:
         """A table of constants that stands in FROM, or None."""
         return listed_item(self._outputs(NoisyLeaves(NoisyScope(self.session)), ScalarSubqueries(self, environment, [])), node)
+
+    def pivoted(self, node: exp.Expr, item: NoisyItem, environment: Environment) -> tuple[NoisyItem, exp.Expr | None]:
+        """An answer with PIVOT behind it, and the alias behind that."""
+        scope = NoisyScope(self.session)
+        leaves = NoisyLeaves(scope, aggregated=True)
+        return pivoted(self._outputs(leaves, ScalarSubqueries(self, environment, [])), scope, node, item)
 
     def _outputs(self, leaves: NoisyLeaves, scalar: ScalarSubqueries) -> Outputs:
         empty = Scalars(self.session, Scope(source=None, items=[], columns={}), self.handlers)  # type: ignore[arg-type]
@@ -116,11 +124,12 @@ class AnswerSelects:
         """What one item of SELECT over answers gives: itself, or all columns for *."""
         if not is_star(item.node) or not scope.items:
             return [(item, outputs.bind(item.node))]
-        meant_by = read_star(self.session, item.node)
+        meant_by, excluded = read_star(self.session, item.node)
         listed = scope.all_columns(item.node, meant_by)
         if not listed:
             raise self.session.refuse("unknown-table", "there is no table of this name in this FROM", node=item.node)
-        return [(SelectItem(item.node, "", name), value) for name, value in listed]
+        require_excluded(self.session, item.node, excluded, [name for name, _ in listed])
+        return [(SelectItem(item.node, "", name), value) for name, value in listed if name not in excluded]
 
     def _key(self, scope: NoisyScope, node: exp.Expr, items: list[SelectItem]) -> exp.Expr:
         if type(node) is exp.Column and not node.table and not scope.find(node.name, None):
@@ -156,8 +165,12 @@ def finish(reader: Reader, outputs: Outputs, items: list[SelectItem], values: li
         message = "DISTINCT ON without ORDER BY would keep any row"
         raise session.refuse("distinct-unsupported", message, node=distinct, hint="add ORDER BY: the first row of each is kept")
     ordered = order_by(outputs, order, values)
-    limit, offset = row_count(session, reader.optional("limit")), row_count(session, reader.optional("offset"))
-    return PostProcess(named, having=condition, qualify=kept, distinct_on=on, order_by=ordered, limit=limit, offset=offset or 0)
+    limited, offset = reader.optional("limit"), row_count(session, reader.optional("offset"))
+    percent = row_share(session, limited)
+    limit = row_count(session, limited) if percent is None else None
+    return PostProcess(
+        named, having=condition, qualify=kept, distinct_on=on, order_by=ordered, limit=limit, offset=offset or 0, percent=percent
+    )
 
 
 def _distinct_on(session: Session, node: exp.Expr) -> tuple[exp.Expr, ...]:

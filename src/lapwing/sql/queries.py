@@ -146,7 +146,21 @@ class Queries:
         return called
 
     def _item(self, node: exp.Expr, environment: Environment) -> Called:
+        if type(node) is exp.Subquery and is_set(node.args.get("pivots")):
+            return self._pivoted(node, environment)
         return self.over_answers.listed(node, environment) or self.tables.item(node, environment)
+
+    def _pivoted(self, node: exp.Expr, environment: Environment) -> Called:
+        """A subquery with PIVOT behind it, which must be an answer."""
+        with self.session.reading(node) as reader:
+            item, pivots, inner = self.bind_item(reader.node_of("this"), environment), reader.many("pivots"), reader.optional("alias")
+            if inner is not None:
+                self.tables.alias(inner)  # of what is pivoted: nothing outside can refer to it
+            if not isinstance(item, NoisyItem) or len(pivots) != 1 or type(pivots[0]) is not exp.Pivot:
+                hint = "use one aggregate with FILTER for each column"
+                raise self.session.refuse("sql-unsupported", "PIVOT works on an answer, and once", node=node, hint=hint)
+            table, alias = self.over_answers.pivoted(pivots[0], item, environment)
+        return Called(table, "" if alias is None else self.tables.alias(alias), node)
 
     def _beside_answers(self, called: Called) -> Called:
         """A public table that stands beside answers is read as a table of constants."""
@@ -292,6 +306,7 @@ class Queries:
                 distinct_on=post.distinct_on,
                 order_by=post.order_by,
                 limit=post.limit,
+                percent=post.percent,
                 offset=post.offset,
             ),
             tuple(values),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lapwing.kernel.expressions import Column
-from lapwing.sql.scalars.binding import Scalars, Typed, column_name, is_star, qualifier, read_star
+from lapwing.sql.scalars.binding import Scalars, Typed, column_name, is_star, qualifier, read_star, require_excluded
 from lapwing.sql.select_list import SelectItem
 
 
@@ -14,13 +14,16 @@ def row_items(scalars: Scalars, items: list[SelectItem]) -> list[tuple[str, Type
     outputs: list[tuple[str, Typed]] = []
     for item in items:
         if is_star(item.node):
-            meant_by = read_star(scalars.session, item.node)
+            meant_by, excluded = read_star(scalars.session, item.node)
             matching = [one for one in scalars.scope.items if one.is_meant(meant_by)]
             if meant_by is not None and not matching:
                 message = f"there is no table {meant_by.table!r} in this FROM"
                 raise scalars.session.refuse("unknown-table", message, node=item.node)
+            require_excluded(scalars.session, item.node, excluded, {name for one in matching for name in one.columns})
             for one in matching:
                 for name, column in one.columns.items():
+                    if name in excluded:
+                        continue
                     scalars.scope.used.add(column)
                     outputs.append((name, Typed(Column(column), scalars.scope.columns[column], item.node)))
             continue

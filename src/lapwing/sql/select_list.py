@@ -98,6 +98,19 @@ def row_count(session: Session, clause: exp.Expr | None) -> int | None:
         return whole_number(session, reader.node_of("expression"))
 
 
+def row_share(session: Session, clause: exp.Expr | None) -> int | None:
+    """The number of LIMIT n%; None for any other limit."""
+    if type(clause) is not exp.Limit or clause.args.get("limit_options") is None:
+        return None
+    with session.reading(clause) as reader:
+        number = whole_number(session, reader.node_of("expression"))
+        with session.reading(reader.node_of("limit_options")) as options:
+            is_share = options.flag("percent")
+    if not is_share or number > 100:
+        raise session.refuse("number-unreadable", "a share of rows is a whole number of per cent, at most 100", node=clause)
+    return number
+
+
 def _fetched(session: Session, clause: exp.Expr) -> int:
     """The number of FETCH FIRST or FETCH NEXT; one where none is written."""
     with session.reading(clause) as reader:

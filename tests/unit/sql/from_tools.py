@@ -126,6 +126,14 @@ ORDER: dict[str, str | tuple[str, str]] = {
 }
 
 CASTS: dict[str, str | tuple[str, str]] = {
+    "a share": (
+        "SELECT region AS region, SUM(CASE WHEN smoker THEN 1 ELSE 0 END)::float / COUNT(*) AS smoking_rate FROM public.patients GROUP BY region ORDER BY smoking_rate DESC LIMIT 10000",
+        "SELECT region, SUM(CASE WHEN smoker THEN 1 ELSE 0 END)::double / COUNT(*) FROM patients GROUP BY region",
+    ),
+    "the name of a month": (
+        "SELECT (TO_CHAR(DATE_TRUNC('month', visits.day ), 'YYYY-MM')) AS \"visits.month\", COALESCE(SUM(visits.minutes ), 0) AS \"visits.total\" FROM public.visits AS visits GROUP BY (DATE_TRUNC('month', visits.day )) ORDER BY 1 DESC FETCH NEXT 500 ROWS ONLY",
+        "SELECT STRFTIME(DATE_TRUNC('month', day), '%Y-%m'), SUM(minutes) FROM visits GROUP BY DATE_TRUNC('month', day)",
+    ),
     "a number as text": """SELECT (CASE WHEN ("visits"."clinic_id" IN (1, 2, 3)) THEN 'Group A' ELSE CAST("visits"."clinic_id" AS TEXT) END) AS "Clinic (group)", COUNT("visits"."visit_id") AS "cnt:visit_id:ok" FROM "public"."visits" "visits" WHERE (("visits"."day" >= CAST('2024-03-01' AS DATE)) AND (NOT ("visits"."cost" IS NULL))) GROUP BY 1""",
     "negative numbers as text": "SELECT CAST(minutes - 240 AS VARCHAR) AS m, COUNT(*) FROM visits GROUP BY 1",
     "parts of dates as text": "SELECT CAST(EXTRACT(YEAR FROM day) AS TEXT) || '-Q' || '1' AS q, COUNT(*) FROM visits WHERE EXTRACT(QUARTER FROM day) = 1 GROUP BY 1",

@@ -76,4 +76,25 @@ OVER_ANSWERS: dict[str, str] = {
                        LEFT JOIN (SELECT clinic_id, COUNT(*) AS n FROM visits GROUP BY clinic_id) AS a ON a.clinic_id = c.clinic_id""",
     "public-last": """SELECT d.chapter, SUM(a.n) AS n FROM (SELECT code, COUNT(*) AS n FROM visits GROUP BY code) AS a
                       JOIN diagnoses AS d USING (code) WHERE d.chronic GROUP BY d.chapter""",
+    # what tools write
+    "limit-share": "SELECT clinic_id, COUNT(*) AS n FROM visits GROUP BY 1 ORDER BY n DESC, 1 LIMIT 25%",
+    "limit-share-of-an-answer": f"SELECT region, n FROM {_BY_REGION} ORDER BY region DESC LIMIT 50%",
+    "exclude-of-rows": "SELECT COUNT(*), SUM(minutes) FROM (SELECT * EXCLUDE (cost, code) FROM visits) AS t",
+    "exclude-of-one-table": """SELECT region, COUNT(*) FROM (SELECT v.* EXCLUDE (patient_id), p.region FROM visits v
+                               JOIN patients p ON p.patient_id = v.patient_id) AS t GROUP BY region""",
+    "exclude-of-an-answer": f"SELECT * EXCLUDE (a) FROM {_BY_REGION}",
+    "pivot": """SELECT * FROM (SELECT region, sex, COUNT(*) AS n FROM patients GROUP BY region, sex)
+                PIVOT (SUM(n) FOR sex IN ('f', 'm', 'x'))""",
+    "pivot-once": """SELECT f + m AS both, q FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex)
+                     PIVOT (MAX(n) FOR sex IN ('f', 'm', 'q')) AS p WHERE f > 0""",
+    "pivot-of-numbers": """SELECT region, "2024" AS before, "2025" AS after FROM
+                           (SELECT p.region, YEAR(v.day) AS y, COUNT(*) AS n, AVG(v.minutes) AS a
+                           FROM visits v JOIN patients p ON p.patient_id = v.patient_id GROUP BY p.region, y) AS t
+                           PIVOT (SUM(n * a) FOR y IN (2024, 2025))""",
+    "sign": f"SELECT region, SIGN(n - 3) AS s, SIGN(a) AS b FROM {_BY_REGION}",
+    "function-of-a-key": "SELECT UPPER(region) AS u, LEFT(region, 2) AS l, COUNT(*) AS n FROM patients GROUP BY region ORDER BY 1",
+    "function-of-a-month": """SELECT STRFTIME(DATE_TRUNC('month', day), '%Y-%m') AS m, SUM(minutes) FROM visits
+                              GROUP BY DATE_TRUNC('month', day) ORDER BY 1""",
+    "function-of-two-keys": """SELECT CASE WHEN sex = 'f' THEN UPPER(region) ELSE region END AS r, COUNT(*) FROM patients
+                               GROUP BY region, sex""",
 }

@@ -193,7 +193,7 @@ WHERE v.clinic_id IN (SELECT clinic_id FROM visits WHERE code = 'C50');""",
     # aggregates and keys
     "constant-only": ("rows-not-aggregates", "SELECT 1 FROM visits"),
     "not-grouped": ("not-grouped", "SELECT region, COUNT(*) FROM patients"),
-    "not-grouped-function": ("not-grouped", "SELECT UPPER(region), COUNT(*) FROM patients GROUP BY region"),
+    "not-grouped-function": ("not-grouped", "SELECT UPPER(sex), COUNT(*) FROM patients GROUP BY region"),
     "nested-aggregate": ("aggregate-misplaced", "SELECT SUM(COUNT(*)) FROM visits"),
     "aggregate-in-where": ("aggregate-misplaced", "SELECT COUNT(*) FROM visits WHERE SUM(cost) > 5"),
     "aggregate-in-filter": ("aggregate-misplaced", "SELECT COUNT(*) FILTER (WHERE COUNT(*) > 1) FROM visits"),

@@ -71,7 +71,7 @@ REWRITES: tuple[tuple[str, str], ...] = (
         "SELECT AVG(n) FROM (SELECT patient_id, MAX(minutes), COUNT(*) AS n FROM visits GROUP BY patient_id) AS t",
     ),
     ("SELECT region, COUNT(*) FROM patients", "SELECT region, COUNT(*) FROM patients GROUP BY region"),
-    ("SELECT UPPER(region), COUNT(*) FROM patients GROUP BY region", "SELECT UPPER(region), COUNT(*) FROM patients GROUP BY UPPER(region)"),
+    ("SELECT UPPER(sex), COUNT(*) FROM patients GROUP BY region", "SELECT UPPER(sex), COUNT(*) FROM patients GROUP BY UPPER(sex)"),
     ("SELECT COUNT(*) FROM visits GROUP BY 'x'", "SELECT COUNT(*) FROM visits GROUP BY clinic_id"),
     ("SELECT cost, COUNT(*) FROM visits GROUP BY cost", "SELECT FLOOR(cost / 10), COUNT(*) FROM visits GROUP BY 1"),
     (
@@ -388,6 +388,14 @@ REWRITES: tuple[tuple[str, str], ...] = (
     (
         "SELECT COUNT(*) FROM patients p WHERE EXISTS (WITH w AS (SELECT * FROM visits) SELECT 1 FROM w WHERE w.patient_id = p.patient_id)",
         "WITH w AS (SELECT * FROM visits) SELECT COUNT(*) FROM patients p WHERE EXISTS (SELECT 1 FROM w WHERE w.patient_id = p.patient_id)",
+    ),
+    (
+        "SELECT * FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) PIVOT (SUM(n), MAX(n) FOR sex IN ('f', 'm'))",
+        "SELECT * FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) PIVOT (SUM(n) FOR sex IN ('f', 'm'))",
+    ),
+    (
+        "SELECT COUNT(*) FROM (SELECT * EXCLUDE (visits.cost) FROM visits) AS t",
+        "SELECT COUNT(*) FROM (SELECT * EXCLUDE (cost) FROM visits) AS t",
     ),
     ("SELECT COUNT(*) FROM visits TABLESAMPLE 10 PERCENT", "SELECT COUNT(*) FROM visits"),
     (

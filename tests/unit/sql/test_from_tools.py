@@ -50,6 +50,11 @@ def test_a_statement_of_a_tool_gives_what_the_bare_engine_gives(name: str, bare:
         ("table-public", "SELECT COUNT(*) FROM clinics c JOIN diagnoses d ON c.city = d.code JOIN visits v ON v.code = d.code"),
         ("join-not-on-key", "SELECT COUNT(*) FROM clinics c JOIN visits v ON c.city = v.code"),
         ("join-unconditional", "SELECT COUNT(*) FROM clinics, visits"),
+        ("unknown-column", "SELECT SUM(cost) FROM (SELECT * EXCLUDE (cost) FROM visits) AS t"),
+        ("unknown-column", "SELECT COUNT(*) FROM (SELECT * EXCLUDE (nothing) FROM visits) AS t"),
+        ("not-grouped", "SELECT UPPER(region), UPPER(sex), COUNT(*) FROM patients GROUP BY region"),
+        ("not-grouped", "SELECT UPPER(region), COUNT(*) FROM patients GROUP BY ROLLUP (region)"),
+        ("rows-not-aggregates", "SELECT * EXCLUDE (cost) FROM visits"),
     ],
 )
 def test_other_spellings_open_nothing(code: str, text: str) -> None:

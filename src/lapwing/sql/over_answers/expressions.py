@@ -81,6 +81,10 @@ class Outputs:
         with self.session.reading(node) as reader:
             return handler(self, reader)
 
+    def computes(self, node: exp.Expr) -> bool:
+        """Whether a node is one that is computed from answers."""
+        return type(node) in _HANDLERS
+
     def condition(self, node: exp.Expr, what: str) -> Value:
         """A value that is true, false or NULL."""
         value = self.bind(node)
@@ -304,6 +308,11 @@ def _where(name: str, condition: str) -> Handler:
     return bind
 
 
+def _sign(outputs: Outputs, reader: Reader) -> Value:
+    value = outputs.number(reader.node_of("this"))
+    return Value(f"CAST(SIGN({value.sql}) AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, reader.node, mark=value.mark)
+
+
 def _round(outputs: Outputs, reader: Reader) -> Value:
     value, places = outputs.number(reader.node_of("this")), reader.optional("decimals")
     digits = 0
@@ -344,7 +353,7 @@ def _cast(outputs: Outputs, reader: Reader) -> Value:
             return dates.cast(dated, Kind.DATE if target is exp.DType.DATE else Kind.TIMESTAMP, reader.node)
         return _date_constant(outputs, reader.node, target, dated)
     value = outputs.number(inner)
-    if target is exp.DType.DOUBLE:
+    if target in (exp.DType.DOUBLE, exp.DType.FLOAT):
         return Value(f"CAST({value.sql} AS DOUBLE)", Kind.REAL, value.form, reader.node, mark=value.mark)
     if target in (exp.DType.BIGINT, exp.DType.INT):
         return Value(f"TRY_CAST({value.sql} AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, reader.node, mark=value.mark)
@@ -392,6 +401,7 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.DayOfWeek: dates.part("dow"),
     exp.TimestampTrunc: dates.truncate,
     exp.DateTrunc: dates.truncate,
+    exp.Sign: _sign,
     exp.Sqrt: _where("SQRT", ">= 0"),
     exp.Ln: _where("LN", "> 0"),
     exp.Exp: _where("EXP", f"<= {EXP_LIMIT}"),

@@ -68,7 +68,7 @@ class Tables:
     def _subquery(self, reader: Reader, environment: Environment) -> Called:
         alias = reader.optional("alias")
         inner = reader.node_of("this")
-        name = "" if alias is None else self._alias(alias)
+        name = "" if alias is None else self.alias(alias)
         return Called(self.bind_query(inner, environment), name, reader.node)
 
     def _table(self, reader: Reader, environment: Environment) -> Called:
@@ -80,7 +80,7 @@ class Tables:
         in_schema = read_schema(self.session, reader)
         written = identifier(self.session, node)
         alias = reader.optional("alias")
-        called = written.lower() if alias is None else self._alias(alias)
+        called = written.lower() if alias is None else self.alias(alias)
         named = None if in_schema else environment.find(written)
         if named is not None:
             if named.bound is None:
@@ -107,7 +107,8 @@ class Tables:
             units=frozenset() if unit is None else frozenset({unit}),
         )
 
-    def _alias(self, node: exp.Expr) -> str:
+    def alias(self, node: exp.Expr) -> str:
+        """The name that an alias gives."""
         if type(node) is not exp.TableAlias:
             raise unsupported(self.session, node)
         with self.session.reading(node) as reader:

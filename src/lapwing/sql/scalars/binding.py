@@ -5,7 +5,7 @@ This module holds what all of them share; ``operators``, ``functions``, ``dates`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
@@ -248,14 +248,33 @@ def is_star(node: exp.Expr) -> bool:
     return type(node) is exp.Star or (type(node) is exp.Column and type(node.this) is exp.Star)
 
 
-def read_star(session: Session, node: exp.Expr) -> Qualifier | None:
-    """What stands before a star. Pre: ``is_star``."""
+def read_star(session: Session, node: exp.Expr) -> tuple[Qualifier | None, frozenset[str]]:
+    """What stands before a star, and the names that EXCLUDE leaves out, in small letters. Pre: ``is_star``."""
     with session.reading(node) as reader:
         if type(node) is exp.Star:
-            return None
-        with session.reading(reader.node_of("this")):
+            return None, _excluded(session, reader)
+        with session.reading(reader.node_of("this")) as star:
+            excluded = _excluded(session, star)
             in_schema = read_schema(session, reader)
-        return Qualifier(identifier(session, reader.node_of("table")), in_schema)
+        return Qualifier(identifier(session, reader.node_of("table")), in_schema), excluded
+
+
+def _excluded(session: Session, reader: Reader) -> frozenset[str]:
+    names = set()
+    for node in reader.many("except_"):
+        with session.reading(node) as column:
+            name, table = column_name(session, column) if type(node) is exp.Column else ("", None)
+        if not name or table is not None:
+            raise session.refuse("sql-unsupported", "EXCLUDE takes names of columns", node=node, hint="SELECT * EXCLUDE (cost)")
+        names.add(name.lower())
+    return frozenset(names)
+
+
+def require_excluded(session: Session, node: exp.Expr, excluded: frozenset[str], names: Collection[str]) -> None:
+    """Refuse EXCLUDE of a column that is not there."""
+    missing = sorted(excluded - set(names))
+    if missing:
+        raise session.refuse("unknown-column", f"there is no column {missing[0]!r} here", node=node)
 
 
 def qualifier(node: exp.Expr) -> Qualifier | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
@@ -13,21 +13,34 @@ from lapwing.sql.scalars.binding import Scalars
 
 def same_as(scalars: Scalars, node: exp.Expr, expressions: Sequence[Expression]) -> int | None:
     """The number of the expression that a node over rows means, if it means one of them; then, and only then, the node was read."""
-    if not expressions or any(isinstance(part, exp.AggFunc | exp.Query) for part in node.walk()):
+    if not expressions:
         return None
-    if not any(isinstance(part, exp.Column) for part in node.walk()):
-        return None
+    expression, keep = tried(scalars, node)
+    for number, known in enumerate(expressions):
+        if known == expression:
+            keep()
+            return number
+    return None
+
+
+def tried(scalars: Scalars, node: exp.Expr) -> tuple[Expression | None, Callable[[], None]]:
+    """What a node means over rows, if anything. The trial leaves no trace until the function beside it is called."""
+    if any(isinstance(part, exp.AggFunc | exp.Query) for part in node.walk()) or not any(
+        isinstance(part, exp.Column) for part in node.walk()
+    ):
+        return None, lambda: None
     session, scope = scalars.session, scalars.scope
-    read, used, listed = session.read, set(scope.used), session.lookup_listed
+    before = session.read, set(scope.used), session.lookup_listed
     session.read = set()
     try:
         expression = scalars.bind(node).expression
     except Refused:
         expression = None
-    tried, session.read = session.read, read
-    for number, known in enumerate(expressions):
-        if known == expression:
-            read |= tried
-            return number
-    scope.used, session.lookup_listed = used, listed  # a trial that failed has read nothing
-    return None
+    read, used, listed = session.read, scope.used, session.lookup_listed
+    session.read, scope.used, session.lookup_listed = before
+
+    def keep() -> None:
+        session.read |= read
+        scope.used, session.lookup_listed = used, listed
+
+    return expression, keep

@@ -318,7 +318,8 @@ def _check_size(source: Source, settings: Settings) -> None:
 def untraced(source: Source, tree: exp.Expr) -> Iterator[Token]:
     """Words of the text that left no trace in the tree and are not structure."""
     traced = set(positions(tree)) | {token.start for interval in intervals(source) for token in interval}
-    traced |= {token.start for token in row_words(source)}
+    traced |= {token.start for token in row_words(source)} | {token.start for token in star_words(source)}
+    traced |= {token.start for token in pivot_words(source)}
     before: Token | None = None
     for token in source.tokens:
         is_structure = token.token_type in STRUCTURE and token.text.upper() != "DIV"  # // is meant
@@ -345,6 +346,25 @@ def row_words(source: Source) -> Iterator[Token]:
         for form in _ROW_WORDS[token.token_type]:
             if written[: len(form)] == form:
                 yield from (word for word in words[: len(form)] if word.token_type is not TokenType.NUMBER)
+
+
+def star_words(source: Source) -> Iterator[Token]:
+    """The word of * EXCLUDE (..), which keeps no position; its names are read with the star."""
+    for star, token, bracket in zip(source.tokens, source.tokens[1:], source.tokens[2:], strict=False):
+        if star.token_type is TokenType.STAR and token.text.upper() == "EXCLUDE" and bracket.token_type is TokenType.L_PAREN:
+            yield token
+
+
+def pivot_words(source: Source) -> Iterator[Token]:
+    """The words PIVOT ( and the FOR inside, which keep no position; whatever stands there is read with the node."""
+    depth = 0
+    for token, bracket in zip(source.tokens, (*source.tokens[1:], None), strict=True):
+        if token.token_type is TokenType.PIVOT and bracket is not None and bracket.token_type is TokenType.L_PAREN:
+            depth += 1
+            yield token
+        elif depth and token.token_type is TokenType.FOR:
+            depth -= 1
+            yield token
 
 
 def intervals(source: Source) -> list[tuple[Token, ...]]:

@@ -133,6 +133,7 @@ _COUNTED: dict[type[exp.Expr], Callable[[exp.Expr], Counts]] = {
     exp.WindowSpec: _frame,
     exp.Group: lambda node: {TokenType.GROUP_BY: 1, TokenType.ALL: int(node.args.get("all") is True)},
     exp.Mod: _modulo,
+    exp.LimitOptions: lambda node: {TokenType.MOD: int(node.args.get("percent") is True)},
     exp.IntDiv: lambda node: {TokenType.DIV: int(node.meta.get("start") is None)},  # div(a, b) has a name instead
     exp.Union: lambda node: {TokenType.UNION: 1, TokenType.ALL: int(node.args.get("distinct") is False)},
     exp.Window: lambda node: {TokenType.OVER: 1, TokenType.PARTITION_BY: int(is_set(node.args.get("partition_by")))},
