@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from lapwing.kernel import stability
-from lapwing.kernel.ir import PerUnit, Relation
+from lapwing.kernel.ir import PerUnit, Relation, SemiJoin
 from lapwing.planning import relations as planned_relations
 from lapwing.render import norms, relations
-from lapwing.sql import inside
+from lapwing.sql import inside, set_operations
 from lapwing.sql.rows import names, per_unit
 from lapwing.sql.scalars.same_as import same_as
 from tests.properties.relation_mutants import Mutant
@@ -62,5 +62,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("keys of the inner GROUP BY forgotten", ((inside, "_named", lambda keys: ()),), "limit"),
     Mutant("one key of the inner GROUP BY taken for another", ((per_unit, "same_as", _keys_exchanged),), "limit"),
     Mutant("any column taken for one unit's own", ((names.Known, "is_owned", lambda self, column: column is not None),), "limit"),
+    Mutant("EXCEPT read as INTERSECT", ((set_operations, "SemiJoin", lambda a, b, on, negated: SemiJoin(a, b, on, False)),), "limit"),
+    Mutant("EXCEPT by the unit alone", ((set_operations, "SemiJoin", lambda a, b, on, negated: SemiJoin(a, b, (), negated)),), "limit"),
     Mutant("a limit on rows not carried into groups", ((planned_relations, "limited", _cap_not_carried),), "lowering"),
 )

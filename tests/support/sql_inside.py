@@ -5,7 +5,7 @@ For tests only, hence seeded. Everything else about the statements is that of ``
 
 from __future__ import annotations
 
-from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, RealDomain, TextDomain, with_null
+from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, RealDomain, TextDomain, union, with_null
 from tests.support.sql_pieces import Generated
 from tests.support.sql_relations import Item, RelationalQueries, SomeRows
 
@@ -27,7 +27,7 @@ class InsideQueries(RelationalQueries):
         if depth == 0 or self._rng.random() < 0.25:
             return super()._item(depth)
         before = len(self._with)
-        made = self._rng.choice([self._grouped_inside, self._grouped_inside, self._distinct_inside])(depth - 1)
+        made = self._rng.choice([self._grouped_inside, self._grouped_inside, self._distinct_inside, self._set_inside])(depth - 1)
         if made is None:
             del self._with[before:]
             return self._table(self._rng.choice(sorted(self._facts.tables)))
@@ -69,6 +69,27 @@ class InsideQueries(RelationalQueries):
         everything = [f"{sql} AS {alias}" for alias, (sql, _) in (*owners.items(), *keys.items())]
         self._rng.shuffle(everything)
         return self._placed_inside(f"SELECT DISTINCT {', '.join(everything)} FROM {rows.sql}{self._where(rows)}", owners, keys)
+
+    def _set_inside(self, depth: int) -> Item | None:
+        """UNION, EXCEPT or INTERSECT of rows with their unit."""
+        parts = [self._rows(depth, joins=self._rng.choice((0, 0, 1))) for _ in range(2)]
+        word = self._rng.choice(("UNION", "EXCEPT", "INTERSECT"))
+        pairs = [
+            (a, b, union(domain, other))
+            for a, domain in parts[0].columns().items()
+            for b, other in parts[1].columns().items()
+            if type(domain) is type(other) and not isinstance(domain, RealDomain)
+            if word == "UNION" or not (domain.nullable or other.nullable)
+        ]
+        if not pairs or any(part.unit is None for part in parts):
+            return None
+        chosen = [(self._name("k"), *pair) for pair in self._rng.sample(pairs, min(2, len(pairs)))]
+        selects = []
+        for side, part in enumerate(parts):
+            listed = [f"{part.unit} AS u", *(f"{each[side + 1]} AS {each[0]}" for each in chosen)]
+            selects.append(f"SELECT {', '.join(listed)} FROM {part.sql}{self._where(part)}")
+        sql, name = self._placed(f" {word} ".join(selects))
+        return Item(sql, name, {alias: domain for alias, _, _, domain in chosen}, "u")
 
     def _placed_inside(self, text: str, owners: dict[str, tuple[str, tuple[str, str] | None]], made: dict[str, tuple[str, Domain]]) -> Item:
         sql, name = self._placed(text)

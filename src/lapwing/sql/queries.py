@@ -35,6 +35,7 @@ from lapwing.sql.rows_asked import rows_asked
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, identifier, unsupported
 from lapwing.sql.scalars.scope import Rows, Scope
 from lapwing.sql.select_list import SelectItem, bound_in_order, later_names, select_item
+from lapwing.sql.set_operations import compared, united_once
 from lapwing.sql.text.reader import Reader, Session, is_set
 from lapwing.sql.unions import union_of_answers, union_of_rows
 from lapwing.statements import PostProcess, PrivateQuery, RowsAtMost
@@ -90,6 +91,9 @@ class Queries:
         if type(node) is exp.Union:
             with self.session.reading(node) as reader:
                 return self._union(reader, environment)
+        if type(node) in (exp.Except, exp.Intersect):
+            with self.session.reading(node) as reader:
+                return self._compared(reader, environment)
         if type(node) is not exp.Select:
             hint = "UNION ALL is"
             raise self.session.refuse("union-unsupported", "this way of putting statements together is not supported", node=node, hint=hint)
@@ -313,18 +317,33 @@ class Queries:
             RowsAtMost(len(levels or ((),)), (number,) if keys else ()),
         )
 
-    # -- UNION ALL --------------------------------------------------------------------------------------------------------------------
+    # -- UNION, EXCEPT, INTERSECT ---------------------------------------------------------------------------------------------------------
 
     def _union(self, reader: Reader, outside: Environment) -> Rows | AnsweredSelect:
         environment = self._with(reader, outside)
-        if reader.flag("distinct"):
-            message = "UNION removes equal rows, whoever they belong to"
-            raise self.session.refuse("union-unsupported", message, node=reader.node, hint="use UNION ALL")
+        once = reader.flag("distinct")
         parts = [self.bind(node, environment) for node in (reader.node_of("this"), reader.node_of("expression"))]
         reader.require_absent("order", "limit", "offset", "by_name", "side", "kind", "on")
         rows, answers = [part for part in parts if isinstance(part, Rows)], [part for part in parts if isinstance(part, AnsweredSelect)]
         if rows and answers:
             raise self.session.refuse("union-unsupported", "rows and answers cannot be put together", node=reader.node)
         if rows:
-            return union_of_rows(self.session, self.known.facts, rows, reader.node)
+            united = union_of_rows(self.session, self.known.facts, rows, reader.node)
+            return united_once(self.session, self.known.facts, united, reader.node) if once else united
+        if once:
+            message = "UNION removes equal rows, whoever they belong to"
+            raise self.session.refuse("union-unsupported", message, node=reader.node, hint="use UNION ALL")
         return union_of_answers(self.session, self.privates, answers, reader.node)
+
+    def _compared(self, reader: Reader, outside: Environment) -> Rows:
+        environment = self._with(reader, outside)
+        if not reader.flag("distinct"):
+            message = "EXCEPT ALL and INTERSECT ALL count how often a row is there, which is not supported"
+            raise self.session.refuse("union-unsupported", message, node=reader.node, hint="leave ALL out")
+        parts = [self.bind(node, environment) for node in (reader.node_of("this"), reader.node_of("expression"))]
+        reader.require_absent("order", "limit", "offset", "by_name", "side", "kind", "on")
+        rows = [part for part in parts if isinstance(part, Rows)]
+        if len(rows) != len(parts):
+            message = "EXCEPT and INTERSECT compare rows of units, not answers"
+            raise self.session.refuse("union-unsupported", message, node=reader.node, hint="compare answers with a JOIN")
+        return compared(self.session, self.known.facts, rows, reader.node, negated=type(reader.node) is exp.Except)

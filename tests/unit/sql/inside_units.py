@@ -17,5 +17,11 @@ INSIDE: dict[str, str | tuple[str, str]] = {
     "distinct rows of persons": "SELECT clinic_id, COUNT(*) FROM (SELECT DISTINCT patient_id, clinic_id, DATE_TRUNC('week', day) AS w FROM visits WHERE cost > 10) AS t GROUP BY clinic_id",
     "distinct and all columns": "WITH w AS (SELECT DISTINCT * FROM (SELECT patient_id, code FROM visits) AS inner_rows) SELECT code, COUNT(*) FROM w GROUP BY code",
     "distinct visits": "SELECT COUNT(*) FROM (SELECT DISTINCT visit_id FROM prescriptions WHERE dose_mg > 20) AS t",
+    "units without": "SELECT COUNT(*) FROM (SELECT patient_id FROM patients EXCEPT SELECT patient_id FROM visits) AS t",
+    "units of both": "SELECT COUNT(*) FROM (SELECT patient_id FROM visits WHERE code = 'E11' INTERSECT SELECT patient_id FROM visits WHERE cost > 50) AS t",
+    "units of either": "SELECT COUNT(*) FROM (SELECT patient_id FROM visits WHERE cost > 50 UNION SELECT patient_id FROM patients WHERE smoker) AS t",
+    "pairs without": "SELECT clinic_id, COUNT(*) FROM (SELECT patient_id, clinic_id FROM visits EXCEPT SELECT v.patient_id, v.clinic_id FROM visits v WHERE v.cost > 30) AS t GROUP BY clinic_id",
+    "units without, then joined": "SELECT p.sex, COUNT(*) FROM patients p JOIN (SELECT patient_id FROM patients EXCEPT SELECT patient_id FROM visits WHERE cost > 20) AS few ON few.patient_id = p.patient_id GROUP BY p.sex",
+    "three sets": "SELECT COUNT(*) FROM (SELECT patient_id FROM patients EXCEPT SELECT patient_id FROM visits WHERE cost > 80 EXCEPT SELECT patient_id FROM patients WHERE smoker) AS t",
     "groups of groups": "SELECT months, COUNT(*) FROM (SELECT patient_id, COUNT(*) AS months FROM (SELECT patient_id, DATE_TRUNC('month', day) AS m FROM visits GROUP BY 1, 2) AS a GROUP BY patient_id) AS b GROUP BY months",
 }

@@ -9,6 +9,26 @@ REWRITES: tuple[tuple[str, str], ...] = (
         "SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, income / 7 AS part FROM patients) AS t",
         "SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, FLOOR(income / 7) AS part FROM patients) AS t",
     ),
+    (
+        "SELECT COUNT(*) FROM (SELECT clinic_id FROM visits UNION SELECT clinic_id FROM visits) AS t",
+        "SELECT COUNT(*) FROM (SELECT patient_id, clinic_id FROM visits UNION SELECT patient_id, clinic_id FROM visits) AS t",
+    ),
+    (
+        "SELECT COUNT(*) FROM (SELECT clinic_id FROM visits EXCEPT SELECT clinic_id FROM visits WHERE cost > 9) AS t",
+        "SELECT COUNT(*) FROM (SELECT patient_id, clinic_id FROM visits EXCEPT SELECT patient_id, clinic_id FROM visits WHERE cost > 9) AS t",
+    ),
+    (
+        "SELECT COUNT(*) FROM (SELECT patient_id, code FROM visits EXCEPT SELECT patient_id, code FROM visits WHERE cost > 9) AS t",
+        "SELECT COUNT(*) FROM (SELECT patient_id, COALESCE(code, 'E11') AS c FROM visits EXCEPT SELECT patient_id, COALESCE(code, 'E11') AS c FROM visits WHERE cost > 9) AS t",
+    ),
+    (
+        "SELECT COUNT(*) FROM (SELECT patient_id FROM visits EXCEPT ALL SELECT patient_id FROM visits WHERE cost > 9) AS t",
+        "SELECT COUNT(*) FROM (SELECT patient_id FROM visits EXCEPT SELECT patient_id FROM visits WHERE cost > 9) AS t",
+    ),
+    (
+        "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex EXCEPT SELECT sex, COUNT(*) AS n FROM patients WHERE smoker GROUP BY sex",
+        "SELECT a.sex, a.n FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS a JOIN (SELECT sex, COUNT(*) AS n FROM patients WHERE smoker GROUP BY sex) AS b ON a.sex = b.sex AND a.n <> b.n",
+    ),
     # names
     ("SELECT COUNT(*) FROM visit", "SELECT COUNT(*) FROM visits"),
     ("SELECT SUM(costs) FROM visits", "SELECT SUM(cost) FROM visits"),

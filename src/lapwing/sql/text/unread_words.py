@@ -87,7 +87,7 @@ def _case(node: exp.Expr) -> Counts:
 
 
 def _branch(node: exp.Expr) -> Counts:
-    return {TokenType.WHEN: 1, TokenType.THEN: 1} if isinstance(node.parent, exp.Case) else {}
+    return {TokenType.WHEN: 1, TokenType.THEN: 1} if isinstance(node.parent, exp.Case) and node.arg_key == "ifs" else {}
 
 
 def _like(kind: TokenType) -> Callable[[exp.Expr], Counts]:
@@ -136,6 +136,8 @@ _COUNTED: dict[type[exp.Expr], Callable[[exp.Expr], Counts]] = {
     exp.LimitOptions: lambda node: {TokenType.MOD: int(node.args.get("percent") is True)},
     exp.IntDiv: lambda node: {TokenType.DIV: int(node.meta.get("start") is None)},  # div(a, b) has a name instead
     exp.Union: lambda node: {TokenType.UNION: 1, TokenType.ALL: int(node.args.get("distinct") is False)},
+    exp.Except: lambda node: {TokenType.EXCEPT: 1, TokenType.ALL: int(node.args.get("distinct") is False)},
+    exp.Intersect: lambda node: {TokenType.INTERSECT: 1, TokenType.ALL: int(node.args.get("distinct") is False)},
     exp.Window: lambda node: {TokenType.OVER: 1, TokenType.PARTITION_BY: int(is_set(node.args.get("partition_by")))},
     exp.Ordered: lambda node: {TokenType.DESC: int(is_set(node.args.get("desc"))), TokenType.ALL: int(type(node.this) is exp.Var)},
     exp.Boolean: lambda node: {TokenType.TRUE if node.args.get("this") else TokenType.FALSE: 1},
@@ -148,6 +150,7 @@ _COUNTABLE = frozenset(
     | {TokenType.CASE, TokenType.END, TokenType.ELSE, TokenType.WHEN, TokenType.THEN, TokenType.LIKE, TokenType.ILIKE, TokenType.JOIN}
     | {TokenType.LEFT, TokenType.INNER, TokenType.OUTER, TokenType.ON, TokenType.USING, TokenType.MOD, TokenType.DIV, TokenType.DESC}
     | {TokenType.TRUE, TokenType.FALSE, TokenType.DATE, TokenType.UNION, TokenType.ALL, TokenType.OVER, TokenType.PARTITION_BY}
+    | {TokenType.EXCEPT, TokenType.INTERSECT}
     | {TokenType.RIGHT, TokenType.FULL, TokenType.CROSS, TokenType.DISTINCT, TokenType.ROWS, TokenType.RANGE, TokenType.GROUP_BY}
 )
 
