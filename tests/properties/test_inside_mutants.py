@@ -31,7 +31,7 @@ COUNTS = (
     "SELECT SUM(a) AS a0 FROM (SELECT grade, COUNT(*) AS a FROM people GROUP BY grade) AS t WHERE a > 1",
     "SELECT COUNT(*) AS a0 FROM (SELECT DISTINCT visit_id FROM drugs) AS t",
     "SELECT COUNT(*) AS a0 FROM (SELECT person_id FROM people EXCEPT SELECT person_id FROM visits WHERE minutes > 4) AS t",
-    "SELECT COUNT(*) AS a0 FROM (SELECT person_id, urgent FROM visits EXCEPT SELECT person_id, urgent FROM visits WHERE minutes > 4) AS t",
+    "SELECT COUNT(*) AS a0 FROM (SELECT person_id, minutes FROM visits EXCEPT SELECT person_id, minutes FROM visits WHERE urgent) AS t",
 )
 
 

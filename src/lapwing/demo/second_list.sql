@@ -470,10 +470,10 @@ SELECT COUNT(*) FROM patients p WHERE NOT EXISTS (SELECT 1 FROM visits v WHERE v
 -- idioms misc-9-union-of-metrics: answered
 SELECT 'visits' AS metric, COUNT(*) AS v FROM visits UNION ALL SELECT 'patients', COUNT(*) FROM patients;
 
--- idioms misc-10-except: union-unsupported
+-- idioms misc-10-except: answered
 SELECT COUNT(*) FROM (SELECT patient_id FROM patients EXCEPT SELECT patient_id FROM visits) t;
 
--- idioms misc-11-intersect: union-unsupported
+-- idioms misc-11-intersect: answered
 SELECT COUNT(*) FROM (SELECT patient_id FROM visits WHERE code = 'E11' INTERSECT SELECT patient_id FROM visits WHERE cost > 500) t;
 
 -- idioms misc-12-distinct-subquery: answered
