@@ -26,7 +26,7 @@ REWRITES: tuple[tuple[str, str], ...] = (
         "SELECT COUNT(*) FROM (SELECT patient_id FROM visits EXCEPT SELECT patient_id FROM visits WHERE cost > 9) AS t",
     ),
     (
-        "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex EXCEPT SELECT sex, COUNT(*) AS n FROM patients WHERE smoker GROUP BY sex",
+        "SELECT COUNT(*) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex EXCEPT SELECT sex, COUNT(*) AS n FROM patients WHERE smoker GROUP BY sex) AS t",
         "SELECT a.sex, a.n FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS a JOIN (SELECT sex, COUNT(*) AS n FROM patients WHERE smoker GROUP BY sex) AS b ON a.sex = b.sex AND a.n <> b.n",
     ),
     # names
