@@ -14,7 +14,6 @@ from lapwing.sql.scalars.scope import Rows
 from lapwing.sql.text.reader import Session
 
 _WHOSE = "equal rows of different units would become one: the unit must be selected in both parts, in the same place"
-_HINT = "select the unit first in both parts: SELECT patient_id, ..."
 
 
 def united_once(session: Session, facts: Facts, rows: Rows, node: exp.Expr) -> Rows:
@@ -33,10 +32,10 @@ def compared(session: Session, facts: Facts, parts: list[Rows], node: exp.Expr, 
     pairs = list(zip(first.names.values(), second.names.values(), strict=True))
     units = frozenset(a for a, b in pairs if a in first.units and b in second.units)
     if not units:
-        raise session.refuse("union-unsupported", _WHOSE, node=node, hint=_HINT)
+        raise session.refuse("union-unsupported", _WHOSE, node=node, hint="select the unit's column first in both parts")
     others = [(a, b) for a, b in pairs if a not in units]
     if any(a in first.virtual or b in second.virtual for a, b in others):
-        raise session.refuse("union-unsupported", _WHOSE, node=node, hint=_HINT)
+        raise session.refuse("union-unsupported", _WHOSE, node=node, hint="select the unit's column first in both parts")
     if any(first.columns[a].nullable or second.columns[b].nullable for a, b in others):
         message = "here NULLs would have to be equal to one another"
         hint = "use EXISTS or NOT EXISTS, or COALESCE in both parts"
