@@ -16,7 +16,7 @@ from typing import TypeAlias, assert_never
 from lapwing.errors import Span
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal, Value
-from lapwing.kernel.ir import Filter, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin, UnitNorms
+from lapwing.kernel.ir import Filter, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin, UnitNorms, UnitWindow
 
 ROW = "_row"
 """The column of a noisy table that numbers its rows."""
@@ -260,7 +260,7 @@ def parts_of(relation: Relation | UnitNorms) -> Iterator[Relation]:
     match relation:
         case Scan():
             return
-        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source):
+        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | UnitWindow(source):
             yield from parts_of(source)
         case UnitJoin(left, right) | SemiJoin(left, right):
             yield from parts_of(left)
@@ -290,6 +290,11 @@ def expressions_of(relation: Relation) -> Iterator[Expression]:
             case PerUnit(_, aggregates, keys):
                 yield from (value for _, value in keys)
                 yield from (item.value for _, item in aggregates if item.value is not None)
+            case UnitWindow(_, windows):
+                for _, item in windows:
+                    yield from item.partition
+                    yield from (key.value for key in item.order)
+                    yield from () if item.value is None else (item.value,)
             case Scan() | UnitJoin() | SemiJoin() | Union():
                 pass
             case _:

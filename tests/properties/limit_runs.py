@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ from lapwing.kernel.ir import (
     Union,
     UnitJoin,
     UnitNorms,
+    UnitWindow,
 )
 from lapwing.kernel.laws import DiscreteLaplace, Law, tail_upper
 from lapwing.kernel.stability import domain_of
@@ -127,7 +129,7 @@ def rows_of_a_unit(relation: Relation) -> int:
     match relation:
         case Scan(table):
             return limit_world.MOST_ROWS[table]
-        case Filter(source) | Project(source) | PublicJoin(source) | SemiJoin(source):
+        case Filter(source) | Project(source) | PublicJoin(source) | SemiJoin(source) | UnitWindow(source):
             return rows_of_a_unit(source)
         case UnitJoin(left, right):
             return rows_of_a_unit(left) * rows_of_a_unit(right)
@@ -144,7 +146,7 @@ def leaves_out_rows(relation: Relation) -> bool:
     match relation:
         case Scan(table, rows):
             return rows < limit_world.MOST_ROWS[table]
-        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source):
+        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | UnitWindow(source):
             return leaves_out_rows(source)
         case UnitJoin(left, right) | SemiJoin(left, right):
             return leaves_out_rows(left) or leaves_out_rows(right)
@@ -221,6 +223,13 @@ def _key(row: tuple[Any, ...], statement: Generated) -> tuple[Any, ...]:
     return tuple(comparable(value) for value in row[: statement.keys])
 
 
+def _is_ordered(text: str) -> bool:
+    """Whether the whole statement is ordered, not only something inside brackets."""
+    while (shorter := re.sub(r"\([^()]*\)", "", text)) != text:
+        text = shorter
+    return " ORDER BY " in text
+
+
 class Limit:
     """A data set and the bare engine, side by side."""
 
@@ -269,7 +278,7 @@ class Limit:
         if len(expected) > 1 and not statement.keys:  # several counts, one under the other, in any order
             numbers.sort(key=lambda number: [comparable(value) for value in rows[number]])
             pairs = list(zip(numbers, sorted(expected), strict=True))
-        elif " ORDER BY " not in statement.text:
+        elif not _is_ordered(statement.text):
             by_key = {row[: statement.keys]: row for row in expected}
             pairs = [(number, by_key[_key(rows[number], statement)]) for number in numbers]
         for number, wanted in pairs:

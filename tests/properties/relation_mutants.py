@@ -157,7 +157,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("IN along a key read as IN of the unit", ((subqueries, "SemiPending", _unlinked),), "limit"),
     Mutant("union of rows with its first part twice", ((unions, "Union", lambda parts: Union((parts[0],) * len(parts))),), "limit"),
     Mutant("HAVING of one row per unit dropped", ((queries, "Filter", lambda source, predicate: source),), "limit"),
-    Mutant("FILTER of one row per unit dropped", ((per_unit, "_where", lambda value, kept: value.expression),), "limit"),
+    Mutant("FILTER of one row per unit dropped", ((per_unit, "where_kept", lambda value, kept: value.expression),), "limit"),
     Mutant("ON of a LEFT JOIN applied to the whole", ((joins.Joins, "_right_conditions", _conditions_kept_outside),), "limit"),
     Mutant("NOT IN of a public table without NOT", ((subqueries.Subqueries, "in_public", _public_never_negated),), "limit"),
     # what has to be refused

@@ -10,10 +10,11 @@ import pytest
 
 from lapwing.errors import LapwingError, Refused
 from tests.properties.limit_runs import Limit, TooNoisy
-from tests.properties.relation_mutants import MUTANTS
+from tests.properties.relation_mutants import MUTANTS as OF_RELATIONS
 from tests.properties.test_relation_sizes import check_limits, check_sizes, worlds
 from tests.properties.test_relations_limit import relational
 from tests.properties.test_relations_oracle import CAPS, CHUNKS, CONTENTS, FAMILIES, conformance
+from tests.properties.window_mutants import WINDOW_MUTANTS
 from tests.support.clinic_worlds import REFERENCES, UNIT_COLUMNS
 from tests.support.family_runs import family_of, run_families
 from tests.support.sql_pieces import Generated, Piece
@@ -21,6 +22,7 @@ from tests.support.sql_shapes import MANY_ROWS, SqlShape
 from tests.unit.sql.clinic import bound
 from tests.unit.sql.refused import REFUSED
 
+MUTANTS = (*OF_RELATIONS, *WINDOW_MUTANTS)
 BY_NAME = {mutant.name: mutant for mutant in MUTANTS}
 LIMIT_STATEMENTS = 15
 JOINED = ("c38", "c39", "c40", "c41", "c42", "c43", "c45", "c48", "c52")
@@ -28,8 +30,12 @@ JOINED = ("c38", "c39", "c40", "c41", "c42", "c43", "c45", "c48", "c52")
 WIDE = (
     "SELECT COUNT(*), SUM(minutes) FROM visits WHERE patient_id IN (SELECT patient_id FROM visits)",
     "SELECT COUNT(*) FROM (SELECT patient_id FROM visits UNION ALL SELECT patient_id FROM visits) AS e",
+    "SELECT COUNT(*), SUM(minutes) FROM (SELECT LAG(minutes) OVER (PARTITION BY patient_id ORDER BY code) AS minutes FROM visits) AS e",
+    "SELECT clinic_id, COUNT(*) FROM (SELECT clinic_id, ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY minutes < 0) AS n FROM "
+    "(SELECT patient_id, clinic_id, minutes FROM visits) AS v) AS e WHERE n = 1 GROUP BY clinic_id",
+    "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY patient_id, clinic_id ORDER BY day) AS n FROM visits) AS e WHERE n = 1",
 )
-"""Many matches of a condition; a unit that uses its limit in both parts of a union."""
+"""Many matches of a condition; a unit that uses its limit in both parts of a union; windows."""
 COUNTS = (
     "SELECT COUNT(*) AS a0 FROM visits WHERE visit_id IN (SELECT visit_id FROM drugs)",
     "SELECT COUNT(*) AS a0 FROM visits v WHERE NOT EXISTS (SELECT 1 FROM drugs d WHERE d.visit_id = v.visit_id)",
@@ -39,6 +45,13 @@ COUNTS = (
     "SELECT SUM(t.n) AS a0 FROM (SELECT person_id, COUNT(*) FILTER (WHERE minutes > 6) AS n FROM visits GROUP BY person_id) t",
     "SELECT COUNT(*) AS a0 FROM (SELECT person_id FROM visits UNION ALL SELECT person_id FROM people) e",
     "SELECT COUNT(*) AS a0 FROM visits WHERE minutes NOT IN (SELECT clinic FROM clinics WHERE beds > 3)",
+    "SELECT SUM(b) AS a0 FROM (SELECT LAG(minutes) OVER (PARTITION BY person_id ORDER BY day, visit_id) AS b FROM visits) t",
+    "SELECT SUM(b) AS a0 FROM (SELECT LAG(minutes) OVER (PARTITION BY person_id ORDER BY day DESC, visit_id) AS b FROM visits) t",
+    "SELECT SUM(b) AS a0 FROM (SELECT LAG(clinic) OVER (PARTITION BY person_id ORDER BY score NULLS FIRST, visit_id) AS b FROM visits) t",
+    "SELECT SUM(b) AS a0 FROM (SELECT SUM(minutes) OVER (PARTITION BY person_id ORDER BY urgent) AS b FROM visits) t",
+    "SELECT COUNT(*) AS a0 FROM (SELECT clinic FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY visit_id) = 2) t",
+    "SELECT COUNT(*) AS a0 FROM (SELECT DISTINCT ON (person_id, urgent) clinic FROM visits ORDER BY person_id, urgent, day) t",
+    "SELECT SUM(n) AS a0 FROM (SELECT ROW_NUMBER() OVER (PARTITION BY person_id, urgent ORDER BY visit_id) AS n FROM visits) t",
 )
 """Asked before generated ones: one for each way."""
 

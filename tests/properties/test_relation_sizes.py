@@ -26,7 +26,7 @@ from lapwing.errors import Refused
 from lapwing.kernel import stability
 from lapwing.kernel.domains import BooleanDomain, Domain, IntegerDomain, RealDomain, TextDomain
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import JoinKind, Relation, Scan, Union, UnitJoin
+from lapwing.kernel.ir import JoinKind, Relation, Scan, Union, UnitJoin, UnitWindow
 from lapwing.planning import relations as planned_relations
 from lapwing.render import relations
 from lapwing.render.duckdb import DUCKDB
@@ -45,6 +45,11 @@ GIVEN = (
     "SELECT COUNT(*) FROM (SELECT patient_id FROM visits UNION ALL SELECT patient_id FROM patients) AS e",
     "SELECT COUNT(*) FROM (SELECT patient_id, day, started, COUNT(*) AS n FROM visits GROUP BY patient_id, day, started) AS e",
     "SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, visit_id FROM visits) AS e",
+    "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY day) AS n FROM visits) AS e WHERE n = 1",
+    "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY patient_id, clinic_id ORDER BY day) AS n FROM visits) AS e WHERE n = 1",
+    "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY day) AS n FROM visits) AS e WHERE n BETWEEN 2 AND 3",
+    "SELECT COUNT(*) FROM (SELECT RANK() OVER (PARTITION BY patient_id ORDER BY code) AS n FROM visits) AS e WHERE n = 1",
+    "SELECT SUM(s) FROM (SELECT SUM(cost) OVER (PARTITION BY patient_id ORDER BY day) AS s FROM visits) AS e",
 )
 
 
@@ -135,11 +140,18 @@ def check_sizes() -> int:
     return checked
 
 
+def _windows(relation: Relation) -> list[Relation]:
+    return [part for part in parts_of(relation) if isinstance(part, UnitWindow)]
+
+
 def check_limits() -> int:
     """Lowering scans to so many rows of a unit does that, wherever a limit of 1 of every part of a union allows it."""
     checked = 0
     facts = replace(worlds()[0][1], tables={n: replace(t, rows_per_unit_max=k) for (n, t), k in zip(_tables(), (1, 20, 12), strict=True)})
     for text, relation in sources(facts, 800):
+        if planned_relations.keeps_rows(relation):
+            assert _windows(planned_relations.limited(relation, 1, facts)) == _windows(relation), "below a window nothing is lowered"
+            continue
         parts = sum(len(part.sources) for part in parts_of(relation) if isinstance(part, Union))
         for rows in (1, 2, 3, 7, 30, 1_000):
             lowered = planned_relations.limited(relation, rows, facts)

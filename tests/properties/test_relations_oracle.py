@@ -128,7 +128,9 @@ def test_generated_statements_meet_every_relation() -> None:
     assert len(texts) >= 10 * STATEMENTS / 3
     joins = {f"{kind} join on {what}" for kind in ("inner", "left") for what in ("a key", "the unit")}
     conditions = {f"{word}exists on {what}" for word in ("", "not ") for what in ("a key", "the unit")}
-    wanted = joins | conditions | {"inner public join", "left public join", "Union", "PerUnit", "Project", "Filter", "queries"}
+    wanted = (
+        joins | conditions | {"inner public join", "left public join", "Union", "PerUnit", "UnitWindow", "Project", "Filter", "queries"}
+    )
     assert min(met[kind] for kind in wanted) >= STATEMENTS // 9, met
 
 

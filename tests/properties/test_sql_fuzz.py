@@ -19,7 +19,7 @@ import pytest
 
 from lapwing.errors import Refused
 from lapwing.kernel.expressions import Expression, columns_of
-from lapwing.kernel.ir import Filter, PerUnit, Plan, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin, UnitNorms
+from lapwing.kernel.ir import Filter, PerUnit, Plan, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin, UnitNorms, UnitWindow
 from lapwing.render.duckdb import DUCKDB
 from lapwing.render.queries import render_plan
 from lapwing.sql.queries import Queries
@@ -97,6 +97,10 @@ def _read(relation: Relation) -> tuple[set[str], set[str]]:
             tables, columns = _read(source)
             values = [aggregate.value for _, aggregate in aggregates if aggregate.value is not None] + [value for _, value in keys]
             return tables, columns.union(UNITS, *(columns_of(value) for value in values))
+        case UnitWindow(source, windows):
+            tables, columns = _read(source)
+            read = [value for _, window in windows for value in (*window.partition, *(key.value for key in window.order), window.value)]
+            return tables, columns.union(UNITS, *(columns_of(value) for value in read if value is not None))
         case _:
             assert_never(relation)
 

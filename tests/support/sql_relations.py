@@ -25,8 +25,11 @@ from lapwing.kernel.domains import (
 from lapwing.kernel.facts import Facts
 from tests.support.sql_pieces import Generated, Piece, Source
 from tests.support.sql_queries import SqlQueries
+from tests.support.sql_windows import Windows
 
 Origin = tuple[str, str]
+DISTINCT_ON = 0.3
+"""Share of rows with windows of which one row of each unit is picked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,7 @@ class RelationalQueries:
     def _item(self, depth: int) -> Item:
         if depth == 0 or self._rng.random() < 0.6:
             return self._table(self._rng.choice(sorted(self._facts.tables)))
-        return self._rng.choice([self._derived, self._per_unit, self._union])(depth - 1)
+        return self._rng.choice([self._derived, self._per_unit, self._union, self._windowed])(depth - 1)
 
     def _table(self, table: str) -> Item:
         name = self._name("t")
@@ -180,6 +183,23 @@ class RelationalQueries:
         listed = ", ".join([f"{rows.unit} AS u", *(f"{sql} AS {alias}" for alias, (sql, _) in made.items())])
         group = self._rng.choice((rows.unit, "u", "1"))
         sql, name = self._placed(f"SELECT {listed} FROM {rows.sql}{self._where(rows)} GROUP BY {group}{having}")
+        return Item(sql, name, {alias: domain for alias, (_, domain) in made.items()}, "u")
+
+    def _windowed(self, depth: int) -> Item:
+        """Rows with columns from other rows of their unit, and perhaps only some of them by their number."""
+        before = len(self._with)
+        rows = self._rows(depth, joins=self._rng.choice((0, 0, 0, 1)))
+        if rows.unit is None:
+            del self._with[before:]
+            return self._table(self._rng.choice(sorted(self._facts.tables)))
+        columns = rows.columns()
+        windows = Windows(self._rng, columns, rows.unit, comparable=self._comparable)
+        chosen = self._rng.sample(sorted(columns), min(len(columns), 2))
+        made = {f"c{i}": (name, columns[name]) for i, name in enumerate(chosen)}
+        made |= {f"w{i}": windows.column() for i in range(self._rng.choice((1, 1, 2)))}
+        listed = ", ".join([f"{sql} AS {alias}" for alias, (sql, _) in made.items()] + [f"{rows.unit} AS u"])
+        distinct, order = windows.distinct_on() if self._rng.random() < DISTINCT_ON and "w1" not in made else ("", "")
+        sql, name = self._placed(f"SELECT {distinct}{listed} FROM {rows.sql}{self._where(rows)}{order}")
         return Item(sql, name, {alias: domain for alias, (_, domain) in made.items()}, "u")
 
     def _feature(self, name: str, domain: Domain, kept: str) -> tuple[str, Domain] | None:

@@ -32,6 +32,8 @@ class Shape:
     """Most rows of one unit in this relation or any that it is made of."""
     work: int
     """Parts of expressions computed for one unit's rows, and rows produced, on the way to this relation."""
+    numbering: frozenset[str] = frozenset()
+    """Columns of whole numbers, each from 1 on, that no two rows of one unit have the same of."""
 
     def after(self, parts: int) -> Shape:
         """The same rows after this many parts of expressions were computed on each."""

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import assert_never
 
 from lapwing.errors import Refused
-from lapwing.kernel.domains import BooleanDomain, Domain, IntegerDomain, KeyDomain, RealDomain, TextDomain, bounds, is_numeric
+from lapwing.kernel.domains import BooleanDomain, Domain, IntegerDomain, KeyDomain, RealDomain, TextDomain
 from lapwing.kernel.expression_domains import domain_of, require_boolean
-from lapwing.kernel.expressions import Expression, part_count
+from lapwing.kernel.expressions import Column, Expression, part_count
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
     Filter,
@@ -27,8 +27,10 @@ from lapwing.kernel.ir import (
     UnitAggregate,
     UnitAggregateKind,
     UnitJoin,
+    UnitWindow,
 )
 from lapwing.kernel.shapes import Shape, half_joined, joined, named, publicly_joined, united
+from lapwing.kernel.unit_windows import rows_passing, unit_sum, windowed
 
 __all__ = ["Shape", "domain_of", "shape_of"]
 
@@ -41,11 +43,12 @@ def shape_of(relation: Relation, facts: Facts) -> Shape:
         case Filter(source, predicate):
             shape = shape_of(source, facts)
             require_boolean(domain_of(predicate, shape.columns), "a filter")
-            return shape.after(part_count(predicate))
+            return replace(shape.after(part_count(predicate)), rows_per_unit=rows_passing(predicate, shape))
         case Project(source, columns):
             shape = shape_of(source, facts)
             listed = named((name, domain_of(value, shape.columns)) for name, value in columns)
-            return replace(shape, columns=listed).after(1 + sum(part_count(value) for _, value in columns))
+            kept = frozenset(name for name, value in columns if isinstance(value, Column) and value.name in shape.numbering)
+            return replace(shape, columns=listed, numbering=kept).after(1 + sum(part_count(value) for _, value in columns))
         case PublicJoin(source, table, on):
             shape = shape_of(source, facts)
             joined_shape = publicly_joined(relation, shape, domain_of(on, shape.columns), facts.public_table(table))
@@ -58,6 +61,8 @@ def shape_of(relation: Relation, facts: Facts) -> Shape:
             return united(tuple(shape_of(source, facts) for source in sources))
         case PerUnit(source, columns, keys):
             return _per_unit(columns, keys, shape_of(source, facts))
+        case UnitWindow(source, columns):
+            return windowed(columns, shape_of(source, facts))
         case _:
             assert_never(relation)
 
@@ -105,18 +110,6 @@ def _unit_aggregate(aggregate: UnitAggregate, shape: Shape) -> Domain:
                 raise Refused("type-mismatch", "per-unit MIN and MAX take numbers and dates")
             return value
         case UnitAggregateKind.SUM:
-            return _unit_sum(value, rows)
+            return unit_sum(value, rows)
         case _:
             assert_never(aggregate.kind)
-
-
-def _unit_sum(value: Domain, rows: int) -> Domain:
-    if not is_numeric(value) or (isinstance(value, RealDomain) and value.steps is None):
-        raise Refused("type-mismatch", "a per-unit SUM takes integers, or reals on a grid")
-    lo, hi = bounds(value)
-    lo, hi = min(lo, lo * rows), max(hi, hi * rows)
-    if max(abs(lo), abs(hi)) * (getattr(value, "steps", None) or 1) >= 2**62:
-        raise Refused("range-too-wide", "a per-unit SUM could exceed 62 bits", hint="lower the rows per unit")
-    if isinstance(value, RealDomain):
-        return RealDomain(lo, hi, value.nullable, value.steps)
-    return IntegerDomain(int(lo), int(hi), value.nullable)

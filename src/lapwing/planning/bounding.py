@@ -64,6 +64,8 @@ class Situation:
     """Moments or quantiles are asked for: all rows must weigh alike in them, so only a limit on rows serves."""
     fans_out: bool = False
     """Rows are joined to several rows each: bounding before the join would lose most pairs."""
+    keeps_rows: bool = False
+    """Rows are looked at together, in windows: none may be left out before."""
     values: int | None = None
     """How many distinct values there can be, where they are counted and that is declared."""
     keys_only: bool = False
@@ -147,7 +149,13 @@ def choose(situation: Situation) -> Choice:
 
 def best_ranked(situation: Situation) -> Choice:
     """The best limit on rows before the filter."""
-    return _best(situation, (_ranked(situation, limit) for limit in candidate_limits(situation.rows_per_unit_max, whole=True)))
+    return _best(situation, (_ranked(situation, limit) for limit in _row_limits(situation)))
+
+
+def _row_limits(situation: Situation) -> list[float]:
+    """Candidate limits on rows before the filter."""
+    most = situation.rows_per_unit_max
+    return [float(most)] if situation.keeps_rows else candidate_limits(most, whole=True)
 
 
 def _best(situation: Situation, choices: Iterable[Choice]) -> Choice:
@@ -178,14 +186,14 @@ def _distinct(situation: Situation) -> Choice:
     """
     most = float(situation.rows_per_unit_max)
     if situation.values is None:
-        return _ranked(situation, min(most, DISTINCT_ROWS))
+        return _ranked(situation, most if situation.keeps_rows else min(most, DISTINCT_ROWS))
     values, per_cell = situation.values, situation.kept / _cells(situation)
 
     def error(limit: float) -> float:
         rows = per_cell * (situation.contributions.rows() - situation.contributions.excess(limit))
         return math.hypot(values * math.exp(-rows / values), situation.unit_noise * limit)
 
-    return _ranked(situation, min(candidate_limits(situation.rows_per_unit_max, whole=True), key=error))
+    return _ranked(situation, min(_row_limits(situation), key=error))
 
 
 def lost_share(situation: Situation, choice: Choice) -> float:

@@ -23,7 +23,7 @@ from lapwing.planning.norm_sample import one_in_of
 from lapwing.planning.per_unit_bounds import narrowed
 from lapwing.planning.planned import GroupLimits, Part
 from lapwing.planning.possible.groups import GroupFinder
-from lapwing.planning.relations import contributions_of, fans_out, kept_of, tables_of
+from lapwing.planning.relations import contributions_of, fans_out, keeps_rows, kept_of, tables_of
 from lapwing.planning.vector_noise import KEY_SHARES
 from lapwing.statements import PrivateQuery, scans_of
 
@@ -124,6 +124,7 @@ class Draft:
             units_only=needed.units_only,
             keys_only=self.groups is None and not needed.measures and not needed.quantiles,
             fans_out=fans_out(query.source, facts),
+            keeps_rows=keeps_rows(query.source),
             values=max((r.most for r in needed.recipes if isinstance(r, Counted) and r.most is not None), default=None),
             distinct=needed.has_distinct,
             ratios=needed.has_moments or bool(needed.quantiles),

@@ -23,6 +23,7 @@ from lapwing.kernel.ir import (
     Union,
     UnitAggregateKind,
     UnitJoin,
+    UnitWindow,
 )
 from lapwing.kernel.stability import shape_of
 from lapwing.kernel.workload import kept_bytes
@@ -53,7 +54,7 @@ def _shortened(relation: Relation, facts: Facts) -> Relation:
     match relation:
         case Scan():
             return relation
-        case Filter(source) | Project(source) | PublicJoin(source):
+        case Filter(source) | Project(source) | PublicJoin(source) | UnitWindow(source):
             return replace(relation, source=_shortened(source, facts))
         case PerUnit(source, columns, keys):
             if all(item.kind in _UNIT_REPEATS_DO_NOT_MATTER for _, item in columns):
@@ -98,6 +99,10 @@ def _distinct(relation: Relation, read: frozenset[str], facts: Facts) -> Relatio
             aggregates = tuple((name, item) for name, item in columns if name in read)
             by = tuple((name, value) for name, value in keys if aggregates or name in read)
             return _shortened(replace(relation, columns=aggregates, keys=by), facts)
+        case UnitWindow(source, windows):
+            # A window sees every row of its unit, and tells rows apart by all of their columns: below it nothing may be left out.
+            listed = tuple((name, item) for name, item in windows if name in read)
+            return UnitWindow(_shortened(source, facts), listed) if listed else _distinct(source, read, facts)
         case _:
             assert_never(relation)
 
@@ -133,7 +138,7 @@ def within(relation: Relation, rows_max: int, facts: Facts) -> Relation:
     match relation:
         case Scan(table, rows):
             return Scan(table, min(rows, rows_max))
-        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source):
+        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | UnitWindow(source):
             return replace(relation, source=within(source, rows_max, facts))
         case SemiJoin(source, other):
             return replace(relation, source=within(source, rows_max, facts), other=within(other, rows_max, facts))

@@ -30,6 +30,7 @@ from lapwing.kernel.ir import (
     Union,
     UnitAggregateKind,
     UnitJoin,
+    UnitWindow,
 )
 from lapwing.kernel.stability import domain_of, shape_of
 from lapwing.planning.bounding import NEGLIGIBLE, SKEW, candidate_limits
@@ -129,7 +130,7 @@ def _per_units(relation: Relation) -> Iterator[PerUnit]:
     match relation:
         case PerUnit():
             yield relation
-        case Filter(source) | Project(source) | PublicJoin(source) | SemiJoin(source):
+        case Filter(source) | Project(source) | PublicJoin(source) | SemiJoin(source) | UnitWindow(source):
             yield from _per_units(source)
         case UnitJoin(left, right):
             yield from _per_units(left)
@@ -145,7 +146,7 @@ def _lowered(relation: Relation, rows: int, facts: Facts) -> Relation:
     match relation:
         case PerUnit(source):
             return replace(relation, source=limited(source, rows, facts))
-        case Filter(source) | Project(source) | PublicJoin(source) | SemiJoin(source):
+        case Filter(source) | Project(source) | PublicJoin(source) | SemiJoin(source) | UnitWindow(source):
             return replace(relation, source=_lowered(source, rows, facts))
         case UnitJoin(left, right):
             return replace(relation, left=_lowered(left, rows, facts), right=_lowered(right, rows, facts))
@@ -160,7 +161,7 @@ def _sums(relation: Relation) -> frozenset[str]:
     match relation:
         case PerUnit(_, columns):
             return frozenset(name for name, aggregate in columns if aggregate.kind is UnitAggregateKind.SUM)
-        case Filter(source) | PublicJoin(source) | SemiJoin(source):
+        case Filter(source) | PublicJoin(source) | SemiJoin(source) | UnitWindow(source):
             return _sums(source)
         case Project(source, projected):
             inner = _sums(source)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import Filter, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin
+from lapwing.kernel.ir import Filter, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin, UnitWindow
 from lapwing.kernel.stability import shape_of
 from lapwing.planning.contributions import Contributions, assumed
 from lapwing.planning.selectivity import UNKNOWN, kept_share
@@ -42,17 +42,22 @@ def limited(relation: Relation, rows: int, facts: Facts) -> Relation:
         case PerUnit(source):
             # Without keys it has one row of a unit, and is never reached here.
             return replace(relation, source=limited(source, rows, facts))
+        case UnitWindow():
+            # A window over fewer rows would show other values: its rows stay, and what a unit adds is bounded afterwards.
+            return relation
         case _:
             assert_never(relation)
 
 
 def fans_out(relation: Relation, facts: Facts) -> bool:
-    """Whether rows of a unit are joined to several other rows of it: lowering both sides would lose most pairs."""
+    """Whether rows of a unit are joined to several other rows of it, or look at them: lowering scans would lose most pairs."""
     match relation:
         case Scan():
             return False
         case PerUnit(source, _, keys):
             return bool(keys) and fans_out(source, facts)
+        case UnitWindow():
+            return True
         case Filter(source) | Project(source) | PublicJoin(source) | SemiJoin(source):
             return fans_out(source, facts)
         case UnitJoin(left, right):
@@ -64,12 +69,31 @@ def fans_out(relation: Relation, facts: Facts) -> bool:
             assert_never(relation)
 
 
+def keeps_rows(relation: Relation) -> bool:
+    """Whether the rows come out of a window, so that none may be left out below it."""
+    match relation:
+        case UnitWindow():
+            return True
+        case Scan():
+            return False
+        case PerUnit(source, _, keys):
+            return bool(keys) and keeps_rows(source)
+        case Filter(source) | Project(source) | PublicJoin(source) | SemiJoin(source):
+            return keeps_rows(source)
+        case UnitJoin(left, right):
+            return keeps_rows(left) or keeps_rows(right)
+        case Union(sources):
+            return any(keeps_rows(source) for source in sources)
+        case _:
+            assert_never(relation)
+
+
 def tables_of(relation: Relation) -> tuple[str, ...]:
     """The tables whose rows make up the relation's; those behind conditions and per-unit rows do not count."""
     match relation:
         case Scan(table):
             return (table,)
-        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | SemiJoin(source):
+        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | SemiJoin(source) | UnitWindow(source):
             return tables_of(source)
         case UnitJoin(left, right):
             return (*tables_of(left), *(() if isinstance(right, PerUnit) and not right.keys else tables_of(right)))
@@ -91,7 +115,7 @@ def contributions_of(relation: Relation, facts: Facts, known: Mapping[str, Contr
     match relation:
         case Scan(table):
             return of_table(table)
-        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source):
+        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | UnitWindow(source):
             return contributions_of(source, facts, known, units)
         case UnitJoin(left, right):
             # Joined along a key, the side with more rows per unit decides; a side of one row per unit adds none.
@@ -125,7 +149,7 @@ def kept_of(relation: Relation, facts: Facts) -> float:
     match relation:
         case Filter(source, predicate):
             return max(kept_share(predicate, shape_of(source, facts).columns), 1e-9) * kept_of(source, facts)
-        case Project(source) | PublicJoin(source) | PerUnit(source):
+        case Project(source) | PublicJoin(source) | PerUnit(source) | UnitWindow(source):
             return kept_of(source, facts)
         case SemiJoin(source, _, on):
             # A condition on units leaves whole units out, which contributions say; one on a further key leaves out rows.

@@ -24,6 +24,7 @@ from lapwing.kernel.ir import (
     UnitCount,
     UnitJoin,
     UnitNorms,
+    UnitWindow,
 )
 from lapwing.kernel.row_ranges import grid_bounds
 from lapwing.kernel.stability import domain_of
@@ -91,6 +92,8 @@ def is_stored(column: str, relation: Relation | UnitNorms) -> bool:
         case UnitJoin(left, right, columns=added):
             taken = dict(added)
             return is_stored(taken[column], right) if column in taken else is_stored(column, left)
+        case UnitWindow(source, columns=added):
+            return column not in {name for name, _ in added} and is_stored(column, source)
         case Union(sources):
             return all(is_stored(column, source) for source in sources)
         case PerUnit() | UnitNorms():

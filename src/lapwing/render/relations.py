@@ -22,10 +22,12 @@ from lapwing.kernel.ir import (
     UnitAggregate,
     UnitAggregateKind,
     UnitJoin,
+    UnitWindow,
 )
 from lapwing.kernel.stability import shape_of
 from lapwing.render.dialect import Dialect
 from lapwing.render.expressions import VisibleColumns, render_expression
+from lapwing.render.unit_windows import render_window
 
 UNIT = "_unit"
 RANK = "_rank"
@@ -63,6 +65,12 @@ def render_relation(relation: Relation, facts: Facts, dialect: Dialect, *, rows:
             return " UNION ALL ".join(f"SELECT {_list('t', kept, dialect)} FROM ({render_relation(s, facts, dialect)}) t" for s in sources)
         case PerUnit():
             return _per_unit(relation, facts, dialect)
+        case UnitWindow(source, windows):
+            scope = _scope(source, facts, dialect)
+            listed = [_list("t", [UNIT, *scope.columns], dialect)]
+            listed += [f"{render_window(item, f't.{UNIT}', scope)} AS {dialect.quoted(name)}" for name, item in windows]
+            listed += [f"t.{ROWS}"] if rows else []
+            return f"SELECT {', '.join(listed)} FROM ({render_relation(source, facts, dialect, rows=rows)}) t{dialect.fence}"
         case _:
             assert_never(relation)
 

@@ -14,8 +14,8 @@ from sqlglot import exp
 
 from lapwing.errors import Span
 from lapwing.kernel.expressions import Expression
-from lapwing.kernel.ir import Filter, Relation
-from lapwing.sql.grouped import GroupedLeaves, keys_of
+from lapwing.kernel.ir import Filter, OrderKey, Relation
+from lapwing.sql.grouped import GroupedLeaves, keys_of, meant
 from lapwing.sql.inside import Inside, Keys, distinct_rows
 from lapwing.sql.over_answers.answers import AnsweredSelect, named_rows
 from lapwing.sql.over_answers.expressions import Outputs
@@ -31,6 +31,7 @@ from lapwing.sql.rows.per_unit import UnitAggregates, unit_scalars
 from lapwing.sql.rows.possible import note_undeclared
 from lapwing.sql.rows.subqueries import Subqueries, filtered
 from lapwing.sql.rows.tables import Called, Tables
+from lapwing.sql.rows.unit_windows import UnitWindows
 from lapwing.sql.rows_asked import rows_asked
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, identifier, unsupported
 from lapwing.sql.scalars.scope import Rows, Scope
@@ -226,21 +227,49 @@ class Queries:
             and reader.node.args.get("having") is None
         ):
             return self._rows(reader, scalars, conditions, items)
+        if distinct is not None and group is None and reader.node is not self.whole:
+            first_rows = self._first_rows(reader, scalars, conditions, items, distinct)
+            if first_rows is not None:
+                return first_rows
         return self._grouped(reader, environment, scalars, conditions, items, grouped, distinct)
 
     # -- rows -------------------------------------------------------------------------------------------------------------------------
 
-    def _plain(self, reader: Reader) -> None:
+    def _plain(self, reader: Reader, *names: str) -> None:
         """Rows have no order, and none are left out by their place. A whole statement that asks for rows is refused for that."""
         if reader.node is self.whole and any(reader.node.args.get(name) for name in ("order", "limit", "offset")):
             raise rows_asked(self.session, reader.node)
-        reader.require_absent("qualify", "order", "limit", "offset", "distinct")
+        reader.require_absent(*(names or ("qualify", "order", "limit", "offset", "distinct")))
 
     def _rows(self, reader: Reader, scalars: Scalars, conditions: list[Typed], items: list[SelectItem]) -> Rows:
-        self._plain(reader)
-        outputs = row_items(scalars, items)
+        self._plain(reader, "order", "limit", "offset", "distinct")
+        windows = UnitWindows(scalars, self.known.facts, lambda: filtered(scalars, conditions))
+        outputs = row_items(windows.scalars(), items)
+        qualify = reader.optional("qualify")
+        if qualify is not None:
+            windows.keep(qualify, {item.alias.lower(): item.node for item in items if item.alias})
         label = "_".join(item.name for item in scalars.scope.items if item.name) or "rows"
-        return named_rows(filtered(scalars, conditions), label, outputs, scalars.scope)
+        return named_rows(windows.relation(), label, outputs, scalars.scope)
+
+    def _first_rows(
+        self, reader: Reader, scalars: Scalars, conditions: list[Typed], items: list[SelectItem], distinct: exp.Expr
+    ) -> Rows | None:
+        """DISTINCT ON the unit and perhaps more: the first row of each. None where the unit is not among it."""
+        windows = UnitWindows(scalars, self.known.facts, lambda: filtered(scalars, conditions))
+        on = distinct.args.get("on")
+        if not isinstance(on, exp.Tuple) or not any(windows.is_unit(node) for node in on.expressions):
+            return None
+        self._plain(reader, "qualify", "limit", "offset")
+        with self.session.reading(distinct) as clause, self.session.reading(clause.node_of("on")) as listed:
+            partition = windows.partition(listed.many("expressions"), distinct)
+        order = reader.optional("order")
+        keys: tuple[OrderKey, ...] = ()
+        if order is not None:
+            with self.session.reading(order) as clause:
+                keys = windows.order(clause.many("expressions"), lambda node: meant(scalars, node, items))
+        outputs = row_items(windows.scalars(), items)
+        windows.keep_first(distinct, partition, keys)
+        return named_rows(windows.relation(), "first_rows", outputs, scalars.scope)
 
     def _per_unit(self, reader: Reader, scalars: Scalars, conditions: list[Typed], items: list[SelectItem], keys: Keys) -> Rows:
         self._plain(reader)

@@ -115,7 +115,9 @@ def has_aggregate(node: exp.Expr) -> bool:
     if isinstance(node, exp.Query | exp.Subquery):
         return False
     if isinstance(node, exp.Window):  # its function is not an aggregate, but may stand over some
-        inside = [*node.this.iter_expressions(), *(child for child in node.iter_expressions() if child is not node.this)]
+        called = node.this.this if isinstance(node.this, exp.Filter) else node.this
+        inside = [*called.iter_expressions(), *(child for child in node.iter_expressions() if child is not node.this)]
+        inside += [node.this.expression] if called is not node.this else []
         return any(has_aggregate(child) for child in inside)
     if isinstance(node, exp.AggFunc):
         return True

@@ -8,7 +8,7 @@ from typing import assert_never
 from lapwing.kernel import calendar
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Literal
-from lapwing.kernel.ir import Filter, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin
+from lapwing.kernel.ir import Filter, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin, UnitWindow, WindowColumn
 from lapwing.statements import Aggregate, ComputedOutput, Derivation, KeyOutput, LinearOutput, Noisy, PrivateQuery, RatioOutput, Statement
 
 
@@ -81,8 +81,21 @@ def _relation(relation: Relation) -> Iterator[str]:
             listed = [f"{name} = {expression(value)}" for name, value in keys]
             listed += [f"{n} = {a.kind.value}({'*' if a.value is None else expression(a.value)})" for n, a in aggregates]
             yield f"one row per unit{' and ' + ', '.join(name for name, _ in keys) if keys else ''}: {', '.join(listed)}"
+        case UnitWindow(source, windows):
+            yield from _relation(source)
+            yield f"windows within the unit: {', '.join(f'{name} = {_window(window)}' for name, window in windows)}"
         case _:
             assert_never(relation)
+
+
+def _window(window: WindowColumn) -> str:
+    value = "" if window.value is None else expression(window.value)
+    parted = "".join(f" by {expression(part)}" for part in window.partition)
+    ordered = "".join(
+        f" ordered by {expression(key.value)}{' desc' if key.descending else ''}{' nulls first' if key.nulls_first else ''}"
+        for key in window.order
+    )
+    return f"{window.kind.value}({value}), offset {window.offset}, reach {window.reach.value}{parted}{ordered}"
 
 
 def _aggregate(aggregate: Aggregate) -> str:

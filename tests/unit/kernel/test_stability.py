@@ -21,6 +21,7 @@ from lapwing.kernel.ir import (
     UnitAggregate,
     UnitAggregateKind,
     UnitJoin,
+    UnitWindow,
 )
 from lapwing.kernel.stability import domain_of, shape_of
 from tests.unit.kernel.bad_plans import CITY, COLUMNS, FACTS, FLAG, MONEY, VISITS, N, per_unit
@@ -68,7 +69,7 @@ def _rows(relation: Relation, units: dict[int, int]) -> dict[int, int]:
     match relation:
         case Scan(_, limit):
             return {unit: min(rows, limit) for unit, rows in units.items()}
-        case Filter(source) | Project(source) | PublicJoin(source) | SemiJoin(source):
+        case Filter(source) | Project(source) | PublicJoin(source) | SemiJoin(source) | UnitWindow(source):
             return _rows(source, units)
         case UnitJoin(left, right):
             one, two = _rows(left, units), _rows(right, units)

@@ -142,4 +142,38 @@ CASTS: dict[str, str | tuple[str, str]] = {
     "a constant as text": "SELECT COUNT(*) FROM visits WHERE CAST(clinic_id AS TEXT) = CAST(3 AS TEXT)",
 }
 
-TOOLS: dict[str, str | tuple[str, str]] = {**NAMES, **PAGING, **DATES, **WRITTEN, **BRACKETS, **STARS, **ORDER, **CASTS, **INSIDE}
+WITHIN_UNITS: dict[str, str | tuple[str, str]] = {
+    "sessions by gap": "SELECT COUNT(*) AS sessions FROM (SELECT started, LAG(started) OVER (PARTITION BY patient_id ORDER BY started) AS before FROM visits) AS t WHERE before IS NULL OR started > before + INTERVAL '30 days'",
+    "sessions numbered": "SELECT AVG(session), MAX(session) FROM (SELECT SUM(fresh) OVER (PARTITION BY patient_id ORDER BY day) AS session FROM (SELECT patient_id, day, CASE WHEN day - LAG(day) OVER (PARTITION BY patient_id ORDER BY day) > 30 THEN 1 ELSE 0 END AS fresh FROM visits) AS s) AS t",
+    "days between": "SELECT AVG(day - before) FROM (SELECT day, LAG(day) OVER (PARTITION BY patient_id ORDER BY day) AS before FROM visits) AS t",
+    "change": "SELECT AVG(cost - before), COUNT(before) FROM (SELECT cost, LAG(cost) OVER (PARTITION BY patient_id ORDER BY started, visit_id) AS before FROM visits) AS t",
+    "transitions": "SELECT before, code, COUNT(*) FROM (SELECT code, LAG(code) OVER (PARTITION BY patient_id ORDER BY started, visit_id) AS before FROM visits) AS t GROUP BY 1, 2",
+    "two rows on": "SELECT SUM(later), COUNT(later) FROM (SELECT LEAD(minutes, 2) OVER (PARTITION BY v.patient_id ORDER BY day, visit_id) AS later FROM visits v WHERE clinic_id < 7) AS t",
+    "nothing before": "SELECT before, COUNT(*) FROM (SELECT LAG(clinic_id, 1, 0) OVER (PARTITION BY patient_id ORDER BY day, visit_id) AS before FROM visits) AS t GROUP BY before",
+    "nothing before, or unknown": "SELECT SUM(before), COUNT(before) FROM (SELECT LAG(cost, 1, -1) OVER (PARTITION BY patient_id ORDER BY day, visit_id) AS before FROM visits) AS t",
+    "first row": "SELECT code, COUNT(*) FROM (SELECT patient_id, code, ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY started, visit_id) AS rn FROM visits) AS t WHERE rn = 1 GROUP BY code",
+    "first rows by clinic": "SELECT clinic_id, SUM(minutes) FROM (SELECT clinic_id, minutes, ROW_NUMBER() OVER (PARTITION BY clinic_id, patient_id ORDER BY day DESC, visit_id) AS rn FROM visits) AS t WHERE rn <= 2 GROUP BY 1",
+    "ranks": "SELECT r, d, COUNT(*) FROM (SELECT RANK() OVER (PARTITION BY patient_id ORDER BY clinic_id) AS r, DENSE_RANK() OVER (PARTITION BY patient_id ORDER BY clinic_id DESC) AS d FROM visits) AS t WHERE r <= 3 AND d BETWEEN 2 AND 3 GROUP BY r, d",
+    "first and last value": "SELECT a, b, COUNT(*) FROM (SELECT FIRST_VALUE(clinic_id) OVER (PARTITION BY patient_id ORDER BY started, visit_id) AS a, LAST_VALUE(clinic_id) OVER (PARTITION BY patient_id ORDER BY started, visit_id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS b FROM visits) AS t WHERE a < 4 GROUP BY 1, 2",
+    "share of a total": "SELECT COUNT(*), AVG(share) FROM (SELECT patient_id, minutes * 1.0 / SUM(minutes) OVER (PARTITION BY patient_id) AS share FROM visits WHERE minutes > 0) AS t WHERE share > 0.2",
+    "totals and means": "SELECT COUNT(*) FROM (SELECT cost, SUM(minutes) OVER (PARTITION BY patient_id) AS total, AVG(minutes) OVER (PARTITION BY patient_id) AS mean, MIN(day) OVER (PARTITION BY patient_id) AS first_day, COUNT(cost) FILTER (WHERE cost > 20) OVER (PARTITION BY patient_id) AS n FROM visits) AS t WHERE total > 500 AND mean < 200 AND first_day < DATE '2024-03-01' AND n > 1",
+    "running totals": "SELECT SUM(a), SUM(b), SUM(c), MAX(c) FROM (SELECT SUM(minutes) OVER (PARTITION BY patient_id ORDER BY clinic_id) AS a, COUNT(*) OVER (PARTITION BY patient_id ORDER BY clinic_id, visit_id ROWS UNBOUNDED PRECEDING) AS b, MAX(minutes) OVER (PARTITION BY patient_id ORDER BY day, visit_id ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS c FROM visits) AS t",
+    "latest record": "SELECT AVG(cost), COUNT(*) FROM (SELECT DISTINCT ON (patient_id) patient_id, cost FROM visits ORDER BY patient_id, started DESC NULLS LAST, visit_id) AS t",
+    "latest record of each clinic": "SELECT clinic_id, COUNT(*), SUM(minutes) FROM (SELECT DISTINCT ON (v.patient_id, clinic_id) clinic_id, minutes, visit_id AS last FROM visits v ORDER BY 1, v.patient_id, last DESC NULLS LAST) AS t GROUP BY clinic_id",
+    "kept by a window": "SELECT code, COUNT(*) FROM (SELECT code FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY day, visit_id) = 1) AS t GROUP BY code",
+    "kept by its alias": "SELECT sex, COUNT(*) FROM (SELECT p.sex, ROW_NUMBER() OVER (PARTITION BY p.patient_id ORDER BY v.day, v.visit_id) AS n FROM visits v JOIN patients p ON p.patient_id = v.patient_id QUALIFY n BETWEEN 2 AND 3) AS t GROUP BY sex",
+    "per unit after a window": "SELECT AVG(longest) FROM (SELECT patient_id, MAX(gap) AS longest FROM (SELECT patient_id, day - LAG(day) OVER (PARTITION BY patient_id ORDER BY day) AS gap FROM visits) AS t GROUP BY patient_id) AS u",
+}
+
+TOOLS: dict[str, str | tuple[str, str]] = {
+    **NAMES,
+    **PAGING,
+    **DATES,
+    **WRITTEN,
+    **BRACKETS,
+    **STARS,
+    **ORDER,
+    **CASTS,
+    **INSIDE,
+    **WITHIN_UNITS,
+}

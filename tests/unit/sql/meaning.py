@@ -30,12 +30,14 @@ from lapwing.kernel.ir import (
     UnitAggregate,
     UnitAggregateKind,
     UnitJoin,
+    UnitWindow,
 )
 from lapwing.kernel.stability import shape_of
 from lapwing.statements import QUANTILES, Aggregate, AggregateKind, PrivateQuery, Statement, quantile_kind
 from tests.support.reference import evaluator
 from tests.support.reference.evaluation import Evaluator
 from tests.unit.sql.clinic import CLINICS, DIAGNOSES, FACTS
+from tests.unit.sql.window_meaning import windowed
 
 Row = dict[str, Any]
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -141,6 +143,8 @@ def relation_rows(relation: Relation, tables: dict[str, list[Row]]) -> list[Row]
             return [row for source in sources for row in relation_rows(source, tables)]
         case PerUnit(source, aggregates, keys):
             return _per_unit(relation_rows(source, tables), source, aggregates, keys)
+        case UnitWindow(source, windows):
+            return windowed(relation_rows(source, tables), shape_of(source, FACTS).columns, windows)
         case _:
             assert_never(relation)
 

@@ -94,6 +94,47 @@ WHERE v.clinic_id IN (SELECT clinic_id FROM visits WHERE code = 'C50');""",
         "window-unsupported",
         "SELECT COUNT(*) FROM (SELECT cost FROM visits QUALIFY ROW_NUMBER() OVER (ORDER BY cost) = 1) AS t",
     ),
+    "window-of-all": ("window-unsupported", "SELECT SUM(r) FROM (SELECT RANK() OVER (ORDER BY cost) AS r FROM visits) AS t"),
+    "window-of-others": (
+        "window-unsupported",
+        "SELECT SUM(b) FROM (SELECT LAG(minutes) OVER (PARTITION BY clinic_id ORDER BY day) AS b FROM visits) AS t",
+    ),
+    "window-of-optional-unit": (
+        "window-unsupported",
+        "SELECT SUM(b) FROM (SELECT LAG(v.minutes) OVER (PARTITION BY v.patient_id ORDER BY v.day) AS b "
+        "FROM patients p LEFT JOIN visits v ON v.patient_id = p.patient_id) AS t",
+    ),
+    "window-in-where": (
+        "window-unsupported",
+        "SELECT COUNT(*) FROM visits WHERE ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY day) = 1",
+    ),
+    "window-in-aggregate": ("window-unsupported", "SELECT SUM(LAG(minutes) OVER (PARTITION BY patient_id ORDER BY day)) FROM visits"),
+    "window-shown": ("rows-not-aggregates", "SELECT ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY day) FROM visits"),
+    "window-sliding": (
+        "window-unsupported",
+        "SELECT SUM(s) FROM (SELECT SUM(minutes) OVER (PARTITION BY patient_id ORDER BY day ROWS 2 PRECEDING) AS s FROM visits) AS t",
+    ),
+    "window-last-value": (
+        "window-unsupported",
+        "SELECT SUM(s) FROM (SELECT LAST_VALUE(minutes) OVER (PARTITION BY patient_id ORDER BY day) AS s FROM visits) AS t",
+    ),
+    "window-unordered": (
+        "window-unsupported",
+        "SELECT SUM(s) FROM (SELECT LAG(minutes) OVER (PARTITION BY patient_id) AS s FROM visits) AS t",
+    ),
+    "window-unknown": (
+        "window-unsupported",
+        "SELECT SUM(s) FROM (SELECT NTILE(4) OVER (PARTITION BY patient_id ORDER BY day) AS s FROM visits) AS t",
+    ),
+    "window-lag-far": (
+        "wrong-arguments",
+        "SELECT SUM(s) FROM (SELECT LAG(minutes, 100000) OVER (PARTITION BY patient_id ORDER BY day) AS s FROM visits) AS t",
+    ),
+    "qualify-none": ("window-unsupported", "SELECT COUNT(*) FROM (SELECT cost FROM visits QUALIFY cost > 1) AS t"),
+    "distinct-on-others": (
+        "distinct-unsupported",
+        "SELECT COUNT(*) FROM (SELECT DISTINCT ON (clinic_id) clinic_id, cost FROM visits ORDER BY clinic_id, day) AS t",
+    ),
     "qualify-plain": ("window-unsupported", "SELECT code, COUNT(*) AS n FROM visits GROUP BY code QUALIFY n > 1"),
     "qualify-late": ("sql-syntax", "SELECT code, COUNT(*) AS n FROM visits GROUP BY code ORDER BY n QUALIFY RANK() OVER (ORDER BY n) = 1"),
     "distinct-on-rows": ("distinct-unsupported", "SELECT DISTINCT ON (patient_id) code FROM visits ORDER BY patient_id"),

@@ -205,8 +205,32 @@ REWRITES: tuple[tuple[str, str], ...] = (
         "SELECT code, RANK() OVER (ORDER BY COUNT(*)) FROM visits GROUP BY code",
     ),
     (
+        "SELECT AVG(gap) FROM (SELECT day - LAG(day) OVER (ORDER BY day) AS gap FROM visits) AS t",
         "SELECT AVG(gap) FROM (SELECT day - LAG(day) OVER (PARTITION BY patient_id ORDER BY day) AS gap FROM visits) AS t",
-        "SELECT day, COUNT(*) - LAG(COUNT(*)) OVER (ORDER BY day) FROM visits GROUP BY day",
+    ),
+    (
+        "SELECT AVG(gap) FROM (SELECT day - LAG(day) OVER (PARTITION BY clinic_id ORDER BY day) AS gap FROM (SELECT day, clinic_id FROM visits) AS v) AS t",
+        "SELECT AVG(gap) FROM (SELECT day - LAG(day) OVER (PARTITION BY patient_id, clinic_id ORDER BY day) AS gap FROM (SELECT patient_id, day, clinic_id FROM visits) AS v) AS t",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY day) = 1",
+        "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY day) AS n FROM visits) AS t WHERE n = 1",
+    ),
+    (
+        "SELECT MAX(s) FROM (SELECT SUM(minutes) OVER (PARTITION BY patient_id ORDER BY day ROWS 2 PRECEDING) AS s FROM visits) AS t",
+        "SELECT MAX(s) FROM (SELECT SUM(minutes) OVER (PARTITION BY patient_id ORDER BY day ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS s FROM visits) AS t",
+    ),
+    (
+        "SELECT AVG(s) FROM (SELECT LAST_VALUE(minutes) OVER (PARTITION BY patient_id ORDER BY day) AS s FROM visits) AS t",
+        "SELECT AVG(s) FROM (SELECT LAST_VALUE(minutes) OVER (PARTITION BY patient_id ORDER BY day ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS s FROM visits) AS t",
+    ),
+    (
+        "SELECT AVG(s) FROM (SELECT NTILE(4) OVER (PARTITION BY patient_id ORDER BY day) AS s FROM visits) AS t",
+        "SELECT AVG(s) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY day) AS s FROM visits) AS t",
+    ),
+    (
+        "SELECT COUNT(*) FROM (SELECT cost FROM visits QUALIFY cost > 10) AS t",
+        "SELECT COUNT(*) FROM (SELECT cost FROM visits WHERE cost > 10) AS t",
     ),
     ("SELECT sex, RANK() OVER () FROM patients GROUP BY sex", "SELECT sex, RANK() OVER (ORDER BY sex) FROM patients GROUP BY sex"),
     (

@@ -27,6 +27,8 @@ from lapwing.kernel.ir import (
     Union,
     UnitAggregateKind,
     UnitJoin,
+    UnitWindow,
+    WindowKind,
 )
 from lapwing.kernel.stability import domain_of, shape_of
 from lapwing.statements import conjuncts, substituted
@@ -136,6 +138,8 @@ class RelationReader:
                     each.beside(made, {**{name: substituted(value, each.columns) for name, value in keys}, **made.columns}, ())
                     for each in read
                 )
+            case UnitWindow():
+                return self._windowed(relation)
             case _:
                 assert_never(relation)
 
@@ -204,6 +208,34 @@ class RelationReader:
         apart = bool(columns) and len(columns) + len(relation.keys) > 1
         causes = frozenset({"columns made per unit, each taken by itself"}) if apart else frozenset[str]()
         return PossibleRows(columns, variables, listed, causes=causes.union(*(rows.causes for rows in sources)))
+
+    def _windowed(self, relation: UnitWindow) -> tuple[PossibleRows, ...]:
+        """The same rows with further columns: what each of them can be by itself, whatever row of the unit it comes from."""
+        sources, shape = self.read(relation.source), shape_of(relation, self.facts)
+        columns: dict[str, Expression] = {}
+        variables: dict[str, Domain] = {}
+        listed: dict[str, tuple[Value, ...]] = {}
+        for name, window in relation.columns:
+            variable, domain = self._variable(shape.columns[name])
+            columns[name], variables[variable] = Column(variable), domain
+            if window.value is not None and window.kind in _OF_ANOTHER_ROW:
+                values = [self.values_of(rows, substituted(window.value, rows.columns)) for rows in sources]
+                if all(each is not None for each in values):
+                    nothing: tuple[Value, ...] = (None,) if domain.nullable else ()
+                    listed[variable] = tuple(dict.fromkeys((*(value for each in values for value in each or ()), *nothing)))
+        return tuple(
+            replace(
+                rows,
+                columns={**rows.columns, **columns},
+                variables={**rows.variables, **variables},
+                listed={**rows.listed, **listed},
+                causes=rows.causes | {"columns of windows, each taken by itself"},
+            )
+            for rows in sources
+        )
+
+
+_OF_ANOTHER_ROW = frozenset({WindowKind.LAG, WindowKind.LEAD, WindowKind.FIRST, WindowKind.LAST, WindowKind.MIN, WindowKind.MAX})
 
 
 def _equal(on: Sequence[tuple[str, str]], left: PossibleRows, right: PossibleRows) -> tuple[Expression, ...]:

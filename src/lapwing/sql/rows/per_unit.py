@@ -140,37 +140,37 @@ def _aggregate(aggregates: UnitAggregates, scalars: Scalars, reader: Reader, kep
                 if kept is None:
                     return measured(node, UnitAggregateKind.COUNT, None)
                 yes = rows.constant(node, Literal(True, Kind.BOOLEAN))
-                return measured(node, UnitAggregateKind.COUNT, _where(yes, kept))
+                return measured(node, UnitAggregateKind.COUNT, where_kept(yes, kept))
         if type(argument) is exp.Distinct:
             raise scalars.session.refuse("distinct-unsupported", "distinct values within one unit are not counted yet", node=node)
-        return measured(node, UnitAggregateKind.COUNT, _where(rows.bind(argument), kept))
+        return measured(node, UnitAggregateKind.COUNT, where_kept(rows.bind(argument), kept))
     if isinstance(node, exp.CountIf):
         condition = rows.condition(reader.node_of("this"), "what COUNT_IF counts")
         whole = condition if kept is None else rows.call(node, Function.AND, kept, condition)
-        return measured(node, UnitAggregateKind.COUNT, _where(rows.constant(node, Literal(True, Kind.BOOLEAN)), whole))
+        return measured(node, UnitAggregateKind.COUNT, where_kept(rows.constant(node, Literal(True, Kind.BOOLEAN)), whole))
     value = rows.bind(reader.node_of("this"))
     match node:
         case exp.Sum() | exp.Avg():
             if not is_numeric(value.domain):
                 raise scalars.session.refuse("type-mismatch", f"a number is needed here, not a {value.kind.value}", node=value.node)
-            total = measured(node, UnitAggregateKind.SUM, _where(value, kept))
+            total = measured(node, UnitAggregateKind.SUM, where_kept(value, kept))
             if isinstance(node, exp.Sum):
                 return total
-            count = measured(node, UnitAggregateKind.COUNT, _where(value, kept))
+            count = measured(node, UnitAggregateKind.COUNT, where_kept(value, kept))
             real = total if total.kind is Kind.REAL else scalars.call(node, Function.TO_REAL, total)
-            return _within(scalars, scalars.call(node, Function.DIVIDE, real, count), value.domain)
+            return within_ends(scalars, scalars.call(node, Function.DIVIDE, real, count), value.domain)
         case exp.Min():
-            return measured(node, UnitAggregateKind.MIN, _where(value, kept))
+            return measured(node, UnitAggregateKind.MIN, where_kept(value, kept))
         case exp.Max():
-            return measured(node, UnitAggregateKind.MAX, _where(value, kept))
+            return measured(node, UnitAggregateKind.MAX, where_kept(value, kept))
         case exp.LogicalOr():
-            return measured(node, UnitAggregateKind.ANY, _where(value, kept))
+            return measured(node, UnitAggregateKind.ANY, where_kept(value, kept))
         case _:
             opposite = rows.call(node, Function.NOT, value)
-            return scalars.call(node, Function.NOT, measured(node, UnitAggregateKind.ANY, _where(opposite, kept)))
+            return scalars.call(node, Function.NOT, measured(node, UnitAggregateKind.ANY, where_kept(opposite, kept)))
 
 
-def _within(scalars: Scalars, average: Typed, domain: Domain) -> Typed:
+def within_ends(scalars: Scalars, average: Typed, domain: Domain) -> Typed:
     """An average, which lies between the ends of what it is of: the division of a sum by a count does not say so by itself."""
     lower, upper = (scalars.constant(average.node, Literal(end, Kind.REAL)) for end in bounds(domain))
     clamped = scalars.call(average.node, Function.LEAST, scalars.call(average.node, Function.GREATEST, average, lower), upper)
@@ -179,7 +179,7 @@ def _within(scalars: Scalars, average: Typed, domain: Domain) -> Typed:
     return scalars.case(average.node, [(scalars.call(average.node, Function.IS_NULL, average), nothing)], clamped)
 
 
-def _where(value: Typed, kept: Typed | None) -> Expression:
+def where_kept(value: Typed, kept: Typed | None) -> Expression:
     """The value, or NULL where the FILTER is not true."""
     if kept is None:
         return value.expression

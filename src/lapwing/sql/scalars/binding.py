@@ -164,7 +164,10 @@ def unsupported(session: Session, node: exp.Expr) -> Refused:
     """The refusal of a node of a class that is not read here."""
     if isinstance(node, exp.Window):
         return session.refuse(
-            "window-unsupported", "window functions work on answers, never on rows", node=node, hint="use GROUP BY, then a window over it"
+            "window-unsupported",
+            "a window over rows is a column of a subquery, and stays within one unit",
+            node=node,
+            hint="move it into a subquery in FROM, with PARTITION BY the unit; or use GROUP BY, then a window over the answer",
         )
     if isinstance(node, exp.WithinGroup):
         hint = "PERCENTILE_CONT and PERCENTILE_DISC are"
