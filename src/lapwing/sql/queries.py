@@ -247,7 +247,7 @@ class Queries:
         outputs = row_items(windows.scalars(), items)
         qualify = reader.optional("qualify")
         if qualify is not None:
-            windows.keep(qualify, {item.alias.lower(): item.node for item in items if item.alias})
+            windows.keep(qualify)
         label = "_".join(item.name for item in scalars.scope.items if item.name) or "rows"
         return named_rows(windows.relation(), label, outputs, scalars.scope)
 

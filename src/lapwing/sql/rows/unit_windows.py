@@ -19,7 +19,6 @@ from lapwing.kernel.stability import shape_of
 from lapwing.kernel.unit_windows import OFFSET_MAX
 from lapwing.sql.rows.per_unit import where_kept, within_ends
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column_name, qualifier
-from lapwing.sql.scalars.binding import column as bound_column
 from lapwing.sql.text.reader import Reader
 
 _NUMBERED: Mapping[type[exp.Expr], WindowKind] = {
@@ -63,19 +62,10 @@ class UnitWindows:
             source = UnitWindow(source, tuple((name, column) for column, name in self.collected.items()))
         return source if self.kept is None else Filter(source, self.kept)
 
-    def keep(self, qualify: exp.Expr, aliases: Mapping[str, exp.Expr]) -> None:
+    def keep(self, qualify: exp.Expr) -> None:
         """Keep the rows for which a condition on windows is true; aliases of SELECT may stand in it."""
-        outer = self.scalars()
-
-        def column(scalars: Scalars, reader: Reader) -> Typed:
-            name, table = column_name(scalars.session, reader)
-            if table is None and name.lower() in aliases and not scalars.scope.lookup(name, None):
-                return outer.bind(aliases[name.lower()])
-            return bound_column(scalars, reader.node, name, table)
-
         with self.rows.session.reading(qualify) as clause:
-            node = clause.node_of("this")
-            kept = Scalars(outer.session, outer.scope, {**outer.handlers, exp.Column: Handler(column)}).condition(node, "QUALIFY")
+            kept = self.scalars().condition(clause.node_of("this"), "QUALIFY")
         if not self.collected:
             message = "QUALIFY keeps rows by a window function, and there is none"
             raise self.rows.session.refuse("window-unsupported", message, node=qualify, hint="use WHERE")
@@ -88,7 +78,9 @@ class UnitWindows:
 
     def scalars(self) -> Scalars:
         """Binds expressions over the rows that may hold windows."""
-        return Scalars(self.rows.session, self.rows.scope, {**self.rows.handlers, exp.Window: Handler(self._window)})
+        return Scalars(
+            self.rows.session, self.rows.scope, {**self.rows.handlers, exp.Window: Handler(self._window)}, aliases=self.rows.aliases
+        )
 
     def column(self, node: exp.Expr, column: WindowColumn) -> Typed:
         """The column that holds a window."""
