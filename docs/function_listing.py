@@ -351,6 +351,17 @@ SIGNS: tuple[Meaning, ...] = (
         total=_TABLE,
     ),
     _meaning(
+        "SIMILAR TO",
+        "s, 'pattern'",
+        CONDITIONS,
+        "boolean",
+        "whether the whole text fits a regular expression",
+        "region SIMILAR TO '(north|west).*'",
+        "code SIMILAR TO '[A-E]\\d+'",
+        total=_TABLE,
+        differs="as in DuckDB; PostgreSQL: a dot is a dot; % and _ are refused",
+    ),
+    _meaning(
         "IS NULL, IS TRUE, IS FALSE",
         "x",
         CONDITIONS,

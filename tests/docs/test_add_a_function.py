@@ -7,7 +7,7 @@ import re
 from lapwing.kernel.expressions import Function
 from lapwing.kernel.functions import RULES
 from lapwing.render.duckdb import DUCKDB
-from lapwing.sql.scalars import calendar_functions, handlers, list_functions
+from lapwing.sql.scalars import calendar_functions, handlers, list_functions, text_patterns
 from lapwing.sql.scalars import date_functions as date_entries
 from lapwing.sql.scalars import number_functions as numbers
 from lapwing.sql.scalars import text_functions as texts
@@ -23,7 +23,7 @@ def test_the_places_it_names_exist() -> None:
 
 
 def test_the_tables_it_names_are_all_there_is() -> None:
-    tables = (numbers, date_entries, calendar_functions, list_functions, texts)
+    tables = (numbers, date_entries, calendar_functions, list_functions, texts, text_patterns)
     assert tuple(entry for table in tables for entry in table.NAMED) == handlers.NAMED
     assert set(handlers.BY_NAME) == {name for entry in handlers.NAMED for name in entry.meaning.names}
 

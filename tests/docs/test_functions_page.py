@@ -40,8 +40,9 @@ that is computed, `INTERVAL '15 minutes' * FLOOR(x)`. Months keep the day, or ta
 the last day of the month where it has no such day.
 """
 TEXT = """Text is computed by Lapwing itself over the *declared* values of a column, and reaches the engine as a list of values or
-cases. On text without declared values only comparisons, `LIKE 'start%'` and `STARTS_WITH` are possible. There are no regular
-expressions. Text of several declared columns has a value for each combination of theirs.
+cases. On text without declared values only comparisons, `LIKE 'start%'` and `STARTS_WITH` are possible. Regular
+expressions are the small part of RE2's that Lapwing matches itself, in linear time: letters, `.`, `[a-z]`, `\\d`, `\\w`, `\\s`, `( )`, `|`,
+`^`, `$`, `*`, `+`, `?`, `{2,5}` and their lazy forms. Text of several declared columns has a value for each combination of theirs.
 """
 
 

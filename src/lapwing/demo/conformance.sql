@@ -194,7 +194,7 @@ SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits);
 WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT COUNT(*) FROM t;
 
 -- r07: regular expressions
-SELECT COUNT(*) FROM visits WHERE regexp_matches(code, '(a+)+$');
+SELECT COUNT(*) FROM prescriptions WHERE regexp_matches(drug, '(a+)+$');
 
 -- r08: texts put together
 SELECT STRING_AGG(drug, ',') FROM prescriptions;

@@ -229,6 +229,7 @@ ACCEPTED: dict[str, str] = {
     "moment-of-asking": """SELECT COUNT(*) FROM visits WHERE day < CURRENT_DATE + INTERVAL '100 years' AND
                   started < LOCALTIMESTAMP + INTERVAL '100 years'
                   AND CAST(CURRENT_TIMESTAMP AS TIMESTAMP) > started - INTERVAL '100 years'""",
+    "similar": "SELECT COUNT(*) FROM visits WHERE code SIMILAR TO '(J|C).*'",
     "lists-of-constants": "SELECT COUNT(*) FROM visits WHERE clinic_id = ANY([1, 2, 3]) AND LIST_CONTAINS(['J10', 'J11'], code)",
     "durations": "SELECT COUNT(*) FROM visits WHERE started - day > INTERVAL '3 days' OR EXTRACT(EPOCH FROM (started - day)) < -5",
     **OVER_ANSWERS,

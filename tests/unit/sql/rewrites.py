@@ -285,7 +285,17 @@ REWRITES: tuple[tuple[str, str], ...] = (
     ("SELECT SUM(cost::DECIMAL(10, 2)) FROM visits", "SELECT SUM(CAST(cost AS DOUBLE)) FROM visits"),
     ("SELECT SUM(minutes * 4611686018427387903) FROM visits", "SELECT SUM(LEAST(GREATEST(minutes, 0), 60) * 1000) FROM visits"),
     ("SELECT SUM(EXP(minutes)) FROM visits", "SELECT SUM(EXP(LEAST(minutes, 5))) FROM visits"),
-    ("SELECT COUNT(*) FROM visits WHERE regexp_matches(code, 'a+')", "SELECT COUNT(*) FROM visits WHERE code LIKE 'a%'"),
+    ("SELECT COUNT(*) FROM visits WHERE regexp_count(code, 'a+') > 1", "SELECT COUNT(*) FROM visits WHERE regexp_matches(code, 'a.*a')"),
+    ("SELECT COUNT(*) FROM visits WHERE regexp_matches(code, '(?=J)')", "SELECT COUNT(*) FROM visits WHERE regexp_matches(code, '^(J|I)')"),
+    (
+        "SELECT COUNT(*) FROM visits WHERE regexp_matches(code, 'j', 'x')",
+        "SELECT COUNT(*) FROM visits WHERE regexp_matches(code, 'j', 'i')",
+    ),
+    (
+        "SELECT REGEXP_REPLACE(code, 'J', 'a\\b') AS c, COUNT(*) FROM visits GROUP BY c",
+        "SELECT REGEXP_REPLACE(code, 'J', 'a\\\\b') AS c, COUNT(*) FROM visits GROUP BY c",
+    ),
+    ("SELECT COUNT(*) FROM visits WHERE code SIMILAR TO 'J%'", "SELECT COUNT(*) FROM visits WHERE code SIMILAR TO 'J.*'"),
     ("SELECT AVG(cost) FROM visits WHERE random() < 0.5", "SELECT AVG(cost) FROM visits"),
     ("SELECT COUNT(*) FROM visits WHERE rand() < 0.5", "SELECT COUNT(*) FROM visits"),
     ("SELECT COUNT(*) FROM prescriptions WHERE drug LIKE '%a%'", "SELECT COUNT(*) FROM prescriptions WHERE drug LIKE 'a%'"),

@@ -198,7 +198,7 @@ def unsupported(session: Session, node: exp.Expr) -> Refused:
 
 _MOMENT_INSTEAD = "CURRENT_DATE and NOW() are the moment of asking, or write the date into the statement, as DATE '2025-06-30'"
 _INSTEAD = {
-    "regexp": "LIKE, ILIKE, STARTS_WITH, ENDS_WITH and CONTAINS compare text",
+    "regexp": "REGEXP_MATCHES, REGEXP_FULL_MATCH, REGEXP_EXTRACT and REGEXP_REPLACE are",
     "random": "leave it out: nothing is answered from a sample, and the noise is Lapwing's own",
     "rand": "leave it out: nothing is answered from a sample, and the noise is Lapwing's own",
     "current_time": _MOMENT_INSTEAD,

@@ -17,6 +17,7 @@ from lapwing.sql.scalars import (
     number_functions,
     operators,
     text_functions,
+    text_patterns,
 )
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, unknown_function
 from lapwing.sql.scalars.named_function import Composer, NamedFunction, check_count
@@ -28,6 +29,7 @@ NAMED: tuple[NamedFunction, ...] = (
     *calendar_functions.NAMED,
     *list_functions.NAMED,
     *text_functions.NAMED,
+    *text_patterns.NAMED,
 )
 """Functions that are called by name, each with everything the reference says about it."""
 BY_NAME: Mapping[str, NamedFunction] = {name: entry for entry in NAMED for name in entry.meaning.names}
@@ -48,5 +50,6 @@ HANDLERS: Mapping[type[exp.Expr], Handler] = {
     **durations.HANDLERS,
     **moment.MOMENTS,
     **text_functions.HANDLERS,
+    **text_patterns.HANDLERS,
     exp.Anonymous: Handler(_anonymous),
 }

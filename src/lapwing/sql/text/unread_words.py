@@ -36,6 +36,7 @@ _PLAIN: dict[type[exp.Expr], tuple[TokenType, ...]] = {
     exp.Is: (TokenType.IS,),
     exp.Null: (TokenType.NULL,),
     exp.Escape: (TokenType.ESCAPE,),
+    exp.SimilarTo: (TokenType.SIMILAR_TO,),
     exp.Add: (TokenType.PLUS,),
     exp.Sub: (TokenType.DASH,),
     exp.Neg: (TokenType.DASH,),
