@@ -63,16 +63,22 @@ TOLERANCE = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A statement of the list. ``answered`` says what should become of it."""
+    """A statement of a list. ``answered`` says what should become of it."""
 
     name: str
     title: str
     sql: str
+    code: str = ""
+    """Of the refusal, where the list says which it is to be."""
+    lacking: bool = False
+    """Whether it is refused for want of something, not for privacy: it may as well be answered."""
+    rewrite: str = ""
+    """What the hint of the refusal comes to, which is answered."""
 
     @property
     def answered(self) -> bool:
         """Whether it is to be answered; otherwise it is to be refused."""
-        return self.name.startswith("c")
+        return not self.code and not self.name.startswith("r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +105,9 @@ class Score:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         passed = [outcome.listed.answered for outcome in self.outcomes if outcome.passed]
-        return {"answered": sum(passed), "refused": len(passed) - sum(passed), "failed": self.failed}
+        rewritten = sum(bool(outcome.listed.rewrite) for outcome in self.outcomes if outcome.passed)
+        instead = {"rewritten": rewritten} if rewritten else {}
+        return {"answered": sum(passed), "refused": len(passed) - sum(passed), **instead, "failed": self.failed}
 
 
 def listed_statements() -> tuple[Listed, ...]:

@@ -35,17 +35,19 @@ class ListName(StrEnum):
 
     FIRST = "first"
     SECOND = "second"
+    TPCH = "tpch"
+    CLICKBENCH = "clickbench"
 
 
 def _conformance(
     form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE,
-    which: Annotated[ListName, typer.Option("--list", help="The project's own list, or what tools and people write.")] = ListName.FIRST,
+    which: Annotated[ListName, typer.Option("--list", help="Which list of statements.")] = ListName.FIRST,
 ) -> None:
     """Run the project's own list of statements on made-up data: which are answered, and which are refused. Takes half a minute.
 
     An answer counts when, with the noise turned down, it is what bare DuckDB gives; a refusal when it points into the statement and
     nothing was charged. Ends with 1 if anything fails. The second list is of statements as tools write them: each is planned and priced,
-    not asked, and ends with 1 if any is answered or refused otherwise than is written down.
+    not asked, and ends with 1 if any is answered or refused otherwise than is written down. Two lists follow well-known benchmarks.
 
     \b
     Example:
@@ -53,7 +55,7 @@ def _conformance(
         lapwing conformance --list second --format json
     """
     with reported():
-        raise typer.Exit(conformed(form) if which is ListName.FIRST else _second(form))
+        raise typer.Exit(_second(form) if which is ListName.SECOND else conformed(form, which))
 
 
 def _second(form: ReportFormat) -> ExitStatus:
@@ -76,15 +78,17 @@ def _second(form: ReportFormat) -> ExitStatus:
     return ExitStatus.INTERNAL if score.different else ExitStatus.OK
 
 
-def conformed(form: ReportFormat) -> ExitStatus:
-    """Run the list and print the score; the status says whether everything went as it should."""
+def conformed(form: ReportFormat, which: ListName = ListName.FIRST) -> ExitStatus:
+    """Run a list and print the score; the status says whether everything went as it should."""
+    from lapwing.audit.benchmark_lists import BENCHMARKS, benchmark_statements, run_benchmark
     from lapwing.audit.conformance import Score, listed_statements, run_list
 
-    total = len(listed_statements())
+    benchmark = BENCHMARKS.get(which.value)
+    total = len(listed_statements() if benchmark is None else benchmark_statements(benchmark))
     outcomes: list[Outcome] = []
     shown = terminal.console(stderr=True)
     with tempfile.TemporaryDirectory(prefix="lapwing-conformance-") as directory, shown.status("writing made-up data") as status:
-        for outcome in run_list(Path(directory)):
+        for outcome in run_list(Path(directory)) if benchmark is None else run_benchmark(benchmark, Path(directory)):
             outcomes.append(outcome)
             status.update(f"{len(outcomes)} of {total}")
     score = Score(tuple(outcomes))

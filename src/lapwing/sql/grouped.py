@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from sqlglot import exp
@@ -22,6 +22,7 @@ from lapwing.sql.rows.aggregates import Aggregates
 from lapwing.sql.scalars.binding import Scalars, Typed, column, column_name, unsupported
 from lapwing.sql.scalars.same_as import same_as, tried
 from lapwing.sql.select_list import SelectItem, nth
+from lapwing.sql.shifted_sums import shifted_sum
 from lapwing.sql.text.reader import Reader
 from lapwing.statements import QUANTILES, KeyOutput, LinearOutput, Noisy
 
@@ -36,11 +37,16 @@ class GroupedLeaves:
     keys: tuple[tuple[Expression, Kind], ...]
     levels: bool = False
     """Whether there are sub-totals."""
+    sums: Mapping[str, int] = field(default_factory=dict)
+    """How many sums there are of each column, shifted by a constant or not."""
 
     def leaf(self, outputs: Outputs, node: exp.Expr) -> Value | None:
         """An aggregate, or a key."""
         if type(node) is exp.Grouping:
             return self._grouping(outputs, node)
+        shifted = shifted_sum(self.aggregates, node, self.query, self.sums)
+        if shifted is not None:
+            return shifted
         if isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup):
             number = self.aggregates.bind(node)
             selected = self.aggregates.collected[number].kind in QUANTILES
@@ -126,14 +132,22 @@ def _over_keys(expression: Expression, keys: Sequence[Expression]) -> Expression
 def keys_of(
     scalars: Scalars, nodes: tuple[exp.Expr, ...], items: list[SelectItem], meanings: dict[int, Expression] | None = None
 ) -> list[Typed]:
-    """The keys of GROUP BY, each once. ``meanings`` takes what each node means, by its id."""
+    """The keys of GROUP BY, each once. ``meanings`` takes what each node means, by its id. Constants beside other keys say nothing."""
     distinct: dict[Expression, Typed] = {}
+    constant = [node for node in nodes if _is_constant(meant(scalars, node, items))]
     for node in nodes:
+        if node in constant and len(constant) < len(nodes):
+            scalars.bind(node)
+            continue
         key = _key(scalars, node, items)
         distinct.setdefault(key.expression, key)
         if meanings is not None:
             meanings[id(node)] = key.expression
     return list(distinct.values())
+
+
+def _is_constant(node: exp.Expr) -> bool:
+    return type(node) in (exp.Literal, exp.Boolean) or (type(node) is exp.Neg and type(node.this) is exp.Literal)
 
 
 def _key(scalars: Scalars, node: exp.Expr, items: list[SelectItem]) -> Typed:

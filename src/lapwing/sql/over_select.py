@@ -46,7 +46,7 @@ class AnswerSelects:
         leaves = NoisyLeaves(scope)
         scalar = ScalarSubqueries(self, environment, None if called else [])
         outputs = self._outputs(leaves, scalar)
-        source = self._source(scope, outputs, called, joins)
+        source = self._source(scope, outputs, called, joins, reader.node.args.get("where"))
         where, group, distinct = reader.optional("where"), reader.optional("group"), reader.optional("distinct")
         kept = None
         if where is not None:
@@ -103,7 +103,9 @@ class AnswerSelects:
         empty = Scalars(self.session, Scope(source=None, items=[], columns={}), self.handlers)  # type: ignore[arg-type]
         return Outputs(empty, leaves, scalar, window)
 
-    def _source(self, scope: NoisyScope, outputs: Outputs, called: list[Called], joins: tuple[exp.Expr, ...]) -> str:
+    def _source(
+        self, scope: NoisyScope, outputs: Outputs, called: list[Called], joins: tuple[exp.Expr, ...], where: exp.Expr | None
+    ) -> str:
         source = ""
         for number, item in enumerate(called):
             assert isinstance(item.item, NoisyItem)
@@ -117,7 +119,7 @@ class AnswerSelects:
             with self.session.reading(joins[number - 1]) as clause:
                 clause.node_of("this")
                 clause.require_absent("method")
-                source += join(scope, outputs, clause, item.name, item.item)
+                source += join(scope, outputs, clause, item.name, item.item, where)
         return source
 
     def _values(self, scope: NoisyScope, outputs: Outputs, item: SelectItem) -> list[tuple[SelectItem, Value]]:
@@ -206,7 +208,8 @@ class ScalarSubqueries:
         row = f"(SELECT {', '.join(f'({sql}) AS s{i}' for i, sql in enumerate(self.subqueries))}) AS v"
         return f"{source}, {row}" if source else row
 
-    def __call__(self, node: exp.Expr) -> Value:
+    def __call__(self, node: exp.Expr, *, listed: bool = False) -> Value:
+        """The value of a subquery, or, ``listed``, the SQL of the values of its one column."""
         session = self.selects.session
         with session.reading(node) as reader:
             reader.require_absent("alias")
@@ -218,16 +221,18 @@ class ScalarSubqueries:
         if len(answered.values) != 1:
             raise session.refuse("sql-unsupported", "a subquery that stands for a value selects one column", node=node)
         value, post = answered.values[0], answered.post
+        if listed:
+            return Value(f"({post.sql(numbered=False)})", value.kind, algebra.COMPUTED, node)
         if not self._is_single(answered):
             message = "a subquery that stands for a value must have one row"
             hint = "ask for an aggregate over all of it, such as MAX(n), without GROUP BY; or add LIMIT 1"
             raise session.refuse("sql-unsupported", message, node=node, hint=hint)
-        listed = [post.sql(numbered=False), *(f"SELECT m{i} FROM ({post.sql(numbered=False, marked=post.marked)})" for i in post.marked)]
+        columns = [post.sql(numbered=False), *(f"SELECT m{i} FROM ({post.sql(numbered=False, marked=post.marked)})" for i in post.marked)]
         if self.subqueries is None:
-            sql, *mark = [f"({one})" for one in listed]
+            sql, *mark = [f"({one})" for one in columns]
         else:
-            sql, *mark = [f"v.s{len(self.subqueries) + i}" for i in range(len(listed))]
-            self.subqueries.extend(listed)
+            sql, *mark = [f"v.s{len(self.subqueries) + i}" for i in range(len(columns))]
+            self.subqueries.extend(columns)
         return Value(sql, value.kind, value.form, node, mark=mark[0] if mark else None)
 
     def _is_single(self, answered: AnsweredSelect) -> bool:

@@ -56,7 +56,7 @@ def bind_tree(source: Source, tree: exp.Expr, known: Known, *, settings: Setting
     answered = queries.bind(tree, Environment())
     if not isinstance(answered, AnsweredSelect):
         raise rows_asked(session, tree)
-    if not queries.privates:
+    if not queries.privates and not session.reads_public:
         raise session.refuse("from-missing", "a statement must say FROM which table of the data set", node=tree)
     for node in tree.walk():
         if id(node) not in session.read:

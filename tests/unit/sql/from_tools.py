@@ -125,6 +125,23 @@ ORDER: dict[str, str | tuple[str, str]] = {
     "the public table first, and more": "SELECT c.kind, p.sex, COUNT(*) FROM public.clinics c JOIN public.visits v ON (c.clinic_id = v.clinic_id AND v.cost > 10) LEFT JOIN diagnoses d ON d.code = v.code JOIN patients p ON p.patient_id = v.patient_id WHERE d.chronic GROUP BY 1, 2",
 }
 
+COMMAS: dict[str, str | tuple[str, str]] = {
+    "commas between a table and a public one": "SELECT c.city, COUNT(*), SUM(v.cost) FROM visits v, clinics c WHERE v.clinic_id = c.clinic_id AND v.cost > 10 GROUP BY c.city",
+    "commas, the public tables first": "SELECT kind, sex, COUNT(*) FROM clinics c, diagnoses d, patients p, visits v WHERE d.code = v.code AND p.patient_id = v.patient_id AND v.clinic_id = c.clinic_id AND d.chronic GROUP BY kind, sex",
+    "commas along a declared key": "SELECT COUNT(*), SUM(dose_mg) FROM patients p, visits v, prescriptions r WHERE p.patient_id = v.patient_id AND v.visit_id = r.visit_id AND p.smoker",
+    "commas and one join": "SELECT d.chapter, COUNT(*) FROM patients p, visits v JOIN clinics c ON v.clinic_id = c.clinic_id, diagnoses d WHERE p.patient_id = v.patient_id AND v.code = d.code AND c.kind = 'hospital' GROUP BY d.chapter",
+    "commas inside": "SELECT y, SUM(cost) FROM (SELECT EXTRACT(YEAR FROM day) AS y, cost, city FROM clinics, visits WHERE visits.clinic_id = clinics.clinic_id) AS t GROUP BY y",
+    "a cross join with WHERE": "SELECT c.city, COUNT(*) FROM visits v CROSS JOIN clinics c WHERE v.clinic_id = c.clinic_id GROUP BY c.city",
+    "one public table twice": "SELECT a.kind, b.kind, COUNT(*) FROM visits v, visits w, clinics a, clinics b WHERE v.patient_id = w.patient_id AND v.clinic_id = a.clinic_id AND w.clinic_id = b.clinic_id AND v.cost > 100 AND w.cost > 100 GROUP BY a.kind, b.kind",
+    "the key in every branch of OR": "SELECT SUM(minutes) FROM visits, clinics WHERE (visits.clinic_id = clinics.clinic_id AND kind = 'hospital' AND minutes > 60) OR (visits.clinic_id = clinics.clinic_id AND kind = 'practice' AND minutes < 20)",
+    "commas between answers": "SELECT t.sex, t.n, u.n FROM (SELECT sex, COUNT(*) AS n FROM patients WHERE smoker GROUP BY sex) AS t, (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS u WHERE t.sex = u.sex",
+    "a constant beside keys": "SELECT 1 AS one, sex, COUNT(*) FROM patients GROUP BY 1, sex",
+    "constants are exact": "SELECT COUNT(*) FROM visits WHERE cost BETWEEN 100.06 - 0.01 AND 200.06 + 0.01",
+    "many shifted sums": "SELECT SUM(minutes), SUM(minutes + 1), SUM(minutes - 2), SUM(minutes + 3) / COUNT(*) FROM visits",
+    "an answer like a pattern": "SELECT region, n FROM (SELECT region, COUNT(*) AS n FROM patients GROUP BY region) AS t WHERE region LIKE 'north%' AND region NOT LIKE '%field'",
+    "an answer in another": "SELECT sex, n FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t WHERE sex IN (SELECT sex FROM (SELECT sex, COUNT(*) AS m FROM patients GROUP BY sex) AS u WHERE m > 5)",
+}
+
 CASTS: dict[str, str | tuple[str, str]] = {
     "a share": (
         "SELECT region AS region, SUM(CASE WHEN smoker THEN 1 ELSE 0 END)::float / COUNT(*) AS smoking_rate FROM public.patients GROUP BY region ORDER BY smoking_rate DESC LIMIT 10000",
@@ -173,6 +190,7 @@ TOOLS: dict[str, str | tuple[str, str]] = {
     **BRACKETS,
     **STARS,
     **ORDER,
+    **COMMAS,
     **CASTS,
     **INSIDE,
     **WITHIN_UNITS,

@@ -55,6 +55,11 @@ def test_a_statement_of_a_tool_gives_what_the_bare_engine_gives(name: str, bare:
         ("not-grouped", "SELECT UPPER(region), UPPER(sex), COUNT(*) FROM patients GROUP BY region"),
         ("not-grouped", "SELECT UPPER(region), COUNT(*) FROM patients GROUP BY ROLLUP (region)"),
         ("rows-not-aggregates", "SELECT * EXCLUDE (cost) FROM visits"),
+        ("join-unconditional", "SELECT COUNT(*) FROM clinics, visits WHERE clinics.clinic_id = 3"),
+        ("join-unconditional", "SELECT COUNT(*) FROM clinics c, visits v WHERE c.clinic_id = v.clinic_id OR v.cost > 10"),
+        ("join-unconditional", "SELECT COUNT(*) FROM patients p, visits v WHERE p.birth_year = v.minutes"),
+        ("join-unconditional", "SELECT COUNT(*) FROM visits v, visits w WHERE v.day = w.day"),
+        ("sql-syntax", "SELECT COUNT(*) FROM visits v JOIN clinics c WHERE v.clinic_id = c.clinic_id"),
     ],
 )
 def test_other_spellings_open_nothing(code: str, text: str) -> None:

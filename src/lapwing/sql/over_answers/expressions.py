@@ -47,6 +47,14 @@ class Leaves(Protocol):
         ...
 
 
+class ScalarSubquery(Protocol):
+    """Binds a subquery that stands for one value, or, ``listed``, for the values of one column."""
+
+    def __call__(self, node: exp.Expr, *, listed: bool = False) -> Value:
+        """The value, or refuse."""
+        ...
+
+
 @dataclass(slots=True)
 class Outputs:
     """Binds what stands in SELECT, HAVING and ORDER BY. ``aliases`` are the outputs by name, once SELECT has been read.
@@ -56,7 +64,7 @@ class Outputs:
 
     scalars: Scalars
     leaves: Leaves
-    scalar_subquery: Callable[[exp.Expr], Value]
+    scalar_subquery: ScalarSubquery
     window: Callable[[Outputs, exp.Expr], Value]
     aliases: Mapping[str, Value] = field(default_factory=dict)
 
@@ -217,8 +225,12 @@ def _between(outputs: Outputs, reader: Reader) -> Value:
 
 
 def _in(outputs: Outputs, reader: Reader) -> Value:
-    reader.require_absent("query", "field", "unnest")
-    value, listed = outputs.bind(reader.node_of("this")), reader.many("expressions")
+    reader.require_absent("field", "unnest")
+    value, listed, query = outputs.bind(reader.node_of("this")), reader.many("expressions"), reader.optional("query")
+    if query is not None:
+        answer = outputs.scalar_subquery(query, listed=True)
+        outputs.alike([value, answer])
+        return Value(f"({value.sql} IN {answer.sql})", Kind.BOOLEAN, algebra.COMPUTED, reader.node)
     limit = outputs.session.settings.list_items_max
     if len(listed) > limit:
         raise outputs.session.refuse("list-too-long", f"an IN list may have at most {limit} items", node=reader.node)
@@ -229,6 +241,16 @@ def _in(outputs: Outputs, reader: Reader) -> Value:
             raise outputs.session.refuse("list-not-constant", message, node=option.node, hint="use = and OR, or IS NULL")
     (value, *options), _ = outputs.alike([value, *options])
     sql = f"({value.sql} IN ({', '.join(option.sql for option in options)}))"
+    return Value(sql, Kind.BOOLEAN, algebra.COMPUTED, reader.node)
+
+
+def _like(outputs: Outputs, reader: Reader) -> Value:
+    """LIKE and ILIKE with a constant pattern."""
+    negated, value, pattern = reader.flag("negate"), outputs.bind(reader.node_of("this")), outputs.bind(reader.node_of("expression"))
+    if value.kind is not Kind.TEXT or pattern.constant is None or pattern.kind is not Kind.TEXT:
+        raise outputs.session.refuse("type-mismatch", "LIKE compares text with a constant pattern", node=reader.node)
+    word = "ILIKE" if type(reader.node) is exp.ILike else "LIKE"
+    sql = f"({value.sql} {'NOT ' if negated else ''}{word} {pattern.sql})"
     return Value(sql, Kind.BOOLEAN, algebra.COMPUTED, reader.node)
 
 
@@ -381,6 +403,8 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     **{node: _comparison(called.value) for node, called in COMPARISONS.items()},
     exp.Between: _between,
     exp.In: _in,
+    exp.Like: _like,
+    exp.ILike: _like,
     exp.And: _connective("AND"),
     exp.Or: _connective("OR"),
     exp.Not: _not,

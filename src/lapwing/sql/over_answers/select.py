@@ -14,7 +14,7 @@ from lapwing.sql.over_answers.expressions import Outputs
 from lapwing.sql.over_answers.values import Value
 from lapwing.sql.rows import algebra
 from lapwing.sql.rows.names import NoisyField, NoisyItem
-from lapwing.sql.scalars.binding import column_name, identifier, unsupported
+from lapwing.sql.scalars.binding import column_name, identifier, qualifier, unsupported
 from lapwing.sql.scalars.scope import Qualifier
 from lapwing.sql.text.reader import Reader, Session
 from lapwing.statements import KeyOutput, RowsAtMost
@@ -128,19 +128,19 @@ class NoisyLeaves:
         return unsupported(outputs.session, node)
 
 
-def join(scope: NoisyScope, outputs: Outputs, reader: Reader, name: str, item: NoisyItem) -> str:
-    """The SQL that joins one more noisy table."""
+def join(scope: NoisyScope, outputs: Outputs, reader: Reader, name: str, item: NoisyItem, where: exp.Expr | None = None) -> str:
+    """The SQL that joins one more noisy table. A comma is a CROSS JOIN; what joins the table then stands in ``where``."""
     session = scope.session
     side, kind = reader.word("side").upper(), reader.word("kind").upper()
-    crossing = kind == "CROSS" and not side
+    on, using = reader.optional("on"), reader.many("using")
+    crossing = not side and (kind == "CROSS" or (not kind and on is None and not using))
     if side not in ("", "LEFT", "RIGHT", "FULL") or (kind not in ("", "INNER", "OUTER") and not crossing):
         raise session.refuse("join-unsupported", "this kind of join is not supported", node=reader.node)
-    on, using = reader.optional("on"), reader.many("using")
     before = [*scope.items]
     alias = f"s{len(scope.items)}"
     scope.items.append((name, alias, item))
     word = f"{side} JOIN" if side else "JOIN"
-    if not using and (on is None or not _equates(on)):
+    if not using and not (_linked(scope, alias, where) if on is None else _equates(on)):
         session.crossed.append(scope.rows)
     if crossing:
         return f" CROSS JOIN ({item.sql}) AS {alias}"
@@ -159,6 +159,19 @@ def join(scope: NoisyScope, outputs: Outputs, reader: Reader, name: str, item: N
     else:
         raise session.refuse("join-unconditional", "every row would be joined to every row", node=reader.node, hint="JOIN ... ON")
     return f" {word} ({item.sql}) AS {alias} ON {condition}"
+
+
+def _linked(scope: NoisyScope, alias: str, where: exp.Expr | None) -> bool:
+    """Whether WHERE has an equality of a column of this table with one of a table before it."""
+    if isinstance(where, exp.Where | exp.Paren):
+        return _linked(scope, alias, where.this)
+    if isinstance(where, exp.And):
+        return _linked(scope, alias, where.this) or _linked(scope, alias, where.expression)
+    sides = (where.this, where.expression) if isinstance(where, exp.EQ) else ()
+    if not sides or not all(isinstance(side, exp.Column) for side in sides):
+        return False
+    tables = [{sql.split(".")[0] for sql, _ in scope.find(side.name, qualifier(side))} for side in sides]
+    return all(tables) and {alias} in tables and tables[0] != tables[1]
 
 
 def _equates(condition: exp.Expr) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from lapwing.errors import Span
-from lapwing.kernel.domains import BooleanDomain, Kind, is_numeric
+from lapwing.kernel.domains import BooleanDomain, IntegerDomain, Kind, is_numeric
 from lapwing.kernel.expressions import Column, Expression, Function, Literal
 from lapwing.sql.rows import moments, quantiles
 from lapwing.sql.rows.arguments import Arguments
@@ -80,6 +80,18 @@ class Aggregates:
         with self.session.reading(node) as reader:
             aggregate, kind = self._aggregate(reader, where)
         return self._add(aggregate, kind, whole)
+
+    def total_and_count(self, node: exp.Expr, whole: exp.Expr) -> tuple[int, int]:
+        """The numbers of SUM and COUNT of a column of whole numbers."""
+        value, where = self.arguments.value(node, None)
+        self._require_number(value, AggregateKind.SUM)
+        total = self._add(Aggregate(AggregateKind.SUM, value.expression, _of(where)), Kind.INTEGER, whole)
+        return total, self._add(Aggregate(AggregateKind.COUNT, value.expression, _of(where)), Kind.INTEGER, whole)
+
+    def is_whole(self, node: exp.Expr) -> bool:
+        """Whether a column holds whole numbers."""
+        columns = self.scalars.scope.lookup(node.name, qualifier(node))
+        return len(columns) == 1 and isinstance(self.scalars.scope.columns[columns[0]], IntegerDomain)
 
     def _add(self, aggregate: Aggregate, kind: Kind, node: exp.Expr) -> int:
         if aggregate not in self.collected:

@@ -29,17 +29,26 @@ class Joins:
     known: Known
     handlers: Mapping[type[exp.Expr], Handler]
 
-    def add(self, scalars: Scalars, called: Called, reader: Reader) -> list[Typed]:
-        """Join one more item; conditions of ON that are not about keys are returned, to be applied afterwards."""
+    def add(self, scalars: Scalars, called: Called, reader: Reader, links: tuple[exp.Expr, ...] = ()) -> list[Typed]:
+        """Join one more item; conditions of ON that are not about keys are returned, to be applied afterwards.
+
+        ``links`` are the conditions of WHERE that stand for ON where a comma does not say how the item is joined.
+        """
         reader.require_absent("method")
-        kind = join_kind(self.session, reader)
+        kind = join_kind(self.session, reader, crossing=bool(links))
         on, using = reader.optional("on"), reader.many("using")
+        return self.joined(scalars, called, kind, reader.node, links if on is None else tuple(conjuncts(self.session, on)), using)
+
+    def joined(
+        self, scalars: Scalars, called: Called, kind: JoinKind, node: exp.Expr, on: tuple[exp.Expr, ...], using: tuple[exp.Expr, ...] = ()
+    ) -> list[Typed]:
+        """The same of what was read."""
         if any(item.name == called.name for item in scalars.scope.items):
             hint = "give one an alias"
             raise self.session.refuse("ambiguous-table", f"two tables are called {called.name!r}", node=called.node, hint=hint)
-        if on is None and not using:
+        if not on and not using:
             hint = "JOIN ... ON, or USING, with the key of a public table or the unit"
-            raise self.session.refuse("join-unconditional", "every row would be joined to every row", node=reader.node, hint=hint)
+            raise self.session.refuse("join-unconditional", "every row would be joined to every row", node=node, hint=hint)
         if isinstance(called.item, PublicItem):
             return self._public(scalars, called, called.item.table, kind, on, using)
         assert isinstance(called.item, Rows)
@@ -48,7 +57,7 @@ class Joins:
     # -- public tables --------------------------------------------------------------------------------------------------------------
 
     def _public(
-        self, scalars: Scalars, called: Called, table: str, kind: JoinKind, on: exp.Expr | None, using: tuple[exp.Expr, ...]
+        self, scalars: Scalars, called: Called, table: str, kind: JoinKind, on: tuple[exp.Expr, ...], using: tuple[exp.Expr, ...]
     ) -> list[Typed]:
         scope, known = scalars.scope, self.known.facts.public_table(table)
         left = self._using_key(scalars, called, table, using, known.key) if using else None
@@ -58,11 +67,13 @@ class Joins:
             scope.columns[names[column]] = with_null(domain, True) if kind is JoinKind.LEFT else domain
         scope.items.append(Item(called.name, {column.lower(): name for column, name in names.items()}, called.in_schema))
         conditions: list[Typed] = []
-        if on is not None:
+        if on:
             left, conditions = self._on_key(scalars, on, names, known.key)
         if left is None:
             hint = f"join on the key, {called.name}.{known.key}"
-            raise self.session.refuse("join-not-on-key", f"{table!r} can be joined on its key only", node=on or called.node, hint=hint)
+            raise self.session.refuse(
+                "join-not-on-key", f"{table!r} can be joined on its key only", node=_whole(on) or called.node, hint=hint
+            )
         if conditions and kind is JoinKind.LEFT:
             hint = "move the condition to WHERE, or into FILTER and CASE"
             raise self.session.refuse("join-unsupported", "a LEFT JOIN takes the key alone", node=conditions[0].node, hint=hint)
@@ -82,11 +93,11 @@ class Joins:
         scalars.scope.merged[name.lower()] = matches[0]
         return Typed(Column(matches[0]), scalars.scope.columns[matches[0]], using[0])
 
-    def _on_key(self, scalars: Scalars, on: exp.Expr, names: Mapping[str, str], key: str) -> tuple[Typed | None, list[Typed]]:
+    def _on_key(self, scalars: Scalars, on: tuple[exp.Expr, ...], names: Mapping[str, str], key: str) -> tuple[Typed | None, list[Typed]]:
         """The expression that equals the key, and all other conditions."""
         left: Typed | None = None
         others: list[Typed] = []
-        for node in conjuncts(self.session, on):
+        for node in on:
             equal_key = self._key_equality(scalars, node, names, key) if left is None and type(node) is exp.EQ else None
             if equal_key is not None:
                 left = equal_key
@@ -107,7 +118,7 @@ class Joins:
     # -- protected rows -------------------------------------------------------------------------------------------------------------
 
     def _private(
-        self, scalars: Scalars, called: Called, rows: Rows, kind: JoinKind, on: exp.Expr | None, using: tuple[exp.Expr, ...]
+        self, scalars: Scalars, called: Called, rows: Rows, kind: JoinKind, on: tuple[exp.Expr, ...], using: tuple[exp.Expr, ...]
     ) -> list[Typed]:
         scope, right = scalars.scope, Scope.over(rows, called.name, in_schema=called.in_schema)
         links = Links(self.session, self.known, scope, right)
@@ -116,10 +127,10 @@ class Joins:
             name = identifier(self.session, node)
             links.equal(column_in(scope, name, None), column_in(right, name, None), node)
             scope.merged[name.lower()] = scope.lookup(name, None)[0]
-        for node in () if on is None else conjuncts(self.session, on):
+        for node in on:
             if not links.read(node):
                 others.append(node)
-        links.require(on or (using[0] if using else called.node))
+        links.require(_whole(on) or (using[0] if using else called.node))
         relation = self._right_conditions(rows.relation, right, others, kind)
         names = self._adopt(scope, rows, called, kind)
         used = {column for _, column in links.on}
@@ -263,10 +274,22 @@ def column_in(scope: Scope, name: str, table: Qualifier | None) -> str | None:
     return matches[0] if len(matches) == 1 else None
 
 
-def join_kind(session: Session, reader: Reader) -> JoinKind:
-    """Inner or left."""
+def _whole(on: tuple[exp.Expr, ...]) -> exp.Expr | None:
+    """The condition that these are the parts of, for messages."""
+    if not on:
+        return None
+    whole = on[0]
+    while isinstance(whole.parent, exp.And | exp.Paren):
+        whole = whole.parent
+    return whole
+
+
+def join_kind(session: Session, reader: Reader, *, crossing: bool = False) -> JoinKind:
+    """Inner or left; ``crossing`` says that WHERE has what CROSS JOIN leaves out."""
     match reader.word("side").upper(), reader.word("kind").upper():
         case "", ("" | "INNER"):
+            return JoinKind.INNER
+        case "", "CROSS" if crossing:
             return JoinKind.INNER
         case "LEFT", ("" | "OUTER"):
             return JoinKind.LEFT

@@ -113,6 +113,9 @@ class Scalars:
             if argument.is_null:
                 raise self.session.refuse("null-constant", "NULL cannot stand here", node=argument.node, hint="test for it with IS NULL")
         expressions = tuple(argument.expression for argument in arguments)
+        folded = constants.folded(called, expressions)
+        if folded is not None:
+            return self.constant(node, folded)
         try:
             domain = result_domain(called, tuple(argument.domain for argument in arguments), expressions)
         except Refused as error:

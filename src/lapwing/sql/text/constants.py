@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import datetime
+import operator
 import re
+from collections.abc import Callable
 from fractions import Fraction
 
 from sqlglot import exp
 
 from lapwing.kernel import calendar
 from lapwing.kernel.domains import Kind
-from lapwing.kernel.expressions import Literal
+from lapwing.kernel.expressions import Expression, Function, Literal
 from lapwing.sql.text.reader import Session
 
+_EXACT: dict[Function, Callable[[Fraction, Fraction], Fraction]] = {
+    Function.ADD: operator.add,
+    Function.SUBTRACT: operator.sub,
+    Function.MULTIPLY: operator.mul,
+}
+_FOLDED_MAX = 10**12
+"""Largest number, and largest denominator, of constants that are computed with exactly."""
 _INTEGER = re.compile(r"[0-9]{1,40}")
 _REAL = re.compile(r"(?=[0-9.])[0-9]{0,400}(?:\.[0-9]{0,400})?(?:[eE][+-]?[0-9]{1,3})?")
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})", re.ASCII)
@@ -30,6 +39,26 @@ def number(written: str, session: Session, node: exp.Expr) -> Literal:
     raise session.refuse(
         "number-unreadable", "this number cannot be read", node=node, hint="write digits, a point and an exponent below 1000"
     )
+
+
+def folded(called: Function, arguments: tuple[Expression, ...]) -> Literal | None:
+    """A sum, difference or product of two constants of which one is a real, exactly: 0.06 + 0.01 is 0.07. None for anything else."""
+    if called not in _EXACT or len(arguments) != 2:
+        return None
+    numbers = []
+    for argument in arguments:
+        if (
+            not isinstance(argument, Literal)
+            or argument.kind not in (Kind.INTEGER, Kind.REAL)
+            or not isinstance(argument.value, int | Fraction)
+        ):
+            return None
+        numbers.append(Fraction(argument.value))
+    if Kind.REAL not in (argument.kind for argument in arguments if isinstance(argument, Literal)):
+        return None
+    if any(abs(number) > _FOLDED_MAX or number.denominator > _FOLDED_MAX for number in numbers):
+        return None
+    return Literal(_EXACT[called](*numbers), Kind.REAL)
 
 
 def date(written: str, session: Session, node: exp.Expr) -> Literal:

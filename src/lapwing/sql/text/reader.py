@@ -105,6 +105,8 @@ class Session:
     """Whether there is an aggregate over answers so far."""
     crossed: list[RowsAtMost] = field(default_factory=list)
     """Joins of answers that pair any row with any row so far."""
+    reads_public: bool = False
+    """Whether rows of a public table stand in it as constants."""
     notes: list[str] = field(default_factory=list)
     """What its author should know of the statement, whatever the answer."""
 

@@ -97,8 +97,9 @@ def _like(kind: TokenType) -> Callable[[exp.Expr], Counts]:
 
 def _join(node: exp.Expr) -> Counts:
     side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
+    comma = not side and not kind and not any(is_set(node.args.get(name)) for name in ("on", "using", "method"))
     return {
-        TokenType.JOIN: 1,
+        TokenType.JOIN: int(not comma),
         TokenType.LEFT: int(side == "LEFT"),
         TokenType.RIGHT: int(side == "RIGHT"),
         TokenType.FULL: int(side == "FULL"),

@@ -1,0 +1,214 @@
+"""Two lists of questions after well-known benchmarks, on made-up data of their own: which are answered as they are written.
+
+Everything is as in ``lapwing.audit.conformance``, with these differences. A list says which code a refusal has, and may give the rewrite
+that its hint comes to, which is answered. What is selected (MIN, MAX) is not compared. Where LIMIT picks rows, all rows are compared:
+which of two equal rows comes first is nobody's to say. Of groups that are not declared, those that are shown are compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from lapwing.audit.conformance import Listed, Outcome, bare_engine, comparable
+from lapwing.client.dataset import DataSet
+from lapwing.client.dataset import open as open_data_set
+from lapwing.curator.bound_statement import bound_statement
+from lapwing.demo import hits_rows, tpch_rows
+from lapwing.demo.write import CATALOGUE_FILE
+from lapwing.errors import LapwingError, Refused
+from lapwing.statements import QUANTILES, KeyOutput, Statement
+
+LIMIT_EPSILON = 5 * 10**7
+"""Of one statement in the limit."""
+BUDGET_EPSILON = 10**9
+"""As much as a catalogue can declare: enough for one list."""
+SLACK = 5e-3
+"""How far a value that is no count may be off, as a part of the largest of its column: sums of finely graded prices keep some noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkList:
+    """A list: its statements, the catalogue and the rows they are about, and how many units are made up."""
+
+    name: str
+    statements: str
+    catalogue: str
+    rows: Callable[[int], Mapping[str, pa.Table]]
+    units: int
+
+
+BENCHMARKS = {
+    "tpch": BenchmarkList("tpch", "tpch.sql", "tpch.toml", tpch_rows.all_tables, 400),
+    "clickbench": BenchmarkList("clickbench", "clickbench.sql", "hits.toml", hits_rows.all_tables, 1_000),
+}
+_ENTRY = re.compile(
+    r"^-- ([a-z]\d\d): (.+)\n(?:-- (refused|lacks): (\S+)\n)?((?:(?!--).+\n)+)(?:-- instead\n((?:(?!--).+\n)+))?", re.MULTILINE
+)
+
+
+def benchmark_statements(benchmark: BenchmarkList) -> tuple[Listed, ...]:
+    """The statements of a list, in order."""
+    text = resources.files("lapwing.demo").joinpath(benchmark.statements).read_text(encoding="utf-8")
+    entries = _ENTRY.findall(text)
+    return tuple(
+        Listed(name, title, _bare(sql), code, word == "lacks", _bare(rewrite)) for name, title, word, code, sql, rewrite in entries
+    )
+
+
+def run_benchmark(benchmark: BenchmarkList, directory: Path, *, names: Sequence[str] = ()) -> Iterator[Outcome]:
+    """Outcomes of all statements, or of those named, on new data in an empty directory that is the caller's to delete."""
+    worlds = BenchmarkWorlds(benchmark, directory)
+    try:
+        for listed in benchmark_statements(benchmark):
+            if not names or listed.name in names:
+                start = time.perf_counter()
+                if listed.lacking and worlds.is_accepted(listed.sql):
+                    listed = replace(listed, code="", rewrite="")
+                why = worlds.answered(listed.sql) if listed.answered else worlds.refused(listed)
+                yield Outcome(listed, why == listed.code, why, time.perf_counter() - start)
+    finally:
+        worlds.close()
+
+
+class BenchmarkWorlds:
+    """The rows of a list three times: with delta, without, and unprotected."""
+
+    def __init__(self, benchmark: BenchmarkList, directory: Path) -> None:
+        self.ordinary = write_benchmark(benchmark, directory / "ordinary")
+        self.pure = write_benchmark(benchmark, directory / "pure", delta="0")
+        self.bare = bare_engine(directory / "ordinary")
+
+    def close(self) -> None:
+        """Give up files and connections."""
+        self.ordinary.close()
+        self.pure.close()
+        self.bare.close()
+
+    def is_accepted(self, sql: str) -> bool:
+        """Whether a statement is answered at all."""
+        try:
+            self.ordinary.explain(sql)
+        except Refused:
+            return False
+        return True
+
+    def answered(self, sql: str) -> str:
+        """Why a statement does not pass as answered; empty where it does."""
+        whole = re.sub(r"\s+LIMIT \d+( OFFSET \d+)?$", "", sql)
+        try:
+            self.ordinary.ask(sql)
+            statement = bound_statement(self.ordinary.curator, whole, dialect="duckdb").statement
+            if any(aggregate.kind in QUANTILES for query in statement.privates for aggregate in query.aggregates):
+                return ""
+            ours, known = self._limit(whole)
+        except LapwingError as error:
+            return f"[{error.code}] {error.message}"
+        except Exception as error:
+            return f"ended in {type(error).__name__}"
+        theirs = [tuple(map(comparable, row)) for row in self.bare.sql(whole).fetchall()]
+        if not known:
+            theirs = [row for row in theirs if any(_is_of(row, other, _keys(statement)) for other in ours)]
+        return _difference(ours, theirs, keys=_keys(statement))
+
+    def refused(self, listed: Listed) -> str:
+        """The code of the refusal, or why a statement does not pass as refused with a rewrite that is answered."""
+        before = self.ordinary.curator.balance().spent
+        try:
+            self.ordinary.ask(listed.sql)
+        except Refused as error:
+            if error.span is None or self.ordinary.curator.balance().spent != before:
+                return f"{error.code}, without a place in the text or with a charge"
+            why = self.answered(listed.rewrite) if listed.rewrite else ""
+            return f"the rewrite: {why}" if why else error.code
+        except Exception as error:
+            return f"ended in {type(error).__name__}"
+        return "was answered"
+
+    def _limit(self, sql: str) -> tuple[list[tuple[Any, ...]], bool]:
+        """The answer without noise to speak of, and whether its groups are declared."""
+        known = True
+        try:
+            table = self.pure.ask(sql, epsilon=LIMIT_EPSILON).table
+        except Refused as error:
+            if error.code != "keys-need-delta":
+                raise
+            known, table = False, self.ordinary.ask(sql, epsilon=LIMIT_EPSILON).table
+        return [tuple(map(comparable, row)) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)], known
+
+
+def write_benchmark(benchmark: BenchmarkList, directory: Path, *, delta: str = "") -> DataSet:
+    """The data of a list in this directory, prepared, with a budget for all of it."""
+    directory.mkdir(parents=True)
+    for name, table in benchmark.rows(benchmark.units).items():
+        parquet.write_table(table, directory / f"{name}.parquet", compression="zstd")
+    text = resources.files("lapwing.demo").joinpath(benchmark.catalogue).read_text(encoding="utf-8")
+    digest = hashlib.sha256(str(directory.resolve()).encode()).hexdigest()
+    changes = [("@ID@", f"{benchmark.name}-{digest[:8]}"), ("@UNITS@", str(benchmark.units))]
+    changes += [
+        ("\nepsilon = 3 ", f"\nepsilon = {BUDGET_EPSILON} "),
+        ("ceiling = { epsilon = 6 }", f"ceiling = {{ epsilon = {BUDGET_EPSILON} }}"),
+    ]
+    changes += [("\nepsilon = 0.1 ", "\nepsilon = 100 ")]
+    changes += [('delta = "2^-40"', f"delta = {delta}")] if delta else []
+    for line, instead in changes:
+        assert text.count(line) == 1, "the catalogue of a list was changed"
+        text = text.replace(line, instead)
+    (directory / CATALOGUE_FILE).write_text(text, encoding="utf-8")
+    data_set = open_data_set(directory, home=directory / "registry")
+    data_set.prepare()
+    return data_set
+
+
+def _difference(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]], *, keys: set[int]) -> str:
+    """What is wrong with our rows; empty where each of theirs is there, and others hold nothing but their keys."""
+    slack = [_slack(column) for column in zip(*theirs, strict=True)] or [0.5] * max(map(len, ours), default=0)
+    left = list(ours)
+    for row in theirs:
+        place = next((i for i, other in enumerate(left) if all(map(_same, other, row, slack))), None)
+        if place is None:
+            return f"{len(theirs) - len(ours) + len(left)} of {len(theirs)} rows of bare SQL are not there or differ"
+        left.pop(place)
+    if left and not keys:
+        return f"{len(left)} rows too many"
+    beside = [(value, slack[i]) for row in left for i, value in enumerate(row) if i not in keys]
+    if any(value is not None and not (isinstance(value, float) and abs(value) <= allowed) for value, allowed in beside):
+        return "groups without rows hold something"
+    return ""
+
+
+def _slack(column: Sequence[Any]) -> float:
+    """How far values of a column may be off: counts not at all."""
+    numbers = [value for value in column if isinstance(value, float)]
+    if all(number.is_integer() for number in numbers):
+        return 0.1
+    return SLACK * max(map(abs, numbers))
+
+
+def _same(ours: Any, theirs: Any, slack: float) -> bool:
+    if isinstance(ours, float) and isinstance(theirs, float):
+        return abs(ours - theirs) <= slack
+    return type(ours) is type(theirs) and bool(ours == theirs)
+
+
+def _is_of(theirs: tuple[Any, ...], ours: tuple[Any, ...], keys: set[int]) -> bool:
+    """Whether a row has the keys of one of ours: of groups that are not declared, those of few units stay hidden."""
+    return all(theirs[key] == ours[key] for key in keys)
+
+
+def _bare(sql: str) -> str:
+    return sql.strip().removesuffix(";")
+
+
+def _keys(statement: Statement) -> set[int]:
+    """Which columns are keys of groups."""
+    return {i for i, output in enumerate(statement.post.outputs) if isinstance(output.derivation, KeyOutput)}

@@ -1,0 +1,57 @@
+"""SUM(x + 1), SUM(x + 2) and so on: sums of one column, each shifted by a constant. They are SUM(x) + 1 * COUNT(x), and so on.
+
+Two measured values stand for all of them, so the price is shared by two and not by each. One such sum alone is measured as it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from sqlglot import exp
+
+from lapwing.kernel.domains import Kind
+from lapwing.sql.over_answers import marks
+from lapwing.sql.over_answers.values import Value
+from lapwing.sql.rows import algebra
+from lapwing.sql.rows.aggregates import Aggregates
+from lapwing.sql.text import constants
+
+SHARED_MIN = 3
+"""So many sums of one column are taken together."""
+_SHIFT_MAX = 10**6
+
+
+def shifted_columns(nodes: Iterable[exp.Expr]) -> Mapping[str, int]:
+    """How many sums there are of each column, shifted or not."""
+    sums = [node for item in nodes for node in item.find_all(exp.Sum)]
+    return Counter(_column(node).sql() for node in sums if _column(node) is not None)  # type: ignore[union-attr]
+
+
+def shifted_sum(aggregates: Aggregates, node: exp.Expr, query: int, shared: Mapping[str, int]) -> Value | None:
+    """The sum as made of two others, where enough sums share them; None elsewhere."""
+    base = _column(node)
+    if base is None or type(node.this) is exp.Column or shared.get(base.sql(), 0) < SHARED_MIN or not aggregates.is_whole(base):
+        return None
+    session = aggregates.session
+    with session.reading(node) as reader, session.reading(reader.node_of("this")) as addition:
+        column, constant = addition.node_of("this"), addition.node_of("expression")
+        total, count = aggregates.total_and_count(column, node)
+        with session.reading(constant) as number:
+            by = constants.number(number.word("this"), session, constant).value
+            number.flag("is_string")
+    sign = "-" if type(node.this) is exp.Sub else "+"
+    names = [f"q{query}.a{number}" for number in (total, count)]
+    sql = f"TRY_CAST((CAST({names[0]} AS HUGEINT) {sign} {by} * CAST({names[1]} AS HUGEINT)) AS BIGINT)"
+    mark = marks.of_sum(f"q{query}.m{total}", f"q{query}.m{count}")
+    return Value(sql, Kind.INTEGER, algebra.COMPUTED, node, mark=mark)
+
+
+def _column(node: exp.Expr) -> exp.Expr | None:
+    """The column that a sum is of, perhaps shifted by a whole number that is not large."""
+    inner = node.this if type(node) is exp.Sum else None
+    if isinstance(inner, exp.Add | exp.Sub):
+        constant = inner.expression
+        is_small = type(constant) is exp.Literal and not constant.is_string and constant.name.isdigit() and int(constant.name) <= _SHIFT_MAX
+        inner = inner.this if is_small else None
+    return inner if type(inner) is exp.Column else None
