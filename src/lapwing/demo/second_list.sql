@@ -206,13 +206,13 @@ SELECT COUNT(DISTINCT a.patient_id) FROM visits a JOIN visits b ON a.patient_id 
 -- idioms funnel-5-left-joins: join-unsupported
 SELECT COUNT(DISTINCT a.patient_id) AS s1, COUNT(DISTINCT b.patient_id) AS s2 FROM visits a LEFT JOIN visits b ON a.patient_id = b.patient_id AND b.day > a.day WHERE a.code = 'E11';
 
--- idioms session-1-lag-gap: window-unsupported
+-- idioms session-1-lag-gap: answered
 SELECT COUNT(*) AS sessions FROM (SELECT patient_id, started, LAG(started) OVER (PARTITION BY patient_id ORDER BY started) AS prev FROM visits) t WHERE prev IS NULL OR started > prev + INTERVAL '30 days';
 
--- idioms session-2-running-sum: window-unsupported
+-- idioms session-2-running-sum: answered
 SELECT AVG(n) FROM (SELECT patient_id, sid, COUNT(*) AS n FROM (SELECT patient_id, SUM(new) OVER (PARTITION BY patient_id ORDER BY started) AS sid FROM (SELECT patient_id, started, CASE WHEN started - LAG(started) OVER (PARTITION BY patient_id ORDER BY started) > INTERVAL '30 days' THEN 1 ELSE 0 END AS new FROM visits) a) b GROUP BY patient_id, sid) c;
 
--- idioms session-3-mean-gap: window-unsupported
+-- idioms session-3-mean-gap: answered
 SELECT AVG(DATE_DIFF('day', prev, day)) FROM (SELECT day, LAG(day) OVER (PARTITION BY patient_id ORDER BY day) AS prev FROM visits) t;
 
 -- idioms pct-1: answered
@@ -245,13 +245,13 @@ SELECT clinic_id, ARG_MAX(code, n) FROM (SELECT clinic_id, code, COUNT(*) AS n F
 -- idioms topn-5-mode: aggregate-unsupported
 SELECT region, MODE(sex) FROM patients GROUP BY region;
 
--- idioms topn-6-per-unit-first-row: window-unsupported
+-- idioms topn-6-per-unit-first-row: answered
 SELECT code, COUNT(*) FROM (SELECT patient_id, code, ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY started) AS rn FROM visits) t WHERE rn = 1 GROUP BY code;
 
 -- idioms topn-7-per-unit-arg-min: aggregate-misplaced
 SELECT first_code, COUNT(*) FROM (SELECT patient_id, ARG_MIN(code, started) AS first_code FROM visits GROUP BY patient_id) t GROUP BY first_code;
 
--- idioms topn-8-latest-record: distinct-unsupported
+-- idioms topn-8-latest-record: answered
 SELECT AVG(cost) FROM (SELECT DISTINCT ON (patient_id) patient_id, cost FROM visits ORDER BY patient_id, started DESC) t;
 
 -- idioms ma-1-rows-frame: answered
@@ -359,19 +359,19 @@ SELECT n, COUNT(*) AS users FROM (SELECT patient_id, COUNT(*) AS n FROM visits G
 -- idioms hist-11-capped: answered
 SELECT LEAST(n, 10) AS n, COUNT(*) AS users FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) t GROUP BY 1 ORDER BY 1;
 
--- idioms lag-1: window-unsupported
+-- idioms lag-1: answered
 SELECT AVG(cost - prev) FROM (SELECT cost, LAG(cost) OVER (PARTITION BY patient_id ORDER BY started) AS prev FROM visits) t;
 
--- idioms lag-2-transitions: window-unsupported
+-- idioms lag-2-transitions: answered
 SELECT prev, code, COUNT(*) FROM (SELECT code, LAG(code) OVER (PARTITION BY patient_id ORDER BY started) AS prev FROM visits) t GROUP BY 1, 2;
 
--- idioms lag-3-first-value: window-unsupported
+-- idioms lag-3-first-value: answered
 SELECT AVG(cost) FROM (SELECT cost, FIRST_VALUE(clinic_id) OVER (PARTITION BY patient_id ORDER BY started) AS c FROM visits) t WHERE c = 1;
 
 -- idioms lag-4-row-share-of-unit-total: answered
 SELECT AVG(cost / total) FROM (SELECT v.cost, s.total FROM visits v JOIN (SELECT patient_id, SUM(cost) AS total FROM visits GROUP BY patient_id) s ON v.patient_id = s.patient_id WHERE s.total > 0) t;
 
--- idioms lag-5-sum-over-partition: window-unsupported
+-- idioms lag-5-sum-over-partition: answered
 SELECT COUNT(*) FROM (SELECT patient_id, SUM(cost) OVER (PARTITION BY patient_id) AS total FROM visits) t WHERE total > 1000;
 
 -- idioms json-1: function-unsupported
@@ -392,19 +392,19 @@ SELECT ARRAY_AGG(DISTINCT region) FROM patients;
 -- idioms array-4-unnest: function-unsupported
 SELECT u, COUNT(*) FROM (SELECT UNNEST(STRING_SPLIT(drug, ' ')) AS u FROM prescriptions) t GROUP BY u;
 
--- idioms regex-1: function-unsupported
+-- idioms regex-1: answered
 SELECT COUNT(*) FROM visits WHERE REGEXP_MATCHES(code, '^[A-E]');
 
--- idioms regex-2: function-unsupported
+-- idioms regex-2: answered
 SELECT REGEXP_EXTRACT(code, '^[A-Z]') AS l, COUNT(*) FROM visits GROUP BY 1;
 
--- idioms regex-3: function-unsupported
+-- idioms regex-3: answered
 SELECT REGEXP_REPLACE(region, '[0-9]+', '') AS r, COUNT(*) FROM patients GROUP BY 1;
 
 -- idioms regex-4-open-text: text-undeclared
 SELECT COUNT(*) FROM prescriptions WHERE drug ILIKE '%pril%';
 
--- idioms regex-5-similar-to: sql-unsupported
+-- idioms regex-5-similar-to: answered
 SELECT COUNT(*) FROM visits WHERE code SIMILAR TO '[A-E].*';
 
 -- idioms str-1: answered

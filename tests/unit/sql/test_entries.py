@@ -159,7 +159,7 @@ def test_every_name_of_an_entry_is_called_in_its_checks() -> None:
         ("regexp_matches(code, '((a{99}){99}){99}')", "wrong-arguments"),
         ("regexp_matches(code, '(')", "wrong-arguments"),
         ("regexp_extract(code, '(J)', 2)", "wrong-arguments"),
-        ("regexp_replace(code, 'J', '\\\\1')", "wrong-arguments"),
+        ("regexp_replace(code, 'J', '\\1')", "wrong-arguments"),
         ("minutes BETWEEN SYMMETRIC 5 AND 1", "sql-unsupported"),
         ("regexp_count(code, 'J')", "function-unsupported"),
         ("AGE(day)", "function-unsupported"),
