@@ -46,7 +46,7 @@ def test_the_pairs_add_up_to_ten_thousand() -> None:
 
 
 def test_most_plans_group_within_units() -> None:
-    """Some need no groups any more when they are planned: a count of units, say."""
+    """Some need no groups any more when they are planned: a count of units, say, or a UNION of which only units are counted."""
     plans = [shape(facts(r, a)) for r, a, seed in CHUNKS for shape in generated(r, a, seed).values()]
     grouped = [plan for plan in plans if any(isinstance(p, PerUnit) and p.keys for q in plan.queries for p in parts_of(q.source))]
-    assert len(grouped) >= 0.7 * len(plans), (len(grouped), len(plans))
+    assert len(grouped) >= 0.5 * len(plans), (len(grouped), len(plans))

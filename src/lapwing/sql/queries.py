@@ -98,8 +98,7 @@ class Queries:
             with self.session.reading(node) as reader:
                 return self._compared(reader, environment)
         if type(node) is not exp.Select:
-            hint = "UNION ALL is"
-            raise self.session.refuse("union-unsupported", "this way of putting statements together is not supported", node=node, hint=hint)
+            raise self.session.refuse("union-unsupported", "this way of putting statements together is not supported", node=node)
         with self.session.reading(node) as reader:
             return self._select(reader, environment)
 

@@ -29,6 +29,10 @@ REWRITES: tuple[tuple[str, str], ...] = (
         "SELECT COUNT(*) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex EXCEPT SELECT sex, COUNT(*) AS n FROM patients WHERE smoker GROUP BY sex) AS t",
         "SELECT a.sex, a.n FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS a JOIN (SELECT sex, COUNT(*) AS n FROM patients WHERE smoker GROUP BY sex) AS b ON a.sex = b.sex AND a.n <> b.n",
     ),
+    (
+        "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex UNION SELECT sex, COUNT(*) AS n FROM patients WHERE smoker GROUP BY sex",
+        "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex UNION ALL SELECT sex, COUNT(*) AS n FROM patients WHERE smoker GROUP BY sex",
+    ),
     # names
     ("SELECT COUNT(*) FROM visit", "SELECT COUNT(*) FROM visits"),
     ("SELECT SUM(costs) FROM visits", "SELECT SUM(cost) FROM visits"),
