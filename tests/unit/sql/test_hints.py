@@ -12,7 +12,8 @@ import lapwing
 from lapwing.demo import write_demo
 from lapwing.errors import LapwingError
 from tests.unit.sql.hints_in_code import collected, hints
-from tests.unit.sql.rewrites import PURE_REWRITES, REWRITES, WITHOUT_REWRITE
+from tests.unit.sql.rewrites import PURE_REWRITES, REWRITES
+from tests.unit.sql.without_rewrite import WITHOUT_REWRITE
 
 
 def _opened(directory: Path, *, delta: str) -> lapwing.DataSet:
