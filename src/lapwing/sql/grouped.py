@@ -37,7 +37,7 @@ class GroupedLeaves:
     keys: tuple[tuple[Expression, Kind], ...]
     levels: bool = False
     """Whether there are sub-totals."""
-    sums: Mapping[str, int] = field(default_factory=dict)
+    sums: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """How many sums there are of each column, shifted by a constant or not."""
 
     def leaf(self, outputs: Outputs, node: exp.Expr) -> Value | None:

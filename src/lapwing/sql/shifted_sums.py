@@ -5,6 +5,7 @@ Two measured values stand for all of them, so the price is shared by two and not
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -19,19 +20,19 @@ from lapwing.sql.text import constants
 
 SHARED_MIN = 3
 """So many sums of one column are taken together."""
-_SHIFT_MAX = 10**6
+_WHOLE = re.compile("[0-9]{1,6}")
 
 
-def shifted_columns(nodes: Iterable[exp.Expr]) -> Mapping[str, int]:
-    """How many sums there are of each column, shifted or not."""
-    sums = [node for item in nodes for node in item.find_all(exp.Sum)]
-    return Counter(_column(node).sql() for node in sums if _column(node) is not None)  # type: ignore[union-attr]
+def shifted_columns(nodes: Iterable[exp.Expr]) -> Mapping[tuple[str, str], int]:
+    """How many sums there are of each column, by its table and name as written, shifted or not."""
+    columns = (_column(node) for item in nodes for node in item.find_all(exp.Sum))
+    return Counter(_name(column) for column in columns if column is not None)
 
 
-def shifted_sum(aggregates: Aggregates, node: exp.Expr, query: int, shared: Mapping[str, int]) -> Value | None:
+def shifted_sum(aggregates: Aggregates, node: exp.Expr, query: int, shared: Mapping[tuple[str, str], int]) -> Value | None:
     """The sum as made of two others, where enough sums share them; None elsewhere."""
     base = _column(node)
-    if base is None or type(node.this) is exp.Column or shared.get(base.sql(), 0) < SHARED_MIN or not aggregates.is_whole(base):
+    if base is None or type(node.this) is exp.Column or shared.get(_name(base), 0) < SHARED_MIN or not aggregates.is_whole(base):
         return None
     session = aggregates.session
     with session.reading(node) as reader, session.reading(reader.node_of("this")) as addition:
@@ -52,6 +53,11 @@ def _column(node: exp.Expr) -> exp.Expr | None:
     inner = node.this if type(node) is exp.Sum else None
     if isinstance(inner, exp.Add | exp.Sub):
         constant = inner.expression
-        is_small = type(constant) is exp.Literal and not constant.is_string and constant.name.isdigit() and int(constant.name) <= _SHIFT_MAX
-        inner = inner.this if is_small else None
+        is_whole = type(constant) is exp.Literal and constant.args.get("is_string") is False and _WHOLE.fullmatch(constant.name)
+        inner = inner.this if is_whole else None
     return inner if type(inner) is exp.Column else None
+
+
+def _name(column: exp.Expr) -> tuple[str, str]:
+    table, name = (column.args.get(part) for part in ("table", "this"))
+    return (table.name if type(table) is exp.Identifier else "", name.name if type(name) is exp.Identifier else "")
