@@ -78,6 +78,32 @@ def generated_relations(facts: Facts, *, count: int, seed: int) -> dict[str, Sql
     return relational_shapes(facts, UNIT_COLUMNS, REFERENCES, count=count, seed=seed)
 
 
+_PER_UNIT = "OVER (PARTITION BY patient_id ORDER BY"
+WINDOWS = (
+    f"SELECT code, before, COUNT(*) FROM (SELECT code, LAG(code) {_PER_UNIT} clinic_id) AS before FROM visits) AS t GROUP BY 1, 2",
+    f"SELECT SUM(a), SUM(b) FROM (SELECT LEAD(minutes, 2) {_PER_UNIT} code DESC) AS a, LAG(cost, 1, 0) {_PER_UNIT} day NULLS FIRST) AS b "
+    "FROM visits) AS t",
+    f"SELECT code, COUNT(*) FROM (SELECT code, ROW_NUMBER() {_PER_UNIT} started DESC) AS n FROM visits) AS t WHERE n <= 2 GROUP BY code",
+    f"SELECT r, d, COUNT(*) FROM (SELECT RANK() {_PER_UNIT} code) AS r, DENSE_RANK() {_PER_UNIT} day) AS d FROM visits) t GROUP BY 1, 2",
+    f"SELECT first, COUNT(*) FROM (SELECT FIRST_VALUE(code) {_PER_UNIT} clinic_id) AS first FROM visits) AS t GROUP BY first",
+    f"SELECT last, COUNT(*) FROM (SELECT LAST_VALUE(clinic_id) {_PER_UNIT} cost ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) "
+    "AS last FROM visits) AS t GROUP BY last",
+    f"SELECT SUM(a), SUM(b), SUM(c) FROM (SELECT SUM(minutes) {_PER_UNIT} code) AS a, COUNT(cost) {_PER_UNIT} day ROWS UNBOUNDED PRECEDING)"
+    " AS b, MAX(cost) OVER (PARTITION BY patient_id, clinic_id) AS c FROM visits) AS t",
+    "SELECT AVG(cost), COUNT(*) FROM (SELECT DISTINCT ON (patient_id) cost FROM visits ORDER BY patient_id, day DESC) AS t",
+    f"SELECT COUNT(*) FROM (SELECT started, LAG(started) {_PER_UNIT} started) AS before FROM visits) AS t "
+    "WHERE before IS NULL OR started > before + INTERVAL '30 days'",
+    f"SELECT drug_before, COUNT(*) FROM (SELECT LAG(code) {_PER_UNIT} income < 10, v.code) AS drug_before FROM "
+    "(SELECT v.patient_id, v.code, p.income FROM visits v JOIN patients p ON p.patient_id = v.patient_id) AS v) AS t GROUP BY 1",
+)
+"""Every window within a unit, mostly with rows that the order does not tell apart."""
+
+
+def windows() -> dict[str, SqlShape]:
+    """The statements with windows, priced as if units had many rows."""
+    return {text: SqlShape(text, Fraction(1), MANY_ROWS, UNIT_COLUMNS, REFERENCES) for text in WINDOWS}
+
+
 def hand_made(account: Account) -> dict[str, Shape]:
     """One plan of each shape, of whatever bounding and measure there is."""
     return {**shapes(account), **quantile_shapes(account)}

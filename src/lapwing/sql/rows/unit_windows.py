@@ -29,7 +29,6 @@ _NUMBERED: Mapping[type[exp.Expr], WindowKind] = {
 _NEIGHBOURING: Mapping[type[exp.Expr], WindowKind] = {exp.Lag: WindowKind.LAG, exp.Lead: WindowKind.LEAD}
 _PLACED: Mapping[type[exp.Expr], WindowKind] = {exp.FirstValue: WindowKind.FIRST, exp.LastValue: WindowKind.LAST}
 _MEASURED: Mapping[type[exp.Expr], WindowKind] = {exp.Min: WindowKind.MIN, exp.Max: WindowKind.MAX}
-_LISTED = "ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD, FIRST_VALUE, LAST_VALUE, COUNT, SUM, AVG, MIN and MAX are"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +188,8 @@ class UnitWindows:
 
     def _unknown(self, node: exp.Expr) -> Refused:
         message = "this window function is not supported over the rows of a unit"
-        return self.rows.session.refuse("window-unsupported", message, node=node, hint=_LISTED)
+        hint = "ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD, FIRST_VALUE, LAST_VALUE, COUNT, SUM, AVG, MIN and MAX are"
+        return self.rows.session.refuse("window-unsupported", message, node=node, hint=hint)
 
     def _placed(self, scalars: Scalars, reader: Reader, over: Over) -> Typed:
         node, session = reader.node, self.rows.session
