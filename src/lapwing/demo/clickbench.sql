@@ -107,7 +107,7 @@ SELECT counter_id, AVG(LENGTH(url)) AS l, COUNT(*) AS c FROM hits WHERE url <> '
 HAVING COUNT(*) > 100 ORDER BY l DESC LIMIT 25;
 
 -- k29: the hosts that users came from, with one address of each
--- lacks: function-unsupported
+-- lacks: text-undeclared
 SELECT REGEXP_REPLACE(referer, '^https?://(?:www\.)?([^/]+)/.*$', '\1') AS k, AVG(LENGTH(referer)) AS l, COUNT(*) AS c, MIN(referer)
 FROM hits WHERE referer <> '' GROUP BY k HAVING COUNT(*) > 100 ORDER BY l DESC LIMIT 25;
 

@@ -189,10 +189,6 @@ REWRITES: tuple[tuple[str, str], ...] = (
         " JOIN (SELECT clinic_id, COUNT(*) AS n FROM visits GROUP BY clinic_id) AS t ON s.clinic_id = t.clinic_id",
     ),
     (
-        "SELECT a.n FROM (SELECT COUNT(*) AS n FROM visits) AS a, (SELECT COUNT(*) AS n FROM patients) AS b",
-        "SELECT a.n FROM (SELECT COUNT(*) AS n FROM visits) AS a JOIN (SELECT COUNT(*) AS n FROM patients) AS b ON a.n > b.n",
-    ),
-    (
         "SELECT t.n FROM (SELECT COUNT(*) AS n FROM visits) AS t JOIN (SELECT COUNT(*) AS m FROM visits) AS t ON t.n = t.m",
         "SELECT t.n FROM (SELECT COUNT(*) AS n FROM visits) AS t JOIN (SELECT COUNT(*) AS m FROM visits) AS u ON t.n = u.m",
     ),

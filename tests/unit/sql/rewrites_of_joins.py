@@ -5,7 +5,18 @@
 from __future__ import annotations
 
 JOINS: tuple[tuple[str, str], ...] = (
-    ("SELECT COUNT(*) FROM clinics", "SELECT COUNT(*) FROM visits v JOIN clinics c ON v.clinic_id = c.clinic_id"),
+    (
+        "SELECT c.city, COUNT(v.visit_id) FROM clinics c LEFT JOIN visits v USING (clinic_id) GROUP BY 1",
+        "SELECT c.city, COUNT(v.visit_id) FROM visits v JOIN clinics c USING (clinic_id) GROUP BY 1",
+    ),
+    (
+        "SELECT a.n FROM (SELECT COUNT(*) AS n FROM visits) AS a LEFT JOIN (SELECT COUNT(*) AS n FROM patients) AS b",
+        "SELECT a.n FROM (SELECT COUNT(*) AS n FROM visits) AS a LEFT JOIN (SELECT COUNT(*) AS n FROM patients) AS b ON a.n > b.n",
+    ),
+    (
+        "SELECT AVG(n) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id QUALIFY ROW_NUMBER() OVER (ORDER BY n) = 1) AS t",
+        "SELECT n, COUNT(*) AS c FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t GROUP BY n QUALIFY ROW_NUMBER() OVER (ORDER BY n) = 1",
+    ),
     ("SELECT COUNT(*) FROM patients p, visits v", "SELECT COUNT(*) FROM patients p JOIN visits v USING (patient_id)"),
     (
         "SELECT COUNT(*) FROM visits v JOIN clinics c ON v.code = c.city",

@@ -15,7 +15,6 @@ WITHOUT_REWRITE: dict[str, str] = {
     "no declared value of it is a number": "it is the reason",
     "the owner can declare the values of the column; then TRY_CAST works": OF_THE_OWNER,
     "a smaller declared rows_max, or a coarser grid": OF_THE_OWNER,
-    "lower the rows per unit": OF_THE_OWNER,
     "they stand in GROUP BY, and not inside one another": "the parser reads no such text; it guards against another parser",
     "declare the values of the key": BEHIND_THE_FRONT,
     "aggregate per unit inside a subquery": BEHIND_THE_FRONT,
