@@ -306,7 +306,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("union counts its widest part only", ((stability, "united", _widest_part_only),)),
     Mutant(
         "per-unit sum bounded like one row, and trusted to be",
-        ((stability, "_unit_sum", _sum_bounded_like_a_row), (cells, "is_stored", lambda column, relation: True)),
+        ((stability, "unit_sum", _sum_bounded_like_a_row), (cells, "is_stored", lambda column, relation: True)),
     ),
     Mutant("sum follows a count without its row bound", ((certify, "_norm", _follower_without_row_bound),)),
     Mutant("pure epsilon of the first branch only", ((certify, "total_cost", _pure_of_first_only),), order=32),

@@ -358,6 +358,9 @@ RELATIONS = {
     "a sum of nothing per unit": of_source(
         "wrong-arguments", per_unit(UnitAggregateKind.COUNT, None), per_unit(UnitAggregateKind.SUM, None)
     ),
+    "rows of a unit grouped by a computed real": of_source(
+        "type-mismatch", PerUnit(Scan("visits", 4), (), (("by", MONEY),)), PerUnit(Scan("visits", 4), (), (("by", COMPUTED),))
+    ),
     "any of numbers per unit": of_source("type-mismatch", per_unit(UnitAggregateKind.ANY, FLAG), per_unit(UnitAggregateKind.ANY, N)),
     "a least text per unit": of_source("type-mismatch", per_unit(UnitAggregateKind.MIN, N), per_unit(UnitAggregateKind.MIN, CITY)),
     "a sum per unit on no grid": of_source(
