@@ -133,7 +133,7 @@ def _limited_below(relation: Relation, rows: int, facts: Any) -> Relation:
     return _LIMITED(relation, rows, facts)
 
 
-def _read_kind(session: Any, reader: Any) -> JoinKind:
+def _read_kind(session: Any, reader: Any, *, crossing: bool = False) -> JoinKind:
     reader.word("side")
     reader.word("kind")
     return JoinKind.INNER
