@@ -8,7 +8,8 @@ docs/proofs/unit-work.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from typing import assert_never
 
 from lapwing.errors import Refused
@@ -20,9 +21,12 @@ from lapwing.kernel.ir import (
     DiscoveredGroups,
     DistinctCount,
     Grouped,
+    PerUnit,
     Query,
     Ranked,
+    Relation,
     UnitNorms,
+    UnitWindow,
     Weighted,
 )
 from lapwing.kernel.shapes import Shape
@@ -43,7 +47,7 @@ def require_bounded_work(queries: tuple[tuple[Query, Shape], ...], facts: Facts)
         raise Refused("unit-rows", message, hint=hint)
     size = sum(_size(query, shape, facts) for query, shape in queries)
     if size > limits.size:
-        message = f"keys and distinct values of one unit's rows could take up {size:,} bytes; at most {limits.size:,} are allowed"
+        message = f"keys, distinct values and windows of one unit's rows could take up {size:,} bytes; at most {limits.size:,} are allowed"
         raise Refused("unit-size", message, hint="group by fewer texts, or join fewer rows of one unit")
     work = sum(unit_work(query, shape) for query, shape in queries)
     if work > limits.work:
@@ -62,7 +66,33 @@ def _size(query: Query, shape: Shape, facts: Facts) -> int:
     if isinstance(query.source, UnitNorms):
         inner = shape_of(query.source.source, facts)
         cells = inner.rows_per_unit * kept_bytes((key for _, key in query.source.keys), (), inner.columns)
+    source = query.source.source if isinstance(query.source, UnitNorms) else query.source
+    cells += sum(_kept_within(part, facts) for part in _parts(source))
     return cells + shape.rows_per_unit * kept_bytes((key for _, key in query.keys), distinct, shape.columns)
+
+
+def _kept_within(relation: Relation, facts: Facts) -> int:
+    """Bytes of one unit's rows that a relation holds together: a window all columns of its rows, rows grouped within units their keys."""
+    match relation:
+        case UnitWindow(source, columns):
+            shape = shape_of(source, facts)
+            row = OPEN_TEXT_BYTES * (1 + len(columns)) + sum(bytes_max(domain) for domain in shape.columns.values())
+        case PerUnit(source, _, keys) if keys:
+            shape = shape_of(source, facts)
+            row = kept_bytes((key for _, key in keys), (), shape.columns)
+        case _:
+            return 0
+    return shape.rows_per_unit * row
+
+
+def _parts(relation: Relation) -> Iterator[Relation]:
+    """The relation and all that it is made of."""
+    yield relation
+    for field in fields(relation):
+        value = getattr(relation, field.name)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, Relation):
+                yield from _parts(part)
 
 
 def unit_work(query: Query, shape: Shape) -> int:

@@ -25,6 +25,7 @@ from lapwing.kernel.ir import (
     Grouped,
     JoinKind,
     KnownGroups,
+    OrderKey,
     PerUnit,
     Plan,
     Project,
@@ -40,7 +41,10 @@ from lapwing.kernel.ir import (
     UnitCount,
     UnitJoin,
     UnitNorms,
+    UnitWindow,
     Vector,
+    WindowColumn,
+    WindowKind,
 )
 from lapwing.kernel.laws import DiscreteGaussian
 from lapwing.kernel.neighbours import Neighbours
@@ -142,6 +146,16 @@ def test_texts_that_are_kept_count_by_their_longest() -> None:
     assert isinstance(certify(planned(ALL, keys=(("k", Column("note")),), groups=grouped), facts), Certified)
     assert code(planned(ALL, keys=(("k", Column("note")), ("l", Column("city"))), groups=grouped), facts) == "unit-size"
     assert code(planned(ALL, Vector("v", DistinctCount(Column("note")), LAW), keys=(("k", Column("city")),)), facts) == "unit-size"
+
+
+def test_what_windows_and_groups_within_units_hold_counts() -> None:
+    """All columns of the rows that a window sorts, and its own; the keys of groups."""
+    columns = sum(bytes_max(domain) for domain in COLUMNS.values())
+    windowed = UnitWindow(ALL, (("w", WindowColumn(WindowKind.ROW_NUMBER, None, order=(OrderKey(Column("n")),))),))
+    for relation, held in ((windowed, 1_000 * (2 * 1_024 + columns)), (PerUnit(ALL, (), (("k", Column("note")),)), 1_000 * 2 * 1_024)):
+        within = held + 1_000 * 1_024
+        assert isinstance(certify(planned(relation), replace(FACTS, limits=UnitLimits(size=within))), Certified)
+        assert code(planned(relation), replace(FACTS, limits=UnitLimits(size=within - 1))) == "unit-size"
 
 
 def test_what_several_queries_keep_adds_up() -> None:
