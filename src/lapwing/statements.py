@@ -16,7 +16,8 @@ from typing import TypeAlias, assert_never
 from lapwing.errors import Span
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal, Value
-from lapwing.kernel.ir import Filter, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin, UnitNorms, UnitWindow
+from lapwing.kernel.ir import Filter, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin, UnitWindow
+from lapwing.kernel.workload import parts_of
 
 ROW = "_row"
 """The column of a noisy table that numbers its rows."""
@@ -249,27 +250,6 @@ class Statement:
         """The private query of a statement that has one."""
         (query,) = self.privates
         return query
-
-
-def parts_of(relation: Relation | UnitNorms) -> Iterator[Relation]:
-    """A relation and all it is made of, from left to right; what is used twice is there twice. Norms are no relation: their source is."""
-    if isinstance(relation, UnitNorms):
-        yield from parts_of(relation.source)
-        return
-    yield relation
-    match relation:
-        case Scan():
-            return
-        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | UnitWindow(source):
-            yield from parts_of(source)
-        case UnitJoin(left, right) | SemiJoin(left, right):
-            yield from parts_of(left)
-            yield from parts_of(right)
-        case Union(sources):
-            for source in sources:
-                yield from parts_of(source)
-        case _:
-            assert_never(relation)
 
 
 def scans_of(relation: Relation) -> tuple[Scan, ...]:

@@ -8,7 +8,7 @@ import pytest
 
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.ir import PerUnit
-from lapwing.statements import parts_of
+from lapwing.kernel.workload import parts_of
 from tests.properties.test_relations_oracle import CAPS, CHUNKS, CONTENTS, FAMILIES, PAIRS, clean, facts
 from tests.support.clinic_worlds import REFERENCES, UNIT_COLUMNS
 from tests.support.family_runs import family_of, run_families

@@ -27,11 +27,11 @@ from lapwing.kernel import stability
 from lapwing.kernel.domains import BooleanDomain, Domain, IntegerDomain, RealDomain, TextDomain
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import JoinKind, Relation, Scan, Union, UnitJoin, UnitWindow
+from lapwing.kernel.workload import parts_of
 from lapwing.planning import relations as planned_relations
 from lapwing.render import relations
 from lapwing.render.duckdb import DUCKDB
 from lapwing.sql import bind
-from lapwing.statements import parts_of
 from tests.support.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps, Clinic, declare, strangers, unit_rows
 from tests.support.sql_relations import RelationalQueries
 

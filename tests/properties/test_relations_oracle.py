@@ -18,8 +18,8 @@ from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan, PublicJoin, SemiJoin, UnitJoin
+from lapwing.kernel.workload import parts_of
 from lapwing.sql.text.privacy_words import Question, read_words
-from lapwing.statements import parts_of
 from tests.support.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps
 from tests.support.family_runs import clinic_facts, family_of, fan_out_of, run_families
 from tests.support.sizes import size

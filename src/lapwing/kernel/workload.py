@@ -9,7 +9,6 @@ docs/proofs/unit-work.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
 from typing import assert_never
 
 from lapwing.errors import Refused
@@ -20,11 +19,18 @@ from lapwing.kernel.ir import (
     Clipped,
     DiscoveredGroups,
     DistinctCount,
+    Filter,
     Grouped,
     PerUnit,
+    Project,
+    PublicJoin,
     Query,
     Ranked,
     Relation,
+    Scan,
+    SemiJoin,
+    Union,
+    UnitJoin,
     UnitNorms,
     UnitWindow,
     Weighted,
@@ -66,33 +72,40 @@ def _size(query: Query, shape: Shape, facts: Facts) -> int:
     if isinstance(query.source, UnitNorms):
         inner = shape_of(query.source.source, facts)
         cells = inner.rows_per_unit * kept_bytes((key for _, key in query.source.keys), (), inner.columns)
-    source = query.source.source if isinstance(query.source, UnitNorms) else query.source
-    cells += sum(_kept_within(part, facts) for part in _parts(source))
+    cells += sum(_kept_within(part, facts) for part in parts_of(query.source))
     return cells + shape.rows_per_unit * kept_bytes((key for _, key in query.keys), distinct, shape.columns)
 
 
 def _kept_within(relation: Relation, facts: Facts) -> int:
     """Bytes of one unit's rows that a relation holds together: a window all columns of its rows, rows grouped within units their keys."""
-    match relation:
-        case UnitWindow(source, columns):
-            shape = shape_of(source, facts)
-            row = OPEN_TEXT_BYTES * (1 + len(columns)) + sum(bytes_max(domain) for domain in shape.columns.values())
-        case PerUnit(source, _, keys) if keys:
-            shape = shape_of(source, facts)
-            row = kept_bytes((key for _, key in keys), (), shape.columns)
-        case _:
-            return 0
+    if not isinstance(relation, UnitWindow | PerUnit) or (isinstance(relation, PerUnit) and not relation.keys):
+        return 0
+    shape = shape_of(relation.source, facts)
+    if isinstance(relation, PerUnit):
+        return shape.rows_per_unit * kept_bytes((key for _, key in relation.keys), (), shape.columns)
+    row = OPEN_TEXT_BYTES * (1 + len(relation.columns)) + sum(bytes_max(domain) for domain in shape.columns.values())
     return shape.rows_per_unit * row
 
 
-def _parts(relation: Relation) -> Iterator[Relation]:
-    """The relation and all that it is made of."""
+def parts_of(relation: Relation | UnitNorms) -> Iterator[Relation]:
+    """A relation and all it is made of, from left to right; what is used twice is there twice. Norms are no relation: their source is."""
+    if isinstance(relation, UnitNorms):
+        yield from parts_of(relation.source)
+        return
     yield relation
-    for field in fields(relation):
-        value = getattr(relation, field.name)
-        for part in value if isinstance(value, tuple) else (value,):
-            if isinstance(part, Relation):
-                yield from _parts(part)
+    match relation:
+        case Scan():
+            return
+        case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | UnitWindow(source):
+            yield from parts_of(source)
+        case UnitJoin(left, right) | SemiJoin(left, right):
+            yield from parts_of(left)
+            yield from parts_of(right)
+        case Union(sources):
+            for source in sources:
+                yield from parts_of(source)
+        case _:
+            assert_never(relation)
 
 
 def unit_work(query: Query, shape: Shape) -> int:

@@ -14,8 +14,9 @@ from lapwing.errors import Refused
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.ir import UnitJoin
+from lapwing.kernel.workload import parts_of
 from lapwing.planning import drafts
-from lapwing.statements import PrivateQuery, parts_of
+from lapwing.statements import PrivateQuery
 from tests.support.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps, Clinic, declare, strangers, unit_rows
 from tests.support.sql_relations import RelationalQueries
 from tests.support.sql_shapes import SqlShape
