@@ -15,12 +15,13 @@ from lapwing.curator.accuracy_targets import PlanAt
 from lapwing.curator.key_delta import delta_for_keys
 from lapwing.curator.life import Curator
 from lapwing.errors import Refused
-from lapwing.kernel.accounting import Budget
+from lapwing.kernel.accounting import Account, Budget
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import UnitNorms
+from lapwing.planning.drafts import Knowledge
 from lapwing.planning.noise_choice import with_better_noise
 from lapwing.planning.norm_fit import NormFit
-from lapwing.planning.plan import plan_statement
+from lapwing.planning.plan import DraftedStatement
 from lapwing.planning.planned import GroupLimits, Planned, Price
 from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql import bind
@@ -66,24 +67,19 @@ def bound_statement(curator: Curator, asked: Question | str, *, dialect: str, sc
     )
     finder = GroupFinder(evaluate, public_rows)
     balance, contributions = curator.balance(), curator.contributions()
-    budget = balance.budget
+    budget, limits = balance.budget, GroupLimits(settings.known_cells_max, settings.groups_max)
 
     def was_bought(digest: str) -> bool:
         return curator.ledger.find(digest) is not None
 
+    drafted: dict[Account, DraftedStatement] = {}
+
     def plan_with(loss: Fraction, norms: Mapping[UnitNorms, NormFit]) -> Planned:
         def plan(facts: Facts, price: Price) -> Planned:
-            return plan_statement(
-                statement.privates,
-                facts,
-                price,
-                contributions=contributions,
-                units=declaration.dataset.units,
-                limits=GroupLimits(settings.known_cells_max, settings.groups_max),
-                finder=finder,
-                norms=norms,
-                scaled_groups=scaled_groups,
-            )
+            if facts.account not in drafted:
+                known = Knowledge(facts, contributions, declaration.dataset.units, limits)
+                drafted[facts.account] = DraftedStatement.of(statement.privates, known, finder, scaled_groups=scaled_groups)
+            return drafted[facts.account].plan(price, norms)
 
         try:
             # what is spent by now: norms may have been bought since the statement was bound

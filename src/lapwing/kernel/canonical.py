@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from enum import Enum
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 
 def digest(value: object) -> str:
@@ -27,6 +28,11 @@ def canonical_bytes(value: object) -> bytes:
         return b"i%d;" % value
     if type(value) is tuple:
         return _framed(b"t", b"".join(map(canonical_bytes, value)))
+    kind: Any = type(value)
+    outline = _outline(kind)
+    if outline is not None:
+        name, fields = outline
+        return _framed(b"d", name + b"".join([canonical_bytes(getattr(value, field)) for field in fields]))
     match value:
         case None:
             return b"n;"
@@ -45,16 +51,15 @@ def canonical_bytes(value: object) -> bytes:
         case Mapping():
             items = sorted((canonical_bytes(key), canonical_bytes(item)) for key, item in value.items())
             return _framed(b"m", b"".join(key + item for key, item in items))
-        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            name, fields = _outline(type(value))
-            return _framed(b"d", name + b"".join([canonical_bytes(getattr(value, field)) for field in fields]))
         case _:
             raise TypeError(f"no canonical form for {type(value).__name__}")
 
 
 @cache
-def _outline(of: type) -> tuple[bytes, tuple[str, ...]]:
-    """The name of a dataclass as bytes, and the names of its fields."""
+def _outline(of: type) -> tuple[bytes, tuple[str, ...]] | None:
+    """The name of a dataclass as bytes, and the names of its fields; None for any other type."""
+    if not dataclasses.is_dataclass(of) or issubclass(of, int | str | Fraction | Enum | tuple | Mapping):
+        return None
     return canonical_bytes(of.__name__), tuple(field.name for field in dataclasses.fields(of))
 
 

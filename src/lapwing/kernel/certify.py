@@ -117,14 +117,19 @@ class Certified:
 
 def certify(plan: Plan, facts: Facts) -> Certified:
     """Derive bounds and cost of every query of the plan; the cost is that of all of them together, rounded up once."""
+    queries = derived_queries(plan, facts)
+    identity = digest((plan, facts.source_id, facts.version))
+    return Certified(plan, facts, queries, total_cost(queries), identity, _SEAL)
+
+
+def derived_queries(plan: Plan, facts: Facts) -> tuple[CertifiedQuery, ...]:
+    """Derive bounds of every query of the plan, or refuse. Nothing can be run or released with these: they have no seal."""
     if not plan.queries:
         raise Refused("plan-empty", "a statement must ask for something")
     require_exact_types(plan)
     shapes = tuple(source_shape(query.source, facts) for query in plan.queries)
     require_bounded_work(tuple(zip(plan.queries, shapes, strict=True)), facts)
-    queries = tuple(_certify_query(query, shape, facts) for query, shape in zip(plan.queries, shapes, strict=True))
-    identity = digest((plan, facts.source_id, facts.version))
-    return Certified(plan, facts, queries, total_cost(queries), identity, _SEAL)
+    return tuple(_certify_query(query, shape, facts) for query, shape in zip(plan.queries, shapes, strict=True))
 
 
 def total_cost(queries: tuple[CertifiedQuery, ...]) -> Cost:

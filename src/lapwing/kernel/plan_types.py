@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 from lapwing.errors import Refused
 
-_EXACT = {"int": int, "Fraction": Fraction, "str": str, "bool": bool}
 _INTEGERS = "tuple[int, ...]"
+_EXACT: dict[str, type] = {"int": int, "Fraction": Fraction, "str": str, "bool": bool, _INTEGERS: tuple}
 _LEAVES = frozenset({int, str, bool, Fraction, type(None)})
 """Plain values, which hold nothing further. Key values of known groups are such."""
 
@@ -20,22 +21,22 @@ def require_exact_types(node: object) -> None:
         for item in node:
             if type(item) not in _LEAVES:
                 require_exact_types(item)
-    elif dataclasses.is_dataclass(node) and not isinstance(node, type):
-        for name, annotation in _fields(type(node)):
+    else:
+        kind: Any = type(node)
+        for name, annotation, exact, optional in _fields(kind):
             value = getattr(node, name)
-            if annotation == _INTEGERS:
-                exact = type(value) is tuple and all(type(item) is int for item in value)
-            elif annotation.removesuffix(" | None") in _EXACT:
-                optional = annotation.endswith(" | None")
-                exact = (optional and value is None) or type(value) is _EXACT[annotation.removesuffix(" | None")]
-            else:
+            if exact is None:
                 require_exact_types(value)
                 continue
-            if not exact:
-                raise Refused("plan-type", f"{name} of {type(node).__name__} must be {annotation}")
+            right = type(value) is exact or (optional and value is None)
+            if not right or (exact is tuple and not all(type(item) is int for item in value)):
+                raise Refused("plan-type", f"{name} of {kind.__name__} must be {annotation}")
 
 
 @cache
-def _fields(of: type) -> tuple[tuple[str, str], ...]:
-    """Names and annotations of the fields of a dataclass."""
-    return tuple((field.name, str(field.type)) for field in dataclasses.fields(of))
+def _fields(of: type) -> tuple[tuple[str, str, type | None, bool], ...]:
+    """Of each field of a dataclass: its name, its annotation, the plain type it must have if any, whether None will do."""
+    if not dataclasses.is_dataclass(of):
+        return ()
+    annotations = ((field.name, str(field.type)) for field in dataclasses.fields(of))
+    return tuple((name, text, _EXACT.get(text.removesuffix(" | None")), text.endswith(" | None")) for name, text in annotations)

@@ -70,12 +70,14 @@ class Contributions:
 
     def excess(self, limit: float, *, share: float = 1.0) -> float:
         """Expected rows above ``limit`` per unit, when each row passes a filter with probability ``share``."""
-        return sum(units * _excess(rows * share, limit, thinned=share < 1.0) for rows, units in self.bins)
+        if share >= 1.0:
+            return sum([units * (rows * share - limit) for rows, units in self.bins if rows * share > limit], 0.0)
+        return sum([units * _thinned_excess(rows * share, limit) for rows, units in self.bins], 0.0)
 
 
-def _excess(mean: float, limit: float, *, thinned: bool) -> float:
-    """E[(X - limit)+]: X is the mean itself, or Poisson with that mean after a filter."""
-    if not thinned or mean > POISSON_MEAN_MAX:
+def _thinned_excess(mean: float, limit: float) -> float:
+    """E[(X - limit)+] of what is left of a unit's rows after a filter: Poisson, or the mean itself where that is large."""
+    if mean > POISSON_MEAN_MAX:
         return max(mean - limit, 0.0)
     first = math.ceil(limit)
     chances, moments = _poisson_tails(mean)

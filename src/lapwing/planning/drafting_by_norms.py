@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from lapwing.errors import Refused
-from lapwing.kernel.certify import certify
+from lapwing.kernel.certify import derived_queries
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Cap, Clipped, DiscoveredGroups, Follow, KnownGroups, Plan, Query, Ranked, UnitNorms, Vector
 from lapwing.planning.bounding import unit_noise_of
@@ -109,7 +109,7 @@ def drafted_by_norms(
 def _fits(query: Query, facts: Facts) -> bool:
     """Whether the finer grid of clipping fits the integers."""
     try:
-        certify(Plan((query,)), facts)
+        derived_queries(Plan((query,)), facts)
     except Refused as error:
         if error.code != "range-too-wide":
             raise

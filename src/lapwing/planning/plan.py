@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from lapwing.errors import Refused
 from lapwing.kernel.certify import certify
@@ -23,6 +23,48 @@ from lapwing.planning.vector_noise import KEY_SHARES
 from lapwing.statements import PrivateQuery
 
 
+@dataclass(frozen=True, slots=True)
+class DraftedStatement:
+    """The queries of a statement, drafted: to be planned at any price, with any norms."""
+
+    known: Knowledge
+    drafts: list[Draft]
+    beside: list[Draft]
+    """Totals that groups are scaled to, measured as further queries."""
+    pairs: Mapping[int, GroupsAndTotals]
+    apart: list[TotalDraft]
+    scaled_groups: bool
+
+    @staticmethod
+    def of(queries: Sequence[PrivateQuery], known: Knowledge, finder: GroupFinder, *, scaled_groups: bool = False) -> DraftedStatement:
+        """The drafts of these queries, or ``Refused``. With ``scaled_groups``, counts and sums of groups are scaled to totals."""
+        most = len(queries) * 2 if scaled_groups else sum(map(most_queries, queries))
+        drafts = [Draft.of(query, known, finder, queries=most) for query in queries]
+        beside, pairs = totals_of(drafts, known, finder) if scaled_groups else ([], {})
+        apart = [] if scaled_groups else [total for number, draft in enumerate(drafts) for total in total_drafts(number, draft)]
+        return DraftedStatement(known, drafts, beside, pairs, apart, scaled_groups)
+
+    def plan(self, price: Price, norms: Mapping[UnitNorms, NormFit]) -> Planned:
+        """The plan with the least predicted error for the price; its certified cost is at most the price.
+
+        Bounds come from ``norms`` that were bought for this statement; what is still wanted of them is said. Without them, every vector
+        of the statement gets the same share of the loss, and every query that discovers groups the same share of the delta. Totals of
+        ROLLUP and the like are added up from the groups, or measured apart where that is predicted to be clearly better.
+        """
+        known, drafts, apart = self.known, self.drafts, self.apart
+        planned = _measured([*drafts, *self.beside], known, price, norms, self.pairs)
+        wanted = dict.fromkeys(norm for item in planned for norm in item.wanted)
+        if wanted:
+            totals = _measured([total.draft for total in apart], known, price, norms)
+            wanted |= dict.fromkeys(norm for item in totals for norm in item.wanted)
+        with_totals = _with_totals(drafts, apart, known, price, norms)
+        if with_totals is not None:
+            return replace(with_totals, wanted=tuple(wanted))
+        queries_measured = tuple(item.query for item in planned if item.query is not None)
+        certified = certify(Plan(queries_measured), known.facts) if queries_measured else None
+        return Planned(certified, tuple(item.part for item in planned[: len(drafts)]), known.facts, tuple(wanted), self.scaled_groups)
+
+
 def plan_statement(
     queries: Sequence[PrivateQuery],
     facts: Facts,
@@ -35,29 +77,9 @@ def plan_statement(
     norms: Mapping[UnitNorms, NormFit] | None = None,
     scaled_groups: bool = False,
 ) -> Planned:
-    """The plan with the least predicted error for the price; its certified cost is at most the price.
-
-    Bounds come from ``norms`` that were bought for this statement; what is still wanted of them is said. Without them, every vector of
-    the statement gets the same share of the loss, and every query that discovers groups the same share of the delta. Totals of ROLLUP
-    and the like are added up from the groups, or measured apart where that is predicted to be clearly better.
-
-    With ``scaled_groups``, counts and sums of groups are scaled to totals, which are measured as further queries.
-    """
-    known, norms = Knowledge(facts, contributions, units, limits), norms or {}
-    most = len(queries) * 2 if scaled_groups else sum(map(most_queries, queries))
-    drafts = [Draft.of(query, known, finder, queries=most) for query in queries]
-    beside, pairs = totals_of(drafts, known, finder) if scaled_groups else ([], {})
-    apart = [] if scaled_groups else [total for number, draft in enumerate(drafts) for total in total_drafts(number, draft)]
-    planned = _measured([*drafts, *beside], known, price, norms, pairs)
-    wanted = dict.fromkeys(norm for item in planned for norm in item.wanted)
-    if wanted:
-        wanted |= dict.fromkeys(norm for item in _measured([total.draft for total in apart], known, price, norms) for norm in item.wanted)
-    with_totals = _with_totals(drafts, apart, known, price, norms)
-    if with_totals is not None:
-        return replace(with_totals, wanted=tuple(wanted))
-    queries_measured = tuple(item.query for item in planned if item.query is not None)
-    certified = certify(Plan(queries_measured), facts) if queries_measured else None
-    return Planned(certified, tuple(item.part for item in planned[: len(queries)]), facts, tuple(wanted), scaled_groups)
+    """Drafted and planned once."""
+    known = Knowledge(facts, contributions, units, limits)
+    return DraftedStatement.of(queries, known, finder, scaled_groups=scaled_groups).plan(price, norms or {})
 
 
 def _with_totals(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.certify import certify
+from lapwing.kernel.certify import derived_queries
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, Plan, Query
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, law_for
@@ -24,7 +24,7 @@ def placeholder(facts: Facts) -> Law:
 
 def with_noise(draft: Query, facts: Facts, share: Fraction, given: Mapping[str, Fraction] | None = None) -> Query:
     """Give every vector the noise that its share of the loss buys; sensitivities come from the certifier itself."""
-    derived = certify(Plan((draft,)), facts).queries[0]
+    derived = derived_queries(Plan((draft,)), facts)[0]
     family = Family.LAPLACE if facts.account is Account.PURE else Family.GAUSSIAN
 
     def law(l1: int, l2_squared: int, loss: Fraction = share) -> Law:

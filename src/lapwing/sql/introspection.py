@@ -15,9 +15,11 @@ from sqlglot.dialects.dialect import Dialect
 
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused
-from lapwing.sql.text.parse import deep_recursion, parse
+from lapwing.sql.text.parse import OwnFunctions, deep_recursion, parse
 from lapwing.sql.text.reader import Schemas
 from lapwing.sql.text.source import Source
+
+_NO_FUNCTIONS = OwnFunctions()
 
 _STRUCTURE = frozenset(
     {
@@ -96,7 +98,7 @@ def _parsed(text: str, *, settings: Settings, dialect: str) -> tuple[Source, exp
     """The tree, where there is one: what cannot be read is refused on the ordinary way, with its reasons."""
     try:
         with deep_recursion(settings.expression_depth_max):
-            return parse(text, settings=settings, dialect=dialect, bound_by_name=(), spellings={})
+            return parse(text, settings=settings, dialect=dialect, own=_NO_FUNCTIONS)
     except (Refused, RecursionError):
         return None
 

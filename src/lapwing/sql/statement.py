@@ -18,12 +18,14 @@ from lapwing.sql.rows_asked import rows_asked
 from lapwing.sql.scalars.handlers import BY_NAME, HANDLERS
 from lapwing.sql.scalars.moment import SPELLINGS
 from lapwing.sql.scalars.scope import Origin
-from lapwing.sql.text.parse import deep_recursion, parse
+from lapwing.sql.text.parse import OwnFunctions, deep_recursion, parse
 from lapwing.sql.text.reader import Schemas, Session
 from lapwing.sql.text.refusals import span_of
 from lapwing.sql.text.source import Source
 from lapwing.sql.text.unread_words import take_census
 from lapwing.statements import Statement
+
+OWN_FUNCTIONS = OwnFunctions(BY_NAME, SPELLINGS)
 
 
 def bind_statement(
@@ -42,7 +44,7 @@ def bind_statement(
     known = Known(facts, unit_columns, references, public_rows)
     with deep_recursion(settings.expression_depth_max):
         try:
-            source, tree = parse(text, tokens, settings=settings, dialect=dialect, bound_by_name=BY_NAME, spellings=SPELLINGS)
+            source, tree = parse(text, tokens, settings=settings, dialect=dialect, own=OWN_FUNCTIONS)
             return bind_tree(source, tree, known, settings=settings, moment=moment)
         except RecursionError as error:
             message = f"nested deeper than {settings.expression_depth_max} levels"

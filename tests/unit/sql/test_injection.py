@@ -6,14 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.parser import Parser
 
-from lapwing.errors import Refused
+from lapwing.errors import LapwingError, Refused
 from lapwing.sql.rows.aggregates import KNOWN
 from lapwing.sql.rows.names import Known
-from lapwing.sql.scalars.handlers import BY_NAME, HANDLERS
-from lapwing.sql.scalars.moment import SPELLINGS
-from lapwing.sql.statement import bind_tree
-from lapwing.sql.text.parse import deep_recursion, parse
+from lapwing.sql.scalars.handlers import HANDLERS
+from lapwing.sql.statement import OWN_FUNCTIONS, bind_tree
+from lapwing.sql.text.parse import OwnFunctions, deep_recursion, parse
 from lapwing.sql.text.reader import is_set
 from lapwing.sql.text.source import Source
 from lapwing.statements import Statement
@@ -31,10 +32,7 @@ def _bind(source: Source, tree: exp.Expr) -> Statement:
 @pytest.fixture(scope="module")
 def parsed() -> dict[str, tuple[Source, exp.Expr]]:
     with deep_recursion(SETTINGS.expression_depth_max):
-        return {
-            name: parse(text, settings=SETTINGS, dialect="duckdb", bound_by_name=BY_NAME, spellings=SPELLINGS)
-            for name, text in ACCEPTED.items()
-        }
+        return {name: parse(text, settings=SETTINGS, dialect="duckdb", own=OWN_FUNCTIONS) for name, text in ACCEPTED.items()}
 
 
 def _used(parsed: dict[str, tuple[Source, exp.Expr]]) -> set[tuple[type[exp.Expr], str]]:
@@ -114,3 +112,19 @@ def test_a_part_that_is_not_known_is_refused(parsed: dict[str, tuple[Source, exp
                 pass
             put.replace(node)
     assert bound == []
+
+
+def test_a_parser_that_cannot_be_told_our_functions_is_no_refusal_of_the_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with the compiled form of the parser, whose classes cannot be made anew."""
+
+    def sealed(*_: object, **__: object) -> None:
+        raise TypeError("interpreted classes cannot inherit from compiled")
+
+    class Sealed(Parser):
+        __init__ = sealed
+
+    monkeypatch.setattr(DuckDB, "parser_class", Sealed)
+    with pytest.raises(LapwingError) as stopped:
+        parse("SELECT 1", settings=SETTINGS, dialect="duckdb", own=OwnFunctions())
+    assert stopped.value.code == "parser-compiled"
+    assert not isinstance(stopped.value, Refused)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import logging
 import sys
 import threading
+import types
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -15,7 +18,7 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token
 
 from lapwing.catalog.settings import Settings
-from lapwing.errors import Refused, Span
+from lapwing.errors import LapwingError, Refused, Span
 from lapwing.sql.text.refusals import span_of
 from lapwing.sql.text.source import Source, tokenise
 
@@ -24,6 +27,16 @@ _FRAMES_PER_LEVEL = 40
 _LEVELS_MAX = 500
 """Levels for which frames are reserved; deeper statements are refused whatever the settings allow."""
 _deep = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OwnFunctions:
+    """Functions that are read as we say, whatever the parser knows about them."""
+
+    bound_by_name: Container[str] = ()
+    """In capitals. Calls of them stay calls of that name."""
+    spellings: Mapping[str, type[exp.Func]] = field(default_factory=dict)
+    """Calls of them are of these classes, whatever the dialect."""
 
 
 @contextmanager
@@ -56,19 +69,15 @@ def parse(
     *,
     settings: Settings,
     dialect: str,
-    bound_by_name: Container[str],
-    spellings: Mapping[str, type[exp.Func]],
+    own: OwnFunctions,
 ) -> tuple[Source, exp.Expr]:
-    """The tree of one SELECT or UNION ALL, or refuse. Pre: inside ``deep_recursion``.
-
-    Calls of the functions ``bound_by_name`` (in capitals) stay calls of that name, whatever the parser knows about them; calls of
-    ``spellings`` are of these classes, whatever the dialect.
-    """
+    """The tree of one SELECT or UNION ALL, or refuse. Pre: inside ``deep_recursion``."""
     grammar = Dialect.get_or_raise(dialect)
     source = tokenise(text, tokens, settings=settings, dialect=grammar)
+    parser = _parser(grammar, own)
     try:
         with _quiet():
-            trees = _parser(grammar, bound_by_name, spellings).parse(list(source.tokens), text)
+            trees = parser.parse(list(source.tokens), text)
     except ParseError as error:
         raise Refused("sql-syntax", "the statement cannot be read here", span=_place(source, error)) from error
     except RecursionError:
@@ -89,17 +98,25 @@ def parse(
     return source, tree
 
 
-def _parser(grammar: Dialect, bound_by_name: Container[str], spellings: Mapping[str, type[exp.Func]]) -> Parser:
-    """The dialect's parser, except that functions which are bound by name stay calls of that name.
+def _parser(grammar: Dialect, own: OwnFunctions) -> Parser:
+    try:
+        return _parser_class(grammar.parser_class, own)(dialect=grammar, error_level=ErrorLevel.IMMEDIATE)
+    except TypeError as error:
+        message = "the compiled form of the SQL parser (sqlglotc) is installed, which cannot be told which functions are ours"
+        raise LapwingError("parser-compiled", message) from error
+
+
+@cache
+def _parser_class(of: type[Parser], own: OwnFunctions) -> type[Parser]:
+    """The dialect's parser, except for these functions.
 
     Left to itself it turns such calls into classes of its own, different ones in every dialect, with arguments changed and added.
     """
-    parser = grammar.parser(error_level=ErrorLevel.IMMEDIATE)
-    for table in ("FUNCTIONS", "FUNCTION_PARSERS"):
-        known = getattr(parser, table)
-        setattr(parser, table, {name: rule for name, rule in known.items() if name not in bound_by_name})
-    setattr(parser, "FUNCTIONS", {**parser.FUNCTIONS, **{name: node.from_arg_list for name, node in spellings.items()}})  # noqa: B010
-    return parser
+    spelled = {name: node.from_arg_list for name, node in own.spellings.items()}
+    functions = {name: rule for name, rule in of.FUNCTIONS.items() if name not in own.bound_by_name}
+    parsers = {name: rule for name, rule in of.FUNCTION_PARSERS.items() if name not in own.bound_by_name}
+    tables = {"FUNCTIONS": {**functions, **spelled}, "FUNCTION_PARSERS": parsers}
+    return types.new_class(of.__name__, (of,), exec_body=lambda names: names.update(tables))
 
 
 def _forget_dialect(tree: exp.Expr) -> None:
