@@ -275,7 +275,9 @@ def expressions_of(relation: Relation) -> Iterator[Expression]:
                     yield from item.partition
                     yield from (key.value for key in item.order)
                     yield from () if item.value is None else (item.value,)
-            case Scan() | UnitJoin() | SemiJoin() | Union():
+            case UnitJoin() | SemiJoin():
+                yield from () if part.where is None else (part.where,)
+            case Scan() | Union():
                 pass
             case _:
                 assert_never(part)

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lapwing.kernel import shapes, stability
-from lapwing.kernel.ir import JoinKind, PerUnit, Relation, SemiJoin, Union, UnitJoin
+from lapwing.kernel.ir import Filter, JoinKind, PerUnit, Relation, SemiJoin, Union, UnitJoin
 from lapwing.planning import relations as planned_relations
 from lapwing.render import norms, relations
 from lapwing.sql import queries, unions
-from lapwing.sql.rows import joins, per_unit, subqueries
+from lapwing.sql.rows import joins, pairs, per_unit, subqueries
 from lapwing.sql.rows import names as environment
-from lapwing.sql.scalars.scope import SemiPending
+from lapwing.sql.scalars.scope import Scope, SemiPending
 
 Patch = tuple[object, str, Any]
 
@@ -37,6 +37,7 @@ _UNIT_JOIN_SQL = relations._unit_join
 _UNIT_JOIN = shapes.joined
 _UNION = shapes.united
 _LIMITED = planned_relations.limited
+_RIGHT_CONDITIONS = joins.Joins._right_conditions
 _IN_PUBLIC = subqueries.Subqueries.in_public
 
 
@@ -102,12 +103,27 @@ def _lonely_rows_forgotten(join: UnitJoin, left: stability.Shape, right: stabili
     return _UNIT_JOIN(replace(join, kind=JoinKind.INNER), left, right)
 
 
-def _not_negated(other: Any, on: Any, negated: bool) -> Any:
-    return SemiPending(other, on, False)
+def _not_negated(other: Any, on: Any, negated: bool, *pairs: Any) -> Any:
+    return SemiPending(other, on, False, *pairs)
 
 
-def _unlinked(other: Any, on: Any, negated: bool) -> Any:
-    return SemiPending(other, (), negated)
+def _unlinked(other: Any, on: Any, negated: bool, *pairs: Any) -> Any:
+    return SemiPending(other, (), negated, *pairs)
+
+
+def _without_pairs(relation: Relation) -> Relation:
+    return replace(relation, where=None) if isinstance(relation, UnitJoin | SemiJoin) else relation
+
+
+def _pairs_kept_afterwards(relation: Relation) -> Relation:
+    """A LEFT JOIN whose condition on pairs is a filter, which leaves out rows without a partner."""
+    if not isinstance(relation, UnitJoin) or relation.where is None:
+        return relation
+    return Filter(replace(relation, where=None), relation.where)
+
+
+def _outer_first(self: Any, column: str, table: Any) -> list[str]:
+    return (self.outside.lookup(column, table) if self.outside else []) or Scope.lookup(self, column, table)
 
 
 def _no_requirement(self: Any, node: Any) -> None:
@@ -118,8 +134,8 @@ def _any_link(links: Any, left: str, right: str) -> bool:
     return True
 
 
-def _conditions_kept_outside(self: Any, relation: Any, right: Any, others: Any, kind: Any) -> Any:
-    return relation
+def _right_conditions_dropped(self: Any, relation: Any, right: Any, others: Any) -> Any:
+    return relation, _RIGHT_CONDITIONS(self, relation, right, others)[1]
 
 
 def _public_never_negated(self: Any, scalars: Any, value: Any, query: Any, called: Any, *, negated: bool) -> None:
@@ -151,6 +167,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("EXISTS on the unit alone, its columns forgotten", _rendering(_semi_without_columns), "limit"),
     Mutant("join on the unit alone, its columns forgotten", _rendering(_join_without_columns), "limit"),
     Mutant("union without its second part", _rendering(_first_part), "limit"),
+    Mutant("conditions on pairs of rows dropped", _rendering(_without_pairs), "limit"),
+    Mutant("condition on pairs of a LEFT JOIN applied to the whole", _rendering(_pairs_kept_afterwards), "limit"),
     # what the binder does
     Mutant("LEFT JOIN read as JOIN", ((joins, "join_kind", _read_kind),), "limit"),
     Mutant("NOT IN and NOT EXISTS read without NOT", ((subqueries, "SemiPending", _not_negated),), "limit"),
@@ -158,7 +176,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("union of rows with its first part twice", ((unions, "Union", lambda parts: Union((parts[0],) * len(parts))),), "limit"),
     Mutant("HAVING of one row per unit dropped", ((queries, "Filter", lambda source, predicate: source),), "limit"),
     Mutant("FILTER of one row per unit dropped", ((per_unit, "where_kept", lambda value, kept: value.expression),), "limit"),
-    Mutant("ON of a LEFT JOIN applied to the whole", ((joins.Joins, "_right_conditions", _conditions_kept_outside),), "limit"),
+    Mutant("ON of a LEFT JOIN about its right side dropped", ((joins.Joins, "_right_conditions", _right_conditions_dropped),), "limit"),
+    Mutant("names inside EXISTS taken for those outside", ((pairs._PairScope, "lookup", _outer_first),), "limit"),
     Mutant("NOT IN of a public table without NOT", ((subqueries.Subqueries, "in_public", _public_never_negated),), "limit"),
     # what has to be refused
     Mutant("joins that are not along the unit", ((joins.Links, "require", _no_requirement),), "refusals"),

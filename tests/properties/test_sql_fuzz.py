@@ -83,13 +83,10 @@ def _read(relation: Relation) -> tuple[set[str], set[str]]:
         case Project(source, projected):
             tables, columns = _read(source)
             return tables, columns.union(*(columns_of(value) for _, value in projected))
-        case UnitJoin(left, right, pairs, added):
+        case UnitJoin(left, right, pairs, added) | SemiJoin(left, right, pairs, columns=added):
             (tables, columns), (more, others) = _read(left), _read(right)
-            linked = {name for pair in pairs for name in pair}
+            linked = {name for pair in pairs for name in pair} | (set() if relation.where is None else columns_of(relation.where))
             return tables | more, columns | others | linked | {column for _, column in added} | UNITS
-        case SemiJoin(source, other, pairs):
-            (tables, columns), (more, others) = _read(source), _read(other)
-            return tables | more, columns | others | {name for pair in pairs for name in pair} | UNITS
         case Union(sources):
             found = [_read(source) for source in sources]
             return set().union(*(tables for tables, _ in found)), set().union(*(columns for _, columns in found))

@@ -30,6 +30,12 @@ from tests.support.sql_windows import Windows
 Origin = tuple[str, str]
 DISTINCT_ON = 0.3
 """Share of rows with windows of which one row of each unit is picked."""
+COMMAS = 0.3
+"""Share of FROMs whose items stand with commas between them, and their joins in WHERE."""
+ON_MORE = 0.3
+"""Share of joins with a condition besides the key."""
+PAIRS = 0.5
+"""Share of further conditions, of joins and of EXISTS, that are about a row of each side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +125,19 @@ class RelationalQueries:
         """Some items joined, with conditions that have subqueries."""
         first = self._item(depth)
         items, sql = [first], first.sql
+        commas = self._rng.random() < COMMAS
+        linked: list[str] = []
         for _ in range(joins):
-            joined = self._join(items, depth)
+            joined = self._join(items, depth, kinds=("JOIN",) if commas else ("JOIN", "JOIN", "LEFT JOIN"))
             if joined is not None:
-                clause, item = joined
+                kind, brought, condition, item = joined
                 items.append(item)
-                sql += clause
+                sql += f", {brought}" if commas else f" {kind} {brought} ON {condition}"
+                linked += [condition] if commas else []
         rows = SomeRows(tuple(items), sql, ())
         count = self._rng.choice((0, 0, 1, 1, 2)) if depth > 0 else 0
         conditions = tuple(made for _ in range(count) if (made := self._subquery(rows, depth - 1)) is not None)
-        return SomeRows(rows.items, sql, conditions)
+        return SomeRows(rows.items, sql, (*linked, *conditions))
 
     def _item(self, depth: int) -> Item:
         if depth == 0 or self._rng.random() < 0.6:
@@ -242,11 +251,11 @@ class RelationalQueries:
 
     # -- joins and subqueries ---------------------------------------------------------------------------------------------------------
 
-    def _join(self, items: list[Item], depth: int) -> tuple[str, Item] | None:
-        """One more item, joined to one of those there."""
+    def _join(self, items: list[Item], depth: int, *, kinds: tuple[str, ...]) -> tuple[str, str, str, Item] | None:
+        """One more item, joined to one of those there: the kind of join, what stands in FROM, and the condition."""
         left = self._rng.choice([item for item in items if item.certain])
         if left.table is not None and self._rng.random() < 0.25:
-            return self._public_join(left)
+            return self._public_join(left, kinds)
         before = len(self._with)
         right = self._item(max(depth - 1, 0))
         links = self._links(left, right)
@@ -254,12 +263,13 @@ class RelationalQueries:
             del self._with[before:]  # what is named in WITH must be used
             return None
         link = self._rng.choice(links)
-        kind = self._rng.choice(("JOIN", "JOIN", "LEFT JOIN"))
+        kind = self._rng.choice(kinds)
         condition = link.format(left=left.name, right=right.name)
-        if self._rng.random() < 0.2:
-            condition += f" AND {self._queries.condition(right.named(), 1)}"
+        if self._rng.random() < ON_MORE:
+            about = {**left.named(), **right.named()} if self._rng.random() < PAIRS else right.named()
+            condition += f" AND {self._queries.condition(about, 1)}"
         made = Item(right.sql, right.name, right.columns, right.unit, right.origins, right.table, certain=kind == "JOIN")
-        return f" {kind} {right.sql} ON {condition}", made
+        return kind, right.sql, condition, made
 
     def _links(self, left: Item, right: Item) -> list[str]:
         """Equalities that keep both within one unit."""
@@ -272,16 +282,16 @@ class RelationalQueries:
                     found.append(f"{{right}}.{b} = {{left}}.{a}")
         return found
 
-    def _public_join(self, left: Item) -> tuple[str, Item] | None:
+    def _public_join(self, left: Item, kinds: tuple[str, ...]) -> tuple[str, str, str, Item] | None:
         assert left.table is not None
         choices = [pair for public in self._facts.public_tables for pair in self._queries.joinable(left.table, public)]
         if not choices:
             return None
         column, table = self._rng.choice(choices)
         known, name = self._facts.public_table(table), self._name("p")
-        kind = self._rng.choice(("JOIN", "LEFT JOIN"))
+        kind = self._rng.choice(kinds)
         item = Item(table, name, {c: d for c, d in known.columns.items() if c != known.key}, certain=kind == "JOIN")
-        return f" {kind} {table} {name} ON {name}.{known.key} = {left.name}.{column}", item
+        return kind, f"{table} {name}", f"{name}.{known.key} = {left.name}.{column}", item
 
     def _subquery(self, rows: SomeRows, depth: int) -> str | None:
         """IN or EXISTS, on the unit, along a key, or on the key of a public table."""
@@ -299,6 +309,8 @@ class RelationalQueries:
         kept = [self._queries.condition(inner.columns(), 1)] if self._rng.random() < 0.6 else []
         negated = self._rng.choice(("", "", "NOT "))
         if self._rng.random() < 0.5:
+            if self._rng.random() < PAIRS:
+                kept = [self._queries.condition({**rows.columns(), **inner.columns()}, 1)]
             where = " AND ".join([link, *kept, *inner.conditions])
             return f"{negated}EXISTS (SELECT 1 FROM {inner.sql} WHERE {where})"
         sides = dict(side.split(".") for side in link.split(" = "))

@@ -203,7 +203,7 @@ WITH s1 AS (SELECT patient_id, MIN(day) AS t1 FROM visits WHERE code = 'E11' GRO
 -- idioms funnel-4-self-join: answered
 SELECT COUNT(DISTINCT a.patient_id) FROM visits a JOIN visits b ON a.patient_id = b.patient_id AND b.day > a.day AND b.day <= a.day + 30 WHERE a.code = 'E11' AND b.cost > 100;
 
--- idioms funnel-5-left-joins: join-unsupported
+-- idioms funnel-5-left-joins: answered
 SELECT COUNT(DISTINCT a.patient_id) AS s1, COUNT(DISTINCT b.patient_id) AS s2 FROM visits a LEFT JOIN visits b ON a.patient_id = b.patient_id AND b.day > a.day WHERE a.code = 'E11';
 
 -- idioms session-1-lag-gap: answered
@@ -305,7 +305,7 @@ SELECT d.day, COUNT(DISTINCT v.patient_id) AS wau FROM (SELECT CAST(range AS DAT
 -- idioms dau-3-wau-mau: answered
 SELECT DATE_TRUNC('week', day) AS w, COUNT(DISTINCT patient_id) AS wau, COUNT(*) * 1.0 / COUNT(DISTINCT patient_id) AS per_user FROM visits GROUP BY 1 ORDER BY 1;
 
--- idioms dau-4-approx: aggregate-unsupported
+-- idioms dau-4-approx: answered
 SELECT APPROX_COUNT_DISTINCT(patient_id) FROM visits;
 
 -- idioms dau-5-new-vs-returning: answered
@@ -482,7 +482,7 @@ SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, clinic_id FROM visits) t;
 -- idioms misc-13-distinct-pairs: answered
 SELECT clinic_id, COUNT(*) FROM (SELECT DISTINCT patient_id, clinic_id, day FROM visits) t GROUP BY clinic_id;
 
--- idioms misc-14-count-distinct-pair: sql-unsupported
+-- idioms misc-14-count-distinct-pair: answered
 SELECT COUNT(DISTINCT (clinic_id, code)) FROM visits;
 
 -- idioms misc-15-sum-distinct: distinct-unsupported

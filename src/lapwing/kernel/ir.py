@@ -68,16 +68,23 @@ class UnitJoin:
     on: tuple[tuple[str, str], ...]
     columns: tuple[tuple[str, str], ...]
     kind: JoinKind = JoinKind.INNER
+    where: Expression | None = None
+    """A further condition on a pair of rows, over the columns of the left and those added."""
 
 
 @dataclass(frozen=True, slots=True)
 class SemiJoin:
-    """Rows of ``source`` whose unit has a row in ``other`` (with equal ``on`` columns); ``negated`` keeps those that have none."""
+    """Rows of ``source`` whose unit has a row in ``other`` (with equal ``on`` columns); ``negated`` keeps those that have none.
+
+    ``where`` is a further condition on a pair of rows, over the columns of ``source`` and ``columns``: (name in it, column of ``other``).
+    """
 
     source: Relation
     other: Relation
     on: tuple[tuple[str, str], ...] = ()
     negated: bool = False
+    columns: tuple[tuple[str, str], ...] = ()
+    where: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,10 +114,10 @@ def joined(join: UnitJoin, left: Shape, right: Shape) -> Shape:
     )
 
 
-def half_joined(on: tuple[tuple[str, str], ...], shape: Shape, other: Shape) -> Shape:
-    """Shape of rows that have, or do not have, a partner: each stays one row."""
+def half_joined(on: tuple[tuple[str, str], ...], shape: Shape, other: Shape, parts: int) -> Shape:
+    """Shape of rows that have, or do not have, a partner: each stays one row. A condition of so many parts is computed on every pair."""
     require_comparable(on, shape, other)
-    work = shape.work + other.work + shape.rows_per_unit + other.rows_per_unit
+    work = shape.work + other.work + shape.rows_per_unit + other.rows_per_unit + shape.rows_per_unit * other.rows_per_unit * parts
     return replace(shape, widest=max(shape.widest, other.widest), work=work)
 
 

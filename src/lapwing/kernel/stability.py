@@ -7,6 +7,7 @@ Proofs: docs/proofs/unit-local.md, docs/proofs/rows-per-unit.md.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
 
@@ -29,7 +30,7 @@ from lapwing.kernel.ir import (
     UnitJoin,
     UnitWindow,
 )
-from lapwing.kernel.shapes import Shape, half_joined, joined, named, publicly_joined, united
+from lapwing.kernel.shapes import Shape, column_domain, half_joined, joined, named, publicly_joined, united
 from lapwing.kernel.unit_windows import rows_passing, unit_sum, windowed
 
 __all__ = ["Shape", "domain_of", "shape_of"]
@@ -54,9 +55,13 @@ def shape_of(relation: Relation, facts: Facts) -> Shape:
             joined_shape = publicly_joined(relation, shape, domain_of(on, shape.columns), facts.public_table(table))
             return joined_shape.after(1 + part_count(on))
         case UnitJoin(left, right):
-            return joined(relation, shape_of(left, facts), shape_of(right, facts))
-        case SemiJoin(source, other, pairs):
-            return half_joined(pairs, shape_of(source, facts), shape_of(other, facts))
+            pairs = joined(relation, shape_of(left, facts), shape_of(right, facts))
+            return pairs if relation.where is None else pairs.after(_pair_condition(relation.where, pairs.columns))
+        case SemiJoin(source, other):
+            shape, others = shape_of(source, facts), shape_of(other, facts)
+            seen = named((*shape.columns.items(), *((name, column_domain(column, others)) for name, column in relation.columns)))
+            parts = 0 if relation.where is None else _pair_condition(relation.where, seen)
+            return half_joined(relation.on, shape, others, parts)
         case Union(sources):
             return united(tuple(shape_of(source, facts) for source in sources))
         case PerUnit(source, columns, keys):
@@ -65,6 +70,12 @@ def shape_of(relation: Relation, facts: Facts) -> Shape:
             return windowed(columns, shape_of(source, facts))
         case _:
             assert_never(relation)
+
+
+def _pair_condition(condition: Expression, columns: Mapping[str, Domain]) -> int:
+    """How many parts a condition on pairs of rows has, or refuse."""
+    require_boolean(domain_of(condition, columns), "a condition of a join")
+    return part_count(condition)
 
 
 def _scan(scan: Scan, facts: Facts) -> Shape:

@@ -63,8 +63,8 @@ def _shortened(relation: Relation, facts: Facts) -> Relation:
             return replace(relation, source=_shortened(source, facts))
         case UnitJoin(left, right):
             return replace(relation, left=_shortened(left, facts), right=_shortened(right, facts))
-        case SemiJoin(source, other, on):
-            return replace(relation, source=_shortened(source, facts), other=_distinct(other, frozenset(b for _, b in on), facts))
+        case SemiJoin(source, other):
+            return replace(relation, source=_shortened(source, facts), other=_distinct(other, _compared(relation), facts))
         case Union(sources):
             return Union(tuple(_shortened(source, facts) for source in sources))
         case _:
@@ -89,8 +89,9 @@ def _distinct(relation: Relation, read: frozenset[str], facts: Facts) -> Relatio
         case UnitJoin():
             return _distinct_join(relation, read, facts)
         case SemiJoin(source, other, on):
-            inner = _distinct(source, read | {a for a, _ in on}, facts)
-            return replace(relation, source=inner, other=_distinct(other, frozenset(b for _, b in on), facts))
+            compared = _read([] if relation.where is None else [relation.where]) - {name for name, _ in relation.columns}
+            inner = _distinct(source, read | compared | {a for a, _ in on}, facts)
+            return replace(relation, source=inner, other=_distinct(other, _compared(relation), facts))
         case Union(sources):
             parts = tuple(dict.fromkeys(_distinct(source, read, facts) for source in sources))
             return parts[0] if len(parts) == 1 else Union(parts)
@@ -107,16 +108,24 @@ def _distinct(relation: Relation, read: frozenset[str], facts: Facts) -> Relatio
             assert_never(relation)
 
 
+def _compared(join: SemiJoin) -> frozenset[str]:
+    """The columns of the other side that a row is compared with."""
+    return frozenset(b for _, b in join.on) | frozenset(column for _, column in join.columns)
+
+
 def _distinct_join(join: UnitJoin, read: frozenset[str], facts: Facts) -> Relation:
     kept = tuple((name, column) for name, column in join.columns if name in read)
-    of_left = read & frozenset(shape_of(join.left, facts).columns)
     if not kept and join.kind is JoinKind.LEFT:
         return _distinct(join.left, read, facts)
+    if join.where is not None:  # pairs that it tells apart stay apart
+        read |= columns_of(join.where)
+        kept = tuple((name, column) for name, column in join.columns if name in read)
+    of_left = read & frozenset(shape_of(join.left, facts).columns)
     left = _distinct(join.left, of_left | {a for a, _ in join.on}, facts)
     right = _distinct(join.right, frozenset(column for _, column in kept) | {b for _, b in join.on}, facts)
-    if not kept:
+    if not kept and join.where is None:
         return SemiJoin(left, right, join.on)
-    if not of_left and join.kind is JoinKind.INNER:
+    if not of_left and join.kind is JoinKind.INNER and join.where is None:
         turned = SemiJoin(right, left, tuple((b, a) for a, b in join.on))
         return Project(turned, tuple((name, Column(column)) for name, column in kept))
     return replace(join, left=left, right=right, columns=kept)

@@ -123,7 +123,7 @@ def contributions_of(relation: Relation, facts: Facts, known: Mapping[str, Contr
             return max((contributions_of(side, facts, known, units) for side in many), key=Contributions.rows)
         case SemiJoin(source, other, on, negated):
             all_units = contributions_of(source, facts, known, units)
-            if on:
+            if on or relation.where is not None:
                 return all_units
             has = having_any(contributions_of(other, facts, known, units), kept_of(other, facts))
             return all_units.thinned(1 - has if negated else has)
@@ -152,8 +152,8 @@ def kept_of(relation: Relation, facts: Facts) -> float:
         case Project(source) | PublicJoin(source) | PerUnit(source) | UnitWindow(source):
             return kept_of(source, facts)
         case SemiJoin(source, _, on):
-            # A condition on units leaves whole units out, which contributions say; one on a further key leaves out rows.
-            return kept_of(source, facts) * (UNKNOWN if on else 1.0)
+            # A condition on units leaves whole units out, which contributions say; one on more than the unit leaves out rows.
+            return kept_of(source, facts) * (UNKNOWN if on or relation.where is not None else 1.0)
         case UnitJoin(left, right):
             return kept_of(left, facts) * kept_of(right, facts)
         case Scan() | Union():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import assert_never
 
@@ -36,18 +36,21 @@ _INFIX = {Function.ADD: "+", Function.SUBTRACT: "-", Function.MULTIPLY: "*"}
 
 @dataclass(frozen=True, slots=True)
 class VisibleColumns:
-    """The columns an expression can see, and the table alias they are read from."""
+    """The columns an expression can see, and the table alias they are read from; of a pair of rows, some are read from another."""
 
     columns: Mapping[str, Domain]
     alias: str
     dialect: Dialect
+    elsewhere: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Alias and column of those."""
 
 
 def render_expression(expression: Expression, scope: VisibleColumns) -> str:
     """SQL of an expression in the physical form of its own domain."""
     match expression:
         case Column(name):
-            return f"{scope.alias}.{scope.dialect.quoted(name)}"
+            alias, read = scope.elsewhere.get(name, (scope.alias, name))
+            return f"{alias}.{scope.dialect.quoted(read)}"
         case Literal():
             return _literal(expression, scope.dialect)
         case Case(branches, otherwise):

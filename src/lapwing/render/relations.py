@@ -57,7 +57,8 @@ def render_relation(relation: Relation, facts: Facts, dialect: Dialect, *, rows:
         case UnitJoin():
             return _unit_join(relation, facts, dialect)
         case SemiJoin(source, other, on, negated):
-            condition = " AND ".join([unit_equality("o", "t"), *_equalities(on, "t", "o", dialect)])
+            equal = [unit_equality("o", "t"), *_equalities(on, "t", "o", dialect)]
+            condition = " AND ".join([*equal, *_pair_condition(relation, relation.source, relation.other, "o", facts, dialect)])
             exists = f"EXISTS (SELECT 1 FROM ({render_relation(other, facts, dialect)}) o WHERE {condition})"
             outer = render_relation(source, facts, dialect, rows=rows)
             return f"SELECT {_list('t', kept, dialect)} FROM ({outer}) t WHERE {'NOT ' if negated else ''}{exists}"
@@ -101,6 +102,16 @@ def _equalities(on: tuple[tuple[str, str], ...], left: str, right: str, dialect:
     return [f"{left}.{dialect.quoted(a)} = {right}.{dialect.quoted(b)}" for a, b in on]
 
 
+def _pair_condition(join: UnitJoin | SemiJoin, left: Relation, right: Relation, alias: str, facts: Facts, dialect: Dialect) -> list[str]:
+    """What else must be true of two rows: columns of the left are read from ``t``, the named ones of the right from ``alias``."""
+    if join.where is None:
+        return []
+    of_right = shape_of(right, facts).columns
+    columns = {**shape_of(left, facts).columns, **{name: of_right[column] for name, column in join.columns}}
+    elsewhere = {name: (alias, column) for name, column in join.columns}
+    return [f"({render_expression(join.where, VisibleColumns(columns, 't', dialect, elsewhere))})"]
+
+
 def _public_join(join: PublicJoin, facts: Facts, dialect: Dialect, *, rows: bool) -> str:
     source = shape_of(join.source, facts).columns
     listed = [
@@ -120,7 +131,8 @@ def _unit_join(join: UnitJoin, facts: Facts, dialect: Dialect) -> str:
         _list("t", [UNIT, *left], dialect),
         *(f"r.{dialect.quoted(column)} AS {dialect.quoted(name)}" for name, column in join.columns),
     ]
-    condition = " AND ".join([unit_equality("t", "r"), *_equalities(join.on, "t", "r", dialect)])
+    equal = [unit_equality("t", "r"), *_equalities(join.on, "t", "r", dialect)]
+    condition = " AND ".join([*equal, *_pair_condition(join, join.left, join.right, "r", facts, dialect)])
     inner, other = render_relation(join.left, facts, dialect), render_relation(join.right, facts, dialect)
     return f"SELECT {', '.join(listed)} FROM ({inner}) t {_join_word(join.kind)} ({other}) r ON {condition}"
 

@@ -42,16 +42,19 @@ class AnswerSelects:
             if not isinstance(item.item, NoisyItem):
                 message = "an answer cannot be joined to rows: it would be joined to nobody in particular"
                 raise self.session.refuse("join-private", message, node=item.node, hint="join answers with answers, or rows with rows")
-        scope = NoisyScope(self.session)
+        around = environment.around
+        scope = NoisyScope(self.session, depth=0 if around is None else around.depth + 1)
         leaves = NoisyLeaves(scope)
-        scalar = ScalarSubqueries(self, environment, None if called else [])
+        scalar = ScalarSubqueries(self, Environment(outer=environment, answers=scope) if called else environment, None if called else [])
         outputs = self._outputs(leaves, scalar)
         source = self._source(scope, outputs, called, joins, reader.node.args.get("where"))
         where, group, distinct = reader.optional("where"), reader.optional("group"), reader.optional("distinct")
         kept = None
         if where is not None:
+            scope.around = around
             with self.session.reading(where) as clause:
                 kept = outputs.condition(clause.node_of("this"), "WHERE").sql
+            scope.around = None
         if leaves.aggregated:
             raise self.session.refuse("aggregate-misplaced", "an aggregate cannot stand in WHERE", node=where, hint="use HAVING")
         items = [select_item(self.session, node) for node in reader.many("expressions")]
@@ -113,8 +116,8 @@ class AnswerSelects:
                 hint = "give one an alias"
                 raise self.session.refuse("ambiguous-table", f"two tables are called {item.name!r}", node=item.node, hint=hint)
             if number == 0:
-                scope.items.append((item.name, "s0", item.item))
-                source = f"({item.item.sql}) AS s0"
+                scope.items.append((item.name, scope.alias(0), item.item))
+                source = f"({item.item.sql}) AS {scope.alias(0)}"
                 continue
             with self.session.reading(joins[number - 1]) as clause:
                 clause.node_of("this")

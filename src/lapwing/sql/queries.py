@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from lapwing.errors import Span
 from lapwing.kernel.expressions import Expression
-from lapwing.kernel.ir import Filter, JoinKind, OrderKey, Relation
+from lapwing.kernel.ir import Filter, OrderKey, Relation
 from lapwing.sql.grouped import GroupedLeaves, keys_of, meant
 from lapwing.sql.inside import Inside, Keys, distinct_rows
 from lapwing.sql.over_answers.answers import AnsweredSelect, named_rows
@@ -25,7 +25,7 @@ from lapwing.sql.over_select import AnswerSelects, ScalarSubqueries, finish
 from lapwing.sql.rollup import Grouping, grouping, has_aggregate, require_additive
 from lapwing.sql.row_items import row_items
 from lapwing.sql.rows.aggregates import Aggregates
-from lapwing.sql.rows.comma_joins import Placed, in_order, is_comma
+from lapwing.sql.rows.joined_items import joined_items
 from lapwing.sql.rows.joins import Joins, conjuncts
 from lapwing.sql.rows.names import Environment, Known, Named, NoisyItem, PublicItem
 from lapwing.sql.rows.per_unit import UnitAggregates, unit_scalars
@@ -35,7 +35,7 @@ from lapwing.sql.rows.tables import Called, Tables
 from lapwing.sql.rows.unit_windows import UnitWindows
 from lapwing.sql.rows_asked import rows_asked
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, identifier, unsupported
-from lapwing.sql.scalars.scope import Rows, Scope
+from lapwing.sql.scalars.scope import Rows
 from lapwing.sql.select_list import SelectItem, bound_in_order, later_names, select_item
 from lapwing.sql.set_operations import compared, united_once
 from lapwing.sql.shifted_sums import shifted_columns
@@ -180,29 +180,14 @@ class Queries:
     def _over_rows(
         self, reader: Reader, environment: Environment, called: list[Called], joins: tuple[exp.Expr, ...]
     ) -> Rows | AnsweredSelect:
-        if joins and isinstance(called[0].item, PublicItem) and isinstance(called[1].item, Rows) and not is_comma(joins[0]):
-            if not joins[0].args.get("side"):
-                called = [called[1], called[0], *called[2:]]  # an inner join is the same either way round
         where = reader.optional("where")
         kept: list[exp.Expr] = []
         if where is not None:
             with self.session.reading(where) as clause:
                 kept = conjuncts(self.session, clause.node_of("this"))
-        listed = in_order(self.known, called, joins, kept)
-        first = listed[0].called
-        if isinstance(first.item, PublicItem):
-            hint = "name a protected table first and join the public one to it"
-            raise self.session.refuse("table-public", f"the table {first.item.table!r} is public", node=first.node, hint=hint)
-        assert isinstance(first.item, Rows)
-        scalars = Scalars(self.session, Scope.over(first.item, first.name, in_schema=first.in_schema), self.handlers)
-        conditions: list[Typed] = []
-        for item in listed[1:]:
-            conditions += self._joined(scalars, item)
-        if listed[0].join is not None:
-            self._comma(listed[0].join)
-        links = {id(node) for item in listed for node in item.links}
+        scalars, conditions, kept = joined_items(self.joins, called, joins, kept)
         for node in kept:
-            if id(node) not in links and not self.subqueries.condition(scalars, node, environment):
+            if not self.subqueries.condition(scalars, node, environment):
                 conditions.append(scalars.condition(node, "WHERE"))
         for condition in conditions:
             note_undeclared(scalars, condition)
@@ -239,21 +224,6 @@ class Queries:
             if first_rows is not None:
                 return first_rows
         return self._grouped(reader, environment, scalars, conditions, items, grouped, distinct)
-
-    def _joined(self, scalars: Scalars, item: Placed) -> list[Typed]:
-        """Join one more item of FROM; the conditions that are left are returned."""
-        if item.join is None:
-            return self.joins.joined(scalars, item.called, JoinKind.INNER, item.called.node, item.links)
-        with self.session.reading(item.join) as clause:
-            clause.node_of("this")
-            return self.joins.add(scalars, item.called, clause, item.links)
-
-    def _comma(self, join: exp.Expr) -> None:
-        """Read the comma before the item that all others are joined to."""
-        with self.session.reading(join) as clause:
-            clause.node_of("this")
-            clause.word("side")
-            clause.word("kind")
 
     # -- rows -------------------------------------------------------------------------------------------------------------------------
 

@@ -47,6 +47,10 @@ def _private(private: PrivateQuery) -> Iterator[str]:
     yield from (f"a{i} = {_aggregate(aggregate)}" for i, aggregate in enumerate(private.aggregates))
 
 
+def _where(condition: Expression | None) -> str:
+    return "" if condition is None else f" where {expression(condition)}"
+
+
 def _inside(relation: Relation) -> str:
     return "(" + "; ".join(_relation(relation)) + ")"
 
@@ -65,15 +69,16 @@ def _relation(relation: Relation) -> Iterator[str]:
         case Project(source, columns):
             yield from _relation(source)
             yield f"columns {', '.join(f'{name} = {expression(value)}' for name, value in columns)}"
-        case UnitJoin(left, right, on, columns, kind):
+        case UnitJoin(left, right, on, columns, kind, where):
             yield from _relation(left)
             equal = "".join(f" and {a} = {b}" for a, b in on)
             added = ", ".join(f"{column} as {name}" for name, column in columns) or "nothing"
-            yield f"{kind.value} join of rows {_inside(right)} on the unit{equal}, adding {added}"
-        case SemiJoin(source, other, on, negated):
+            yield f"{kind.value} join of rows {_inside(right)} on the unit{equal}{_where(where)}, adding {added}"
+        case SemiJoin(source, other, on, negated, columns, where):
             yield from _relation(source)
             equal = "".join(f" and {a} = {b}" for a, b in on)
-            yield f"where the unit {'has no' if negated else 'has a'} row in {_inside(other)}{equal}"
+            called = f", its {', '.join(f'{column} as {name}' for name, column in columns)}" if columns else ""
+            yield f"where the unit {'has no' if negated else 'has a'} row in {_inside(other)}{called}{equal}{_where(where)}"
         case Union(sources):
             yield f"union of {', '.join(_inside(source) for source in sources)}"
         case PerUnit(source, aggregates, keys):

@@ -88,6 +88,12 @@ WRITTEN: dict[str, str | tuple[str, str]] = {
         "SELECT PRINTF('%02d', clinic_id) AS c, COUNT(*) FROM visits GROUP BY 1",
         "SELECT LPAD(CAST(clinic_id AS VARCHAR), 2, '0') AS c, COUNT(*) FROM visits GROUP BY 1",
     ),
+    "combinations counted once": "SELECT sex, COUNT(DISTINCT (region, smoker)), COUNT(DISTINCT (birth_year, smoker)) FROM patients GROUP BY sex",
+    "combinations of days and moments": "SELECT COUNT(DISTINCT (day, code)), COUNT(DISTINCT (started, clinic_id)) FILTER (WHERE cost > 20) FROM visits",
+    "distinct as other engines call it": (
+        "SELECT APPROX_COUNT_DISTINCT(patient_id) AS n, APPROX_COUNT_DISTINCT(code) AS c FROM visits",
+        "SELECT COUNT(DISTINCT patient_id), COUNT(DISTINCT code) FROM visits",
+    ),
     "an alias used later": "SELECT minutes / 60 AS h, FLOOR(h) AS fh, COUNT(*) FROM visits GROUP BY ALL",
     "an alias used later among rows": "SELECT fh, SUM(h) FROM (SELECT minutes / 60 AS h, FLOOR(h) AS fh FROM visits) AS t GROUP BY fh",
     "an aggregate used later": "SELECT sex, COUNT(*) AS n, n * 2 AS twice, twice + n AS thrice FROM patients GROUP BY sex",

@@ -23,5 +23,11 @@ INSIDE: dict[str, str | tuple[str, str]] = {
     "pairs without": "SELECT clinic_id, COUNT(*) FROM (SELECT patient_id, clinic_id FROM visits EXCEPT SELECT v.patient_id, v.clinic_id FROM visits v WHERE v.cost > 30) AS t GROUP BY clinic_id",
     "units without, then joined": "SELECT p.sex, COUNT(*) FROM patients p JOIN (SELECT patient_id FROM patients EXCEPT SELECT patient_id FROM visits WHERE cost > 20) AS few ON few.patient_id = p.patient_id GROUP BY p.sex",
     "three sets": "SELECT COUNT(*) FROM (SELECT patient_id FROM patients EXCEPT SELECT patient_id FROM visits WHERE cost > 80 EXCEPT SELECT patient_id FROM patients WHERE smoker) AS t",
+    "a later row": "SELECT COUNT(*), COUNT(DISTINCT a.patient_id) FROM visits a WHERE EXISTS (SELECT 1 FROM visits b WHERE b.patient_id = a.patient_id AND b.day > a.day AND b.cost > 30)",
+    "no dearer row within a month": "SELECT code, COUNT(*) FROM visits a WHERE NOT EXISTS (SELECT 1 FROM visits b WHERE b.patient_id = a.patient_id AND (cost > a.cost OR b.minutes = a.minutes + 1) AND b.day BETWEEN a.day AND a.day + 31) GROUP BY code",
+    "a condition inside on rows outside": "SELECT COUNT(*) FROM patients p WHERE NOT EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id AND (p.smoker OR v.cost > 40))",
+    "another row of the same visit": "SELECT COUNT(*) FROM prescriptions r WHERE EXISTS (SELECT * FROM prescriptions s WHERE s.visit_id = r.visit_id AND s.dose_mg <> r.dose_mg)",
+    "steps of a funnel": "SELECT COUNT(DISTINCT a.patient_id) AS s1, COUNT(DISTINCT b.patient_id) AS s2 FROM visits a LEFT JOIN visits b ON a.patient_id = b.patient_id AND b.day > a.day WHERE a.code = 'E11'",
+    "steps of a funnel, with more conditions": "SELECT p.sex, COUNT(*), COUNT(b.cost), SUM(b.cost) FROM patients p LEFT JOIN visits b ON p.patient_id = b.patient_id AND p.smoker AND b.minutes > 10 AND b.cost > p.birth_year - 1990 GROUP BY p.sex",
     "groups of groups": "SELECT months, COUNT(*) FROM (SELECT patient_id, COUNT(*) AS months FROM (SELECT patient_id, DATE_TRUNC('month', day) AS m FROM visits GROUP BY 1, 2) AS a GROUP BY patient_id) AS b GROUP BY months",
 }

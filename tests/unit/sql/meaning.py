@@ -133,12 +133,12 @@ def relation_rows(relation: Relation, tables: dict[str, list[Row]]) -> list[Row]
         case Project(source, projected):
             values = [(name, _value(expression, source)) for name, expression in projected]
             return [{UNIT: row[UNIT], **{name: value(row) for name, value in values}} for row in relation_rows(source, tables)]
-        case UnitJoin(left, right, pairs, columns, kind):
-            return _unit_joined(relation_rows(left, tables), relation_rows(right, tables), pairs, columns, kind)
-        case SemiJoin(source, other, pairs, negated):
-            others = relation_rows(other, tables)
+        case UnitJoin(left, right, kind=kind):
+            return _unit_joined(relation_rows(left, tables), relation_rows(right, tables), _linked(relation), relation.columns, kind)
+        case SemiJoin(source, other, negated=negated):
+            others, linked = relation_rows(other, tables), _linked(relation)
             listed = relation_rows(source, tables)
-            return [row for row in listed if any(_linked(row, found, pairs) for found in others) is not negated]
+            return [row for row in listed if any(linked(row, found) for found in others) is not negated]
         case Union(sources):
             return [row for source in sources for row in relation_rows(source, tables)]
         case PerUnit(source, aggregates, keys):
@@ -149,16 +149,26 @@ def relation_rows(relation: Relation, tables: dict[str, list[Row]]) -> list[Row]
             assert_never(relation)
 
 
-def _linked(left: Row, right: Row, pairs: tuple[tuple[str, str], ...]) -> bool:
-    return left[UNIT] == right[UNIT] and all(left[a] is not None and left[a] == right[b] for a, b in pairs)
+def _linked(join: UnitJoin | SemiJoin) -> Callable[[Row, Row], bool]:
+    """Whether two rows belong together."""
+    left, right = (join.left, join.right) if isinstance(join, UnitJoin) else (join.source, join.other)
+    of_right = shape_of(right, FACTS).columns
+    columns = {**shape_of(left, FACTS).columns, **{name: of_right[column] for name, column in join.columns}}
+    where = None if join.where is None else evaluator(join.where, columns).value
+
+    def linked(row: Row, other: Row) -> bool:
+        equal = row[UNIT] == other[UNIT] and all(row[a] is not None and row[a] == other[b] for a, b in join.on)
+        return equal and (where is None or where({**row, **{name: other[column] for name, column in join.columns}}) is True)
+
+    return linked
 
 
 def _unit_joined(
-    left: list[Row], right: list[Row], pairs: tuple[tuple[str, str], ...], columns: tuple[tuple[str, str], ...], kind: JoinKind
+    left: list[Row], right: list[Row], linked: Callable[[Row, Row], bool], columns: tuple[tuple[str, str], ...], kind: JoinKind
 ) -> list[Row]:
     made = []
     for row in left:
-        found: list[Row | None] = [other for other in right if _linked(row, other, pairs)]
+        found: list[Row | None] = [other for other in right if linked(row, other)]
         for other in found or ([None] if kind is JoinKind.LEFT else []):
             made.append({**row, **{name: None if other is None else other[column] for name, column in columns}})
     return made

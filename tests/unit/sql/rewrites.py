@@ -10,6 +10,12 @@ from __future__ import annotations
 from tests.unit.sql.rewrites_of_joins import JOINS
 
 REWRITES: tuple[tuple[str, str], ...] = (
+    ("SELECT COUNT(DISTINCT clinic_id, code) FROM visits", "SELECT COUNT(DISTINCT (clinic_id, code)) FROM visits"),
+    ("SELECT COUNT(DISTINCT (code, cost)) FROM visits", "SELECT COUNT(DISTINCT code) FROM visits"),
+    (
+        "SELECT COUNT(DISTINCT (patient_id, code)) FROM visits",
+        "SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, code FROM visits) AS t",
+    ),
     (
         "SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, income / 7 AS part FROM patients) AS t",
         "SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, FLOOR(income / 7) AS part FROM patients) AS t",

@@ -28,10 +28,6 @@ JOINS: tuple[tuple[str, str], ...] = (
         "SELECT COUNT(*) FILTER (WHERE c.kind = 'practice') FROM visits v LEFT JOIN clinics c ON v.clinic_id = c.clinic_id",
     ),
     (
-        "SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON p.patient_id = v.patient_id AND p.smoker",
-        "SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON p.patient_id = v.patient_id WHERE p.smoker",
-    ),
-    (
         "SELECT COUNT(*) FROM visits a JOIN visits b ON a.clinic_id = b.clinic_id",
         "SELECT COUNT(*) FROM visits a JOIN visits b ON a.clinic_id = b.clinic_id AND a.patient_id = b.patient_id",
     ),
@@ -86,10 +82,6 @@ JOINS: tuple[tuple[str, str], ...] = (
     (
         "SELECT COUNT(*) FROM visits WHERE clinic_id IN (SELECT city FROM clinics)",
         "SELECT COUNT(*) FROM visits WHERE clinic_id IN (SELECT clinic_id FROM clinics)",
-    ),
-    (
-        "SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.patient_id = v.patient_id AND w.day > v.day)",
-        "SELECT COUNT(DISTINCT v.patient_id) FROM visits v JOIN visits w ON w.patient_id = v.patient_id WHERE w.day > v.day",
     ),
     (
         "SELECT COUNT(*) FROM visits v LEFT JOIN prescriptions r ON v.visit_id = r.visit_id WHERE r.visit_id NOT IN (SELECT visit_id FROM visits)",

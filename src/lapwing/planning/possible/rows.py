@@ -123,7 +123,7 @@ class RelationReader:
                 return self.read(source)
             case SemiJoin(source, other, on):
                 return tuple(
-                    one.beside(two, one.columns, (*two.conditions, *_equal(on, one, two)))
+                    one.beside(two, one.columns, (*two.conditions, *_equal(on, one, two), *_where(relation, one, two)))
                     for one, two in product(self.read(source), self.read(other))
                 )
             case Union(sources):
@@ -183,7 +183,7 @@ class RelationReader:
         return replace(both, variables={**both.variables, found: domain}), Column(found)
 
     def _joined(self, join: UnitJoin, left: PossibleRows, right: PossibleRows) -> PossibleRows:
-        on = _equal(join.on, left, right)
+        on = (*_equal(join.on, left, right), *_where(join, left, right))
         if join.kind is JoinKind.LEFT:
             return self._perhaps(left, right, join.columns, on)[0]
         added = {name: right.columns[column] for name, column in join.columns}
@@ -240,6 +240,14 @@ _OF_ANOTHER_ROW = frozenset({WindowKind.LAG, WindowKind.LEAD, WindowKind.FIRST, 
 
 def _equal(on: Sequence[tuple[str, str]], left: PossibleRows, right: PossibleRows) -> tuple[Expression, ...]:
     return tuple(call(Function.EQUAL, left.columns[a], right.columns[b]) for a, b in on)
+
+
+def _where(join: UnitJoin | SemiJoin, left: PossibleRows, right: PossibleRows) -> tuple[Expression, ...]:
+    """The condition on pairs of rows."""
+    if join.where is None:
+        return ()
+    columns = {**left.columns, **{name: right.columns[column] for name, column in join.columns}}
+    return tuple(conjuncts(substituted(join.where, columns)))
 
 
 def _steps(domain: Domain) -> int | None:

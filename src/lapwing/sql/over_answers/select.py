@@ -13,7 +13,7 @@ from lapwing.sql.over_answers.aggregates import AGGREGATES, aggregate
 from lapwing.sql.over_answers.expressions import Outputs
 from lapwing.sql.over_answers.values import Value
 from lapwing.sql.rows import algebra
-from lapwing.sql.rows.names import NoisyField, NoisyItem
+from lapwing.sql.rows.names import Around, NoisyField, NoisyItem
 from lapwing.sql.scalars.binding import column_name, identifier, qualifier, unsupported
 from lapwing.sql.scalars.scope import Qualifier
 from lapwing.sql.text.reader import Reader, Session
@@ -30,6 +30,9 @@ class NoisyScope:
     items: list[tuple[str, str, NoisyItem]] = field(default_factory=list)
     """Name in the statement, name in the SQL, and the table."""
     merged: dict[str, tuple[str, NoisyField]] = field(default_factory=dict)
+    around: Around | None = None
+    """The answers around it, while its WHERE is read: these may be named there."""
+    depth: int = 0
     grouped: bool = False
     """Whether there is a GROUP BY: a column outside of an aggregate is then a key, and the mark of one row is not that of its group."""
 
@@ -37,6 +40,10 @@ class NoisyScope:
     def rows(self) -> RowsAtMost:
         """Of all tables joined."""
         return reduce(mul, (item.rows for _, _, item in self.items), RowsAtMost())
+
+    def alias(self, number: int) -> str:
+        """The name in the SQL of one of the tables: others than of the tables around."""
+        return f"{'s' * (self.depth + 1)}{number}"
 
     def find(self, name: str, table: Qualifier | None) -> list[tuple[str, NoisyField]]:
         """What a column name can mean: its SQL and what is known of it."""
@@ -109,6 +116,8 @@ class NoisyLeaves:
         """A column of one of the noisy tables."""
         name, table = column_name(outputs.session, reader)
         matches = self.scope.find(name, table)
+        if not matches and self.scope.around is not None and not self.inside:
+            matches = self.scope.around.find(name, table)
         if not matches and table is None and name.lower() in outputs.aliases:
             return outputs.aliases[name.lower()]
         if len(matches) != 1:
@@ -137,7 +146,7 @@ def join(scope: NoisyScope, outputs: Outputs, reader: Reader, name: str, item: N
     if side not in ("", "LEFT", "RIGHT", "FULL") or (kind not in ("", "INNER", "OUTER") and not crossing):
         raise session.refuse("join-unsupported", "this kind of join is not supported", node=reader.node)
     before = [*scope.items]
-    alias = f"s{len(scope.items)}"
+    alias = scope.alias(len(scope.items))
     scope.items.append((name, alias, item))
     word = f"{side} JOIN" if side else "JOIN"
     if not using and not (_linked(scope, alias, where) if on is None else _equates(on)):

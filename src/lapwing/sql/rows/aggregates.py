@@ -11,6 +11,7 @@ from lapwing.kernel.domains import BooleanDomain, IntegerDomain, Kind, is_numeri
 from lapwing.kernel.expressions import Column, Expression, Function, Literal
 from lapwing.sql.rows import moments, quantiles
 from lapwing.sql.rows.arguments import Arguments
+from lapwing.sql.rows.distinct_tuples import combined
 from lapwing.sql.scalars.binding import Scalars, Typed, column_name, qualifier
 from lapwing.sql.text.reader import Reader, Session
 from lapwing.statements import Aggregate, AggregateKind
@@ -18,6 +19,7 @@ from lapwing.statements import Aggregate, AggregateKind
 _NAMES: dict[type[exp.Expr], frozenset[str]] = {
     exp.Count: frozenset({"COUNT"}),
     exp.CountIf: frozenset({"COUNT_IF", "COUNTIF"}),
+    exp.ApproxDistinct: frozenset({"APPROX_COUNT_DISTINCT", "APPROX_DISTINCT"}),
     exp.Sum: frozenset({"SUM"}),
     exp.Avg: frozenset({"AVG"}),
     **moments.NAMES,
@@ -114,6 +116,8 @@ class Aggregates:
             case exp.Count():
                 reader.flag("big_int")  # counts are 64-bit integers
                 return self._count(argument, where), Kind.INTEGER
+            case exp.ApproxDistinct():
+                return self._count_distinct(node, (argument,), where), Kind.INTEGER  # the noise is all that is approximate
             case exp.CountIf():
                 condition = self.scalars.condition(argument, "what COUNT_IF counts")
                 return Aggregate(AggregateKind.COUNT, None, self.arguments.both(node, where, condition).expression), Kind.INTEGER
@@ -144,7 +148,11 @@ class Aggregates:
 
     def _count_distinct(self, node: exp.Expr, values: tuple[exp.Expr, ...], where: Typed | None) -> Aggregate:
         if len(values) != 1:
-            raise self.session.refuse("distinct-unsupported", "distinct values of one thing are counted", node=node)
+            message, hint = "distinct values of one thing are counted", "write combinations in brackets: COUNT(DISTINCT (a, b))"
+            raise self.session.refuse("distinct-unsupported", message, node=node, hint=hint)
+        if type(values[0]) is exp.Tuple:
+            with self.session.reading(values[0]) as listed:
+                return self._count_combinations(node, listed.many("expressions"), where)
         unit = self._unit(values[0])
         if unit is not None:
             scope = self.scalars.scope
@@ -161,6 +169,13 @@ class Aggregates:
         if isinstance(value.expression, Literal):
             raise self.session.refuse("distinct-unsupported", "a constant has one value", node=node)
         return Aggregate(AggregateKind.COUNT_DISTINCT, value.expression, _of(where))
+
+    def _count_combinations(self, node: exp.Expr, values: tuple[exp.Expr, ...], where: Typed | None) -> Aggregate:
+        if any(self._unit(value) is not None for value in values):
+            hint = "count the rows of a subquery: SELECT COUNT(*) FROM (SELECT DISTINCT ... FROM ...)"
+            raise self.session.refuse("distinct-unsupported", "combinations with the unit are rows of units", node=node, hint=hint)
+        whole = combined(self.scalars, node, [self.scalars.bind(value) for value in values])
+        return Aggregate(AggregateKind.COUNT_DISTINCT, whole.expression, _of(where))
 
     def _unit(self, node: exp.Expr) -> str | None:
         """The column of the unit that a node is, if it is one."""

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from lapwing.errors import Refused
 from lapwing.kernel.domains import Domain, KeyDomain, RealDomain, kind_of, with_null
-from lapwing.kernel.expressions import Column, columns_of
+from lapwing.kernel.expressions import Column, Expression, Function, columns_of
 from lapwing.kernel.ir import Filter, JoinKind, Relation
 from lapwing.sql.rows.names import Known, PublicItem
 from lapwing.sql.rows.tables import Called
@@ -131,35 +131,31 @@ class Joins:
             if not links.read(node):
                 others.append(node)
         links.require(_whole(on) or (using[0] if using else called.node))
-        relation = self._right_conditions(rows.relation, right, others, kind)
+        relation = rows.relation
+        if kind is JoinKind.LEFT:
+            relation, others = self._right_conditions(relation, right, others)
         names = self._adopt(scope, rows, called, kind)
         used = {column for _, column in links.on}
-        scope.joins.append(
-            UnitPending(relation, tuple(links.on), kind, tuple((names[c], c) for c in rows.columns if c not in rows.virtual))
-        )
+        conditions = [scalars.condition(node, "a condition of ON") for node in others]
+        where = both(scalars, conditions) if kind is JoinKind.LEFT else None
+        columns = tuple((names[c], c) for c in rows.columns if c not in rows.virtual)
+        scope.joins.append(UnitPending(relation, tuple(links.on), kind, columns, where))
         scope.used |= {left for left, _ in links.on}
         assert used <= set(rows.columns)
-        return [scalars.condition(node, "a condition of ON") for node in others]
+        return conditions if kind is JoinKind.INNER else []
 
-    def _right_conditions(self, relation: Relation, right: Scope, others: list[exp.Expr], kind: JoinKind) -> Relation:
-        """For a LEFT JOIN, conditions on the right side alone are applied there: ON decides what is joined, not what is kept."""
-        if kind is not JoinKind.LEFT or not others:
-            return relation
-        scalars = Scalars(self.session, right, self.handlers)
-        conditions = []
+    def _right_conditions(self, relation: Relation, right: Scope, others: list[exp.Expr]) -> tuple[Relation, list[exp.Expr]]:
+        """For a LEFT JOIN, conditions on the right side alone are applied there: ON decides what is joined, not what is kept.
+
+        Those that name a column of the left are about pairs of rows, and are handed back.
+        """
+        scalars, about_pairs = Scalars(self.session, right, self.handlers), []
         for node in others:
-            try:
-                conditions.append(scalars.condition(node, "a condition of ON"))
-            except Refused as error:
-                if error.code not in ("unknown-table", "unknown-column"):
-                    raise  # it is about the joined table, and wrong by itself
-                hint = "move it to WHERE, or into FILTER and CASE"
-                message = "besides the key, a LEFT JOIN takes conditions on the joined table alone"
-                raise self.session.refuse("join-unsupported", message, node=node, hint=hint) from error
-        others.clear()
-        for condition in conditions:
-            relation = Filter(relation, condition.expression)
-        return relation
+            if all(right.lookup(column.name, qualifier(column)) for column in node.find_all(exp.Column)):
+                relation = Filter(relation, scalars.condition(node, "a condition of ON").expression)
+            else:
+                about_pairs.append(node)
+        return relation, about_pairs
 
     def _adopt(self, scope: Scope, rows: Rows, called: Called, kind: JoinKind) -> dict[str, str]:
         """Give the joined columns their names in the scope."""
@@ -272,6 +268,13 @@ def column_in(scope: Scope, name: str, table: Qualifier | None) -> str | None:
     """The one column of a scope that a name means, or None."""
     matches = scope.lookup(name, table)
     return matches[0] if len(matches) == 1 else None
+
+
+def both(scalars: Scalars, conditions: list[Typed]) -> Expression | None:
+    """All conditions as one."""
+    if len(conditions) < 2:
+        return conditions[0].expression if conditions else None
+    return scalars.call(conditions[0].node, Function.AND, *conditions).expression
 
 
 def _whole(on: tuple[exp.Expr, ...]) -> exp.Expr | None:

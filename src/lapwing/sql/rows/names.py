@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from sqlglot import exp
 
@@ -12,7 +12,7 @@ from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.sql.rows.algebra import Form
-from lapwing.sql.scalars.scope import Origin, Rows
+from lapwing.sql.scalars.scope import Origin, Qualifier, Rows
 from lapwing.statements import RowsAtMost
 
 PublicRows: TypeAlias = Callable[[str], Mapping[str, Sequence[Value]] | None]
@@ -84,12 +84,30 @@ class Named:
     bound: Rows | NoisyItem | None = None
 
 
+class Around(Protocol):
+    """The answers that a subquery stands over: its WHERE may name their columns."""
+
+    depth: int
+    """How many others stand around these."""
+
+    def find(self, name: str, table: Qualifier | None) -> list[tuple[str, NoisyField]]:
+        """What a column name can mean: its SQL and what is known of it."""
+        ...
+
+
 @dataclass(slots=True)
 class Environment:
     """Names in force at one place of a statement."""
 
     names: dict[str, Named] = field(default_factory=dict)
     outer: Environment | None = None
+    answers: Around | None = None
+    """The answers of the SELECT around, where this is inside one of its expressions."""
+
+    @property
+    def around(self) -> Around | None:
+        """The nearest such answers."""
+        return self.answers if self.answers is not None or self.outer is None else self.outer.around
 
     def find(self, name: str) -> Named | None:
         """What a WITH, here or further out, calls by this name."""

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from lapwing.errors import Refused
 from lapwing.kernel.domains import Kind, with_null
 from lapwing.kernel.expressions import Column, Function, Literal
 from lapwing.kernel.ir import Filter, JoinKind, Relation
 from lapwing.kernel.stability import domain_of
+from lapwing.sql.rows.joined_items import joined_items
 from lapwing.sql.rows.joins import Joins, Links, check_key, conjuncts
 from lapwing.sql.rows.names import Environment, Known, NoisyItem, PublicItem
+from lapwing.sql.rows.pairs import Pairs
 from lapwing.sql.rows.tables import Called, Tables
-from lapwing.sql.scalars.binding import Scalars, Typed, column_name, qualifier
+from lapwing.sql.scalars.binding import Scalars, Typed, column_name
 from lapwing.sql.scalars.scope import Item, PublicPending, Rows, Scope, SemiPending
 from lapwing.sql.text.reader import Reader, Session
 
@@ -68,10 +69,10 @@ class Subqueries:
             inner.require_absent("with_", "group", "having", "distinct", "limit", "offset")
             self._ignored(inner.many("expressions"))
             inner.optional("order")
-            other, links = self._correlated(scalars, inner, environment)
+            other, links, pairs = self._correlated(scalars, inner, environment)
         links.require(select)
         scalars.scope.used |= {left for left, _ in links.on}
-        scalars.scope.joins.append(SemiPending(other, tuple(links.on), negated))
+        scalars.scope.joins.append(SemiPending(other, tuple(links.on), negated, pairs.columns(), pairs.condition()))
 
     def _ignored(self, items: tuple[exp.Expr, ...]) -> None:
         """EXISTS asks whether there are rows, not what is in them; only constants and * may be selected, so nothing is left unread."""
@@ -83,44 +84,31 @@ class Subqueries:
                     reader.word("this")
                     reader.flag("is_string")
 
-    def _correlated(self, scalars: Scalars, reader: Reader, environment: Environment) -> tuple[Relation, Links]:
-        inner, rest = self._inner_scope(reader, environment)
-        links = Links(self.session, self.known, scalars.scope, inner.scope)
-        where = reader.optional("where")
-        conditions = list(rest)
+    def _correlated(self, scalars: Scalars, reader: Reader, environment: Environment) -> tuple[Relation, Links, Pairs]:
+        where, kept = reader.optional("where"), list[exp.Expr]()
         if where is not None:
             with self.session.reading(where) as clause:
-                for node in conjuncts(self.session, clause.node_of("this")):
-                    if not links.read(node) and not self.condition(inner, node, environment):
-                        conditions.append(self._inner_condition(scalars, inner, node))
+                kept = conjuncts(self.session, clause.node_of("this"))
+        inner, conditions, kept = joined_items(self.joins, *self._inner_items(reader, environment), kept)
+        links, pairs = Links(self.session, self.known, scalars.scope, inner.scope), Pairs(scalars, inner)
+        for node in kept:
+            if links.read(node) or self.condition(inner, node, environment):
+                continue
+            if pairs.reaches_out(node):
+                pairs.add(node)
+            else:
+                conditions.append(inner.condition(node, "WHERE"))
         inner.scope.used |= {right for _, right in links.on}
-        return filtered(inner, conditions), links
+        return filtered(inner, conditions), links, pairs
 
-    def _inner_condition(self, scalars: Scalars, inner: Scalars, node: exp.Expr) -> Typed:
-        """A condition on the subquery's own rows. What it says of rows outside is refused as that."""
-        try:
-            return inner.condition(node, "WHERE")
-        except Refused as error:
-            outside = [column for column in node.find_all(exp.Column) if not inner.scope.lookup(column.name, qualifier(column))]
-            reached = [column for column in outside if scalars.scope.lookup(column.name, qualifier(column))]
-            if error.code not in ("unknown-table", "unknown-column") or not reached:
-                raise
-            message = "besides equalities of columns, a condition inside EXISTS is about the subquery's own rows"
-            hint = "JOIN both on the unit, compare them in WHERE, and count units with COUNT(DISTINCT ...)"
-            raise self.session.refuse("subquery-unsupported", message, node=node, hint=hint) from error
-
-    def _inner_scope(self, reader: Reader, environment: Environment) -> tuple[Scalars, list[Typed]]:
-        source = reader.node_of("from_")
-        with self.session.reading(source) as clause:
-            called = self.tables.item(clause.node_of("this"), environment)
-        if not isinstance(called.item, Rows):
-            raise self.session.refuse("subquery-unsupported", "EXISTS takes rows of protected tables", node=called.node)
-        inner = Scalars(self.session, Scope.over(called.item, called.name, in_schema=called.in_schema), self.joins.handlers)
-        conditions: list[Typed] = []
-        for join in reader.many("joins"):
-            with self.session.reading(join) as joined:
-                conditions += self.joins.add(inner, self.tables.item(joined.node_of("this"), environment), joined)
-        return inner, conditions
+    def _inner_items(self, reader: Reader, environment: Environment) -> tuple[list[Called], tuple[exp.Expr, ...]]:
+        with self.session.reading(reader.node_of("from_")) as clause:
+            called = [self.tables.item(clause.node_of("this"), environment)]
+        joins = reader.many("joins")
+        called += [self.tables.item(join.this, environment) for join in joins]
+        if not any(isinstance(item.item, Rows) for item in called) or any(isinstance(item.item, NoisyItem) for item in called):
+            raise self.session.refuse("subquery-unsupported", "EXISTS takes rows of protected tables", node=called[0].node)
+        return called, joins
 
     # -- IN ---------------------------------------------------------------------------------------------------------------------------
 

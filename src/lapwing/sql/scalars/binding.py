@@ -222,7 +222,7 @@ def unknown_function(session: Session, node: exp.Expr) -> Refused:
 def column(scalars: Scalars, node: exp.Expr, name: str, table: Qualifier | None) -> Typed:
     """A column of the scope, or refuse."""
     scope, session = scalars.scope, scalars.session
-    if table is not None and not any(item.is_meant(table) for item in scope.items):
+    if table is not None and not scope.has_item(table):
         raise session.refuse("unknown-table", f"there is no table {table.table!r} in this FROM", node=node)
     matches = scope.lookup(name, table)
     aliased = scalars.alias(name) if not matches and table is None else None

@@ -78,6 +78,7 @@ class UnitPending:
     on: tuple[tuple[str, str], ...]
     kind: JoinKind
     columns: tuple[tuple[str, str], ...]
+    where: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ class SemiPending:
     other: Relation
     on: tuple[tuple[str, str], ...]
     negated: bool
+    columns: tuple[tuple[str, str], ...] = ()
+    where: Expression | None = None
 
 
 Pending: TypeAlias = PublicPending | UnitPending | SemiPending
@@ -135,6 +138,10 @@ class Scope:
             return [self.merged[lowered]]
         return [item.columns[lowered] for item in self.items if item.is_meant(table) and lowered in item.columns]
 
+    def has_item(self, table: Qualifier) -> bool:
+        """Whether an item goes by this name."""
+        return any(item.is_meant(table) for item in self.items)
+
     def free_name(self, label: str, column: str) -> str:
         """A name for a joined column that no other column has."""
         taken = {name.casefold() for name in (*self.columns, *self.hidden)}
@@ -155,10 +162,10 @@ class Scope:
             match join:
                 case PublicPending(table, on, kind, columns):
                     source = PublicJoin(source, table, on, self._kept(columns), kind)
-                case UnitPending(right, on, kind, columns):
-                    source = UnitJoin(source, right, on, self._kept(columns), kind)
-                case SemiPending(other, on, negated):
-                    source = SemiJoin(source, other, on, negated)
+                case UnitPending(right, on, kind, columns, where):
+                    source = UnitJoin(source, right, on, self._kept(columns), kind, where)
+                case SemiPending(other, on, negated, columns, where):
+                    source = SemiJoin(source, other, on, negated, columns, where)
         return source
 
     def _kept(self, columns: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
