@@ -51,7 +51,7 @@ COUNTS = (
     "SELECT SUM(b) AS a0 FROM (SELECT SUM(minutes) OVER (PARTITION BY person_id ORDER BY urgent) AS b FROM visits) t",
     "SELECT COUNT(*) AS a0 FROM (SELECT clinic FROM visits QUALIFY ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY visit_id) = 2) t",
     "SELECT COUNT(*) AS a0 FROM (SELECT DISTINCT ON (person_id, urgent) clinic FROM visits ORDER BY person_id, urgent, day) t",
-    "SELECT COUNT(*) AS a0 FROM people p LEFT JOIN visits v ON v.person_id = p.person_id AND v.minutes > p.height",
+    "SELECT COUNT(*) AS a0 FROM people p LEFT JOIN visits v ON v.person_id = p.person_id AND v.minutes > p.grade",
     "SELECT COUNT(*) AS a0 FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.person_id = v.person_id AND minutes > v.minutes)",
     "SELECT SUM(n) AS a0 FROM (SELECT ROW_NUMBER() OVER (PARTITION BY person_id, urgent ORDER BY visit_id) AS n FROM visits) t",
 )

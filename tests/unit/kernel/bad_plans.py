@@ -339,6 +339,21 @@ RELATIONS = {
     "a join of numbers and texts that are identifiers": of_source(
         "type-mismatch", SemiJoin(VISITS, VISITS, (("card", "card"),)), SemiJoin(VISITS, VISITS, (("card", "mail"),))
     ),
+    "a condition of a join that is a number": of_source(
+        "type-mismatch",
+        UnitJoin(VISITS, VISITS, (), (("m", "n"),), where=call(Function.LESS, N, Column("m"))),
+        UnitJoin(VISITS, VISITS, (), (("m", "n"),), where=Column("m")),
+    ),
+    "a condition of EXISTS on a column that is not named": of_source(
+        "unknown-column",
+        SemiJoin(VISITS, VISITS, (), False, (("m", "n"),), call(Function.LESS, N, Column("m"))),
+        SemiJoin(VISITS, VISITS, (), False, (), call(Function.LESS, N, Column("m"))),
+    ),
+    "a column of EXISTS that has the name of one outside": of_source(
+        "column-name",
+        SemiJoin(VISITS, VISITS, (), False, (("m", "n"),), call(Function.LESS, N, Column("m"))),
+        SemiJoin(VISITS, VISITS, (), False, (("n", "n"),), call(Function.LESS, N, N)),
+    ),
     "a union of nothing": of_source("union-empty", Union((VISITS,)), Union(())),
     "a union of other columns": of_source(
         "union-columns",

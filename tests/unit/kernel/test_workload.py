@@ -88,6 +88,8 @@ def code(plan: Plan, facts: Facts = FACTS) -> str:
         (joined(TEN, ONE), 10, 11 + 11 + 10),
         (joined(ONE, TEN, JoinKind.LEFT), 10, 11 + 11 + 10),
         (SemiJoin(ONE, joined(TEN, TEN)), 100, 1 + 140 + 1 + 100),
+        (SemiJoin(TEN, TEN, where=POSITIVE), 10, 20 + 20 + 10 * 10 * 3),
+        (UnitJoin(TEN, TEN, (), (), JoinKind.LEFT, POSITIVE), 100, 20 + 20 + 100 + 100 * 3),
         (Union((TEN, TEN, ONE)), 21, 21 + 21),
         (PerUnit(joined(TEN, TEN), (("c", UnitAggregate(UnitAggregateKind.COUNT, None)),)), 100, 140 + 100 * 2),
     ],

@@ -39,6 +39,14 @@ ACCEPTED: dict[str, str] = {
     "c36": "SELECT c.city, COUNT(*) FROM visits v JOIN clinics c ON v.clinic_id = c.clinic_id GROUP BY c.city;",
     "c37": "SELECT d.chapter, SUM(v.cost) FROM visits v JOIN diagnoses d USING (code) WHERE d.chronic GROUP BY d.chapter;",
     "c11": "SELECT COUNT(DISTINCT clinic_id) FROM visits",
+    "approximate-distinct": "SELECT APPROX_COUNT_DISTINCT(patient_id), APPROX_DISTINCT(code) FROM visits",
+    "combinations": "SELECT COUNT(DISTINCT (region, smoker)), COUNT(DISTINCT (birth_year, sex, vaccinated)) FROM patients",
+    "a-later-row": """SELECT COUNT(*) FROM visits a WHERE NOT EXISTS
+                      (SELECT 1 FROM visits b, clinics c WHERE b.patient_id = a.patient_id AND c.clinic_id = b.clinic_id AND day > a.day)""",
+    "left-join-of-pairs": """SELECT COUNT(b.cost) FROM visits a LEFT JOIN visits b
+                             ON a.patient_id = b.patient_id AND b.day > a.day AND b.cost > 5""",
+    "answers-of-answers-around": """WITH t AS (SELECT region, sex, COUNT(*) AS n FROM patients GROUP BY region, sex)
+                                    SELECT sex FROM t WHERE n = (SELECT MAX(u.n) FROM t AS u WHERE u.region = t.region)""",
     "c21": "SELECT region, sex, COUNT(*) FROM patients GROUP BY ROLLUP (region, sex)",
     "rollup-avg": """SELECT region, sex, AVG(income) AS a, SUM(birth_year) AS s, COUNT(smoker) AS n, GROUPING(region, sex) AS g
                      FROM patients GROUP BY ROLLUP (region, sex) HAVING COUNT(*) > 0 ORDER BY g""",
