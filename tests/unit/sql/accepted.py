@@ -42,7 +42,7 @@ ACCEPTED: dict[str, str] = {
     "approximate-distinct": "SELECT APPROX_COUNT_DISTINCT(patient_id), APPROX_DISTINCT(code) FROM visits",
     "combinations": "SELECT COUNT(DISTINCT (region, smoker)), COUNT(DISTINCT (birth_year, sex, vaccinated)) FROM patients",
     "a-later-row": """SELECT COUNT(*) FROM visits a WHERE NOT EXISTS
-                      (SELECT 1 FROM visits b, clinics c WHERE b.patient_id = a.patient_id AND c.clinic_id = b.clinic_id AND day > a.day)""",
+                    (SELECT 1 FROM visits b, clinics c WHERE b.patient_id = a.patient_id AND c.clinic_id = b.clinic_id AND day > a.day)""",
     "left-join-of-pairs": """SELECT COUNT(b.cost) FROM visits a LEFT JOIN visits b
                              ON a.patient_id = b.patient_id AND b.day > a.day AND b.cost > 5""",
     "answers-of-answers-around": """WITH t AS (SELECT region, sex, COUNT(*) AS n FROM patients GROUP BY region, sex)
