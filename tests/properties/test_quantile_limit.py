@@ -70,6 +70,21 @@ def test_quantiles_are_those_of_the_bare_engine(sides: tuple[Any, duckdb.DuckDBP
     assert compared >= 24
 
 
+def test_extremes_of_text_are_those_of_the_bare_engine(sides: tuple[Any, duckdb.DuckDBPyConnection]) -> None:
+    data, bare = sides
+    compared = 0
+    for key in KEYS["people"]:
+        other = next(name for name in KEYS["people"] if name != key)
+        text = f"SELECT {key}, MIN({other}), MAX({other}), MAX(UPPER({other})) FILTER (WHERE active), MIN({key}) FROM people GROUP BY {key}"
+        expected = {row[0]: row[1:] for row in bare.execute(text).fetchall()}
+        for row in data.ask(text, epsilon=EPSILON).table.to_pylist():
+            group, *found = row.values()
+            if group in expected and None not in expected[group]:
+                assert tuple(found) == expected[group]
+                compared += 1
+    assert compared >= 8
+
+
 def compare(value: float, wanted: float, ordered: list[float], step: float, place: int) -> None:
     """Extremes are equal, interpolated values close, and a value that is a row's is at most one row further."""
     low, high = ordered[max(bisect_left(ordered, wanted) - 1, 0)], ordered[min(bisect_right(ordered, wanted), len(ordered) - 1)]

@@ -18,6 +18,7 @@ from lapwing.kernel.domains import (
     IntegerDomain,
     KeyDomain,
     RealDomain,
+    TextDomain,
     TimestampDomain,
     union,
     with_null,
@@ -226,7 +227,7 @@ class RelationalQueries:
                 # Sums of doubles that are no binary fractions may fall on the other side of a comparison than exact ones.
                 words = ("MIN", "MAX") if self._comparable and steps & (steps - 1) else ("SUM", "MIN", "MAX")
                 return f"{pick(*words)}({name}){kept}", RealDomain(lo, hi, True, steps)
-            case DateDomain() | TimestampDomain():
+            case DateDomain() | TimestampDomain() | TextDomain(tuple()):
                 return f"{pick('MIN', 'MAX')}({name}){kept}", with_null(domain, True)
             case _:
                 return None

@@ -14,6 +14,7 @@ from lapwing.kernel.domains import (
     Domain,
     IntegerDomain,
     RealDomain,
+    TextDomain,
     TimestampDomain,
     with_null,
 )
@@ -32,6 +33,7 @@ class Windows:
         domain = self._columns[name]
         summed = isinstance(domain, IntegerDomain) or (isinstance(domain, RealDomain) and _adds_up(domain))
         ordered = summed or isinstance(domain, RealDomain | DateDomain | TimestampDomain)
+        ordered = ordered or (isinstance(domain, TextDomain) and domain.values is not None)
         words = ["LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "ROW_NUMBER", "RANK", "DENSE_RANK", "COUNT"]
         words += ["SUM", "SUM"] if summed else []
         words += ["MIN", "MAX"] if ordered else []

@@ -76,12 +76,10 @@ SELECT user_id FROM hits WHERE user_id = 435090932900;
 SELECT COUNT(*) FROM hits WHERE url LIKE '%google%';
 
 -- k22: phrases that lead to such pages, with one of them
--- lacks: type-mismatch
 SELECT search_phrase, MIN(url), COUNT(*) AS c FROM hits WHERE url LIKE '%google%' AND search_phrase <> ''
 GROUP BY search_phrase ORDER BY c DESC LIMIT 10;
 
 -- k23: phrases that lead to titles with a word
--- lacks: type-mismatch
 SELECT search_phrase, MIN(url), MIN(title), COUNT(*) AS c, COUNT(DISTINCT user_id) FROM hits
 WHERE title LIKE '%Google%' AND url NOT LIKE '%.google.%' AND search_phrase <> ''
 GROUP BY search_phrase ORDER BY c DESC LIMIT 10;

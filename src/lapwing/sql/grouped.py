@@ -15,7 +15,7 @@ from lapwing.kernel.stability import domain_of
 from lapwing.render.duckdb import DUCKDB
 from lapwing.render.expressions import VisibleColumns, render_expression
 from lapwing.sql.over_answers.expressions import Outputs
-from lapwing.sql.over_answers.values import Value
+from lapwing.sql.over_answers.values import Value, literal_sql
 from lapwing.sql.rollup import grouping_bits
 from lapwing.sql.rows import algebra
 from lapwing.sql.rows.aggregates import Aggregates
@@ -47,15 +47,34 @@ class GroupedLeaves:
         shifted = shifted_sum(self.aggregates, node, self.query, self.sums)
         if shifted is not None:
             return shifted
+        if isinstance(node, exp.Min | exp.Max):
+            same = self._same_in_group(outputs, node)
+            if same is not None:
+                return same
         if isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup):
-            number = self.aggregates.bind(node)
-            selected = self.aggregates.collected[number].kind in QUANTILES
-            form = algebra.COMPUTED if selected else LinearOutput(Noisy(self.query, number))
-            return Value(f"q{self.query}.a{number}", self.aggregates.kinds[number], form, node, mark=f"q{self.query}.m{number}")
+            number, measured = self.aggregates.bind(node)
+            form = algebra.COMPUTED if measured.aggregate.kind in QUANTILES else LinearOutput(Noisy(self.query, number))
+            sql, kind = f"q{self.query}.a{number}", measured.kind
+            if measured.words is not None:
+                listed = ", ".join(literal_sql(Literal(word, Kind.TEXT)) for word in measured.words)
+                sql, kind = f"([{listed}])[{sql} + 1]", Kind.TEXT
+            return Value(sql, kind, form, node, mark=f"q{self.query}.m{number}")
         key = self._key(node)
         if key is not None:
             return Value(f"q{self.query}.k{key}", self.keys[key][1], KeyOutput(key), node)
         return None if outputs.computes(node) else self._of_keys(node)
+
+    def _same_in_group(self, outputs: Outputs, node: exp.Expr) -> Value | None:
+        """The least or greatest of what all rows of a group have in common: a key, or a function of keys. It costs nothing."""
+        inner = node.this
+        if self.levels or not self.keys or not isinstance(inner, exp.Expr):
+            return None
+        key = self._key(inner)
+        same = self._of_keys(inner) if key is None else Value(f"q{self.query}.k{key}", self.keys[key][1], KeyOutput(key), node)
+        if same is not None:
+            with outputs.session.reading(node) as reader:
+                reader.node_of("this")
+        return same
 
     def _of_keys(self, node: exp.Expr) -> Value | None:
         """A function of keys alone, such as the name of a month that is grouped by: what it is of a row, it is of the group.

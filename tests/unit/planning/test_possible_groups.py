@@ -263,3 +263,12 @@ def test_groups_of_rows_within_units_may_be_more_beside_aggregates_never_fewer(s
     found, wanted = find(source, *keys), expected(source, *keys)
     assert found.groups is not None and set(found.groups) >= wanted
     assert found.causes == {"columns made per unit, each taken by itself"} or set(found.groups) == wanted
+
+
+@pytest.mark.parametrize("kind", JoinKind)
+def test_an_empty_side_of_a_left_join_leaves_the_groups_of_the_other(kind: JoinKind) -> None:
+    never = Filter(Scan("visits", 3), call(Function.AND, *(call(Function.EQUAL, Column("kind"), Literal(k, Kind.TEXT)) for k in "ab")))
+    latest = PerUnit(never, (("latest", UnitAggregate(UnitAggregateKind.MAX, Column("day"))),))
+    joined = UnitJoin(Scan("calls", 3), latest, (), (("latest", "latest"),), kind)
+    assert find(joined, Column("topic")).groups == ((("a",), ("z",), (None,)) if kind is JoinKind.LEFT else ())
+    assert find(joined, Column("latest")).groups == (((None,),) if kind is JoinKind.LEFT else ())

@@ -100,6 +100,18 @@ WRITTEN: dict[str, str | tuple[str, str]] = {
     "an alias inside an aggregate": "SELECT clinic_id % 3 AS third, SUM(third) AS s FROM visits GROUP BY third",
 }
 
+EXTREME_TEXT: dict[str, str | tuple[str, str]] = {
+    "the first and last of a text": 'SELECT "patients"."sex" AS "sex", MIN("patients"."region") AS "min:region:nk", MAX(UPPER("patients"."region")) AS "max", COUNT(*) FROM "public"."patients" GROUP BY 1',
+    "the same place of other words": "SELECT MIN(UPPER(sex)), MIN(LOWER(sex)), MAX(sex || '!'), MAX(sex) FILTER (WHERE smoker), MIN(CASE WHEN smoker THEN region END) FROM patients",
+    "one value or an asterisk": "SELECT v.code, CASE WHEN MIN(p.sex) = MAX(p.sex) THEN MIN(p.sex) ELSE '*' END AS attr FROM visits v JOIN patients p ON v.patient_id = p.patient_id GROUP BY v.code",
+    "an attribute of what is grouped by": "SELECT region, MIN(region), MAX(LENGTH(region)), MIN(region || sex), COUNT(*) FROM patients GROUP BY region, sex",
+    "a text of each unit": "SELECT c, d, COUNT(*) FROM (SELECT patient_id, MIN(code) AS c, MAX(code) FILTER (WHERE cost > 20) AS d FROM visits GROUP BY patient_id) AS t GROUP BY c, d",
+    "a constant text of each unit": "SELECT c, COUNT(*) FROM (SELECT patient_id, MAX('x') AS c FROM visits GROUP BY patient_id) AS t GROUP BY c",
+    "the greatest text so far": "SELECT m, COUNT(*) FROM (SELECT MAX(code) OVER (PARTITION BY patient_id ORDER BY day) AS m FROM visits) AS t GROUP BY m",
+    "text of joined units": "SELECT r, SUM(n) FROM (SELECT p.patient_id, MIN(p.region) AS r, COUNT(*) AS n FROM patients p JOIN visits v ON v.patient_id = p.patient_id GROUP BY p.patient_id) AS t GROUP BY r",
+    "the first of the first": "SELECT MIN(m), MAX(m) FROM (SELECT sex, MIN(region) AS m FROM patients GROUP BY sex) AS t",
+}
+
 BRACKETS: dict[str, str | tuple[str, str]] = {
     "brackets in a join on a key": 'SELECT "c"."city", SUM("v"."cost") FROM "public"."visits" "v" LEFT OUTER JOIN "public"."clinics" "c" ON (("v"."clinic_id") = ("c"."clinic_id")) GROUP BY ("c"."city")',
     "brackets in a join along the unit": "SELECT (p.sex), COUNT(DISTINCT ((v.patient_id))) FROM visits v INNER JOIN patients p ON (((v.patient_id)) = (p.patient_id)) GROUP BY 1",
@@ -193,6 +205,7 @@ TOOLS: dict[str, str | tuple[str, str]] = {
     **PAGING,
     **DATES,
     **WRITTEN,
+    **EXTREME_TEXT,
     **BRACKETS,
     **STARS,
     **ORDER,

@@ -16,6 +16,7 @@ REWRITES: tuple[tuple[str, str], ...] = (
         "SELECT COUNT(DISTINCT (patient_id, code)) FROM visits",
         "SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, code FROM visits) AS t",
     ),
+    ("SELECT MIN(drug) FROM prescriptions", "SELECT drug, COUNT(*) FROM prescriptions GROUP BY drug ORDER BY drug LIMIT 1"),
     (
         "SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, income / 7 AS part FROM patients) AS t",
         "SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, FLOOR(income / 7) AS part FROM patients) AS t",

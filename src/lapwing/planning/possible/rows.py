@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count, product
 from typing import TypeAlias, assert_never
 
-from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, KeyDomain, RealDomain, TextDomain, kind_of
+from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, KeyDomain, Kind, RealDomain, TextDomain, kind_of
 from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal, Value, call
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
@@ -135,7 +135,7 @@ class RelationReader:
                     return (made,)
                 # A key is a value of some row of the unit; what stands beside it comes from that row and others.
                 return tuple(
-                    each.beside(made, {**{name: substituted(value, each.columns) for name, value in keys}, **made.columns}, ())
+                    each.beside(made, {**{name: substituted(value, each.columns) for name, value in keys}, **made.columns}, made.conditions)
                     for each in read
                 )
             case UnitWindow():
@@ -207,7 +207,15 @@ class RelationReader:
                     listed[variable] = tuple(dict.fromkeys(value for each in values for value in each or ()))
         apart = bool(columns) and len(columns) + len(relation.keys) > 1
         causes = frozenset({"columns made per unit, each taken by itself"}) if apart else frozenset[str]()
-        return PossibleRows(columns, variables, listed, causes=causes.union(*(rows.causes for rows in sources)))
+        # A value that nothing can be says that there is no such row. As a condition it says so of this row, not of one it is joined to.
+        never = () in listed.values()
+        return PossibleRows(
+            columns,
+            variables,
+            {variable: values for variable, values in listed.items() if values},
+            conditions=(Literal(False, Kind.BOOLEAN),) if never else (),
+            causes=causes.union(*(rows.causes for rows in sources)),
+        )
 
     def _windowed(self, relation: UnitWindow) -> tuple[PossibleRows, ...]:
         """The same rows with further columns: what each of them can be by itself, whatever row of the unit it comes from."""
@@ -228,7 +236,7 @@ class RelationReader:
                 rows,
                 columns={**rows.columns, **columns},
                 variables={**rows.variables, **variables},
-                listed={**rows.listed, **listed},
+                listed={**rows.listed, **{variable: values for variable, values in listed.items() if values}},
                 causes=rows.causes | {"columns of windows, each taken by itself"},
             )
             for rows in sources

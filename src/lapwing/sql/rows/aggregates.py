@@ -10,7 +10,7 @@ from lapwing.errors import Span
 from lapwing.kernel.domains import BooleanDomain, IntegerDomain, Kind, is_numeric
 from lapwing.kernel.expressions import Column, Expression, Function, Literal
 from lapwing.sql.rows import moments, quantiles
-from lapwing.sql.rows.arguments import Arguments
+from lapwing.sql.rows.arguments import Arguments, Measured
 from lapwing.sql.rows.distinct_tuples import combined
 from lapwing.sql.scalars.binding import Scalars, Typed, column_name, qualifier
 from lapwing.sql.text.reader import Reader, Session
@@ -38,7 +38,6 @@ class Aggregates:
 
     scalars: Scalars
     collected: list[Aggregate] = field(default_factory=list)
-    kinds: list[Kind] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
 
     @property
@@ -51,8 +50,8 @@ class Aggregates:
         """Reads what aggregates are taken of."""
         return Arguments(self.scalars)
 
-    def bind(self, node: exp.Expr) -> int:
-        """The number of the aggregate that a node stands for."""
+    def bind(self, node: exp.Expr) -> tuple[int, Measured]:
+        """The number of the aggregate that a node stands for, and what it is."""
         if type(node) is exp.Filter:
             with self.session.reading(node) as reader:
                 inner, where = reader.node_of("this"), reader.node_of("expression")
@@ -63,11 +62,11 @@ class Aggregates:
                 return self._bind(inner, kept, node)
         return self._bind(node, None, node)
 
-    def _bind(self, node: exp.Expr, where: Typed | None, whole: exp.Expr) -> int:
+    def _bind(self, node: exp.Expr, where: Typed | None, whole: exp.Expr) -> tuple[int, Measured]:
         if type(node) is exp.WithinGroup:
             with self.session.reading(node) as reader:
-                aggregate, kind = quantiles.within_group(self.arguments, reader, where)
-            return self._add(aggregate, kind, whole)
+                measured = quantiles.within_group(self.arguments, reader, where)
+            return self._add(measured.aggregate, whole), measured
         token = self.session.source.name_token(node)
         if type(node) not in KNOWN or (token is not None and token.text.upper() not in _NAMES[type(node)]):
             name = self.session.source.called_name(node).upper()
@@ -80,53 +79,54 @@ class Aggregates:
                 )
             raise self.session.refuse("aggregate-unsupported", message, node=node, hint=hint)
         with self.session.reading(node) as reader:
-            aggregate, kind = self._aggregate(reader, where)
-        return self._add(aggregate, kind, whole)
+            measured = self._aggregate(reader, where)
+        return self._add(measured.aggregate, whole), measured
 
     def total_and_count(self, node: exp.Expr, whole: exp.Expr) -> tuple[int, int]:
         """The numbers of SUM and COUNT of a column of whole numbers."""
         value, where = self.arguments.value(node, None)
         self._require_number(value, AggregateKind.SUM)
-        total = self._add(Aggregate(AggregateKind.SUM, value.expression, _of(where)), Kind.INTEGER, whole)
-        return total, self._add(Aggregate(AggregateKind.COUNT, value.expression, _of(where)), Kind.INTEGER, whole)
+        total = self._add(Aggregate(AggregateKind.SUM, value.expression, _of(where)), whole)
+        return total, self._add(Aggregate(AggregateKind.COUNT, value.expression, _of(where)), whole)
 
     def is_whole(self, node: exp.Expr) -> bool:
         """Whether a column holds whole numbers."""
         columns = self.scalars.scope.lookup(node.name, qualifier(node))
         return len(columns) == 1 and isinstance(self.scalars.scope.columns[columns[0]], IntegerDomain)
 
-    def _add(self, aggregate: Aggregate, kind: Kind, node: exp.Expr) -> int:
+    def _add(self, aggregate: Aggregate, node: exp.Expr) -> int:
         if aggregate not in self.collected:
             limit = self.session.settings.aggregates_max
             if len(self.collected) == limit:
                 raise self.session.refuse("too-many-aggregates", f"a statement may have at most {limit} aggregates", node=node)
             self.collected.append(aggregate)
-            self.kinds.append(kind)
             self.spans.append(self.session.source.span(node))
         return self.collected.index(aggregate)
 
-    def _aggregate(self, reader: Reader, where: Typed | None) -> tuple[Aggregate, Kind]:
+    def _aggregate(self, reader: Reader, where: Typed | None) -> Measured:
         node = reader.node
         if type(node) in moments.NAMES:
-            return moments.moment(self.arguments, reader, where)
+            return Measured(*moments.moment(self.arguments, reader, where))
         if type(node) in quantiles.NAMES:
             return quantiles.quantile(self.arguments, reader, where)
         argument = reader.node_of("this")
         match node:
             case exp.Count():
                 reader.flag("big_int")  # counts are 64-bit integers
-                return self._count(argument, where), Kind.INTEGER
+                return Measured(self._count(argument, where), Kind.INTEGER)
             case exp.ApproxDistinct():
-                return self._count_distinct(node, (argument,), where), Kind.INTEGER  # the noise is all that is approximate
+                # the noise is all that is approximate
+                return Measured(self._count_distinct(node, (argument,), where), Kind.INTEGER)
             case exp.CountIf():
                 condition = self.scalars.condition(argument, "what COUNT_IF counts")
-                return Aggregate(AggregateKind.COUNT, None, self.arguments.both(node, where, condition).expression), Kind.INTEGER
+                counted = Aggregate(AggregateKind.COUNT, None, self.arguments.both(node, where, condition).expression)
+                return Measured(counted, Kind.INTEGER)
             case _:
                 kind = AggregateKind.SUM if isinstance(node, exp.Sum) else AggregateKind.AVG
                 value, where = self.arguments.value(argument, where)
                 self._require_number(value, kind)
                 whole = kind is AggregateKind.SUM and value.kind is Kind.INTEGER
-                return Aggregate(kind, value.expression, _of(where)), Kind.INTEGER if whole else Kind.REAL
+                return Measured(Aggregate(kind, value.expression, _of(where)), Kind.INTEGER if whole else Kind.REAL)
 
     def _count(self, argument: exp.Expr, where: Typed | None) -> Aggregate:
         if type(argument) is exp.Star:

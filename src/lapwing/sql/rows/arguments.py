@@ -6,9 +6,21 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Function
 from lapwing.sql.scalars.binding import Scalars, Typed
 from lapwing.sql.text.reader import Reader, Session
+from lapwing.statements import Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What an aggregate of a statement measures, and the kind of the number that comes back."""
+
+    aggregate: Aggregate
+    kind: Kind
+    words: tuple[str, ...] | None = None
+    """The texts that the number is a place among, from 0 on; None where the number is the answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import PerUnit, Relation, UnitAggregate, UnitAggregateKind
 from lapwing.kernel.stability import shape_of
 from lapwing.sql.rows.tables import UNIT_DOMAIN
+from lapwing.sql.rows.text_order import extreme
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column_name, function
 from lapwing.sql.scalars.same_as import same_as
 from lapwing.sql.scalars.scope import Item, Origin, Scope
@@ -159,10 +160,9 @@ def _aggregate(aggregates: UnitAggregates, scalars: Scalars, reader: Reader, kep
             count = measured(node, UnitAggregateKind.COUNT, where_kept(value, kept))
             real = total if total.kind is Kind.REAL else scalars.call(node, Function.TO_REAL, total)
             return within_ends(scalars, scalars.call(node, Function.DIVIDE, real, count), value.domain)
-        case exp.Min():
-            return measured(node, UnitAggregateKind.MIN, where_kept(value, kept))
-        case exp.Max():
-            return measured(node, UnitAggregateKind.MAX, where_kept(value, kept))
+        case exp.Min() | exp.Max():
+            kind = UnitAggregateKind.MIN if isinstance(node, exp.Min) else UnitAggregateKind.MAX
+            return extreme(rows, scalars, value, lambda ordered: measured(node, kind, where_kept(ordered, kept)))
         case exp.LogicalOr():
             return measured(node, UnitAggregateKind.ANY, where_kept(value, kept))
         case _:

@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Literal
-from lapwing.sql.rows.arguments import Arguments
+from lapwing.sql.rows.arguments import Arguments, Measured
+from lapwing.sql.rows.text_order import in_order, place_of
 from lapwing.sql.scalars.binding import Typed
 from lapwing.sql.text.reader import Reader
 from lapwing.statements import Aggregate, AggregateKind, quantile_kind
@@ -30,7 +31,7 @@ NAMES: Mapping[type[exp.Expr], frozenset[str]] = {node: names for node, (_, name
 _ORDERED = (exp.PercentileCont, exp.PercentileDisc)
 
 
-def quantile(arguments: Arguments, reader: Reader, where: Typed | None) -> tuple[Aggregate, Kind]:
+def quantile(arguments: Arguments, reader: Reader, where: Typed | None) -> Measured:
     """The aggregate that a call stands for. Pre: its class is in ``NAMES``."""
     node = reader.node
     kind, _ = _KINDS[type(node)]
@@ -48,7 +49,7 @@ def quantile(arguments: Arguments, reader: Reader, where: Typed | None) -> tuple
     return _aggregate(arguments, kind, argument, share, where)
 
 
-def within_group(arguments: Arguments, reader: Reader, where: Typed | None) -> tuple[Aggregate, Kind]:
+def within_group(arguments: Arguments, reader: Reader, where: Typed | None) -> Measured:
     """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x): from the other end where the order is descending."""
     session = arguments.session
     called, order = reader.node_of("this"), reader.node_of("expression")
@@ -70,18 +71,20 @@ def within_group(arguments: Arguments, reader: Reader, where: Typed | None) -> t
     return _aggregate(arguments, kind, argument, 1 - share if descending else share, where)
 
 
-def _aggregate(
-    arguments: Arguments, kind: AggregateKind, argument: exp.Expr, share: Fraction | None, where: Typed | None
-) -> tuple[Aggregate, Kind]:
+def _aggregate(arguments: Arguments, kind: AggregateKind, argument: exp.Expr, share: Fraction | None, where: Typed | None) -> Measured:
     session = arguments.session
     value, where = arguments.value(argument, where)
+    if isinstance(value.expression, Literal):
+        raise session.refuse("wrong-arguments", "a constant has no quantiles", node=value.node)
+    words: tuple[str, ...] | None = None
+    if value.kind is Kind.TEXT and kind in (AggregateKind.MIN, AggregateKind.MAX):
+        words = in_order(session, value)
+        value = place_of(arguments.scalars, value, words)
     if value.kind not in (Kind.INTEGER, Kind.REAL, Kind.DATE, Kind.TIMESTAMP):
         message = f"quantiles, MIN and MAX need a number or a date, not a {value.kind.value}"
         raise session.refuse("type-mismatch", message, node=value.node)
-    if isinstance(value.expression, Literal):
-        raise session.refuse("wrong-arguments", "a constant has no quantiles", node=value.node)
     aggregate = Aggregate(kind, value.expression, None if where is None else where.expression, share=share)
-    return aggregate, quantile_kind(kind, value.kind)
+    return Measured(aggregate, quantile_kind(kind, value.kind), words)
 
 
 def _share(arguments: Arguments, node: exp.Expr) -> Fraction:

@@ -18,6 +18,7 @@ from lapwing.kernel.ir import Filter, OrderKey, Reach, Relation, UnitWindow, Win
 from lapwing.kernel.stability import shape_of
 from lapwing.kernel.unit_windows import OFFSET_MAX
 from lapwing.sql.rows.per_unit import where_kept, within_ends
+from lapwing.sql.rows.text_order import extreme
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column_name, qualifier
 from lapwing.sql.text.reader import Reader
 
@@ -241,7 +242,7 @@ class UnitWindows:
             return measured(WindowKind.COUNT, where_kept(rows.bind(argument), kept))
         value = rows.bind(argument)
         if type(node) in _MEASURED:
-            return measured(_MEASURED[type(node)], where_kept(value, kept))
+            return extreme(rows, scalars, value, lambda ordered: measured(_MEASURED[type(node)], where_kept(ordered, kept)))
         if not is_numeric(value.domain):
             raise rows.session.refuse("type-mismatch", f"a number is needed here, not a {value.kind.value}", node=value.node)
         total = measured(WindowKind.SUM, where_kept(value, kept))
