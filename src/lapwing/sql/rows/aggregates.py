@@ -10,7 +10,7 @@ from lapwing.errors import Span
 from lapwing.kernel.domains import BooleanDomain, IntegerDomain, Kind, is_numeric
 from lapwing.kernel.expressions import Column, Expression, Function, Literal
 from lapwing.sql.rows import moments, quantiles
-from lapwing.sql.rows.arguments import Arguments, Measured
+from lapwing.sql.rows.arguments import Arguments, AskedAggregate
 from lapwing.sql.rows.distinct_tuples import combined
 from lapwing.sql.scalars.binding import Scalars, Typed, column_name, qualifier
 from lapwing.sql.text.reader import Reader, Session
@@ -50,7 +50,7 @@ class Aggregates:
         """Reads what aggregates are taken of."""
         return Arguments(self.scalars)
 
-    def bind(self, node: exp.Expr) -> tuple[int, Measured]:
+    def bind(self, node: exp.Expr) -> tuple[int, AskedAggregate]:
         """The number of the aggregate that a node stands for, and what it is."""
         if type(node) is exp.Filter:
             with self.session.reading(node) as reader:
@@ -62,7 +62,7 @@ class Aggregates:
                 return self._bind(inner, kept, node)
         return self._bind(node, None, node)
 
-    def _bind(self, node: exp.Expr, where: Typed | None, whole: exp.Expr) -> tuple[int, Measured]:
+    def _bind(self, node: exp.Expr, where: Typed | None, whole: exp.Expr) -> tuple[int, AskedAggregate]:
         if type(node) is exp.WithinGroup:
             with self.session.reading(node) as reader:
                 measured = quantiles.within_group(self.arguments, reader, where)
@@ -103,30 +103,30 @@ class Aggregates:
             self.spans.append(self.session.source.span(node))
         return self.collected.index(aggregate)
 
-    def _aggregate(self, reader: Reader, where: Typed | None) -> Measured:
+    def _aggregate(self, reader: Reader, where: Typed | None) -> AskedAggregate:
         node = reader.node
         if type(node) in moments.NAMES:
-            return Measured(*moments.moment(self.arguments, reader, where))
+            return AskedAggregate(*moments.moment(self.arguments, reader, where))
         if type(node) in quantiles.NAMES:
             return quantiles.quantile(self.arguments, reader, where)
         argument = reader.node_of("this")
         match node:
             case exp.Count():
                 reader.flag("big_int")  # counts are 64-bit integers
-                return Measured(self._count(argument, where), Kind.INTEGER)
+                return AskedAggregate(self._count(argument, where), Kind.INTEGER)
             case exp.ApproxDistinct():
                 # the noise is all that is approximate
-                return Measured(self._count_distinct(node, (argument,), where), Kind.INTEGER)
+                return AskedAggregate(self._count_distinct(node, (argument,), where), Kind.INTEGER)
             case exp.CountIf():
                 condition = self.scalars.condition(argument, "what COUNT_IF counts")
                 counted = Aggregate(AggregateKind.COUNT, None, self.arguments.both(node, where, condition).expression)
-                return Measured(counted, Kind.INTEGER)
+                return AskedAggregate(counted, Kind.INTEGER)
             case _:
                 kind = AggregateKind.SUM if isinstance(node, exp.Sum) else AggregateKind.AVG
                 value, where = self.arguments.value(argument, where)
                 self._require_number(value, kind)
                 whole = kind is AggregateKind.SUM and value.kind is Kind.INTEGER
-                return Measured(Aggregate(kind, value.expression, _of(where)), Kind.INTEGER if whole else Kind.REAL)
+                return AskedAggregate(Aggregate(kind, value.expression, _of(where)), Kind.INTEGER if whole else Kind.REAL)
 
     def _count(self, argument: exp.Expr, where: Typed | None) -> Aggregate:
         if type(argument) is exp.Star:

@@ -14,7 +14,7 @@ from lapwing.statements import Aggregate
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class AskedAggregate:
     """What an aggregate of a statement measures, and the kind of the number that comes back."""
 
     aggregate: Aggregate
