@@ -19,6 +19,8 @@ from lapwing.kernel.expressions import Call, Case, Column, Expression, Function,
 from lapwing.kernel.ir import Filter, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin, UnitWindow
 from lapwing.kernel.workload import parts_of
 
+DecidedRows: TypeAlias = tuple[tuple[Value, ...], ...]
+"""The rows of an answer that was bought to decide which rows of protected tables count, as constants."""
 ROW = "_row"
 """The column of a noisy table that numbers its rows."""
 
@@ -244,6 +246,9 @@ class Statement:
     """Where named parts stand in the text, for messages: q0.k0, q0.a0 and so on."""
     notes: tuple[str, ...] = ()
     """What reading the statement showed that its author should know."""
+    first: tuple[Statement, ...] = ()
+    """Answers that decide which rows count, to be bought before it, in this order. Without their rows the statement is only *supposed*:
+    conditions that they decide are left out, and where a value of theirs is computed with, another one stands for it."""
 
     @property
     def private(self) -> PrivateQuery:

@@ -63,6 +63,7 @@ SIZES = {
     "limit, seeds of groups within units": Size(
         "seeds of 20 statements for each relation and account", 1, 6, "properties/test_inside_limit.py"
     ),
+    "limit, seeds of answers that decide": Size("seeds of 25 statements for each account", 1, 6, "properties/test_deciding_limit.py"),
     "adversary of the union of filters, statements": Size(
         "statements of the exact search over adaptive strategies", 3, 4, "theory/test_union_of_filters.py"
     ),

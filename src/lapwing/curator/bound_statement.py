@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 
@@ -16,6 +16,7 @@ from lapwing.curator.key_delta import delta_for_keys
 from lapwing.curator.life import Curator
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, Budget
+from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import UnitNorms
 from lapwing.planning.drafts import Knowledge
@@ -27,7 +28,7 @@ from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql import bind
 from lapwing.sql.text.privacy_words import Question
 from lapwing.sql.text.refusals import span_in
-from lapwing.statements import Statement
+from lapwing.statements import DecidedRows, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class BoundStatement:
     """The budget in force when it was bound."""
     plan_with: Callable[[Fraction, Mapping[UnitNorms, NormFit]], Planned]
     """The plan at a loss, with bounds from these norms."""
+    moment: int = 0
+    """When it was asked, in microseconds since 1970, in UTC."""
 
     def checked_plan(self, loss: Fraction) -> Planned:
         """The plan at this loss, whose answer is known to be computable; or ``Refused``."""
@@ -48,12 +51,24 @@ class BoundStatement:
         return planned
 
 
-def bound_statement(curator: Curator, asked: Question | str, *, dialect: str, scaled_groups: bool = False) -> BoundStatement:
-    """The statement of a question, or of a text without Lapwing's words; or ``Refused``. No protected data is read."""
+def bound_statement(
+    curator: Curator,
+    asked: Question | str,
+    *,
+    dialect: str,
+    scaled_groups: bool = False,
+    moment: int | None = None,
+    decided: tuple[DecidedRows, ...] = (),
+) -> BoundStatement:
+    """The statement of a question, or of a text without Lapwing's words; or ``Refused``. No protected data is read.
+
+    Asked at this ``moment``, or now. ``decided`` are the rows of the answers that decide which rows count, as far as they are bought.
+    """
     question = Question(asked, None, explain=False) if isinstance(asked, str) else asked
     declaration, facts, settings = curator.declaration, curator.facts, curator.settings
     units, references = unit_columns(declaration), references_of(declaration)
     public_rows = cache(curator.snapshot.public_rows)
+    asked_at = moment_of_asking() if moment is None else moment
     statement = bind(
         question.statement,
         facts,
@@ -63,8 +78,22 @@ def bound_statement(curator: Curator, asked: Question | str, *, dialect: str, sc
         dialect=dialect,
         tokens=question.tokens,
         public_rows=public_rows,
-        moment=moment_of_asking(),
+        moment=asked_at,
+        decided=decided,
     )
+    return replace(planned_at_will(curator, statement, scaled_groups=scaled_groups, public_rows=public_rows), moment=asked_at)
+
+
+def planned_at_will(
+    curator: Curator,
+    statement: Statement,
+    *,
+    scaled_groups: bool = False,
+    public_rows: Callable[[str], Mapping[str, Sequence[Value]] | None] | None = None,
+) -> BoundStatement:
+    """A statement that can be planned at any loss."""
+    declaration, facts, settings = curator.declaration, curator.facts, curator.settings
+    public_rows = public_rows or cache(curator.snapshot.public_rows)
     finder = GroupFinder(evaluate, public_rows)
     balance, contributions = curator.balance(), curator.contributions()
     budget, limits = balance.budget, GroupLimits(settings.known_cells_max, settings.groups_max)

@@ -13,7 +13,7 @@ from lapwing.answers.number_format import figure, percent, share_text, shortened
 from lapwing.answers.quantile_notes import quantile_errors
 from lapwing.catalog.units import ROW
 from lapwing.curator.bought_norms import PricedNorms
-from lapwing.curator.life import Curator
+from lapwing.curator.life import Balance, Curator
 from lapwing.curator.predicted_errors import errors_of_part, predicted_errors
 from lapwing.kernel.accounting import LOSS_UNITS, Cost, admits
 from lapwing.kernel.certify import CertifiedQuery
@@ -75,9 +75,7 @@ def explanation(
     stored = curator.ledger.find(certified.digest, analyst=curator.analyst_default if analyst is None else analyst) is not None
     share = share_of_cost(balance.budget, price_of_all)
     affordable = admits(balance.budget, spent=balance.spent, cost=price_of_all)
-    amount = f"epsilon {cost.epsilon:.4g}" + ("" if cost.rho is None else f" (rho {float(cost.rho):.4g})")
-    price = "free: the same statement was answered on this version" if stored else f"{amount}, {share_text(share)} of the whole budget"
-    lines = [protects, ("price", price + ("" if stored or affordable else "; MORE THAN IS LEFT"))]
+    lines = [protects, ("price", price_text(balance, price_of_all, stored=stored))]
     if first.loss and not stored:
         part_of_price = percent(round(_part_of(first, price_of_all), 3))
         sample = "" if norms is None else sample_text(norms.one_in, unit)
@@ -109,6 +107,17 @@ def explanation(
     }
     lines += [("note", note) for note in statement.notes]
     return Explanation(tuple(lines), cost, values)
+
+
+def price_text(balance: Balance, price: Cost, *, stored: bool) -> str:
+    """A price in words; ``stored``: the answer was bought before."""
+    if stored:
+        return "free: the same statement was answered on this version"
+    cost = CostView.of(price, balance.budget, free=False)
+    amount = f"epsilon {cost.epsilon:.4g}" + ("" if cost.rho is None else f" (rho {float(cost.rho):.4g})")
+    affordable = admits(balance.budget, spent=balance.spent, cost=price)
+    text = f"{amount}, {share_text(share_of_cost(balance.budget, price))} of the whole budget"
+    return text if affordable else f"{text}; MORE THAN IS LEFT"
 
 
 def free_explanation(curator: Curator) -> Explanation:

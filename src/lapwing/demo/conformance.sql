@@ -187,8 +187,8 @@ SELECT COUNT(*) FROM visits a JOIN visits b ON a.clinic_id = b.clinic_id;
 -- r04: a window over rows
 SELECT cost, ROW_NUMBER() OVER (ORDER BY cost) FROM visits;
 
--- r05: a private value in a private filter
-SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits);
+-- r05: a private value for each row in a private filter
+SELECT COUNT(*) FROM visits v WHERE cost > (SELECT AVG(w.cost) FROM visits w WHERE w.code = v.code);
 
 -- r06: recursion
 WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT COUNT(*) FROM t;

@@ -14,7 +14,7 @@ SELECT region AS region, sex AS sex, AVG(income) AS "AVG(income)" FROM public.pa
 -- bi superset-04: answered
 SELECT city AS city, sum(cost) AS "SUM(cost)" FROM (SELECT v.*, c.city, c.kind FROM visits v JOIN clinics c ON v.clinic_id = c.clinic_id ) AS virtual_table GROUP BY city ORDER BY "SUM(cost)" DESC LIMIT 10000;
 
--- bi superset-05: join-private
+-- bi superset-05: answered
 SELECT DATE_TRUNC('month', day) AS day, code AS code, COUNT(*) AS count FROM public.visits JOIN (SELECT code AS code__, COUNT(*) AS mme_inner__ FROM public.visits WHERE day >= TO_DATE('2024-01-01', 'YYYY-MM-DD') AND day < TO_DATE('2025-01-01', 'YYYY-MM-DD') GROUP BY code ORDER BY mme_inner__ DESC LIMIT 5) AS series_limit ON code = code__ WHERE day >= TO_DATE('2024-01-01', 'YYYY-MM-DD') AND day < TO_DATE('2025-01-01', 'YYYY-MM-DD') GROUP BY DATE_TRUNC('month', day), code ORDER BY count DESC LIMIT 10000;
 
 -- bi superset-06: answered
@@ -110,7 +110,7 @@ SELECT MIN("visits"."cost") AS "TEMP(none:cost:qk lower)(290714814)(0)", MAX("vi
 -- bi tableau-06: answered
 SELECT "patients"."region" AS "region", AVG("t0"."__measure__0") AS "avg:Calculation_1:ok" FROM "public"."patients" "patients" INNER JOIN ( SELECT "visits"."patient_id" AS "patient_id", COUNT(1) AS "__measure__0" FROM "public"."visits" "visits" GROUP BY 1 ) "t0" ON ("patients"."patient_id" = "t0"."patient_id") GROUP BY 1;
 
--- bi tableau-07: join-private
+-- bi tableau-07: answered
 SELECT "visits"."code" AS "code", SUM("visits"."cost") AS "sum:cost:ok" FROM "public"."visits" "visits" INNER JOIN ( SELECT "visits"."code" AS "code", SUM("visits"."cost") AS "$__alias__0" FROM "public"."visits" "visits" GROUP BY 1 ORDER BY 2 DESC NULLS LAST LIMIT 10 ) "t0" ON ("visits"."code" = "t0"."code") GROUP BY 1;
 
 -- bi tableau-08: answered
@@ -299,7 +299,7 @@ SELECT code, n, SUM(n) OVER (ORDER BY n DESC) * 1.0 / SUM(n) OVER () AS cum FROM
 -- idioms dau-1: answered
 SELECT day, COUNT(DISTINCT patient_id) AS dau FROM visits GROUP BY day ORDER BY day;
 
--- idioms dau-2-rolling-7-self-join-spine: join-private
+-- idioms dau-2-rolling-7-self-join-spine: join-not-on-key
 SELECT d.day, COUNT(DISTINCT v.patient_id) AS wau FROM (SELECT CAST(range AS DATE) AS day FROM range(DATE '2025-01-01', DATE '2025-02-01', INTERVAL 1 DAY)) d JOIN visits v ON v.day > d.day - 7 AND v.day <= d.day GROUP BY d.day ORDER BY d.day;
 
 -- idioms dau-3-wau-mau: answered

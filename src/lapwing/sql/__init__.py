@@ -14,7 +14,7 @@ from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
-from lapwing.statements import Statement
+from lapwing.statements import DecidedRows, Statement
 
 if TYPE_CHECKING:
     from sqlglot.tokenizer_core import Token
@@ -36,6 +36,7 @@ def bind(
     tokens: tuple[Token, ...] | None = None,
     public_rows: Callable[[str], Mapping[str, Sequence[Value]] | None] | None = None,
     moment: int | None = None,
+    decided: tuple[DecidedRows, ...] = (),
 ) -> Statement:
     """The statement in our own terms, or ``Refused``.
 
@@ -45,6 +46,7 @@ def bind(
     ``tokens`` are those of the text, where ``read_words`` split it already.
     ``public_rows`` reads public tables, where they stand beside answers.
     ``moment`` is when it is asked, in microseconds since 1970, in UTC: what CURRENT_DATE and NOW() stand for.
+    ``decided`` are the rows of answers that it names as coming ``first``, as far as they are bought.
     The outcome depends on the text, the facts, public tables, the settings and the moment only; no protected data is read.
     """
     if dialect not in DIALECTS:
@@ -62,4 +64,5 @@ def bind(
         tokens=tokens,
         public_rows=public_rows,
         moment=moment,
+        decided=decided,
     )

@@ -24,6 +24,7 @@ from lapwing.sql.select_list import SelectItem, distinct_names, order_by, row_co
 from lapwing.sql.text.reader import Reader, Session
 from lapwing.statements import Output, PostProcess, PrivateQuery, RowsAtMost
 
+ONE_ROW = "ask for an aggregate over all of it, such as MAX(n), without GROUP BY; or add LIMIT 1"
 BindAny = Callable[[exp.Expr, Environment], Rows | AnsweredSelect]
 
 
@@ -40,8 +41,8 @@ class AnswerSelects:
         """A SELECT over answers, or over nothing."""
         for item in called:
             if not isinstance(item.item, NoisyItem):
-                message = "an answer cannot be joined to rows: it would be joined to nobody in particular"
-                raise self.session.refuse("join-private", message, node=item.node, hint="join answers with answers, or rows with rows")
+                message, hint = "constants and pivoted answers in FROM cannot be joined to rows", "list the constants in WHERE: x IN (1, 2)"
+                raise self.session.refuse("join-private", message, node=item.node, hint=hint)
         around = environment.around
         scope = NoisyScope(self.session, depth=0 if around is None else around.depth + 1)
         leaves = NoisyLeaves(scope)
@@ -228,8 +229,7 @@ class ScalarSubqueries:
             return Value(f"({post.sql(numbered=False)})", value.kind, algebra.COMPUTED, node)
         if not self._is_single(answered):
             message = "a subquery that stands for a value must have one row"
-            hint = "ask for an aggregate over all of it, such as MAX(n), without GROUP BY; or add LIMIT 1"
-            raise session.refuse("sql-unsupported", message, node=node, hint=hint)
+            raise session.refuse("sql-unsupported", message, node=node, hint=ONE_ROW)
         columns = [post.sql(numbered=False), *(f"SELECT m{i} FROM ({post.sql(numbered=False, marked=post.marked)})" for i in post.marked)]
         if self.subqueries is None:
             sql, *mark = [f"({one})" for one in columns]

@@ -9,39 +9,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sqlglot import exp
 
-from lapwing.errors import Span
+from lapwing.errors import Refused, Span
 from lapwing.kernel.expressions import Expression
 from lapwing.kernel.ir import Filter, OrderKey, Relation
+from lapwing.sql.deciding import DECIDING_MAX, BoundBefore, decided
 from lapwing.sql.grouped import GroupedLeaves, keys_of, meant
 from lapwing.sql.inside import Inside, Keys, distinct_rows
 from lapwing.sql.over_answers.answers import AnsweredSelect, named_rows
 from lapwing.sql.over_answers.expressions import Outputs
 from lapwing.sql.over_answers.listed import public_item
 from lapwing.sql.over_answers.windows import window
-from lapwing.sql.over_select import AnswerSelects, ScalarSubqueries, finish
+from lapwing.sql.over_select import ONE_ROW, AnswerSelects, ScalarSubqueries, finish
 from lapwing.sql.rollup import Grouping, grouping, has_aggregate, require_additive
 from lapwing.sql.row_items import row_items
 from lapwing.sql.rows.aggregates import Aggregates
+from lapwing.sql.rows.decided import decided_condition, single
 from lapwing.sql.rows.joined_items import joined_items
 from lapwing.sql.rows.joins import Joins, conjuncts
-from lapwing.sql.rows.names import Environment, Known, Named, NoisyItem, PublicItem
+from lapwing.sql.rows.names import Decided, Environment, Known, Named, NoisyItem, PublicItem
 from lapwing.sql.rows.per_unit import UnitAggregates, unit_scalars
 from lapwing.sql.rows.possible import note_undeclared
 from lapwing.sql.rows.subqueries import Subqueries, filtered
 from lapwing.sql.rows.tables import Called, Tables
 from lapwing.sql.rows.unit_windows import UnitWindows
 from lapwing.sql.rows_asked import rows_asked
-from lapwing.sql.scalars.binding import Handler, Scalars, Typed, identifier, unsupported
+from lapwing.sql.scalars.binding import Handler, Scalars, Typed, identifier, qualifier, unsupported
 from lapwing.sql.scalars.scope import Rows
 from lapwing.sql.select_list import SelectItem, bound_in_order, later_names, select_item
 from lapwing.sql.set_operations import compared, united_once
 from lapwing.sql.shifted_sums import shifted_columns
 from lapwing.sql.text.reader import Reader, Session, is_set
 from lapwing.sql.unions import union_of_answers, union_of_rows
-from lapwing.statements import PostProcess, PrivateQuery, RowsAtMost
+from lapwing.statements import PostProcess, PrivateQuery, RowsAtMost, Statement
 
 
 @dataclass(slots=True)
@@ -69,7 +72,7 @@ class Queries:
     @property
     def subqueries(self) -> Subqueries:
         """Reads conditions with subqueries."""
-        return Subqueries(self.session, self.known, self.tables, self.joins)
+        return Subqueries(self.session, self.known, self.tables, self.joins, self.rows_or_decided)
 
     @property
     def inside(self) -> Inside:
@@ -85,6 +88,59 @@ class Queries:
         """A query that stands in FROM or IN."""
         bound = self.bind(node, environment)
         return bound.item if isinstance(bound, AnsweredSelect) else bound
+
+    def rows_or_decided(self, node: exp.Expr, environment: Environment) -> Rows | Decided:
+        """A query that stands among rows: rows, or an answer, which is then a statement of its own, to be bought first."""
+        before = BoundBefore.of(self.session, environment, len(self.privates), len(self.spans))
+        bound = self.bind_item(node, environment)
+        if isinstance(bound, Rows):
+            return bound
+        self._return_to(before)
+        return self._decided(node, environment)
+
+    def _return_to(self, before: BoundBefore) -> None:
+        before.return_to(self.session)
+        del self.privates[before.privates :], self.spans[before.spans :]
+
+    def _decided(self, node: exp.Expr, environment: Environment) -> Decided:
+        """An answer among rows."""
+        session = self.session
+        session.deciding += 1
+        if session.deciding > DECIDING_MAX:
+            raise session.refuse("statement-too-large", f"more than {DECIDING_MAX} answers stand among rows", node=node)
+        apart = Queries(session, self.known, self.handlers)
+        crossed, aggregates = session.crossed, session.aggregates_answers
+        session.crossed, session.aggregates_answers = [], False
+        with environment.apart():
+            answered = apart.bind(node, environment)
+        assert isinstance(answered, AnsweredSelect)
+        privates = tuple(query for query in apart.privates if query is not None)
+        post = replace(answered.post, aggregates=session.aggregates_answers, crossed=tuple(session.crossed))
+        session.crossed, session.aggregates_answers = crossed, aggregates
+        span = session.source.span(node)
+        statement = Statement(session.source.text, privates, post, (("", span), *apart.spans))
+        return decided(session, node, answered, privates, post, statement)
+
+    def _value(self, environment: Environment, scalars: Scalars, node: exp.Expr) -> Typed:
+        """A subquery that stands for one value among rows."""
+        with self.session.reading(node) as reader:
+            reader.require_absent("alias")
+            inner = reader.node_of("this")
+            try:
+                found = self.rows_or_decided(inner, environment)
+            except Refused as error:
+                outside = [column for column in inner.find_all(exp.Column) if scalars.scope.lookup(column.name, qualifier(column))]
+                if error.code not in ("unknown-table", "unknown-column") or not outside:
+                    raise
+                raise unsupported(self.session, node) from error
+        if isinstance(found, Rows):
+            raise unsupported(self.session, node)
+        if len(found.kinds) != 1:
+            raise self.session.refuse("sql-unsupported", "a subquery that stands for a value selects one column", node=node)
+        if found.apart != frozenset():
+            message = "a subquery that stands for a value must have one row"
+            raise self.session.refuse("sql-unsupported", message, node=node, hint=ONE_ROW)
+        return single(scalars, node, found)
 
     def bind(self, node: exp.Expr, environment: Environment) -> Rows | AnsweredSelect:
         """Any query."""
@@ -136,22 +192,42 @@ class Queries:
         limit = self.session.settings.joins_max
         if len(joins) > limit:
             raise self.session.refuse("too-many-joins", f"a statement may have at most {limit} joins", node=joins[limit])
+        before = BoundBefore.of(self.session, environment, len(self.privates), len(self.spans))
         called = self._items(first, joins, environment)
+        if self._decide(called, environment):
+            self._return_to(before)
+            return self._over_rows(reader, environment, self._items(first, joins, environment, deciding=True), joins)
         if any(isinstance(item.item, NoisyItem) for item in called) or all(isinstance(item.item, PublicItem) for item in called):
             called = [self._beside_answers(item) for item in called]
             return self.over_answers.select(reader, environment, called, joins)
         return self._over_rows(reader, environment, called, joins)
 
-    def _items(self, first: exp.Expr, joins: tuple[exp.Expr, ...], environment: Environment) -> list[Called]:
+    def _items(self, first: exp.Expr, joins: tuple[exp.Expr, ...], environment: Environment, *, deciding: bool = False) -> list[Called]:
         with self.session.reading(first) as clause:
-            called = [self._item(clause.node_of("this"), environment)]
+            called = [self._item(clause.node_of("this"), environment, deciding=deciding)]
         for join in joins:
             if type(join) is not exp.Join:
                 raise unsupported(self.session, join)
-            called.append(self._item(join.this, environment))
+            called.append(self._item(join.this, environment, deciding=deciding))
         return called
 
-    def _item(self, node: exp.Expr, environment: Environment) -> Called:
+    def _decide(self, called: list[Called], environment: Environment) -> bool:
+        """Whether answers of this FROM stand among rows, and can: subqueries and names of WITH do, constants and pivots do not."""
+        answers = [item.node for item in called if isinstance(item.item, NoisyItem)]
+        named = [type(node) is exp.Table and type(node.this) is exp.Identifier and environment.find(node.name) for node in answers]
+        queries = [type(node) is exp.Subquery and not is_set(node.args.get("pivots")) for node in answers]
+        return bool(answers) and all(map(any, zip(named, queries, strict=True))) and any(isinstance(item.item, Rows) for item in called)
+
+    def _item(self, node: exp.Expr, environment: Environment, *, deciding: bool = False) -> Called:
+        before = BoundBefore.of(self.session, environment, len(self.privates), len(self.spans))
+        called = self._any_item(node, environment)
+        if not deciding or not isinstance(called.item, NoisyItem):
+            return called
+        self._return_to(before)
+        named = environment.find(node.name) if type(node) is exp.Table else None
+        return replace(called, item=self._decided(node.this, environment) if named is None else self._decided(named.node, named.inside))
+
+    def _any_item(self, node: exp.Expr, environment: Environment) -> Called:
         if type(node) is exp.Subquery and is_set(node.args.get("pivots")):
             return self._pivoted(node, environment)
         return self.over_answers.listed(node, environment) or self.tables.item(node, environment)
@@ -185,10 +261,11 @@ class Queries:
         if where is not None:
             with self.session.reading(where) as clause:
                 kept = conjuncts(self.session, clause.node_of("this"))
-        scalars, conditions, kept = joined_items(self.joins, called, joins, kept)
+        value = partial(self._value, environment)
+        scalars, conditions, kept = joined_items(self.joins, called, joins, kept, value)
         for node in kept:
             if not self.subqueries.condition(scalars, node, environment):
-                conditions.append(scalars.condition(node, "WHERE"))
+                conditions += decided_condition(scalars, node, "WHERE")
         for condition in conditions:
             note_undeclared(scalars, condition)
         items = [select_item(self.session, node) for node in reader.many("expressions")]
@@ -268,13 +345,14 @@ class Queries:
         aggregates = UnitAggregates(scalars, self.known.facts, lambda: filtered(scalars, conditions), keys)
         units = {name for item in scalars.scope.items for name, column in item.columns.items() if column in scalars.scope.units}
         outer = unit_scalars(aggregates, units)
+        outer.answers = scalars.answers
         outputs = [(item.name.lower(), outer.bind(item.node)) for item in items]
-        having, condition = reader.optional("having"), None
+        having, kept = reader.optional("having"), list[Typed]()
         if having is not None:
             with self.session.reading(having) as clause:
-                condition = outer.condition(clause.node_of("this"), "HAVING")
+                kept = decided_condition(outer, clause.node_of("this"), "HAVING")
         relation: Relation = aggregates.relation()
-        if condition is not None:
+        for condition in kept:
             relation = Filter(relation, condition.expression)
         return named_rows(relation, "per_unit", outputs, outer.scope)
 

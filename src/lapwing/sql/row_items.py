@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lapwing.kernel.expressions import Column
-from lapwing.sql.scalars.binding import Scalars, Typed, column_name, is_star, qualifier, read_star, require_excluded
+from lapwing.sql.scalars.binding import Scalars, Typed, column_name, computed_column, is_star, qualifier, read_star, require_excluded
 from lapwing.sql.select_list import SelectItem
 
 
@@ -23,6 +23,9 @@ def row_items(scalars: Scalars, items: list[SelectItem]) -> list[tuple[str, Type
             for one in matching:
                 for name, column in one.columns.items():
                     if name in excluded:
+                        continue
+                    if column in scalars.scope.computed:
+                        outputs.append((name, computed_column(scalars, item.node, column)))
                         continue
                     scalars.scope.used.add(column)
                     outputs.append((name, Typed(Column(column), scalars.scope.columns[column], item.node)))

@@ -23,7 +23,7 @@ from lapwing.sql.text.reader import Schemas, Session
 from lapwing.sql.text.refusals import span_of
 from lapwing.sql.text.source import Source
 from lapwing.sql.text.unread_words import take_census
-from lapwing.statements import Statement
+from lapwing.statements import DecidedRows, Statement
 
 OWN_FUNCTIONS = OwnFunctions(BY_NAME, SPELLINGS)
 
@@ -39,21 +39,30 @@ def bind_statement(
     tokens: tuple[Token, ...] | None = None,
     public_rows: PublicRows | None = None,
     moment: int | None = None,
+    decided: tuple[DecidedRows, ...] = (),
 ) -> Statement:
     """See ``lapwing.sql.bind``."""
     known = Known(facts, unit_columns, references, public_rows)
     with deep_recursion(settings.expression_depth_max):
         try:
             source, tree = parse(text, tokens, settings=settings, dialect=dialect, own=OWN_FUNCTIONS)
-            return bind_tree(source, tree, known, settings=settings, moment=moment)
+            return bind_tree(source, tree, known, settings=settings, moment=moment, decided=decided)
         except RecursionError as error:
             message = f"nested deeper than {settings.expression_depth_max} levels"
             raise Refused("expression-too-deep", message, span=span_of(text, 0, len(text))) from error
 
 
-def bind_tree(source: Source, tree: exp.Expr, known: Known, *, settings: Settings, moment: int | None = None) -> Statement:
+def bind_tree(
+    source: Source,
+    tree: exp.Expr,
+    known: Known,
+    *,
+    settings: Settings,
+    moment: int | None = None,
+    decided: tuple[DecidedRows, ...] = (),
+) -> Statement:
     """The statement of a parsed tree, or refuse. Post: every node was read, and every word of the text is in some node."""
-    session = Session(source, settings, Schemas.of(known.facts.source_id), moment)
+    session = Session(source, settings, Schemas.of(known.facts.source_id), moment, decided=decided)
     queries = Queries(session, known, HANDLERS, tree)
     answered = queries.bind(tree, Environment())
     if not isinstance(answered, AnsweredSelect):
@@ -66,4 +75,4 @@ def bind_tree(source: Source, tree: exp.Expr, known: Known, *, settings: Setting
     take_census(source, tree)
     privates = tuple(query for query in queries.privates if query is not None)
     post = replace(answered.post, aggregates=session.aggregates_answers, crossed=tuple(session.crossed))
-    return Statement(source.text, privates, post, tuple(queries.spans), tuple(dict.fromkeys(session.notes)))
+    return Statement(source.text, privates, post, tuple(queries.spans), tuple(dict.fromkeys(session.notes)), tuple(session.first))

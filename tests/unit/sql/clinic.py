@@ -7,7 +7,7 @@ from lapwing.catalog.facts import facts
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.sql import bind
-from lapwing.statements import Statement
+from lapwing.statements import DecidedRows, Statement
 
 CATALOGUE = """
 format = 1
@@ -105,8 +105,15 @@ MOMENT = 1_721_039_415_250_000
 """When the tests ask: 2024-07-15 10:30:15.25."""
 
 
-def bound(text: str, settings: Settings = SETTINGS) -> Statement:
+def bound(text: str, settings: Settings = SETTINGS, decided: tuple[DecidedRows, ...] = ()) -> Statement:
     """A statement about this data set, bound."""
     return bind(
-        text, FACTS, settings=settings, unit_columns=UNIT_COLUMNS, references=REFERENCES, public_rows=PUBLIC_ROWS.get, moment=MOMENT
+        text,
+        FACTS,
+        settings=settings,
+        unit_columns=UNIT_COLUMNS,
+        references=REFERENCES,
+        public_rows=PUBLIC_ROWS.get,
+        moment=MOMENT,
+        decided=decided,
     )

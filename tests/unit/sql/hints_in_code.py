@@ -18,11 +18,12 @@ FILES = (
     "kernel/date_functions.py",
     "curator/asked_price.py",
     "curator/accuracy_search.py",
+    "curator/deciding.py",
     "answers/assembly.py",
     "answers/post_processing.py",
 )
 """Where statements are refused."""
-_NAMED = ("_EXAMPLE", "_INSTEAD", "_MOMENT_INSTEAD")
+_NAMED = ("_EXAMPLE", "_INSTEAD", "_MOMENT_INSTEAD", "ONE_ROW")
 """Hints that stand in a constant of their module."""
 
 

@@ -10,7 +10,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "r02": ("groups-by-unit", "SELECT patient_id, COUNT(*) FROM visits GROUP BY patient_id;"),
     "r03": ("join-private", "SELECT COUNT(*) FROM visits a JOIN visits b ON a.clinic_id = b.clinic_id;"),
     "r04": ("window-unsupported", "SELECT cost, ROW_NUMBER() OVER (ORDER BY cost) FROM visits;"),
-    "r05": ("subquery-private", "SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits);"),
+    "r05": ("subquery-private", "SELECT COUNT(*) FROM visits v WHERE cost > (SELECT AVG(w.cost) FROM visits w WHERE w.code = v.code);"),
     "r06": ("with-unsupported", "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT COUNT(*) FROM t;"),
     "r07": ("text-undeclared", "SELECT COUNT(*) FROM prescriptions WHERE regexp_matches(drug, '(a+)+$');"),
     "r08": ("aggregate-unsupported", "SELECT STRING_AGG(drug, ',') FROM prescriptions;"),

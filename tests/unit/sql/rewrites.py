@@ -191,9 +191,8 @@ REWRITES: tuple[tuple[str, str], ...] = (
         "SELECT COUNT(*) FROM (SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) AS t HAVING SUM(n) > 5",
     ),
     (
-        "SELECT COUNT(*) FROM visits v JOIN (SELECT clinic_id, COUNT(*) AS n FROM visits GROUP BY clinic_id) AS t ON v.clinic_id = t.clinic_id",
-        "SELECT SUM(t.n) FROM (SELECT clinic_id, COUNT(*) AS n FROM visits GROUP BY clinic_id) AS s"
-        " JOIN (SELECT clinic_id, COUNT(*) AS n FROM visits GROUP BY clinic_id) AS t ON s.clinic_id = t.clinic_id",
+        "SELECT COUNT(*) FROM visits v JOIN (VALUES (1), (2)) AS t(clinic_id) ON v.clinic_id = t.clinic_id",
+        "SELECT COUNT(*) FROM visits v WHERE v.clinic_id IN (1, 2)",
     ),
     (
         "SELECT t.n FROM (SELECT COUNT(*) AS n FROM visits) AS t JOIN (SELECT COUNT(*) AS m FROM visits) AS t ON t.n = t.m",

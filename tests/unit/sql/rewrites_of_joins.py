@@ -58,7 +58,27 @@ JOINS: tuple[tuple[str, str], ...] = (
         "SELECT SUM(t.patient_id) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t",
         "SELECT COUNT(DISTINCT t.patient_id) FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t",
     ),
-    ("SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)", "SELECT COUNT(*) FROM visits WHERE cost > 120"),
+    (
+        "SELECT COUNT(*) FROM visits v WHERE cost > (SELECT AVG(w.cost) FROM visits w WHERE w.code = v.code)",
+        "SELECT COUNT(*) FROM visits v JOIN (SELECT code, AVG(cost) AS mean FROM visits GROUP BY code) AS t ON t.code = v.code"
+        " WHERE v.cost > t.mean",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits v JOIN (SELECT code, clinic_id, COUNT(*) AS n FROM visits GROUP BY ALL) AS t ON v.code = t.code",
+        "SELECT COUNT(*) FROM visits v JOIN (SELECT code, COUNT(*) AS n FROM visits GROUP BY code) AS t ON v.code = t.code",
+    ),
+    (
+        "SELECT COUNT(*) FROM (SELECT code FROM visits GROUP BY code LIMIT 3) AS t LEFT JOIN visits v ON v.code = t.code",
+        "SELECT COUNT(*) FROM visits v LEFT JOIN (SELECT code FROM visits GROUP BY code LIMIT 3) AS t ON v.code = t.code",
+    ),
+    (
+        "SELECT COUNT(*) FROM prescriptions WHERE drug IN (SELECT drug FROM prescriptions GROUP BY drug)",
+        "SELECT COUNT(*) FROM prescriptions WHERE drug IN (SELECT drug FROM prescriptions GROUP BY drug ORDER BY COUNT(*) DESC LIMIT 5)",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE minutes > (SELECT COUNT(*) FROM visits GROUP BY code)",
+        "SELECT COUNT(*) FROM visits WHERE minutes > (SELECT COUNT(*) AS n FROM visits GROUP BY code ORDER BY n LIMIT 1)",
+    ),
     (
         "SELECT COUNT(*) FROM patients WHERE smoker OR EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = patients.patient_id)",
         "SELECT COUNT(*) FROM patients WHERE smoker AND EXISTS (SELECT 1 FROM visits v WHERE v.patient_id = patients.patient_id)",
@@ -76,8 +96,8 @@ JOINS: tuple[tuple[str, str], ...] = (
         "SELECT COUNT(*) FROM prescriptions WHERE visit_id IN (SELECT visit_id FROM visits WHERE minutes > 5)",
     ),
     (
-        "SELECT COUNT(*) FROM visits WHERE clinic_id IN (SELECT clinic_id FROM visits GROUP BY clinic_id HAVING COUNT(*) > 5)",
-        "SELECT COUNT(*) FROM visits WHERE clinic_id IN (3, 4)",
+        "SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits) WITH PRIVACY (error = 50)",
+        "SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits) WITH PRIVACY (epsilon = 1)",
     ),
     (
         "SELECT COUNT(*) FROM visits WHERE clinic_id IN (SELECT city FROM clinics)",

@@ -2,38 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from sqlglot import exp
 
 from lapwing.kernel.ir import JoinKind
 from lapwing.sql.rows.comma_joins import Placed, in_order, is_comma
-from lapwing.sql.rows.joins import Joins
-from lapwing.sql.rows.names import PublicItem
+from lapwing.sql.rows.decided import decided_condition, join_answer
+from lapwing.sql.rows.joins import Joins, conjuncts, join_kind
+from lapwing.sql.rows.names import Decided, PublicItem
 from lapwing.sql.rows.tables import Called
 from lapwing.sql.scalars.binding import Scalars, Typed
 from lapwing.sql.scalars.scope import Rows, Scope
 
 
 def joined_items(
-    joins: Joins, called: Sequence[Called], clauses: Sequence[exp.Expr], where: Sequence[exp.Expr]
+    joins: Joins,
+    called: Sequence[Called],
+    clauses: Sequence[exp.Expr],
+    where: Sequence[exp.Expr],
+    value: Callable[[Scalars, exp.Expr], Typed] | None = None,
 ) -> tuple[Scalars, list[Typed], list[exp.Expr]]:
-    """The scope of the items, the conditions of ON that are not about keys, and those of ``where`` that join nothing."""
-    if clauses and isinstance(called[0].item, PublicItem) and isinstance(called[1].item, Rows) and not is_comma(clauses[0]):
+    """The scope of the items, the conditions of ON that are not about keys, and those of ``where`` that join nothing.
+
+    ``value`` binds subqueries that stand for one value.
+    """
+    is_other_first = isinstance(called[0].item, Decided) or (isinstance(called[0].item, PublicItem) and not all(map(is_comma, clauses[:1])))
+    if clauses and is_other_first and isinstance(called[1].item, Rows):
         if not clauses[0].args.get("side"):
             called = [called[1], called[0], *called[2:]]  # an inner join is the same either way round
-    listed = in_order(joins.known, called, clauses, where)
+    answers = [(item, join) for item, join in zip(called[1:], clauses, strict=True) if isinstance(item.item, Decided)]
+    others = [(item, join) for item, join in zip(called[1:], clauses, strict=True) if not isinstance(item.item, Decided)]
+    listed = in_order(joins.known, [called[0], *(item for item, _ in others)], [join for _, join in others], where)
     first = listed[0].called
+    if isinstance(first.item, Decided):
+        message, hint = "rows come first, and answers are joined to them", "put the answer behind JOIN or LEFT JOIN"
+        raise joins.session.refuse("join-unsupported", message, node=first.node, hint=hint)
     if isinstance(first.item, PublicItem):
         hint = "name a protected table first and join the public one to it"
         raise joins.session.refuse("table-public", f"the table {first.item.table!r} is public", node=first.node, hint=hint)
     assert isinstance(first.item, Rows)
     scalars = Scalars(joins.session, Scope.over(first.item, first.name, in_schema=first.in_schema), joins.handlers)
+    scalars.answers = None if value is None else partial(value, scalars)
     conditions = [condition for item in listed[1:] for condition in _joined(joins, scalars, item)]
     if listed[0].join is not None:
         _read_comma(joins, listed[0].join)
     links = {id(node) for item in listed for node in item.links}
-    return scalars, conditions, [node for node in where if id(node) not in links]
+    kept = [node for node in where if id(node) not in links]
+    for item, join in answers:
+        held, kept = _joined_answer(joins, scalars, item, join, kept)
+        conditions += held
+    return scalars, conditions, kept
+
+
+def _joined_answer(
+    joins: Joins, scalars: Scalars, answer: Called, join: exp.Expr, kept: list[exp.Expr]
+) -> tuple[list[Typed], list[exp.Expr]]:
+    """Join an answer: what holds of rows then, and what is left of the conditions of WHERE."""
+    session = joins.session
+    assert isinstance(answer.item, Decided)
+    with session.reading(join) as clause:
+        clause.node_of("this")
+        clause.require_absent("method")
+        kind = join_kind(session, clause, crossing=True)
+        on, using = clause.optional("on"), clause.many("using")
+    if is_comma(join):
+        return join_answer(scalars, answer, answer.item, kind, kept, using)
+    held, rest = join_answer(scalars, answer, answer.item, kind, [] if on is None else conjuncts(session, on), using)
+    if rest and kind is JoinKind.LEFT:
+        hint = "move the condition to WHERE, or into FILTER and CASE"
+        raise session.refuse("join-unsupported", "a LEFT JOIN takes the key alone", node=rest[0], hint=hint)
+    return [*held, *(one for node in rest for one in decided_condition(scalars, node, "a condition of ON"))], kept
 
 
 def _joined(joins: Joins, scalars: Scalars, item: Placed) -> list[Typed]:

@@ -231,6 +231,8 @@ class Links:
 
     def _joinable(self, left: str, right: str) -> bool:
         """Whether equality of two columns is one the kernel joins on; another one is a condition like any other."""
+        if left in self.left.computed or right in self.right.computed:
+            return False
         a, b = self.left.columns[left], self.right.columns[right]
         if isinstance(a, KeyDomain) and isinstance(b, KeyDomain):
             return a.text == b.text

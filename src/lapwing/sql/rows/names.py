@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -13,7 +14,7 @@ from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.sql.rows.algebra import Form
 from lapwing.sql.scalars.scope import Origin, Qualifier, Rows
-from lapwing.statements import RowsAtMost
+from lapwing.statements import DecidedRows, RowsAtMost
 
 PublicRows: TypeAlias = Callable[[str], Mapping[str, Sequence[Value]] | None]
 
@@ -72,7 +73,18 @@ class PublicItem:
     table: str
 
 
-FromItem = Rows | NoisyItem | PublicItem
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """An answer that stands among rows. ``names`` are its columns, in small letters; ``rows`` is None until it is bought."""
+
+    names: Mapping[str, int]
+    kinds: tuple[Kind, ...]
+    apart: frozenset[int] | None
+    """Columns that no two rows have the same values of; None where nothing is known of that, and none where there is one row at most."""
+    rows: DecidedRows | None
+
+
+FromItem = Rows | NoisyItem | PublicItem | Decided
 
 
 @dataclass(slots=True)
@@ -113,3 +125,25 @@ class Environment:
         """What a WITH, here or further out, calls by this name."""
         here = self.names.get(name.lower())
         return here if here is not None or self.outer is None else self.outer.find(name)
+
+    def bound(self) -> list[tuple[Named, Rows | NoisyItem | None]]:
+        """Every name that can be seen from here, with what it is bound to so far."""
+        here = [(named, named.bound) for named in self.names.values()]
+        return here if self.outer is None else [*here, *self.outer.bound()]
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Names are bound anew meanwhile: an answer of one statement is not one of another."""
+        before = self.bound()
+        for named, _ in before:
+            named.bound = None
+        try:
+            yield
+        finally:
+            restore(before)
+
+
+def restore(bound: list[tuple[Named, Rows | NoisyItem | None]]) -> None:
+    """Names are bound as they were."""
+    for named, item in bound:
+        named.bound = item

@@ -74,5 +74,6 @@ class Pairs:
             columns=taken.columns,
             virtual={*outside.virtual, *(self.names[column] for column in inside.virtual)},
             merged={written: self.names[column] for written, column in inside.merged.items()},
+            computed=outside.computed,
             outside=outside,
         )

@@ -5,6 +5,7 @@ A condition that looks at rows of other units would let one unit switch rows of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -13,9 +14,10 @@ from lapwing.kernel.domains import Kind, with_null
 from lapwing.kernel.expressions import Column, Function, Literal
 from lapwing.kernel.ir import Filter, JoinKind, Relation
 from lapwing.kernel.stability import domain_of
+from lapwing.sql.rows.decided import among, decided_condition
 from lapwing.sql.rows.joined_items import joined_items
 from lapwing.sql.rows.joins import Joins, Links, check_key, conjuncts
-from lapwing.sql.rows.names import Environment, Known, NoisyItem, PublicItem
+from lapwing.sql.rows.names import Decided, Environment, Known, NoisyItem, PublicItem
 from lapwing.sql.rows.pairs import Pairs
 from lapwing.sql.rows.tables import Called, Tables
 from lapwing.sql.scalars.binding import Scalars, Typed, column_name
@@ -33,6 +35,7 @@ class Subqueries:
     known: Known
     tables: Tables
     joins: Joins
+    rows_or_decided: Callable[[exp.Expr, Environment], Rows | Decided]
 
     def condition(self, scalars: Scalars, node: exp.Expr, environment: Environment) -> bool:
         """Take a condition of WHERE that is IN or EXISTS with a subquery, perhaps negated; anything else is left alone."""
@@ -90,6 +93,7 @@ class Subqueries:
             with self.session.reading(where) as clause:
                 kept = conjuncts(self.session, clause.node_of("this"))
         inner, conditions, kept = joined_items(self.joins, *self._inner_items(reader, environment), kept)
+        inner.answers = scalars.answers
         links, pairs = Links(self.session, self.known, scalars.scope, inner.scope), Pairs(scalars, inner)
         for node in kept:
             if links.read(node) or self.condition(inner, node, environment):
@@ -97,7 +101,7 @@ class Subqueries:
             if pairs.reaches_out(node):
                 pairs.add(node)
             else:
-                conditions.append(inner.condition(node, "WHERE"))
+                conditions += decided_condition(inner, node, "WHERE")
         inner.scope.used |= {right for _, right in links.on}
         return filtered(inner, conditions), links, pairs
 
@@ -121,10 +125,13 @@ class Subqueries:
         if public is not None:
             self.in_public(scalars, value, query, public, negated=negated)
             return
-        bound = self.tables.bind_query(query, environment)
-        if isinstance(bound, NoisyItem):
-            hint = "ask the inner statement first and write the values into this one"
-            raise self.session.refuse("subquery-private", "an answer cannot decide which rows count", node=query, hint=hint)
+        bound = self.rows_or_decided(query, environment)
+        if isinstance(bound, Decided):
+            if len(bound.kinds) != 1:
+                raise self.session.refuse("sql-unsupported", "the subquery of IN selects one column", node=query)
+            kept = among(scalars, reader.node, scalars.bind(value), bound, 0, negated=negated)
+            scalars.scope.conditions += [] if kept is None else [kept.expression]
+            return
         if len(bound.names) != 1:
             raise self.session.refuse("sql-unsupported", "the subquery of IN selects one column", node=query)
         (column,) = bound.names.values()

@@ -79,7 +79,11 @@ class UnitWindows:
     def scalars(self) -> Scalars:
         """Binds expressions over the rows that may hold windows."""
         return Scalars(
-            self.rows.session, self.rows.scope, {**self.rows.handlers, exp.Window: Handler(self._window)}, aliases=self.rows.aliases
+            self.rows.session,
+            self.rows.scope,
+            {**self.rows.handlers, exp.Window: Handler(self._window)},
+            aliases=self.rows.aliases,
+            answers=self.rows.answers,
         )
 
     def column(self, node: exp.Expr, column: WindowColumn) -> Typed:

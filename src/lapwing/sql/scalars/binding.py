@@ -67,6 +67,8 @@ class Scalars:
     handlers: Mapping[type[exp.Expr], Handler]
     aliases: dict[str, exp.Expr] = field(default_factory=dict, kw_only=True)
     """What SELECT gives a name to, in small letters, for use elsewhere in it; filled once WHERE has been read, which sees none."""
+    answers: Callable[[exp.Expr], Typed] | None = field(default=None, kw_only=True)
+    """Binds a subquery that stands for one value: an answer that decides; None where none can stand."""
     _meant: dict[str, Typed | None] = field(default_factory=dict, kw_only=True)
     """Those bound so far, each once; None while it is being bound."""
 
@@ -87,6 +89,8 @@ class Scalars:
     def bind(self, node: exp.Expr) -> Typed:
         """The expression of a node, or refuse."""
         handler = self.handlers.get(type(node))
+        if handler is None and type(node) is exp.Subquery and self.answers is not None:
+            return self.answers(node)
         if handler is None:
             raise unsupported(self.session, node)
         self.check_name(node, handler.names)
@@ -179,8 +183,8 @@ def unsupported(session: Session, node: exp.Expr) -> Refused:
         hint = "aggregates stand in SELECT, HAVING and ORDER BY, not inside one another, and not inside functions of rows"
         return session.refuse("aggregate-misplaced", "an aggregate cannot stand here", node=node, hint=hint)
     if isinstance(node, exp.Subquery | exp.Query | exp.Exists):
-        message = "a subquery cannot stand inside an expression over rows: an answer cannot decide which rows count"
-        hint = "two statements: ask the inner one first, and write its answer into this one as a constant"
+        message = "a subquery inside an expression over rows is one answer: it does not look at rows outside of it"
+        hint = "JOIN it: GROUP BY, inside, what it compares with rows outside, and join on that"
         if isinstance(node, exp.Exists):
             hint = "EXISTS stands in WHERE by itself, or joined to other conditions by AND"
         return session.refuse("subquery-private", message, node=node, hint=hint)
@@ -238,8 +242,17 @@ def column(scalars: Scalars, node: exp.Expr, name: str, table: Qualifier | None)
     if matches[0] in scope.virtual:
         hint = "join on it, or count its distinct values"
         raise session.refuse("type-mismatch", "the unit can be joined on and counted, nothing else", node=node, hint=hint)
+    if matches[0] in scope.computed:
+        return computed_column(scalars, node, matches[0])
     scope.used.add(matches[0])
     return Typed(Column(matches[0]), scope.columns[matches[0]], node)
+
+
+def computed_column(scalars: Scalars, node: exp.Expr, name: str) -> Typed:
+    """A column that no relation has."""
+    found = scalars.scope.computed[name]
+    scalars.session.supposed += found.is_supposed
+    return Typed(found.expression, scalars.scope.columns[name], node, found.parts)
 
 
 def column_name(session: Session, reader: Reader) -> tuple[str, Qualifier | None]:

@@ -95,6 +95,15 @@ class SemiPending:
 Pending: TypeAlias = PublicPending | UnitPending | SemiPending
 
 
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What a column that no relation has stands for; ``is_supposed`` where its values are not bought yet."""
+
+    expression: Expression
+    parts: int
+    is_supposed: bool
+
+
 @dataclass(slots=True)
 class Scope:
     """The columns a SELECT over rows can see. ``used`` grows while expressions are bound."""
@@ -117,6 +126,8 @@ class Scope:
     """Conditions that subqueries of WHERE came down to."""
     hidden: frozenset[str] = frozenset()
     """Columns of the first item that have no name here."""
+    computed: dict[str, Computed] = field(default_factory=dict)
+    """Columns that no relation has: those of an answer that was joined, each an expression over the others."""
 
     @classmethod
     def over(cls, rows: Rows, name: str, *, in_schema: bool = False) -> Scope:

@@ -15,7 +15,7 @@ from sqlglot import exp
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused
 from lapwing.sql.text.source import Source
-from lapwing.statements import RowsAtMost
+from lapwing.statements import DecidedRows, RowsAtMost, Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,14 @@ class Session:
     """Joins of answers that pair any row with any row so far."""
     reads_public: bool = False
     """Whether rows of a public table stand in it as constants."""
+    decided: tuple[DecidedRows, ...] = ()
+    """Rows of the answers that decide which rows count, as far as they are bought."""
+    first: list[Statement] = field(default_factory=list)
+    """These answers so far, in the order they are to be bought."""
+    deciding: int = 0
+    """How often a query among rows was found to be an answer so far."""
+    supposed: int = 0
+    """How often a constant stood for a value that is not bought yet so far."""
     notes: list[str] = field(default_factory=list)
     """What its author should know of the statement, whatever the answer."""
 

@@ -1,0 +1,75 @@
+"""When an answer stands among rows: it is a statement of its own, to be bought first, and here its rows are constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from lapwing.kernel.domains import Kind
+from lapwing.sql.over_answers.answers import AnsweredSelect
+from lapwing.sql.rows.names import Decided, Environment, Named, NoisyItem, restore
+from lapwing.sql.scalars.scope import Rows
+from lapwing.sql.text.reader import Session
+from lapwing.statements import KeyOutput, PostProcess, PrivateQuery, RowsAtMost, Statement
+
+DECIDING_MAX = 8
+"""Most answers among rows in one statement. Each is bound twice, once to see that it is one, so those inside one another add up fast."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundBefore:
+    """What was known before a query was bound that may turn out to be an answer of another statement."""
+
+    privates: int
+    spans: int
+    first: int
+    crossed: tuple[RowsAtMost, ...]
+    aggregates_answers: bool
+    names: list[tuple[Named, Rows | NoisyItem | None]]
+
+    @classmethod
+    def of(cls, session: Session, environment: Environment, privates: int, spans: int) -> BoundBefore:
+        """As it is now."""
+        return cls(privates, spans, len(session.first), tuple(session.crossed), session.aggregates_answers, environment.bound())
+
+    def return_to(self, session: Session) -> None:
+        """Forget what was bound since."""
+        del session.first[self.first :]
+        session.crossed, session.aggregates_answers = list(self.crossed), self.aggregates_answers
+        restore(self.names)
+
+
+def decided(
+    session: Session, node: exp.Expr, answered: AnsweredSelect, privates: Sequence[PrivateQuery], post: PostProcess, statement: Statement
+) -> Decided:
+    """The answer of a statement that comes first, as far as it is bought."""
+    number = len(session.first)
+    session.first.append(statement)
+    kinds: list[Kind] = []
+    for value in answered.values:
+        if value.kind is None or value.kind is Kind.KEY:
+            raise session.refuse("sql-unsupported", "an answer among rows has a column without a type", node=node)
+        kinds.append(value.kind)
+    names: dict[str, int] = {}
+    for i, output in enumerate(post.outputs):
+        names.setdefault(output.name.lower(), i)
+    rows = session.decided[number] if number < len(session.decided) else None
+    return Decided(names, tuple(kinds), _apart(answered, privates), rows)
+
+
+def _apart(answered: AnsweredSelect, privates: Sequence[PrivateQuery]) -> frozenset[int] | None:
+    """The columns of an answer that no two of its rows have the same values of, as far as the statement itself says so."""
+    post = answered.post
+    if post.limit in (0, 1):
+        return frozenset()
+    if post.rows_of is not None:
+        query = privates[post.rows_of]
+        shown = {output.derivation.key: i for i, output in reversed([*enumerate(post.outputs)]) if isinstance(output.derivation, KeyOutput)}
+        keys = range(len(query.keys))
+        return frozenset(shown[key] for key in keys) if query.levels is None and all(key in shown for key in keys) else None
+    if answered.aggregated or post.group_by:
+        places = {output.sql: i for i, output in reversed([*enumerate(post.outputs)])}
+        return frozenset(places[key] for key in post.group_by) if all(key in places for key in post.group_by) else None
+    return frozenset(range(len(post.outputs))) if post.distinct else None
