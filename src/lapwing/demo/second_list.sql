@@ -242,7 +242,7 @@ SELECT DISTINCT ON (clinic_id) clinic_id, code, COUNT(*) AS n FROM visits GROUP 
 -- idioms topn-4-arg-max: answered
 SELECT clinic_id, ARG_MAX(code, n) FROM (SELECT clinic_id, code, COUNT(*) AS n FROM visits GROUP BY clinic_id, code) t GROUP BY clinic_id;
 
--- idioms topn-5-mode: aggregate-unsupported
+-- idioms topn-5-mode: answered
 SELECT region, MODE(sex) FROM patients GROUP BY region;
 
 -- idioms topn-6-per-unit-first-row: answered

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from lapwing.errors import Refused
 from lapwing.kernel.domains import Kind, kind_of
-from lapwing.kernel.expressions import Call, Case, Column, Expression, Literal, columns_of
+from lapwing.kernel.expressions import Call, Case, Column, Expression, Literal
 from lapwing.kernel.stability import domain_of
 from lapwing.render.duckdb import DUCKDB
 from lapwing.render.expressions import VisibleColumns, render_expression
@@ -19,12 +19,13 @@ from lapwing.sql.over_answers.values import Value, literal_sql
 from lapwing.sql.rollup import grouping_bits
 from lapwing.sql.rows import algebra
 from lapwing.sql.rows.aggregates import Aggregates
+from lapwing.sql.rows.modes import Mode, is_mode, mode, require_shared
 from lapwing.sql.scalars.binding import Scalars, Typed, column, column_name, unsupported
 from lapwing.sql.scalars.same_as import same_as, tried
 from lapwing.sql.select_list import SelectItem, nth
 from lapwing.sql.shifted_sums import shifted_sum
 from lapwing.sql.text.reader import Reader
-from lapwing.statements import QUANTILES, KeyOutput, LinearOutput, Noisy
+from lapwing.statements import QUANTILES, KeyOutput, LinearOutput, Noisy, PrivateQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,10 @@ class GroupedLeaves:
     """Whether there are sub-totals."""
     sums: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """How many sums there are of each column, shifted by a constant or not."""
+    privates: list[PrivateQuery | None] = field(default_factory=list)
+    """All that is measured so far."""
+    modes: list[Mode] = field(default_factory=list)
+    """What is chosen as the most frequent, each by counts of its own."""
 
     def leaf(self, outputs: Outputs, node: exp.Expr) -> Value | None:
         """An aggregate, or a key."""
@@ -51,6 +56,8 @@ class GroupedLeaves:
             same = self._same_in_group(outputs, node)
             if same is not None:
                 return same
+        if is_mode(node):
+            return self._mode(node)
         if isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup):
             number, measured = self.aggregates.bind(node)
             form = algebra.COMPUTED if measured.aggregate.kind in QUANTILES else LinearOutput(Noisy(self.query, number))
@@ -75,6 +82,18 @@ class GroupedLeaves:
             with outputs.session.reading(node) as reader:
                 reader.node_of("this")
         return same
+
+    def _mode(self, node: exp.Expr) -> Value:
+        """The value with the largest noisy count; NULL where no count is above 0."""
+        if self.levels:
+            message, hint = "MODE of sub-totals is not a sum of those of their groups", "ask for each level with a statement of its own"
+            raise self.scalars.session.refuse("groups-unsupported", message, node=node, hint=hint)
+        number = len(self.privates)
+        self.privates.append(None)
+        found = mode(self.scalars, node, number)
+        self.modes.append(found)
+        value, mark = (found.chosen(f"q{self.query}", len(self.keys), column) for column in (f"k{len(self.keys)}", "m0"))
+        return Value(value, found.value.kind, algebra.COMPUTED, node, mark=f"coalesce({mark}, 0)")
 
     def _of_keys(self, node: exp.Expr) -> Value | None:
         """A function of keys alone, such as the name of a month that is grouped by: what it is of a row, it is of the group.
@@ -172,11 +191,7 @@ def _is_constant(node: exp.Expr) -> bool:
 def _key(scalars: Scalars, node: exp.Expr, items: list[SelectItem]) -> Typed:
     session = scalars.session
     key = scalars.bind(meant(scalars, node, items))
-    if key.kind is Kind.KEY:
-        hint = "group by something that many units share"
-        raise session.refuse("groups-by-unit", "grouping by an identifier would publish it", node=node, hint=hint)
-    if not columns_of(key.expression):
-        raise session.refuse("key-constant", "a constant makes no groups", node=node, hint="group by a column")
+    require_shared(session, key, node)
     return key
 
 

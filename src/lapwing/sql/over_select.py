@@ -20,7 +20,7 @@ from lapwing.sql.rows.names import Environment, NoisyItem
 from lapwing.sql.rows.tables import Called
 from lapwing.sql.scalars.binding import Handler, Scalars, column_name, is_star, read_star, require_excluded, unsupported
 from lapwing.sql.scalars.scope import Rows, Scope
-from lapwing.sql.select_list import SelectItem, distinct_names, order_by, row_count, row_share, select_item, sorted_by
+from lapwing.sql.select_list import SelectItem, distinct_names, keeps_ties, order_by, row_count, row_share, select_item, sorted_by
 from lapwing.sql.text.reader import Reader, Session
 from lapwing.statements import Output, PostProcess, PrivateQuery, RowsAtMost
 
@@ -174,6 +174,12 @@ def finish(reader: Reader, outputs: Outputs, items: list[SelectItem], values: li
     limited, offset = reader.optional("limit"), row_count(session, reader.optional("offset"))
     percent = row_share(session, limited)
     limit = row_count(session, limited) if percent is None else None
+    if keeps_ties(limited):
+        if order is None or offset or distinct is not None:
+            message, hint = "WITH TIES needs ORDER BY, and neither OFFSET nor DISTINCT", "ORDER BY n DESC FETCH FIRST 3 ROWS WITH TIES"
+            raise session.refuse("sql-unsupported", message, node=limited, hint=hint)
+        tied = f"rank() OVER (ORDER BY {', '.join(ordered)}) <= {limit}"
+        kept, limit = tied if kept is None else f"({kept} AND {tied})", None
     return PostProcess(
         named, having=condition, qualify=kept, distinct_on=on, order_by=ordered, limit=limit, offset=offset or 0, percent=percent
     )

@@ -380,18 +380,24 @@ class Queries:
             keys = keys_of(scalars, tuple(item.node for item in items), items)
         aggregates = Aggregates(scalars)
         sums = shifted_columns(item.node for item in items)
-        leaves = GroupedLeaves(number, scalars, aggregates, tuple((key.expression, key.kind) for key in keys), levels is not None, sums)
+        leaves = GroupedLeaves(
+            number, scalars, aggregates, tuple((key.expression, key.kind) for key in keys), levels is not None, sums, self.privates
+        )
         scalar = ScalarSubqueries(self.over_answers, environment, [])
         outputs = Outputs(scalars, leaves, scalar, window)
         values = bound_in_order(outputs, items)
         post = finish(reader, outputs, items, values, distinct)
-        if not aggregates.collected and not keys:
+        if not aggregates.collected and not keys and not leaves.modes:
             hint = "ask for an aggregate such as COUNT(*)"
             raise self.session.refuse("rows-not-aggregates", "the statement asks for no aggregate", node=items[0].node, hint=hint)
         if levels is not None:
             require_additive(aggregates.collected, aggregates.spans)
+        source = filtered(scalars, conditions)
+        for chosen in leaves.modes:
+            self.privates[chosen.query] = chosen.counts(source, [key.expression for key in keys])
+            self.spans.append((f"q{chosen.query}", self.session.source.span(chosen.value.node)))
         self.privates[number] = PrivateQuery(
-            source=filtered(scalars, conditions),
+            source=source,
             keys=tuple((f"k{i}", key.expression) for i, key in enumerate(keys)),
             aggregates=tuple(aggregates.collected),
             levels=levels,

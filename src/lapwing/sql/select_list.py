@@ -111,6 +111,12 @@ def row_share(session: Session, clause: exp.Expr | None) -> int | None:
     return number
 
 
+def keeps_ties(clause: exp.Expr | None) -> bool:
+    """Whether rows that tie with the last one are kept, too: FETCH FIRST n ROWS WITH TIES."""
+    options = None if type(clause) is not exp.Fetch else clause.args.get("limit_options")
+    return isinstance(options, exp.Expr) and bool(options.args.get("with_ties"))
+
+
 def _fetched(session: Session, clause: exp.Expr) -> int:
     """The number of FETCH FIRST or FETCH NEXT; one where none is written."""
     with session.reading(clause) as reader:
@@ -120,7 +126,8 @@ def _fetched(session: Session, clause: exp.Expr) -> int:
         if options is not None:
             with session.reading(options) as inside:
                 inside.flag("rows")
-                inside.require_absent("with_ties", "percent")
+                inside.flag("with_ties")  # read by ``keeps_ties``
+                inside.require_absent("percent")
         return 1 if count is None else whole_number(session, count)
 
 

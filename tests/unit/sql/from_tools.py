@@ -34,6 +34,10 @@ PAGING: dict[str, str | tuple[str, str]] = {
     "fetch": "SELECT sex, COUNT(*) FROM patients GROUP BY sex ORDER BY 1 FETCH NEXT 500 ROWS ONLY",
     "fetch one": "SELECT region, COUNT(*) FROM patients GROUP BY region ORDER BY 2 DESC, 1 FETCH FIRST ROW ONLY",
     "fetch after an offset": "SELECT region, COUNT(*) FROM patients GROUP BY region ORDER BY region NULLS FIRST OFFSET 1 ROW FETCH FIRST 2 ROWS ONLY",
+    "fetch with ties": (
+        "SELECT region, COUNT(*) AS n FROM patients GROUP BY region ORDER BY n DESC NULLS LAST FETCH FIRST 2 ROWS WITH TIES",
+        "SELECT region, COUNT(*) AS n FROM patients GROUP BY region QUALIFY RANK() OVER (ORDER BY n DESC NULLS LAST) <= 2 ORDER BY n DESC NULLS LAST",
+    ),
     "fetch in a subquery": "SELECT SUM(n) FROM (SELECT region, COUNT(*) AS n FROM patients GROUP BY region ORDER BY n DESC, region FETCH FIRST 2 ROWS ONLY) AS t",
 }
 

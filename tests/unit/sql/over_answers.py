@@ -48,6 +48,12 @@ OVER_ANSWERS: dict[str, str] = {
                      SELECT region, n - (SELECT n FROM t ORDER BY region DESC LIMIT 1) AS behind FROM t""",
     "dates-of-answers": f"""SELECT YEAR(day) AS y, EXTRACT(MONTH FROM day) AS m, SUM(n) AS s, MAX(day) - MIN(day) AS days FROM {_BY_DAY}
                             GROUP BY YEAR(day), EXTRACT(MONTH FROM day)""",
+    # functions
+    "functions-of-numbers": f"""SELECT region, POWER(n, 2) AS p, POW(a, 0.5) AS r, LOG10(n) AS l, LOG2(n) AS m, LOG(a) AS k
+                                FROM {_BY_REGION} WHERE n > 0 AND a > 0""",
+    "functions-of-text": f"""SELECT UPPER(region) AS u, LOWER(region) AS l, LENGTH(region) AS many, LEFT(region, 2) AS a,
+                             RIGHT(region, 1) AS z, SUBSTRING(region, 2, 3) AS s, SUBSTRING(region, 3) AS t,
+                             region || '-' || LEFT(region, 1) AS j FROM {_BY_REGION} WHERE region IS NOT NULL""",
     # aggregates
     "spreads": f"SELECT STDDEV(n), STDDEV_POP(n), VARIANCE(a), VAR_POP(a) FROM {_BY_REGION}",
     "medians": f"""SELECT MEDIAN(n), QUANTILE_CONT(a, 0.25), QUANTILE_DISC(n, 0.75), PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY n DESC)

@@ -51,8 +51,16 @@ REWRITES: tuple[tuple[str, str], ...] = (
     ("SELECT COUNT(*) FROM query('SELECT 1')", "SELECT COUNT(*) FROM visits"),
     ("SELECT COUNT(*) FROM staging.visits", "SELECT COUNT(*) FROM public.visits"),
     (
-        "SELECT region, COUNT(*) FROM patients GROUP BY 1 ORDER BY 2 FETCH FIRST 3 ROWS WITH TIES",
-        "SELECT region, COUNT(*) FROM patients GROUP BY 1 ORDER BY 2 FETCH FIRST 3 ROWS ONLY",
+        "SELECT region, COUNT(*) FROM patients GROUP BY 1 FETCH FIRST 3 ROWS WITH TIES",
+        "SELECT region, COUNT(*) AS n FROM patients GROUP BY 1 ORDER BY n DESC FETCH FIRST 3 ROWS WITH TIES",
+    ),
+    (
+        "SELECT INITCAP(region), COUNT(*) FROM patients GROUP BY ROLLUP (region)",
+        "SELECT INITCAP(region), COUNT(*) FROM patients GROUP BY INITCAP(region)",
+    ),
+    (
+        "SELECT region, MODE(sex) FROM patients GROUP BY ROLLUP (region)",
+        "SELECT region, MODE(sex) FROM patients GROUP BY region",
     ),
     (
         "SELECT region, COUNT(*) FROM patients GROUP BY 1 ORDER BY 2 FETCH FIRST 50 PERCENT ROWS ONLY",

@@ -17,7 +17,7 @@ from lapwing.errors import Refused
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Literal
 from lapwing.kernel.functions import EXP_LIMIT
-from lapwing.sql.over_answers import dates, marks
+from lapwing.sql.over_answers import dates, functions, marks
 from lapwing.sql.over_answers.values import Value, literal_sql
 from lapwing.sql.rows import algebra
 from lapwing.sql.scalars.binding import Scalars
@@ -82,7 +82,7 @@ class Outputs:
             return self.scalar_subquery(node)
         if type(node) is exp.Window:
             return self.window(self, node)
-        handler = _HANDLERS.get(type(node))
+        handler = _HANDLERS.get(type(node)) or functions.handler(self, node)
         if handler is None:
             raise self.leaves.refusal(self, node)
         self.scalars.check_name(node, self.scalars.handlers[type(node)].names)

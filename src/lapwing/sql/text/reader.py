@@ -56,7 +56,6 @@ _REASONS: dict[tuple[str, str], Reason] = {
     ("Group", "rollup"): _LEVELS,
     ("Group", "cube"): _LEVELS,
     ("Group", "grouping_sets"): _LEVELS,
-    ("LimitOptions", "with_ties"): Reason("sql-unsupported", "WITH TIES is not supported", "write ONLY, or RANK() in a subquery"),
     ("LimitOptions", "percent"): Reason("sql-unsupported", "a share of the rows is not supported", "write a number of rows"),
     ("In", "query"): Reason(
         "subquery-unsupported", "IN with a subquery stands in WHERE, joined by AND", "list the values, or move it there"

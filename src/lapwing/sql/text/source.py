@@ -59,7 +59,13 @@ _UNPLACED_WORDS = frozenset(word for words, _ in UNPLACED for word in words)
 
 _ROW_WORDS = {
     TokenType.OFFSET: [["n", rows] for rows in ("ROW", "ROWS")],
-    TokenType.FETCH: [[order, *number, rows, "ONLY"] for order in ("FIRST", "NEXT") for number in (["n"], []) for rows in ("ROW", "ROWS")],
+    TokenType.FETCH: [
+        [order, *number, rows, *end]
+        for order in ("FIRST", "NEXT")
+        for number in (["n"], [])
+        for rows in ("ROW", "ROWS")
+        for end in (["ONLY"], ["WITH", "TIES"])
+    ],
 }
 """What may follow these words in place of a plain number."""
 
@@ -341,7 +347,7 @@ def row_words(source: Source) -> Iterator[Token]:
     for i, token in enumerate(source.tokens):
         if token.token_type not in (TokenType.FETCH, TokenType.OFFSET):
             continue
-        words = source.tokens[i + 1 : i + 5]
+        words = source.tokens[i + 1 : i + 6]
         written = ["n" if word.token_type is TokenType.NUMBER else word.text.upper() for word in words]
         for form in _ROW_WORDS[token.token_type]:
             if written[: len(form)] == form:
