@@ -28,6 +28,9 @@ from lapwing.planning.planned import Planned
 from lapwing.sql.text.privacy_words import Question
 from lapwing.statements import DecidedRows, Statement
 
+MARK = "first: "
+"""What the line of a part in the history starts with. Apart from its statement its text may mean something else, so it is no statement."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Ahead:
@@ -58,13 +61,13 @@ class Deciding:
             bought = part.bought(request_id=name)
             rows = _rows(part, bought)
             decided, paid = (*decided, rows), paid + bought.cost
-            notes.append(f"decided first, by an answer of {len(rows):,} row{'' if len(rows) == 1 else 's'}: {part.sql}")
+            notes.append(f"decided first, by an answer of {len(rows):,} row{'' if len(rows) == 1 else 's'}: {_text(part)}")
         return self._rest(decided).answer(request_id=request_id, before=PaidBefore(paid, tuple(notes)))
 
     def explained(self) -> Explanation:
         """What asking would do: one price, and every part."""
         ahead = self._looked_ahead()
-        parts = [(part.sql, part.explained()) for part in ahead.first]
+        parts = [(_text(part), part.explained()) for part in ahead.first]
         return self._explanation(ahead.price, parts, ahead.rest.explained(), is_decided=ahead.is_decided)
 
     def _looked_ahead(self) -> _Ahead:
@@ -125,7 +128,7 @@ class Deciding:
         """One of the answers that come first."""
         span = dict(statement.spans)[""]
         bound = planned_at_will(self.supposed.curator, statement, scaled_groups=self.scaled_groups)
-        return self._posed(bound, shortened(statement.text[span.start : span.end], PART_LENGTH_MAX))
+        return self._posed(bound, MARK + shortened(statement.text[span.start : span.end], PART_LENGTH_MAX))
 
     def _rest(self, decided: tuple[DecidedRows, ...]) -> Posed:
         return self._posed(self._bound(decided), self.supposed.sql)
@@ -165,6 +168,10 @@ class Deciding:
             "first": [part.values for _, part in parts],
         }
         return Explanation(tuple(lines), cost, values)
+
+
+def _text(part: Posed) -> str:
+    return part.sql.removeprefix(MARK)
 
 
 def _priced(part: Posed, share: Fraction) -> tuple[Cost, Purchase | None]:

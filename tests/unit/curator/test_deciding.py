@@ -55,6 +55,16 @@ def test_the_same_again_is_free_and_the_same(clinic: lw.DataSet) -> None:
     assert any("decided first, by an answer of 3 rows" in note for note in first.notes)
 
 
+def test_the_history_does_not_take_a_part_for_a_statement_of_its_own(clinic: lw.DataSet) -> None:
+    """Inside, a name may mean other rows than it does outside."""
+    inside = (
+        "WITH visits AS (SELECT * FROM visits WHERE cost > 100) SELECT COUNT(*) FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)"
+    )
+    clinic.ask(inside, epsilon=50)
+    assert any("first: SELECT AVG(cost) FROM visits" in entry.detail for entry in clinic.history())
+    assert clinic.ask("SELECT AVG(cost) FROM visits WITH PRIVACY (error = 100)").cost.epsilon > 0
+
+
 def test_what_decides_is_found_where_it_was_bought_before(clinic: lw.DataSet) -> None:
     clinic.ask(TOP, epsilon=10)  # alone it has another share of another price, so it is bought anew
     clinic.ask(SERIES, epsilon=20)

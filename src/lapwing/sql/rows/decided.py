@@ -19,7 +19,7 @@ from lapwing.kernel.expressions import Column, Function, Literal, Value
 from lapwing.kernel.ir import JoinKind
 from lapwing.sql.rows.names import Decided
 from lapwing.sql.rows.tables import Called
-from lapwing.sql.scalars.binding import Scalars, Typed, identifier, qualifier
+from lapwing.sql.scalars.binding import Scalars, Typed, column_name, identifier, qualifier
 from lapwing.sql.scalars.scope import Computed, Item
 
 _SUPPOSED: dict[Kind, Value] = {
@@ -109,15 +109,11 @@ def _equality(scalars: Scalars, called: Called, decided: Decided, node: exp.Expr
         with scalars.session.reading(node) as reader:
             reader.node_of("this")
             reader.node_of("expression")
-            _mark_column(scalars, side)
+            with scalars.session.reading(side) as column:
+                column_name(scalars.session, column)
             equal[number] = scalars.bind(other)
         return True
     return False
-
-
-def _mark_column(scalars: Scalars, node: exp.Expr) -> None:
-    """Read a column of the answer, which is not one of the scope yet."""
-    scalars.session.read |= {id(part) for part in node.walk()}
 
 
 def _is_of(scalars: Scalars, called: Called, decided: Decided, node: exp.Expr) -> bool:
