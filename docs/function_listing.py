@@ -9,6 +9,7 @@ NUMBERS, CHOICE, DATES, TEXT, CONDITIONS, CASTS = "numbers", "choice", "dates", 
 GROUPS = (NUMBERS, CHOICE, DATES, TEXT, CONDITIONS, CASTS)
 """Chapters of the page, in order."""
 _TABLE = "a public look-up over the declared values"
+_TEXTS = f"{_TABLE}, or linear in the length of open text"
 _BITS = "refused where it could exceed 62 bits"
 
 
@@ -174,8 +175,8 @@ BUILT_IN: tuple[Meaning, ...] = (
         "DATE_TRUNC('week', day)",
         differs="engines: a date becomes a timestamp",
     ),
-    _meaning("LOWER LCASE", "s", TEXT, "text", "small letters", "LOWER(region)", "LCASE(region)", total=_TABLE),
-    _meaning("UPPER UCASE", "s", TEXT, "text", "capitals", "UPPER(region)", "UCASE(region)", total=_TABLE),
+    _meaning("LOWER LCASE", "s", TEXT, "text", "small letters", "LOWER(region)", "LCASE(region)", total=_TEXTS),
+    _meaning("UPPER UCASE", "s", TEXT, "text", "capitals", "UPPER(region)", "UCASE(region)", total=_TEXTS),
     _meaning(
         "SUBSTRING SUBSTR",
         "s, start [, length]",
@@ -184,10 +185,10 @@ BUILT_IN: tuple[Meaning, ...] = (
         "part of a text, from 1",
         "SUBSTRING(region, 2, 3)",
         "SUBSTR(region, -3)",
-        total=_TABLE,
+        total=_TEXTS,
     ),
-    _meaning("LEFT", "s, n", TEXT, "text", "first n characters", "LEFT(region, 2)", total=_TABLE),
-    _meaning("RIGHT", "s, n", TEXT, "text", "last n characters", "RIGHT(region, -2)", total=_TABLE),
+    _meaning("LEFT", "s, n", TEXT, "text", "first n characters", "LEFT(region, 2)", total=_TEXTS),
+    _meaning("RIGHT", "s, n", TEXT, "text", "last n characters", "RIGHT(region, -2)", total=_TEXTS),
     _meaning(
         "TRIM LTRIM RTRIM",
         "s [, 'characters']",
@@ -224,19 +225,19 @@ BUILT_IN: tuple[Meaning, ...] = (
         "LENGTH(region)",
         "LEN(region)",
         "CHAR_LENGTH(region)",
-        total=_TABLE,
+        total=_TEXTS,
     ),
     _meaning(
         "STARTS_WITH",
         "s, 'start'",
         TEXT,
         "boolean",
-        "whether it starts with a constant; also on undeclared text",
+        "whether it starts with a constant",
         "STARTS_WITH(region, 'n')",
         total="exact",
     ),
-    _meaning("ENDS_WITH", "s, 'end'", TEXT, "boolean", "whether it ends with a constant", "ENDS_WITH(region, 'e')", total=_TABLE),
-    _meaning("CONTAINS", "s, 'part'", TEXT, "boolean", "whether it holds a constant", "CONTAINS(region, 'o')", total=_TABLE),
+    _meaning("ENDS_WITH", "s, 'end'", TEXT, "boolean", "whether it ends with a constant", "ENDS_WITH(region, 'e')", total=_TEXTS),
+    _meaning("CONTAINS", "s, 'part'", TEXT, "boolean", "whether it holds a constant", "CONTAINS(region, 'o')", total=_TEXTS),
 )
 """Functions that the parser has a class of its own for."""
 

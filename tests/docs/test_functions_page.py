@@ -40,9 +40,12 @@ that is computed, `INTERVAL '15 minutes' * FLOOR(x)`. Months keep the day, or ta
 the last day of the month where it has no such day.
 """
 TEXT = """Text is computed by Lapwing itself over the *declared* values of a column, and reaches the engine as a list of values or
-cases. On text without declared values only comparisons, `LIKE 'start%'` and `STARTS_WITH` are possible. Regular
-expressions are the small part of RE2's that Lapwing matches itself, in linear time: letters, `.`, `[a-z]`, `\\d`, `\\w`, `\\s`, `( )`, `|`,
-`^`, `$`, `*`, `+`, `?`, `{2,5}` and their lazy forms. Text of several declared columns has a value for each combination of theirs.
+cases. Of text without declared values ("open text"), the engine computes `LENGTH`, `LOWER`, `UPPER`, `LEFT`, `RIGHT`, `SUBSTRING` and
+`SPLIT_PART` from the front, `STRPOS`, `CONTAINS` and the like, `LIKE` and `ILIKE` without `_`, and regular expressions that are plain texts
+with `^`, `$` and `|`: all in time linear in its length, which is at most 1,024 bytes, and with the same result on every engine. Regular
+expressions over declared text are the small part of RE2's that Lapwing matches itself, in linear time: letters, `.`, `[a-z]`, `\\d`,
+`\\w`, `\\s`, `( )`, `|`, `^`, `$`, `*`, `+`, `?`, `{2,5}` and their lazy forms. Text of several declared columns has a value for each
+combination of theirs.
 """
 
 

@@ -14,7 +14,8 @@ from tests.meta.tree import SOURCE, python_files
 
 GATE = ("lapwing.kernel.certify", "lapwing.kernel.release")
 BESIDE_THE_KERNEL = {"lapwing.errors"}
-LINES_MAX = 5_150
+LINES_MAX = 5_250
+"""100 more since open text has functions: five rules of domains, in ``text_functions``."""
 KERNEL = SOURCE / "kernel"
 
 

@@ -83,6 +83,7 @@ SIZES = {
     # Generated statements and expressions.
     "fuzzed statements, parts": Size("parts of 5,000 mutated and generated statements", 1, 6, "properties/test_sql_fuzz.py"),
     "hostile SQL, expressions": Size("expressions over hostile rows, for each of four worlds", 800, 2_600, "engines/test_sql_hostile.py"),
+    "hostile texts": Size("hostile texts that every function of open text is taken of", 10_000, 100_000, "engines/test_open_text.py"),
     "sampled calls, worlds": Size("worlds of 1,500 calls of functions over hostile rows", 1, 2, "engines/test_sql_samples.py"),
     "fuzzed statements in all": Size("statements in all, at least", 5_000, 30_000, "properties/test_sql_fuzz.py"),
     "fuzzed expressions in all": Size("expressions on PostgreSQL in all, at least", 5_000, 10_000, "engines/postgres/test_expressions.py"),

@@ -105,8 +105,11 @@ SELECT counter_id, AVG(LENGTH(url)) AS l, COUNT(*) AS c FROM hits WHERE url <> '
 HAVING COUNT(*) > 100 ORDER BY l DESC LIMIT 25;
 
 -- k29: the hosts that users came from, with one address of each
--- lacks: text-undeclared
+-- refused: text-undeclared
 SELECT REGEXP_REPLACE(referer, '^https?://(?:www\.)?([^/]+)/.*$', '\1') AS k, AVG(LENGTH(referer)) AS l, COUNT(*) AS c, MIN(referer)
+FROM hits WHERE referer <> '' GROUP BY k HAVING COUNT(*) > 100 ORDER BY l DESC LIMIT 25;
+-- instead
+SELECT SPLIT_PART(referer, '/', 3) AS k, AVG(LENGTH(referer)) AS l, COUNT(*) AS c
 FROM hits WHERE referer <> '' GROUP BY k HAVING COUNT(*) > 100 ORDER BY l DESC LIMIT 25;
 
 -- k30: many sums of shifted widths

@@ -401,7 +401,7 @@ SELECT REGEXP_EXTRACT(code, '^[A-Z]') AS l, COUNT(*) FROM visits GROUP BY 1;
 -- idioms regex-3: answered
 SELECT REGEXP_REPLACE(region, '[0-9]+', '') AS r, COUNT(*) FROM patients GROUP BY 1;
 
--- idioms regex-4-open-text: text-undeclared
+-- idioms regex-4-open-text: answered
 SELECT COUNT(*) FROM prescriptions WHERE drug ILIKE '%pril%';
 
 -- idioms regex-5-similar-to: answered
@@ -416,13 +416,13 @@ SELECT region || '-' || sex AS k, COUNT(*) FROM patients GROUP BY 1;
 -- idioms str-3-split: answered
 SELECT SPLIT_PART(region, 'o', 1) AS r, COUNT(*) FROM patients GROUP BY 1;
 
--- idioms str-4-open-text: text-undeclared
+-- idioms str-4-open-text: answered
 SELECT LOWER(drug) AS d, COUNT(*) AS n FROM prescriptions GROUP BY 1 ORDER BY n DESC LIMIT 10;
 
--- idioms str-5-length-open: text-undeclared
+-- idioms str-5-length-open: answered
 SELECT AVG(LENGTH(drug)) FROM prescriptions;
 
--- idioms str-6-left-open: text-undeclared
+-- idioms str-6-left-open: answered
 SELECT LEFT(drug, 1) AS l, COUNT(*) FROM prescriptions GROUP BY 1;
 
 -- idioms str-7-in-list-open: answered

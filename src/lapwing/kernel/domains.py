@@ -23,6 +23,9 @@ DOUBLE_EXACT_LIMIT = 2**52
 OPEN_TEXT_BYTES = 1_024
 """Longest open text and longest text identifier, in UTF-8 bytes: preparation makes NULL of a longer one."""
 
+COMPUTED_TEXT_BYTES = OPEN_TEXT_BYTES * 3 // 2
+"""Longest text computed from open text: no letter in another case takes up more than half as much again. Characters stay as many."""
+
 REAL_LIMIT = Fraction(2**300)
 """Reals above this are refused, so that no double can overflow."""
 
@@ -173,6 +176,9 @@ def union(left: Domain, right: Domain) -> Domain:
         case IntegerDomain(a, b), IntegerDomain(c, d):
             return IntegerDomain(min(a, c), max(b, d), nullable)
         case TextDomain(a), TextDomain(b):
+            if (a is None) != (b is None) and bytes_max(left if b is None else right) > OPEN_TEXT_BYTES:
+                message = f"a text of more than {OPEN_TEXT_BYTES} bytes cannot stand beside text without declared values"
+                raise Refused("range-too-wide", message)
             values = None if a is None or b is None else tuple(dict.fromkeys((*a, *b)))
             return TextDomain(values, nullable)
         case DateDomain(a, b), DateDomain(c, d):
@@ -200,7 +206,9 @@ def bytes_max(domain: Domain) -> int:
     match domain:
         case TextDomain(tuple() as values):
             return max((len(value.encode("utf-8", "surrogatepass")) for value in values), default=0)
-        case TextDomain() | KeyDomain(text=True):
+        case TextDomain():
+            return COMPUTED_TEXT_BYTES
+        case KeyDomain(text=True):
             return OPEN_TEXT_BYTES
         case BooleanDomain() | IntegerDomain() | RealDomain() | DateDomain() | TimestampDomain() | KeyDomain():
             return 8

@@ -37,6 +37,7 @@ from lapwing.kernel.domains import (
 from lapwing.kernel.expressions import Expression, Function, Literal
 from lapwing.kernel.numbers import exp_upper, ln_lower, ln_upper, sqrt_upper
 from lapwing.kernel.rules import Rule, all_integer, any_null, require_count, wrong_kinds
+from lapwing.kernel.text_functions import TEXT_RULES
 
 SMALLEST_DIVISOR = Fraction(1, 2**30)
 """A computed divisor smaller than this counts as zero: the quotient is NULL."""
@@ -326,4 +327,5 @@ RULES: dict[Function, Rule] = {
     Function.NULL_IF: _null_if,
     Function.COALESCE: _coalesce,
     **DATE_RULES,
+    **TEXT_RULES,
 }

@@ -89,6 +89,11 @@ DUCKDB = Dialect(
     table=quoted,
     functions={
         Function.STARTS_WITH: lambda value, prefix: f"starts_with({value}, {prefix})",
+        Function.LENGTH: lambda value: f"length({value})",
+        Function.POSITION: lambda value, part: f"strpos({value}, {part})",
+        Function.SUBSTRING: lambda value, start, length: f"substring({value}, {start}, {length})",
+        Function.LOWER: lambda value: f"lower({value})",
+        Function.UPPER: lambda value: f"upper({value})",
         Function.INTEGER_DIVIDE: lambda a, b: f"({a} // nullif({b}, 0))",
         Function.MODULO: lambda a, b: f"({a} % nullif({b}, 0))",
         Function.FLOOR: lambda value: f"CAST(floor({value}) AS BIGINT)",

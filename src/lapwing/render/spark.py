@@ -15,6 +15,7 @@ from lapwing.kernel import calendar
 from lapwing.kernel.date_functions import TIME_TRUNCATIONS, TRUNCATIONS
 from lapwing.kernel.expressions import Function
 from lapwing.render.dialect import Dialect, SourceKind
+from lapwing.render.letters import by_list
 from lapwing.render.shared_spellings import LIBRARY
 
 INTEGER, WIDE, DOUBLE, BOOLEAN = "BIGINT", "DECIMAL(38,0)", "DOUBLE", "BOOLEAN"
@@ -155,6 +156,11 @@ SPARK = Dialect(
     quoted=quoted,
     functions={
         Function.STARTS_WITH: lambda value, prefix: f"startswith({value}, {prefix})",
+        Function.LENGTH: lambda value: f"CAST(length({value}) AS {INTEGER})",
+        Function.POSITION: lambda value, part: f"CAST(instr({value}, {part}) AS {INTEGER})",
+        Function.SUBSTRING: lambda value, start, length: f"substring({value}, CAST({start} AS INT), CAST({length} AS INT))",
+        Function.LOWER: lambda value: by_list(Function.LOWER, value, text_literal),
+        Function.UPPER: lambda value: by_list(Function.UPPER, value, text_literal),
         Function.INTEGER_DIVIDE: lambda a, b: f"({a} div nullif({b}, 0))",
         Function.MODULO: lambda a, b: f"({a} % nullif({b}, 0))",
         Function.FLOOR: lambda value: f"floor({value})",

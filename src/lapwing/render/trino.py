@@ -13,6 +13,7 @@ from lapwing.kernel import calendar
 from lapwing.kernel.date_functions import TIME_TRUNCATIONS, TRUNCATIONS
 from lapwing.kernel.expressions import Function
 from lapwing.render.dialect import Dialect, SourceKind, half_away_from_zero, quoted, standard_text_literal
+from lapwing.render.letters import by_list
 from lapwing.render.shared_spellings import LIBRARY, whole_as_wide
 
 INTEGER, WIDE, DOUBLE, BOOLEAN = "BIGINT", "DECIMAL(38,0)", "DOUBLE", "BOOLEAN"
@@ -134,6 +135,11 @@ TRINO = Dialect(
     table=quoted,
     functions={
         Function.STARTS_WITH: lambda value, prefix: f"starts_with({value}, {prefix})",
+        Function.LENGTH: lambda value: f"length({value})",
+        Function.POSITION: lambda value, part: f"strpos({value}, {part})",
+        Function.SUBSTRING: lambda value, start, length: f"substr({value}, {start}, {length})",
+        Function.LOWER: lambda value: by_list(Function.LOWER, value, standard_text_literal),
+        Function.UPPER: lambda value: by_list(Function.UPPER, value, standard_text_literal),
         Function.INTEGER_DIVIDE: lambda a, b: f"({a} / nullif({b}, 0))",
         Function.MODULO: lambda a, b: f"mod({a}, nullif({b}, 0))",
         Function.FLOOR: lambda value: f"CAST(floor({value}) AS {INTEGER})",

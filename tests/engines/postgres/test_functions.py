@@ -65,7 +65,7 @@ CALLED = frozenset(
     [
         *("abs", "bool_or", "ceil", "convert_to", "cos", "count", "date_part", "date_trunc", "div", "encode", "exp", "extract", "floor"),
         *("greatest", "least", "ln", "log", "max", "octet_length", "power", "round", "row_number", "sha256", "sign", "sin", "sqrt"),
-        *("hashtextextended", "starts_with", "substr", "sum"),
+        *("hashtextextended", "starts_with", "substr", "sum", "length", "lower", "upper", "strpos", "translate"),
     ]
 )
 """Every function that a statement of ours may call; GREATEST and LEAST are grammar in PostgreSQL."""

@@ -38,7 +38,8 @@ FUNCTIONS = frozenset(
         "abs", "array_max", "array_min", "bool_or", "ceil", "ceiling", "coalesce", "cos", "count", "date_add", "date_diff", "date_trunc",
         "day", "day_of_week", "day_of_year", "exp", "filter", "floor", "from_unixtime_nanos", "greatest", "hour", "is_finite", "least",
         "length", "ln", "log10", "log2", "lower", "max", "minute", "mod", "month", "nullif", "quarter", "regexp_like",
-        "row_number", "second", "sha256", "sign", "sin", "sqrt", "starts_with", "substr", "sum", "to_hex", "to_utf8", "week", "year",
+        "row_number", "second", "sha256", "sign", "sin", "sqrt", "starts_with", "strpos", "substr", "sum", "to_hex", "to_utf8",
+        "translate", "week", "year",
         "from_big_endian_64", "xxhash64", "year_of_week",
     }
 )  # fmt: skip

@@ -38,6 +38,7 @@ from lapwing.kernel.domains import (
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal
 from lapwing.kernel.ir import GridSum
 from lapwing.kernel.stability import domain_of
+from lapwing.render.letters import lower, upper
 from tests.support.reference import calendar_parts as dates
 
 Stored: TypeAlias = bool | int | float | str | None
@@ -211,6 +212,9 @@ def _call(function: Function, arguments: tuple[Expression, ...], whole: Call, co
         case Function.STARTS_WITH:
             text, prefix = (evaluator(argument, columns).value for argument in arguments)
             return Evaluator(Kind.BOOLEAN, None, _strict(str.startswith, text, prefix))
+        case Function.LENGTH | Function.POSITION | Function.SUBSTRING | Function.LOWER | Function.UPPER:
+            kind = Kind.INTEGER if function in (Function.LENGTH, Function.POSITION) else Kind.TEXT
+            return Evaluator(kind, None, _strict(_OF_TEXT[function], *(evaluator(argument, columns).value for argument in arguments)))
         case _ if function in _COMPARISONS:
             return Evaluator(Kind.BOOLEAN, None, _comparison(function, arguments, columns))
         case _ if function in dates.PARTS or function in dates.TRUNCATIONS:
@@ -227,6 +231,15 @@ def _call(function: Function, arguments: tuple[Expression, ...], whole: Call, co
             return _to_grid(arguments, whole, columns)
         case _:
             return _number(function, arguments, columns)
+
+
+_OF_TEXT: dict[Function, Callable[..., Any]] = {
+    Function.LENGTH: len,
+    Function.POSITION: lambda text, part: text.find(part) + 1,
+    Function.SUBSTRING: lambda text, start, length: text[start - 1 : start - 1 + length],
+    Function.LOWER: lower,
+    Function.UPPER: upper,
+}
 
 
 def _connective(values: list[Callable[[Row], Any]], *, deciding: bool) -> Callable[[Row], Any]:

@@ -116,6 +116,21 @@ EXTREME_TEXT: dict[str, str | tuple[str, str]] = {
     "the first of the first": "SELECT MIN(m), MAX(m) FROM (SELECT sex, MIN(region) AS m FROM patients GROUP BY sex) AS t",
 }
 
+OPEN_TEXT: dict[str, str | tuple[str, str]] = {
+    "open text in small letters": "SELECT LOWER(drug) AS d, COUNT(*) AS n FROM prescriptions GROUP BY 1",
+    "the length of open text": "SELECT AVG(LENGTH(drug)), MAX(LENGTH(drug)), SUM(LEN(drug)) FILTER (WHERE dose_mg > 100) FROM prescriptions",
+    "the first letters of open text": "SELECT LEFT(drug, 1) AS l, UPPER(SUBSTRING(drug, 2, 1)) AS m, COUNT(*) FROM prescriptions GROUP BY 1, 2",
+    "the last letters of open text": "SELECT RIGHT(drug, 2) AS l, LEFT(drug, -2) AS f, COUNT(*) FROM prescriptions GROUP BY 1, 2",
+    "a part of open text": "SELECT SPLIT_PART(drug, 'i', 2) AS p, COUNT(*) FROM prescriptions GROUP BY 1",
+    "a word in open text": "SELECT COUNT(*) FROM prescriptions WHERE drug LIKE '%in%' OR drug ILIKE 'A%P%' OR STRPOS(drug, 'ro') = 2",
+    "no such word in open text": "SELECT COUNT(*), SUM(dose_mg) FROM prescriptions WHERE drug NOT LIKE 'a%i%n' AND NOT CONTAINS(drug, 'ol')",
+    "plain texts as a regular expression": (
+        "SELECT COUNT(*) FROM prescriptions WHERE REGEXP_LIKE(drug, '^as|in$') AND ENDS_WITH(LOWER(drug), 'n')",
+        "SELECT COUNT(*) FROM prescriptions WHERE REGEXP_MATCHES(drug, '^as|in$') AND ENDS_WITH(LOWER(drug), 'n')",
+    ),
+    "open text of each unit": "SELECT w, COUNT(*) FROM (SELECT visit_id, MAX(LENGTH(drug)) AS w FROM prescriptions GROUP BY visit_id) AS t GROUP BY w",
+}
+
 BRACKETS: dict[str, str | tuple[str, str]] = {
     "brackets in a join on a key": 'SELECT "c"."city", SUM("v"."cost") FROM "public"."visits" "v" LEFT OUTER JOIN "public"."clinics" "c" ON (("v"."clinic_id") = ("c"."clinic_id")) GROUP BY ("c"."city")',
     "brackets in a join along the unit": "SELECT (p.sex), COUNT(DISTINCT ((v.patient_id))) FROM visits v INNER JOIN patients p ON (((v.patient_id)) = (p.patient_id)) GROUP BY 1",
@@ -210,6 +225,7 @@ TOOLS: dict[str, str | tuple[str, str]] = {
     **DATES,
     **WRITTEN,
     **EXTREME_TEXT,
+    **OPEN_TEXT,
     **BRACKETS,
     **STARS,
     **ORDER,

@@ -10,6 +10,30 @@ from __future__ import annotations
 from tests.unit.sql.rewrites_of_joins import JOINS
 
 REWRITES: tuple[tuple[str, str], ...] = (
+    (
+        "SELECT REPLACE(drug, 'a', 'b') AS d, COUNT(*) FROM prescriptions GROUP BY d",
+        "SELECT LEFT(drug, 3) AS d, COUNT(*) FROM prescriptions GROUP BY d",
+    ),
+    (
+        "SELECT COUNT(*) FROM prescriptions WHERE SUBSTRING(drug, -2) = 'in'",
+        "SELECT COUNT(*) FROM prescriptions WHERE RIGHT(drug, 2) = 'in'",
+    ),
+    (
+        "SELECT COUNT(*) FROM prescriptions WHERE drug LIKE '%a%b%c%d%'",
+        "SELECT COUNT(*) FROM prescriptions WHERE drug LIKE '%a%b%' AND drug LIKE '%c%d%'",
+    ),
+    (
+        "SELECT SPLIT_PART(drug, 'i', -1) AS d, COUNT(*) FROM prescriptions GROUP BY d",
+        "SELECT SPLIT_PART(drug, 'i', 2) AS d, COUNT(*) FROM prescriptions GROUP BY d",
+    ),
+    (
+        "SELECT COUNT(*) FROM prescriptions WHERE drug LIKE 'a_p%'",
+        "SELECT COUNT(*) FROM prescriptions WHERE LEFT(drug, 1) = 'a' AND SUBSTRING(drug, 3, 1) = 'p'",
+    ),
+    (
+        "SELECT COUNT(*) FROM prescriptions WHERE REGEXP_MATCHES(drug, 'as.*in')",
+        "SELECT COUNT(*) FROM prescriptions WHERE drug ILIKE '%as%in%'",
+    ),
     ("SELECT COUNT(DISTINCT clinic_id, code) FROM visits", "SELECT COUNT(DISTINCT (clinic_id, code)) FROM visits"),
     ("SELECT COUNT(DISTINCT (code, cost)) FROM visits", "SELECT COUNT(DISTINCT code) FROM visits"),
     (

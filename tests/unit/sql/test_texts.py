@@ -8,6 +8,7 @@ from fractions import Fraction
 import duckdb
 import pytest
 
+from lapwing.render import letters
 from lapwing.sql.scalars import text_values
 
 TEXTS = [
@@ -35,7 +36,7 @@ def test_letter_case_of_every_character(engine: duckdb.DuckDBPyConnection) -> No
     characters = [chr(i) for i in range(1, 0x1FFFF) if not 0xD800 <= i <= 0xDFFF]
     rows = engine.execute("SELECT c, upper(c), lower(c) FROM (SELECT unnest(?) AS c)", [characters]).fetchall()
     assert len(rows) == len(characters)
-    assert [c for c, up, low in rows if text_values.upper(c) != up or text_values.lower(c) != low] == []
+    assert [c for c, up, low in rows if letters.upper(c) != up or letters.lower(c) != low] == []
 
 
 def test_substrings(engine: duckdb.DuckDBPyConnection) -> None:
@@ -79,13 +80,6 @@ def test_like_with_an_escape_character(engine: duckdb.DuckDBPyConnection) -> Non
         read = text_values.Pattern.read(pattern, "!")
         assert read is not None and expected == (read.matches(text),), (text, pattern)
     assert text_values.Pattern.read("a!", "!") is None
-
-
-def test_shapes_of_patterns() -> None:
-    exact, prefixes, others = ["abc", ""], ["abc%", "%"], ["a_", "%a", "a%b", "a_%"]
-    for written in (*exact, *prefixes, *others):
-        read = text_values.Pattern.read(written, None)
-        assert read is not None and (read.is_exact, read.is_prefix) == (written in exact, written in prefixes), written
 
 
 def test_numbers_in_text(engine: duckdb.DuckDBPyConnection) -> None:

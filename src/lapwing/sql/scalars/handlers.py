@@ -16,6 +16,7 @@ from lapwing.sql.scalars import (
     moment,
     number_functions,
     operators,
+    text_casts,
     text_functions,
     text_patterns,
 )
@@ -50,6 +51,7 @@ HANDLERS: Mapping[type[exp.Expr], Handler] = {
     **durations.HANDLERS,
     **moment.MOMENTS,
     **text_functions.HANDLERS,
+    **text_casts.HANDLERS,
     **text_patterns.HANDLERS,
     exp.Anonymous: Handler(_anonymous),
 }

@@ -1,18 +1,19 @@
-"""Functions of text and LIKE, as public look-ups; on text without declared values only LIKE 'start%' and comparisons are possible."""
+"""Functions of text and LIKE: public look-ups over declared values, and of open text those that ``open_text`` has."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from lapwing.kernel.domains import Kind, TextDomain
+from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Function, Literal
+from lapwing.render.letters import lower, upper
 from lapwing.sql.scalars import text_values
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, function
-from lapwing.sql.scalars.functions import INTEGER_BITS, REALS, cast, type_name
 from lapwing.sql.scalars.named_function import NULL_IF_ANY, Composer, Meaning, NamedFunction, check_count
+from lapwing.sql.scalars.open_text import OpenText, open_text
 from lapwing.sql.scalars.text_tables import TEXT_CHARACTERS_MAX, Lookup, Result, emit, joined, lookup_of, mapped, too_much
 from lapwing.sql.text.reader import Reader
 
@@ -23,10 +24,19 @@ class TextFunction:
 
     read: Callable[[Scalars, Reader], Lookup]
     names: frozenset[str] = frozenset()
+    of_open: Callable[[OpenText, Reader], Typed] | None = None
+    """What it is of text without declared values, if anything."""
 
     def handler(self) -> Handler:
         """The handler where an expression is needed."""
-        return Handler(lambda scalars, reader: emit(scalars, reader.node, self.read(scalars, reader), Kind.TEXT), self.names)
+
+        def bind(scalars: Scalars, reader: Reader) -> Typed:
+            text = None if self.of_open is None else opened(scalars, reader.node, reader.node_of("this"))
+            if text is not None and self.of_open is not None:
+                return self.of_open(text, reader)
+            return emit(scalars, reader.node, self.read(scalars, reader), Kind.TEXT)
+
+        return Handler(bind, self.names)
 
 
 def lookup(scalars: Scalars, node: exp.Expr) -> Lookup:
@@ -46,6 +56,12 @@ def lookup(scalars: Scalars, node: exp.Expr) -> Lookup:
         return known.read(scalars, reader)
 
 
+def opened(scalars: Scalars, node: exp.Expr, text: exp.Expr) -> OpenText | None:
+    """Text without declared values, of which ``node`` is a function; None for anything else."""
+    found = open_text(scalars, text, is_text_function)
+    return None if found is None else OpenText(scalars, node, found)
+
+
 def _integer(scalars: Scalars, node: exp.Expr) -> int:
     constant = scalars.bind(node).expression
     if isinstance(constant, Literal) and isinstance(constant.value, int) and constant.kind is Kind.INTEGER and abs(constant.value) < 2**31:
@@ -63,11 +79,11 @@ def _constant(scalars: Scalars, node: exp.Expr) -> str:
 # -- from text to text ---------------------------------------------------------------------------------------------------------------------
 
 
-def _one(change: Callable[[str], str], *names: str) -> TextFunction:
+def _one(change: Callable[[str], str], of_open: Function, *names: str) -> TextFunction:
     def read(scalars: Scalars, reader: Reader) -> Lookup:
         return mapped(scalars, reader.node, lookup(scalars, reader.node_of("this")), change)
 
-    return TextFunction(read, frozenset(names))
+    return TextFunction(read, frozenset(names), lambda text, _: text.call(of_open, text.text))
 
 
 def _paren(scalars: Scalars, reader: Reader) -> Lookup:
@@ -80,12 +96,20 @@ def _substring(scalars: Scalars, reader: Reader) -> Lookup:
     return mapped(scalars, reader.node, table, lambda text: text_values.substring(text, first, count))
 
 
-def _end(take: Callable[[str, int], str], *names: str) -> TextFunction:
+def _open_substring(text: OpenText, reader: Reader) -> Typed:
+    start, length = reader.node_of("start"), reader.optional("length")
+    return text.substring(_integer(text.scalars, start), None if length is None else _integer(text.scalars, length))
+
+
+def _end(take: Callable[[str, int], str], of_open: Callable[[OpenText, int], Typed], *names: str) -> TextFunction:
     def read(scalars: Scalars, reader: Reader) -> Lookup:
         table, count = lookup(scalars, reader.node_of("this")), _integer(scalars, reader.node_of("expression"))
         return mapped(scalars, reader.node, table, lambda text: take(text, count))
 
-    return TextFunction(read, frozenset(names))
+    def of_text(text: OpenText, reader: Reader) -> Typed:
+        return of_open(text, _integer(text.scalars, reader.node_of("expression")))
+
+    return TextFunction(read, frozenset(names), of_text)
 
 
 def _trim(scalars: Scalars, reader: Reader) -> Lookup:
@@ -134,6 +158,9 @@ def _concat(scalars: Scalars, reader: Reader) -> Lookup:
 
 
 def _length(scalars: Scalars, reader: Reader) -> Typed:
+    text = opened(scalars, reader.node, reader.node_of("this"))
+    if text is not None:
+        return text.length()
     return emit(scalars, reader.node, mapped(scalars, reader.node, lookup(scalars, reader.node_of("this")), len), Kind.INTEGER)
 
 
@@ -146,9 +173,10 @@ def _tested(test: Callable[[str, str], bool], *names: str) -> Handler:
 def tested(scalars: Scalars, node: exp.Expr, text: exp.Expr, other: exp.Expr, test: Callable[[str, str], bool]) -> Typed:
     """Whether a text starts with, ends with or contains a constant."""
     constant = _constant(scalars, other)
-    undeclared = _undeclared(scalars, text) if test is str.startswith else None
+    undeclared = opened(scalars, node, text)
     if undeclared is not None:
-        return scalars.call(node, Function.STARTS_WITH, undeclared, scalars.constant(other, Literal(constant, Kind.TEXT)))
+        before, after = test is not str.startswith, test is not str.endswith
+        return undeclared.liked((*([""] if before else []), constant, *([""] if after else [])))
     table = mapped(scalars, node, lookup(scalars, text), lambda value: test(value, constant))
     return emit(scalars, node, table, Kind.BOOLEAN)
 
@@ -157,17 +185,9 @@ def _contains(text: str, other: str) -> bool:
     return other in text
 
 
-def _is_text_function(node: exp.Expr) -> bool:
+def is_text_function(node: exp.Expr) -> bool:
     """Whether a node is read by ``lookup`` itself."""
     return type(node) in _TEXT or (type(node) is exp.Anonymous and str(node.args.get("this")).upper() in NAMED_TEXT)
-
-
-def _undeclared(scalars: Scalars, node: exp.Expr) -> Typed | None:
-    """Text without declared values; None for anything else."""
-    if _is_text_function(node):
-        return None
-    text = scalars.bind(node)
-    return text if isinstance(text.domain, TextDomain) and text.domain.values is None else None
 
 
 def _like(scalars: Scalars, reader: Reader) -> Typed:
@@ -186,41 +206,21 @@ def _escape(scalars: Scalars, reader: Reader) -> Typed:
 def _liked(scalars: Scalars, reader: Reader, escape: str | None) -> Typed:
     node, text, place = reader.node, reader.node_of("this"), reader.node_of("expression")
     any_case, negated, written = type(node) is exp.ILike, reader.flag("negate"), _constant(scalars, place)
-    pattern = text_values.Pattern.read(text_values.lower(written) if any_case else written, escape)
+    pattern = text_values.Pattern.read(lower(written) if any_case else written, escape)
     if pattern is None:
         raise scalars.session.refuse("wrong-arguments", "the pattern ends with its escape character", node=place)
-    undeclared = None if any_case else _undeclared(scalars, text)
-    if undeclared is not None and (pattern.is_exact or pattern.is_prefix):
-        constant = scalars.constant(place, Literal("".join(pattern.parts[0]), Kind.TEXT))
-        matched = scalars.call(node, Function.EQUAL if pattern.is_exact else Function.STARTS_WITH, undeclared, constant)
+    undeclared = opened(scalars, node, text)
+    if undeclared is not None:
+        if any("" in part for part in pattern.parts):
+            hint = "compare SUBSTRING and LENGTH of it, or let the owner declare the values of the column"
+            raise scalars.session.refuse("text-undeclared", "_ in a pattern needs declared values", node=place, hint=hint)
+        in_case = replace(undeclared, text=undeclared.call(Function.LOWER, undeclared.text)) if any_case else undeclared
+        matched = in_case.liked(["".join(part) for part in pattern.parts])
     else:
         fits = pattern.matches
-        table = mapped(scalars, node, lookup(scalars, text), lambda value: fits(text_values.lower(value) if any_case else value))
+        table = mapped(scalars, node, lookup(scalars, text), lambda value: fits(lower(value) if any_case else value))
         matched = emit(scalars, node, table, Kind.BOOLEAN)
     return scalars.call(node, Function.NOT, matched) if negated else matched
-
-
-def _try_cast(scalars: Scalars, reader: Reader) -> Typed:
-    """A cast that gives NULL where it fails: of text with declared values it is a look-up, of anything else a cast that cannot fail."""
-    reader.flag("safe")
-    target, inner = type_name(scalars, reader.node_of("to")), reader.node_of("this")
-    if not _is_text_function(inner):
-        value = scalars.bind(inner)
-        if not isinstance(value.domain, TextDomain) or isinstance(value.expression, Literal):
-            return cast(scalars, reader.node, value, target)
-    table = lookup(scalars, inner)
-    if target in REALS:
-        table = mapped(scalars, reader.node, table, lambda text: _in_range(text_values.number(text), 2**300))
-        return emit(scalars, reader.node, table, Kind.REAL)
-    if target in INTEGER_BITS:
-        limit = 2 ** (min(INTEGER_BITS[target], 63) - 1)
-        table = mapped(scalars, reader.node, table, lambda text: _in_range(text_values.whole_number(text), limit))
-        return emit(scalars, reader.node, table, Kind.INTEGER)
-    raise scalars.session.refuse("cast-unsupported", "text can be cast to numbers only", node=reader.node)
-
-
-def _in_range(number: Result, limit: int) -> Result:
-    return number if not isinstance(number, str) and number is not None and -limit <= number < limit else None
 
 
 # -- functions that are called by name -----------------------------------------------------------------------------------------------------
@@ -234,11 +234,15 @@ class NamedText:
     least: int
     most: int
     read: Callable[[Scalars, exp.Expr, tuple[exp.Expr, ...]], Lookup]
+    of_open: Callable[[OpenText, tuple[exp.Expr, ...]], Typed] | None = None
 
     def entry(self) -> NamedFunction:
         """The entry where an expression is needed."""
 
         def bind(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
+            text = None if self.of_open is None else opened(composer.scalars, composer.node, nodes[0])
+            if text is not None and self.of_open is not None:
+                return self.of_open(text, nodes)
             return emit(composer.scalars, composer.node, self.read(composer.scalars, composer.node, nodes), Kind.TEXT)
 
         return NamedFunction(self.meaning, self.least, self.most, bind)
@@ -267,10 +271,15 @@ def _repeat(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lo
     return mapped(scalars, node, table, repeated)
 
 
-def _split_part(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
-    table, separator, number = lookup(scalars, nodes[0]), _constant(scalars, nodes[1]), _integer(scalars, nodes[2])
+def _separated(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> tuple[str, int]:
+    separator, number = _constant(scalars, nodes[1]), _integer(scalars, nodes[2])
     if not separator or number == 0:
         raise scalars.session.refuse("wrong-arguments", "the separator is not empty and the number of the part not 0", node=node)
+    return separator, number
+
+
+def _split_part(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) -> Lookup:
+    table, (separator, number) = lookup(scalars, nodes[0]), _separated(scalars, node, nodes)
     return mapped(scalars, node, table, lambda text: text_values.split_part(text, separator, number))
 
 
@@ -299,6 +308,9 @@ def _concat_ws(scalars: Scalars, node: exp.Expr, nodes: tuple[exp.Expr, ...]) ->
 def _place(composer: Composer, text: exp.Expr, part: exp.Expr) -> Typed:
     """Where a constant first stands in a text, from 1; 0 where it does not."""
     constant = _constant(composer.scalars, part)
+    undeclared = opened(composer.scalars, composer.node, text)
+    if undeclared is not None:
+        return undeclared.position(constant)
     table = mapped(composer.scalars, composer.node, lookup(composer.scalars, text), lambda value: value.find(constant) + 1)
     return emit(composer.scalars, composer.node, table, Kind.INTEGER)
 
@@ -343,6 +355,7 @@ _NAMED_TEXTS = (
         3,
         3,
         _split_part,
+        lambda text, nodes: text.split_part(*_separated(text.scalars, text.node, nodes)),
     ),
     NamedText(
         _meaning(
@@ -457,11 +470,11 @@ NAMED: tuple[NamedFunction, ...] = (
 
 _TEXT: dict[type[exp.Expr], TextFunction] = {
     exp.Paren: TextFunction(_paren),
-    exp.Lower: _one(text_values.lower, "LOWER", "LCASE"),
-    exp.Upper: _one(text_values.upper, "UPPER", "UCASE"),
-    exp.Substring: TextFunction(_substring, frozenset({"SUBSTRING", "SUBSTR"})),
-    exp.Left: _end(text_values.left, "LEFT"),
-    exp.Right: _end(text_values.right, "RIGHT"),
+    exp.Lower: _one(lower, Function.LOWER, "LOWER", "LCASE"),
+    exp.Upper: _one(upper, Function.UPPER, "UPPER", "UCASE"),
+    exp.Substring: TextFunction(_substring, frozenset({"SUBSTRING", "SUBSTR"}), _open_substring),
+    exp.Left: _end(text_values.left, OpenText.first, "LEFT"),
+    exp.Right: _end(text_values.right, OpenText.last, "RIGHT"),
     exp.Trim: TextFunction(_trim, frozenset({"TRIM", "LTRIM", "RTRIM"})),
     exp.Replace: TextFunction(_replace, frozenset({"REPLACE"})),
     exp.DPipe: TextFunction(_bar),
@@ -477,5 +490,4 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Like: Handler(_like),
     exp.ILike: Handler(_like),
     exp.Escape: Handler(_escape),
-    exp.TryCast: Handler(_try_cast),
 }

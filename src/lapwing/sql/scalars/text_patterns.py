@@ -10,8 +10,9 @@ from sqlglot import exp
 from lapwing.kernel.domains import Kind
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed
 from lapwing.sql.scalars.named_function import Composer, Meaning, NamedFunction
+from lapwing.sql.scalars.open_text import OpenText
 from lapwing.sql.scalars.regular_expressions import Program, Spans, Unreadable, compiled
-from lapwing.sql.scalars.text_functions import lookup
+from lapwing.sql.scalars.text_functions import lookup, opened
 from lapwing.sql.scalars.text_tables import TEXT_CHARACTERS_MAX, WORK_CHARACTERS_MAX, Result, emit, mapped, too_much
 from lapwing.sql.text.reader import Reader
 
@@ -55,7 +56,20 @@ def _matches(composer: Composer, nodes: tuple[exp.Expr, ...], *, full: bool = Fa
     scalars, spend = composer.scalars, _spend(composer.scalars, composer.node)
     options = _options(composer, nodes[2:], "ic")
     program = _program(scalars, nodes[1], composer.constant_text(nodes[1]), any_case="i" in options)
+    undeclared = opened(scalars, composer.node, nodes[0])
+    if undeclared is not None:
+        return _plainly(undeclared, nodes[1], None if "i" in options else composer.constant_text(nodes[1]), full=full)
     return _table(scalars, composer.node, nodes[0], lambda text: program.search(text, 0, full=full, spend=spend) is not None, Kind.BOOLEAN)
+
+
+def _plainly(text: OpenText, node: exp.Expr, pattern: str | None, *, full: bool) -> Typed:
+    """Open text against a regular expression that is made of plain texts."""
+    matched = None if pattern is None else text.matches(pattern, full=full)
+    if matched is None:
+        message = "on text without declared values a regular expression is a text, perhaps with ^, $ and |"
+        hint = "LIKE and ILIKE with %, or SUBSTRING and SPLIT_PART, say much of the same; or let the owner declare the values"
+        raise text.scalars.session.refuse("text-undeclared", message, node=node, hint=hint)
+    return matched
 
 
 def _extract(composer: Composer, nodes: tuple[exp.Expr, ...]) -> Typed:
@@ -121,6 +135,9 @@ def _similar(scalars: Scalars, reader: Reader) -> Typed:
         message, hint = "SIMILAR TO takes a regular expression of the whole text, without % and _", "use LIKE, or .* and ."
         raise scalars.session.refuse("wrong-arguments", message, node=node, hint=hint)
     program, spend = _program(scalars, node, pattern), _spend(scalars, reader.node)
+    undeclared = opened(scalars, reader.node, text)
+    if undeclared is not None:
+        return _plainly(undeclared, node, pattern, full=True)
     return _table(scalars, reader.node, text, lambda value: program.search(value, 0, full=True, spend=spend) is not None, Kind.BOOLEAN)
 
 

@@ -56,7 +56,7 @@ def lookup_of(scalars: Scalars, text: Typed) -> Lookup:
     if not isinstance(text.domain, TextDomain):
         raise scalars.session.refuse("type-mismatch", f"text is needed here, not a {text.kind.value}", node=text.node)
     if text.domain.values is None:
-        hint = "only comparisons and LIKE 'start%' work on it; the owner can declare the values of the column"
+        hint = "LENGTH, LOWER, UPPER, LEFT, RIGHT, SUBSTRING, SPLIT_PART, STRPOS and LIKE work on it; or let the owner declare the values"
         raise scalars.session.refuse("text-undeclared", "the values of this text are not declared", node=text.node, hint=hint)
     if not text.domain.values:
         raise scalars.session.refuse("text-undeclared", "this text has no values", node=text.node)

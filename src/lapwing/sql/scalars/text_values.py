@@ -7,24 +7,10 @@ import unicodedata
 from dataclasses import dataclass
 from fractions import Fraction
 
+from lapwing.render.letters import lower, upper
+
 _NUMBER = re.compile(r"([+-]?)(\d{1,300}\.?\d{0,300}|\.\d{1,300})(?:[eE]([+-]?\d{1,3}))?", re.ASCII)
 _SPACES = " \t\n\v\f\r"
-
-
-def lower(text: str) -> str:
-    """Letter by letter; a letter whose small form is several letters keeps its first."""
-    return text.lower() if text.isascii() else "".join(letter.lower()[0] for letter in text)
-
-
-def upper(text: str) -> str:
-    """Letter by letter; a letter whose capital would be several letters has a single title form, or stays."""
-    return text.upper() if text.isascii() else "".join(_capital(letter) for letter in text)
-
-
-def _capital(letter: str) -> str:
-    if letter == "ß":
-        return "ẞ"
-    return next((form for form in (letter.upper(), letter.title()) if len(form) == 1), letter)
 
 
 def substring(text: str, start: int, length: int | None) -> str:
@@ -115,16 +101,6 @@ class Pattern:
                 parts[-1].append("" if letter == "_" else letter)
         compiled = tuple(re.compile("".join(re.escape(letter) or "." for letter in part), re.DOTALL) for part in parts)
         return cls(tuple(tuple(part) for part in parts), compiled)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether it stands for one text only."""
-        return len(self.parts) == 1 and "" not in self.parts[0]
-
-    @property
-    def is_prefix(self) -> bool:
-        """Whether it is a text and then anything."""
-        return len(self.parts) == 2 and not self.parts[1] and "" not in self.parts[0]
 
     def matches(self, text: str) -> bool:
         """Whether a text fits: the first part at the start, the last at the end, each other one at the first place it fits."""
