@@ -31,6 +31,7 @@ from lapwing.kernel.facts import Facts
 from tests.support.sql_pieces import Generated, Piece, Source
 
 JUNK_TEXTS = ("", "a", "%", "_", "it's", "x%", "%o%", "nothing like it")
+SEPARATORS = ("'r'", "'-'", "'x'")
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 PARTS = ("YEAR", "QUARTER", "MONTH", "DAY", "DOW", "ISODOW")
 TRUNCATIONS = ("year", "quarter", "month", "week", "day")
@@ -187,7 +188,7 @@ class SqlQueries:
         for name, domain in self._columns.items():
             match domain:
                 case TextDomain(None) if self._discover and not small:
-                    choices += [_Key(name, discovered=True)] * 4
+                    choices += [_Key(name, discovered=True)] * 3 + [_Key(self._open_text_of(name, 2), discovered=True)]
                 case TextDomain(values) if values is not None and len(values) < limit:
                     choices += [_Key(name), _Key(self._text_of(name, 2))]
                 case IntegerDomain(lo, hi):
@@ -327,6 +328,9 @@ class SqlQueries:
             choices += [f"hour({rng.choice(moments)})", f"minute({rng.choice(moments)})"]
         if declared := self._declared():
             choices.append(f"LENGTH({self._text_of(rng.choice(declared), 1)})")
+        if undeclared := [name for name in self._of_kind(Kind.TEXT) if name not in declared]:
+            inner = self._open_text_of(rng.choice(undeclared), 1)
+            choices += [f"LENGTH({inner}) % 10", f"LEAST(STRPOS({inner}, {_quoted(rng.choice(JUNK_TEXTS)[:1] or 'r')}), 9)"]
         if reals := self._of_kind(Kind.REAL):
             choices += [f"FLOOR({rng.choice(reals)})", f"CEIL({rng.choice(reals)})", f"CAST({rng.choice(reals)} AS INTEGER)"]
         return rng.choice(choices)
@@ -378,6 +382,19 @@ class SqlQueries:
             f"REPLACE({inner}, 'o', '0')",
             f"TRIM({inner})",
             f"COALESCE({inner}, 'none')",
+        ]
+        return self._rng.choice(choices)
+
+    def _open_text_of(self, column: str, depth: int) -> str:
+        """A text expression over a column without declared values."""
+        if depth <= 0:
+            return column
+        inner, start, count = self._open_text_of(column, depth - 1), self._rng.randint(1, 4), self._rng.randint(0, 4)
+        choices = [f"LOWER({inner})", f"UPPER({inner})", f"SUBSTRING({inner}, {start}, {count})", f"LEFT({inner}, {count})", inner]
+        choices += [
+            f"RIGHT({inner}, {count})",
+            f"LEFT({inner}, -{count})",
+            f"SPLIT_PART({inner}, {self._rng.choice(SEPARATORS)}, {min(start, 2)})",
         ]
         return self._rng.choice(choices)
 
@@ -436,7 +453,12 @@ class SqlQueries:
         compared = f"{rng.choice(COMPARISONS)} {_quoted(one)}"
         choices = [f"{name} {compared}", f"{name} IN ({_quoted(known[0])}, {_quoted(one)})", f"starts_with({name}, {_quoted(one[:1])})"]
         if not values:
-            return rng.choice([*choices, f"{name} LIKE {_quoted(known[0] + '%')}"])
+            inner = self._open_text_of(name, 1)
+            pattern = _quoted(
+                rng.choice((f"%{one[1:3]}%", f"{one[:2]}%", f"%{one[-1:]}", f"{one[:1]}%{one[1:2]}%{one[-1:]}")).replace("_", "")
+            )
+            choices += [f"{inner} {rng.choice(('LIKE', 'NOT LIKE', 'ILIKE'))} {pattern}", f"contains({inner}, {_quoted(one[:2])})"]
+            return rng.choice([*choices, f"{inner} {compared}", f"LENGTH({inner}) > {rng.randint(0, 9)}"])
         inner = self._text_of(name, 2)
         pattern = _quoted(rng.choice((f"%{one[1:3]}%", f"{one[:2]}%", "_" + one[1:], f"%{one[-1:]}")))
         choices += [f"{inner} {rng.choice(('LIKE', 'NOT LIKE', 'ILIKE'))} {pattern}", f"contains({inner}, {_quoted(one[:2])})"]
