@@ -50,6 +50,33 @@ EXPRESSIONS: dict[str, tuple[str, Expression, Expression]] = {
         call(Function.STARTS_WITH, NOTE, number("a", Kind.TEXT)),
         call(Function.STARTS_WITH, NOTE, CITY),
     ),
+    "a long text beside open text": (
+        "range-too-wide",
+        call(Function.COALESCE, NOTE, number("a" * 1_024, Kind.TEXT)),
+        call(Function.COALESCE, NOTE, number("a" * 1_025, Kind.TEXT)),
+    ),
+    "the length of a number": ("type-mismatch", call(Function.LENGTH, NOTE), call(Function.LENGTH, N)),
+    "a long text in capitals": ("range-too-wide", call(Function.UPPER, NOTE), call(Function.UPPER, number("a" * 1_025, Kind.TEXT))),
+    "the place of a column": (
+        "type-mismatch",
+        call(Function.POSITION, NOTE, number("a", Kind.TEXT)),
+        call(Function.POSITION, NOTE, CITY),
+    ),
+    "the place of nothing": (
+        "wrong-arguments",
+        call(Function.POSITION, NOTE, number("a", Kind.TEXT)),
+        call(Function.POSITION, NOTE, number("", Kind.TEXT)),
+    ),
+    "a part from 0": (
+        "wrong-arguments",
+        call(Function.SUBSTRING, NOTE, number(1), number(1)),
+        call(Function.SUBSTRING, NOTE, number(0), number(1)),
+    ),
+    "a part from a text": (
+        "type-mismatch",
+        call(Function.SUBSTRING, NOTE, number(1), number(1)),
+        call(Function.SUBSTRING, NOTE, NOTE, number(1)),
+    ),
     "a text added": ("type-mismatch", call(Function.ADD, N, N), call(Function.ADD, N, CITY)),
     "a real divided like an integer": (
         "type-mismatch",
