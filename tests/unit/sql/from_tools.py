@@ -120,6 +120,7 @@ OPEN_TEXT: dict[str, str | tuple[str, str]] = {
     "open text in small letters": "SELECT LOWER(drug) AS d, COUNT(*) AS n FROM prescriptions GROUP BY 1",
     "the length of open text": "SELECT AVG(LENGTH(drug)), MAX(LENGTH(drug)), SUM(LEN(drug)) FILTER (WHERE dose_mg > 100) FROM prescriptions",
     "the first letters of open text": "SELECT LEFT(drug, 1) AS l, UPPER(SUBSTRING(drug, 2, 1)) AS m, COUNT(*) FROM prescriptions GROUP BY 1, 2",
+    "a part of text, in the words of the standard": "SELECT SUBSTRING(drug FROM 1 FOR 2) AS l, SUBSTRING(drug FROM 3) AS r, COUNT(*) FROM prescriptions WHERE SUBSTRING(drug FROM 1 FOR 2) IN ('as', 'pa') GROUP BY 1, 2",
     "the last letters of open text": "SELECT RIGHT(drug, 2) AS l, LEFT(drug, -2) AS f, COUNT(*) FROM prescriptions GROUP BY 1, 2",
     "a part of open text": "SELECT SPLIT_PART(drug, 'i', 2) AS p, COUNT(*) FROM prescriptions GROUP BY 1",
     "a word in open text": "SELECT COUNT(*) FROM prescriptions WHERE drug LIKE '%in%' OR drug ILIKE 'A%P%' OR STRPOS(drug, 'ro') = 2",

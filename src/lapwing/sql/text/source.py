@@ -325,7 +325,7 @@ def untraced(source: Source, tree: exp.Expr) -> Iterator[Token]:
     """Words of the text that left no trace in the tree and are not structure."""
     traced = set(positions(tree)) | {token.start for interval in intervals(source) for token in interval}
     traced |= {token.start for token in row_words(source)} | {token.start for token in star_words(source)}
-    traced |= {token.start for token in pivot_words(source)}
+    traced |= {token.start for token in pivot_words(source)} | {token.start for token in substring_words(source)}
     before: Token | None = None
     for token in source.tokens:
         is_structure = token.token_type in STRUCTURE and token.text.upper() != "DIV"  # // is meant
@@ -359,6 +359,25 @@ def star_words(source: Source) -> Iterator[Token]:
     for star, token, bracket in zip(source.tokens, source.tokens[1:], source.tokens[2:], strict=False):
         if star.token_type is TokenType.STAR and token.text.upper() == "EXCLUDE" and bracket.token_type is TokenType.L_PAREN:
             yield token
+
+
+def substring_words(source: Source) -> Iterator[Token]:
+    """FROM and FOR of SUBSTRING(s FROM 1 FOR 2) with numbers as they are, which keep no position; the numbers do."""
+    called: list[str] = []
+    before = ""
+    for i, token in enumerate(source.tokens):
+        if token.token_type is TokenType.L_PAREN:
+            called.append(before)
+        elif token.token_type is TokenType.R_PAREN and called:
+            called.pop()
+        elif token.token_type is TokenType.FROM and called[-1:] in (["SUBSTRING"], ["SUBSTR"]):
+            following = source.tokens[i + 1 : i + 5]
+            kinds = ["n" if word.token_type is TokenType.NUMBER else word.text.upper() for word in following]
+            if kinds[:2] == ["n", ")"]:
+                yield token
+            elif kinds == ["n", "FOR", "n", ")"]:
+                yield from (token, following[1])
+        before = token.text.upper()
 
 
 def pivot_words(source: Source) -> Iterator[Token]:

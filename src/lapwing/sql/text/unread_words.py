@@ -13,7 +13,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from lapwing.sql.text.reader import is_set
-from lapwing.sql.text.source import FRAME, UNPLACED, Source, intervals, positions, row_words, untraced
+from lapwing.sql.text.source import FRAME, UNPLACED, Source, intervals, positions, row_words, substring_words, untraced
 
 Counts = dict[TokenType, int]
 
@@ -161,7 +161,7 @@ def take_census(source: Source, tree: exp.Expr) -> None:
     """Refuse a text that has words the tree does not account for."""
     for token in untraced(source, tree):
         raise source.refuse_token("sql-unsupported", f"{token.text.upper()} is not supported here", token)
-    traced = frozenset(positions(tree)) | {token.start for token in row_words(source)}
+    traced = frozenset(positions(tree)) | {token.start for token in (*row_words(source), *substring_words(source))}
     nodes = list(tree.walk())
     owed: Counter[TokenType] = Counter()
     for node in nodes:
