@@ -23,9 +23,6 @@ DOUBLE_EXACT_LIMIT = 2**52
 OPEN_TEXT_BYTES = 1_024
 """Longest open text and longest text identifier, in UTF-8 bytes: preparation makes NULL of a longer one."""
 
-COMPUTED_TEXT_BYTES = OPEN_TEXT_BYTES * 3 // 2
-"""Longest text computed from open text: no letter in another case takes up more than half as much again. Characters stay as many."""
-
 REAL_LIMIT = Fraction(2**300)
 """Reals above this are refused, so that no double can overflow."""
 
@@ -202,13 +199,11 @@ def grid_integer(value: Fraction, steps: int) -> int:
 
 
 def bytes_max(domain: Domain) -> int:
-    """Most bytes one value takes up."""
+    """Most bytes one value takes up; an open text in another case may take up half as much again."""
     match domain:
         case TextDomain(tuple() as values):
             return max((len(value.encode("utf-8", "surrogatepass")) for value in values), default=0)
-        case TextDomain():
-            return COMPUTED_TEXT_BYTES
-        case KeyDomain(text=True):
+        case TextDomain() | KeyDomain(text=True):
             return OPEN_TEXT_BYTES
         case BooleanDomain() | IntegerDomain() | RealDomain() | DateDomain() | TimestampDomain() | KeyDomain():
             return 8

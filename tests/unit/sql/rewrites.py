@@ -341,7 +341,6 @@ REWRITES: tuple[tuple[str, str], ...] = (
     ("SELECT COUNT(*) FROM visits WHERE code SIMILAR TO 'J%'", "SELECT COUNT(*) FROM visits WHERE code SIMILAR TO 'J.*'"),
     ("SELECT AVG(cost) FROM visits WHERE random() < 0.5", "SELECT AVG(cost) FROM visits"),
     ("SELECT COUNT(*) FROM visits WHERE rand() < 0.5", "SELECT COUNT(*) FROM visits"),
-    ("SELECT COUNT(*) FROM prescriptions WHERE drug LIKE '%a%'", "SELECT COUNT(*) FROM prescriptions WHERE drug LIKE 'a%'"),
     # dates
     ("SELECT COUNT(*) FROM visits WHERE started > clock_timestamp()", "SELECT COUNT(*) FROM visits WHERE started > NOW()"),
     ("SELECT COUNT(*) FROM visits WHERE LOCALTIME() > 5", "SELECT COUNT(*) FROM visits WHERE day > CURRENT_DATE"),
