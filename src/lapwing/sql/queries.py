@@ -36,6 +36,7 @@ from lapwing.sql.rows.possible import note_undeclared
 from lapwing.sql.rows.subqueries import Subqueries, filtered
 from lapwing.sql.rows.tables import Called, Tables
 from lapwing.sql.rows.unit_windows import UnitWindows
+from lapwing.sql.rows.values_of_units import ValuesOfUnits
 from lapwing.sql.rows_asked import rows_asked
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, identifier, qualifier, unsupported
 from lapwing.sql.scalars.scope import Rows
@@ -73,6 +74,11 @@ class Queries:
     def subqueries(self) -> Subqueries:
         """Reads conditions with subqueries."""
         return Subqueries(self.session, self.known, self.tables, self.joins, self.rows_or_decided)
+
+    @property
+    def of_units(self) -> ValuesOfUnits:
+        """Reads subqueries that stand for values of units."""
+        return ValuesOfUnits(self.known, self.subqueries)
 
     @property
     def inside(self) -> Inside:
@@ -122,10 +128,12 @@ class Queries:
         return decided(session, node, answered, privates, post, statement)
 
     def _value(self, environment: Environment, scalars: Scalars, node: exp.Expr) -> Typed:
-        """A subquery that stands for one value among rows."""
+        """A subquery that stands for one value among rows: of each unit, or an answer."""
         with self.session.reading(node) as reader:
             reader.require_absent("alias")
             inner = reader.node_of("this")
+            if self.of_units.reaches_out(scalars, inner):
+                return self.of_units.value(scalars, inner, environment)
             try:
                 found = self.rows_or_decided(inner, environment)
             except Refused as error:
@@ -193,14 +201,19 @@ class Queries:
         if len(joins) > limit:
             raise self.session.refuse("too-many-joins", f"a statement may have at most {limit} joins", node=joins[limit])
         before = BoundBefore.of(self.session, environment, len(self.privates), len(self.spans))
+        laterals = tuple(join for join in joins if type(join) is exp.Join and type(join.this) is exp.Lateral)
+        joins = tuple(join for join in joins if not any(join is lateral for lateral in laterals))
         called = self._items(first, joins, environment)
         if self._decide(called, environment):
             self._return_to(before)
-            return self._over_rows(reader, environment, self._items(first, joins, environment, deciding=True), joins)
+            return self._over_rows(reader, environment, self._items(first, joins, environment, deciding=True), joins, laterals)
         if any(isinstance(item.item, NoisyItem) for item in called) or all(isinstance(item.item, PublicItem) for item in called):
             called = [self._beside_answers(item) for item in called]
+            if laterals:
+                message = "LATERAL goes with rows of protected tables"
+                raise self.session.refuse("table-unsupported", message, node=laterals[0], hint="JOIN answers with each other")
             return self.over_answers.select(reader, environment, called, joins)
-        return self._over_rows(reader, environment, called, joins)
+        return self._over_rows(reader, environment, called, joins, laterals)
 
     def _items(self, first: exp.Expr, joins: tuple[exp.Expr, ...], environment: Environment, *, deciding: bool = False) -> list[Called]:
         with self.session.reading(first) as clause:
@@ -254,7 +267,12 @@ class Queries:
         return replace(called, item=public_item(self.session, called.node, self.known.facts.public_table(table), rows))
 
     def _over_rows(
-        self, reader: Reader, environment: Environment, called: list[Called], joins: tuple[exp.Expr, ...]
+        self,
+        reader: Reader,
+        environment: Environment,
+        called: list[Called],
+        joins: tuple[exp.Expr, ...],
+        laterals: tuple[exp.Expr, ...],
     ) -> Rows | AnsweredSelect:
         where = reader.optional("where")
         kept: list[exp.Expr] = []
@@ -263,6 +281,8 @@ class Queries:
                 kept = conjuncts(self.session, clause.node_of("this"))
         value = partial(self._value, environment)
         scalars, conditions, kept = joined_items(self.joins, called, joins, kept, value)
+        for lateral in laterals:
+            conditions += self.of_units.lateral(scalars, lateral, environment, self.tables.alias)
         for node in kept:
             if not self.subqueries.condition(scalars, node, environment):
                 conditions += decided_condition(scalars, node, "WHERE")

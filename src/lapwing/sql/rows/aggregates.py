@@ -11,7 +11,7 @@ from lapwing.kernel.domains import BooleanDomain, IntegerDomain, Kind, is_numeri
 from lapwing.kernel.expressions import Column, Expression, Function, Literal
 from lapwing.sql.rows import moments, quantiles
 from lapwing.sql.rows.arguments import Arguments, AskedAggregate
-from lapwing.sql.rows.distinct_tuples import combined
+from lapwing.sql.rows.distinct_tuples import combined, several_distinct
 from lapwing.sql.scalars.binding import Scalars, Typed, column_name, qualifier
 from lapwing.sql.text.reader import Reader, Session
 from lapwing.statements import Aggregate, AggregateKind
@@ -148,8 +148,7 @@ class Aggregates:
 
     def _count_distinct(self, node: exp.Expr, values: tuple[exp.Expr, ...], where: Typed | None) -> Aggregate:
         if len(values) != 1:
-            message, hint = "distinct values of one thing are counted", "write combinations in brackets: COUNT(DISTINCT (a, b))"
-            raise self.session.refuse("distinct-unsupported", message, node=node, hint=hint)
+            raise several_distinct(self.scalars, node)
         if type(values[0]) is exp.Tuple:
             with self.session.reading(values[0]) as listed:
                 return self._count_combinations(node, listed.many("expressions"), where)

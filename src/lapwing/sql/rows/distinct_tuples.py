@@ -23,6 +23,12 @@ def combined(scalars: Scalars, node: exp.Expr, values: list[Typed]) -> Typed:
     return whole
 
 
+def several_distinct(scalars: Scalars, node: exp.Expr) -> Refused:
+    """The refusal of several values without brackets: engines do not agree on what NULLs among them mean."""
+    message, hint = "distinct values of one thing are counted", "write combinations in brackets: COUNT(DISTINCT (a, b))"
+    return scalars.session.refuse("distinct-unsupported", message, node=node, hint=hint)
+
+
 def _numbered(scalars: Scalars, value: Typed) -> tuple[Typed, int]:
     """A value as a number from 0 on, and how many numbers there are; NULL has the last one."""
     number, size = _number(scalars, value)

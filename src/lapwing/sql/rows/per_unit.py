@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from lapwing.kernel.domains import Domain, Kind, bounds, is_numeric, kind_of
-from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal
+from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal, call
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import PerUnit, Relation, UnitAggregate, UnitAggregateKind
+from lapwing.kernel.ir import (
+    Filter,
+    OrderKey,
+    PerUnit,
+    Project,
+    Relation,
+    UnitAggregate,
+    UnitAggregateKind,
+    UnitJoin,
+    UnitWindow,
+    WindowColumn,
+    WindowKind,
+)
 from lapwing.kernel.stability import shape_of
+from lapwing.sql.rows.distinct_tuples import combined, several_distinct
 from lapwing.sql.rows.tables import UNIT_DOMAIN
 from lapwing.sql.rows.text_order import extreme
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column_name, function
@@ -36,15 +49,50 @@ class UnitAggregates:
     keys: tuple[tuple[str, Typed], ...] = ()
     """What the rows of a unit are grouped by further, with the columns that hold it."""
     collected: dict[UnitAggregate, str] = field(default_factory=dict)
+    windows: dict[WindowColumn, str] = field(default_factory=dict)
+    """Columns of the rows that aggregates are taken of, made from the other rows of the same group."""
+    picked: dict[WindowColumn, str] = field(default_factory=dict)
+    """What has one value in all rows of a group: it is no aggregate, but can be one's result."""
+
+    def partition(self) -> tuple[Expression, ...]:
+        """What rows of one group agree in, besides the unit."""
+        return tuple(key.expression for _, key in self.keys)
+
+    def beside(self, column: WindowColumn) -> str:
+        """The column of the rows that holds a window."""
+        return self.windows.setdefault(column, self.rows.scope.free_name("window", f"w{len(self.windows)}"))
+
+    def pick(self, column: WindowColumn) -> str:
+        """The column that holds what a window gives all rows of a group."""
+        return self.picked.setdefault(column, self.rows.scope.free_name("picked", f"p{len(self.picked)}"))
 
     def column(self, kind: UnitAggregateKind, value: Expression | None) -> str:
         """The column that holds an aggregate."""
         return self.collected.setdefault(UnitAggregate(kind, value), f"u{len(self.collected)}")
 
-    def relation(self) -> PerUnit:
+    def relation(self) -> Relation:
         """One row per unit and keys."""
         keys = tuple((name, key.expression) for name, key in self.keys)
-        return PerUnit(self.source(), tuple((name, aggregate) for aggregate, name in self.collected.items()), keys)
+        columns = tuple((name, aggregate) for aggregate, name in self.collected.items())
+        if self.picked and keys:
+            # What all rows of a group agree in makes no more groups of them.
+            keys += tuple((name, Column(name)) for name in self.picked.values())
+            return PerUnit(self._with_windows({**self.windows, **self.picked}), columns, keys)
+        aggregated = PerUnit(self._with_windows(self.windows), columns, keys)
+        if not self.picked:
+            return aggregated
+        first = self._first_row()
+        return UnitJoin(aggregated, first, (), tuple((name, name) for name in self.picked.values())) if columns else first
+
+    def _with_windows(self, windows: Mapping[WindowColumn, str]) -> Relation:
+        return UnitWindow(self.source(), tuple((name, column) for column, name in windows.items())) if windows else self.source()
+
+    def _first_row(self) -> Relation:
+        """One row of each unit, with what all of its rows agree in."""
+        number = self.rows.scope.free_name("picked", "first_row")
+        numbered = self._with_windows({**self.picked, WindowColumn(WindowKind.ROW_NUMBER, None): number})
+        first = Filter(numbered, call(Function.EQUAL, Column(number), Literal(1, Kind.INTEGER)))
+        return Project(first, tuple((name, Column(name)) for name in self.picked.values()))
 
     def domain(self, name: str) -> Domain:
         """The domain of such a column, as the kernel derives it."""
@@ -90,14 +138,24 @@ def unit_scalars(aggregates: UnitAggregates, unit_names: Set[str]) -> Scalars:
         scope.used.add(name)
         return Typed(Column(name), scope.columns[name], node)
 
+    def picked(node: exp.Expr, column: WindowColumn) -> Typed:
+        name = aggregates.pick(column)
+        scope.columns[name] = aggregates.domain(name)
+        return Typed(Column(name), scope.columns[name], node)
+
     def bind(scalars: Scalars, reader: Reader) -> Typed:
         return _aggregate(aggregates, scalars, reader, None, measured)
+
+    def bind_choice(scalars: Scalars, reader: Reader) -> Typed:
+        return picked(reader.node, _chosen(aggregates, reader, None))
 
     def bind_filter(scalars: Scalars, reader: Reader) -> Typed:
         inner, where = reader.node_of("this"), reader.node_of("expression")
         with scalars.session.reading(where) as clause:
             kept = aggregates.rows.condition(clause.node_of("this"), "a FILTER")
         with scalars.session.reading(inner) as called:
+            if isinstance(inner, exp.ArgMin | exp.ArgMax):
+                return picked(inner, _chosen(aggregates, called, kept))
             return _aggregate(aggregates, scalars, called, kept, measured)
 
     def bind_column(scalars: Scalars, reader: Reader) -> Typed:
@@ -117,6 +175,8 @@ def unit_scalars(aggregates: UnitAggregates, unit_names: Set[str]) -> Scalars:
         exp.Avg: function(bind, "AVG"),
         exp.Min: function(bind, "MIN"),
         exp.Max: function(bind, "MAX"),
+        exp.ArgMin: function(bind_choice, "ARG_MIN", "ARGMIN", "MIN_BY"),
+        exp.ArgMax: function(bind_choice, "ARG_MAX", "ARGMAX", "MAX_BY"),
         exp.LogicalOr: function(bind, "BOOL_OR", "LOGICAL_OR"),
         exp.LogicalAnd: function(bind, "BOOL_AND", "LOGICAL_AND"),
     }
@@ -143,7 +203,8 @@ def _aggregate(aggregates: UnitAggregates, scalars: Scalars, reader: Reader, kep
                 yes = rows.constant(node, Literal(True, Kind.BOOLEAN))
                 return measured(node, UnitAggregateKind.COUNT, where_kept(yes, kept))
         if type(argument) is exp.Distinct:
-            raise scalars.session.refuse("distinct-unsupported", "distinct values within one unit are not counted yet", node=node)
+            with scalars.session.reading(argument) as distinct:
+                return _count_distinct(aggregates, scalars, _counted(rows, argument, distinct.many("expressions")), kept, measured)
         return measured(node, UnitAggregateKind.COUNT, where_kept(rows.bind(argument), kept))
     if isinstance(node, exp.CountIf):
         condition = rows.condition(reader.node_of("this"), "what COUNT_IF counts")
@@ -168,6 +229,37 @@ def _aggregate(aggregates: UnitAggregates, scalars: Scalars, reader: Reader, kep
         case _:
             opposite = rows.call(node, Function.NOT, value)
             return scalars.call(node, Function.NOT, measured(node, UnitAggregateKind.ANY, where_kept(opposite, kept)))
+
+
+def _counted(rows: Scalars, node: exp.Expr, values: tuple[exp.Expr, ...]) -> Typed:
+    """What distinct values are counted of: one thing, or combinations in brackets."""
+    if len(values) != 1:
+        raise several_distinct(rows, node)
+    if type(values[0]) is not exp.Tuple:
+        return rows.bind(values[0])
+    with rows.session.reading(values[0]) as listed:
+        return combined(rows, node, [rows.bind(value) for value in listed.many("expressions")])
+
+
+def _count_distinct(aggregates: UnitAggregates, scalars: Scalars, value: Typed, kept: Typed | None, measured: _Measured) -> Typed:
+    """How many distinct values a group has: the greatest of their numbers in order, NULLs behind them."""
+    node, counted = value.node, where_kept(value, kept)
+    order = (OrderKey(call(Function.IS_NULL, counted)), OrderKey(counted))
+    number = Column(aggregates.beside(WindowColumn(WindowKind.DENSE_RANK, None, aggregates.partition(), order)))
+    there = call(Function.NOT, call(Function.IS_NULL, counted))
+    most = measured(node, UnitAggregateKind.MAX, Case(((there, number),), Literal(None, Kind.INTEGER)))
+    return scalars.call(node, Function.COALESCE, most, scalars.constant(node, Literal(0, Kind.INTEGER)))
+
+
+def _chosen(aggregates: UnitAggregates, reader: Reader, kept: Typed | None) -> WindowColumn:
+    """ARG_MIN and ARG_MAX: the value in the first row by another one. Rows in which either is NULL come last, and give NULL."""
+    rows, descending = aggregates.rows, isinstance(reader.node, exp.ArgMax)
+    reader.require_absent("count")
+    value, by = rows.bind(reader.node_of("this")), rows.bind(reader.node_of("expression"))
+    there = rows.call(reader.node, Function.NOT, rows.call(reader.node, Function.IS_NULL, by))
+    found = where_kept(value, there if kept is None else rows.call(reader.node, Function.AND, kept, there))
+    order = (OrderKey(call(Function.IS_NULL, found)), OrderKey(by.expression, descending))
+    return WindowColumn(WindowKind.FIRST, found, aggregates.partition(), order)
 
 
 def within_ends(scalars: Scalars, average: Typed, domain: Domain) -> Typed:

@@ -88,6 +88,11 @@ class Subqueries:
                     reader.flag("is_string")
 
     def _correlated(self, scalars: Scalars, reader: Reader, environment: Environment) -> tuple[Relation, Links, Pairs]:
+        inner, conditions, links, pairs = self.correlated(scalars, reader, environment)
+        return filtered(inner, conditions), links, pairs
+
+    def correlated(self, scalars: Scalars, reader: Reader, environment: Environment) -> tuple[Scalars, list[Typed], Links, Pairs]:
+        """FROM and WHERE of a subquery over rows: its scope, the conditions on its own rows, and what holds it to the rows outside."""
         where, kept = reader.optional("where"), list[exp.Expr]()
         if where is not None:
             with self.session.reading(where) as clause:
@@ -103,7 +108,7 @@ class Subqueries:
             else:
                 conditions += decided_condition(inner, node, "WHERE")
         inner.scope.used |= {right for _, right in links.on}
-        return filtered(inner, conditions), links, pairs
+        return inner, conditions, links, pairs
 
     def _inner_items(self, reader: Reader, environment: Environment) -> tuple[list[Called], tuple[exp.Expr, ...]]:
         with self.session.reading(reader.node_of("from_")) as clause:

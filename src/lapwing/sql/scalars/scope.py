@@ -127,7 +127,7 @@ class Scope:
     hidden: frozenset[str] = frozenset()
     """Columns of the first item that have no name here."""
     computed: dict[str, Computed] = field(default_factory=dict)
-    """Columns that no relation has: those of an answer that was joined, each an expression over the others."""
+    """Columns that no relation has: those of an answer that was joined, or of LATERAL, each an expression over the others."""
 
     @classmethod
     def over(cls, rows: Rows, name: str, *, in_schema: bool = False) -> Scope:

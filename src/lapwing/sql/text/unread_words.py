@@ -54,6 +54,7 @@ _PLAIN: dict[type[exp.Expr], tuple[TokenType, ...]] = {
     exp.NullSafeNEQ: (TokenType.IS, TokenType.DISTINCT, TokenType.FROM),
     exp.With: (TokenType.WITH,),
     exp.Exists: (TokenType.EXISTS,),
+    exp.Lateral: (TokenType.LATERAL,),
     exp.Rollup: (TokenType.ROLLUP,),
     exp.Cube: (TokenType.CUBE,),
     exp.GroupingSets: (TokenType.GROUPING_SETS,),
