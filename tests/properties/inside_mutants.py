@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from lapwing.kernel import stability
-from lapwing.kernel.ir import PerUnit, Relation, SemiJoin
+from lapwing.kernel.ir import JoinKind, PerUnit, Relation, SemiJoin, UnitAggregateKind, WindowColumn
 from lapwing.planning import relations as planned_relations
 from lapwing.render import norms, relations
 from lapwing.sql import inside, set_operations
-from lapwing.sql.rows import names, per_unit
+from lapwing.sql.rows import names, per_unit, values_of_units
 from lapwing.sql.scalars.same_as import same_as
+from lapwing.sql.scalars.scope import UnitPending
 from tests.properties.relation_mutants import Mutant
 
 _PER_UNIT_SQL = relations._per_unit
@@ -20,6 +21,7 @@ _RENDER = relations.render_relation
 _LIMITED = planned_relations.limited
 _NAMED = inside._named
 _SAME_AS = same_as
+_CHOSEN = per_unit._chosen
 
 
 def _without_the_unit(relation: PerUnit, facts: Any, dialect: Any) -> str:
@@ -50,6 +52,23 @@ def _keys_exchanged(scalars: Any, node: Any, expressions: Any) -> int | None:
     return None if number is None else len(expressions) - 1 - number
 
 
+def _least_chosen(aggregates: Any, reader: Any, kept: Any) -> WindowColumn:
+    column: WindowColumn = _CHOSEN(aggregates, reader, kept)
+    return replace(column, order=tuple(replace(key, descending=False) for key in column.order))
+
+
+def _rows_as_distinct(aggregates: Any, scalars: Any, value: Any, kept: Any, measured: Any) -> Any:
+    return measured(value.node, UnitAggregateKind.COUNT, value.expression)
+
+
+def _of_the_unit(right: Any, on: Any, kind: Any, columns: Any) -> Any:
+    return UnitPending(right, (), kind, columns)
+
+
+def _only_with_value(right: Any, on: Any, kind: Any, columns: Any) -> Any:
+    return UnitPending(right, on, JoinKind.INNER, columns)
+
+
 MUTANTS: tuple[Mutant, ...] = (
     Mutant("unit dropped from the inner GROUP BY", ((relations, "_per_unit", _without_the_unit),), "oracle"),
     Mutant("rows of groups within units counted as one", ((stability, "_per_unit", _one_row),), "oracle"),
@@ -64,5 +83,12 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("any column taken for one unit's own", ((names.Known, "is_owned", lambda self, column: column is not None),), "limit"),
     Mutant("EXCEPT read as INTERSECT", ((set_operations, "SemiJoin", lambda a, b, on, negated: SemiJoin(a, b, on, False)),), "limit"),
     Mutant("EXCEPT by the unit alone", ((set_operations, "SemiJoin", lambda a, b, on, negated: SemiJoin(a, b, (), negated)),), "limit"),
+    Mutant("ARG_MAX read as ARG_MIN", ((per_unit, "_chosen", _least_chosen),), "limit"),
+    Mutant("every row chosen", ((per_unit, "Filter", lambda source, predicate: source),), "limit"),
+    Mutant("rows counted as distinct values", ((per_unit, "_count_distinct", _rows_as_distinct),), "limit"),
+    Mutant("distinct values counted with NULL", ((per_unit, "Case", lambda branches, otherwise: branches[0][1]),), "limit"),
+    Mutant("a count of nothing is NULL", ((values_of_units, "call", lambda function, *values: values[0]),), "limit"),
+    Mutant("values of a key taken for those of the unit", ((values_of_units, "UnitPending", _of_the_unit),), "limit"),
+    Mutant("rows without a value left out", ((values_of_units, "UnitPending", _only_with_value),), "limit"),
     Mutant("a limit on rows not carried into groups", ((planned_relations, "limited", _cap_not_carried),), "lowering"),
 )

@@ -31,6 +31,11 @@ COUNTS = (
     "SELECT SUM(a) AS a0 FROM (SELECT grade, COUNT(*) AS a FROM people GROUP BY grade) AS t WHERE a > 1",
     "SELECT COUNT(*) AS a0 FROM (SELECT DISTINCT visit_id FROM drugs) AS t",
     "SELECT COUNT(*) AS a0 FROM (SELECT person_id FROM people EXCEPT SELECT person_id FROM visits WHERE minutes > 4) AS t",
+    "SELECT SUM(c) AS a0 FROM (SELECT person_id, ARG_MAX(minutes, minutes) AS c FROM visits GROUP BY person_id) AS t",
+    "SELECT SUM(n) AS a0 FROM (SELECT person_id, COUNT(DISTINCT clinic) AS n FROM visits GROUP BY person_id) AS t",
+    "SELECT COUNT((SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id)) AS a0 FROM people p",
+    "SELECT COUNT(*) AS a0 FROM people p WHERE (SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id) < 1",
+    "SELECT SUM((SELECT COUNT(*) FROM drugs d WHERE d.visit_id = v.visit_id)) AS a0 FROM visits v",
     "SELECT COUNT(*) AS a0 FROM (SELECT person_id, minutes FROM visits EXCEPT SELECT person_id, minutes FROM visits WHERE urgent) AS t",
 )
 

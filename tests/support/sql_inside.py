@@ -47,7 +47,7 @@ class InsideQueries(RelationalQueries):
         made: dict[str, tuple[str, Domain]] = {"n": ("COUNT(*)", IntegerDomain(0, 9, nullable=False))}
         for number, name in enumerate(self._rng.sample(sorted(columns), min(2, len(columns)))):
             kept = f" FILTER (WHERE {self._queries.condition(columns, 1)})" if self._rng.random() < 0.3 else ""
-            feature = self._feature(name, columns[name], kept)
+            feature = self._feature(name, columns[name], kept, columns)
             if feature is not None:
                 made[f"f{number}"] = feature
         having = f" HAVING COUNT(*) {self._rng.choice(('> 1', '<= 2', '<> 3'))}" if self._rng.random() < 0.3 else ""

@@ -35,6 +35,10 @@ COMMAS = 0.3
 """Share of FROMs whose items stand with commas between them, and their joins in WHERE."""
 ON_MORE = 0.3
 """Share of joins with a condition besides the key."""
+CHOSEN = 0.25
+"""Share of aggregates over the rows of one unit that choose a row, or count distinct values."""
+VALUES_OF_UNITS = 0.4
+"""Share of subqueries with a column that is an aggregate over the unit's rows elsewhere."""
 PAIRS = 0.5
 """Share of further conditions, of joins and of EXISTS, that are about a row of each side."""
 
@@ -169,11 +173,33 @@ class RelationalQueries:
         columns = rows.columns()
         chosen = self._rng.sample(sorted(columns), min(len(columns), self._rng.randint(2, 4)))
         listed = {f"c{i}": (name, columns[name]) for i, name in enumerate(chosen)}
+        found = self._value_of_unit(rows) if self._rng.random() < VALUES_OF_UNITS else None
+        lateral = ""
+        if found is not None:
+            value, domain = found
+            if self._rng.random() < 0.4:
+                name = self._name("l")
+                lateral, value = f", LATERAL ({value[1:-1]}) AS {name}", f"{name}.v"
+            listed["v"] = (value, domain)
         select = [f"{name} AS {alias}" for alias, (name, _) in listed.items()]
         if rows.unit is not None:
             select.append(f"{rows.unit} AS u")
-        sql, name = self._placed(f"SELECT {', '.join(select)} FROM {rows.sql}{self._where(rows)}")
+        sql, name = self._placed(f"SELECT {', '.join(select)} FROM {rows.sql}{lateral}{self._where(rows)}")
         return Item(sql, name, {alias: domain for alias, (_, domain) in listed.items()}, "u" if rows.unit else None)
+
+    def _value_of_unit(self, rows: SomeRows) -> tuple[str, Domain] | None:
+        """A subquery that is an aggregate over rows of the unit elsewhere."""
+        left = self._rng.choice([item for item in rows.items if item.certain])
+        right = self._table(self._rng.choice(sorted(self._facts.tables)))
+        links = self._links(left, right)
+        if not links:
+            return None
+        columns = right.named()
+        name = self._rng.choice(sorted(columns))
+        made = self._feature(name, columns[name], "") or ("COUNT(*)", IntegerDomain(0, 9, nullable=False))
+        kept = f" AND {self._queries.condition(columns, 1)}" if self._rng.random() < 0.3 else ""
+        link = self._rng.choice(links).format(left=left.name, right=right.name)
+        return f"(SELECT {made[0]} AS v FROM {right.sql} WHERE {link}{kept})", with_null(made[1], True)
 
     def _per_unit(self, depth: int) -> Item:
         """One row per unit."""
@@ -186,7 +212,7 @@ class RelationalQueries:
         made: dict[str, tuple[str, Domain]] = {"n": ("COUNT(*)", IntegerDomain(0, 9, nullable=False))}
         for number, name in enumerate(self._rng.sample(sorted(columns), min(3, len(columns)))):
             kept = f" FILTER (WHERE {self._queries.condition(columns, 1)})" if self._rng.random() < 0.3 else ""
-            feature = self._feature(name, columns[name], kept)
+            feature = self._feature(name, columns[name], kept, columns)
             if feature is not None:
                 made[f"f{number}"] = feature
         having = f" HAVING COUNT(*) {self._rng.choice(('> 1', '<= 2', '<> 3'))}" if self._rng.random() < 0.3 else ""
@@ -212,8 +238,14 @@ class RelationalQueries:
         sql, name = self._placed(f"SELECT {distinct}{listed} FROM {rows.sql}{self._where(rows)}{order}")
         return Item(sql, name, {alias: domain for alias, (_, domain) in made.items()}, "u")
 
-    def _feature(self, name: str, domain: Domain, kept: str) -> tuple[str, Domain] | None:
+    def _feature(self, name: str, domain: Domain, kept: str, others: Mapping[str, Domain] | None = None) -> tuple[str, Domain] | None:
         """An aggregate over the rows of one unit."""
+        if self._rng.random() < CHOSEN:
+            if self._rng.random() < 0.5:
+                return f"COUNT(DISTINCT {name}){kept}", IntegerDomain(0, 3, nullable=False)
+            # Which of several rows with the least value is chosen is ours to say, and the bare engine chooses another.
+            by = name if self._comparable else self._rng.choice(sorted(others or {name}))
+            return f"{self._rng.choice(('ARG_MIN', 'ARG_MAX', 'MIN_BY'))}({name}, {by}){kept}", with_null(domain, True)
         pick: Callable[..., str] = lambda *words: self._rng.choice(words)  # noqa: E731 - it is one word shorter everywhere below
         match domain:
             case BooleanDomain():

@@ -41,6 +41,12 @@ ACCEPTED: dict[str, str] = {
     "c11": "SELECT COUNT(DISTINCT clinic_id) FROM visits",
     "approximate-distinct": "SELECT APPROX_COUNT_DISTINCT(patient_id), APPROX_DISTINCT(code) FROM visits",
     "combinations": "SELECT COUNT(DISTINCT (region, smoker)), COUNT(DISTINCT (birth_year, sex, vaccinated)) FROM patients",
+    "values-of-units": """SELECT AVG((SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.patient_id)) FROM patients p
+                          WHERE (SELECT MAX(cost) FROM visits v WHERE v.patient_id = p.patient_id AND code = 'J10') > 5""",
+    "lateral": """SELECT sex, SUM(t.n) FROM patients p, LATERAL (SELECT COUNT(*) AS n, MIN(day) AS d FROM visits v
+                  WHERE v.patient_id = p.patient_id) AS t WHERE t.d > DATE '2024-03-01' GROUP BY sex""",
+    "values-of-first-rows": """SELECT c, COUNT(*), SUM(n) FROM (SELECT patient_id, ARG_MIN(code, started) AS c, MAX_BY(cost, day) AS d,
+                               COUNT(DISTINCT code) AS n FROM visits GROUP BY patient_id) AS t GROUP BY c""",
     "a-later-row": """SELECT COUNT(*) FROM visits a WHERE NOT EXISTS
                     (SELECT 1 FROM visits b, clinics c WHERE b.patient_id = a.patient_id AND c.clinic_id = b.clinic_id AND day > a.day)""",
     "left-join-of-pairs": """SELECT COUNT(b.cost) FROM visits a LEFT JOIN visits b

@@ -34,6 +34,18 @@ REWRITES: tuple[tuple[str, str], ...] = (
         "SELECT COUNT(*) FROM prescriptions WHERE REGEXP_MATCHES(drug, 'as.*in')",
         "SELECT COUNT(*) FROM prescriptions WHERE drug ILIKE '%as%in%'",
     ),
+    (
+        "SELECT COUNT(*) FROM visits v WHERE (SELECT COUNT(*) FROM visits w WHERE w.patient_id = v.patient_id AND w.day < v.day) > 2",
+        "SELECT COUNT(*) FROM (SELECT COUNT(*) OVER (PARTITION BY patient_id ORDER BY day) AS n FROM visits) AS t WHERE n > 3",
+    ),
+    (
+        "SELECT SUM((SELECT 1 FROM visits v WHERE v.patient_id = p.patient_id)) FROM patients p",
+        "SELECT SUM((SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.patient_id)) FROM patients p",
+    ),
+    (
+        "SELECT t.n FROM (SELECT COUNT(*) AS n FROM visits) AS s, LATERAL (SELECT COUNT(*) AS n FROM patients) AS t",
+        "SELECT t.n FROM (SELECT COUNT(*) AS n FROM visits) AS s CROSS JOIN (SELECT COUNT(*) AS n FROM patients) AS t",
+    ),
     ("SELECT COUNT(DISTINCT clinic_id, code) FROM visits", "SELECT COUNT(DISTINCT (clinic_id, code)) FROM visits"),
     ("SELECT COUNT(DISTINCT (code, cost)) FROM visits", "SELECT COUNT(DISTINCT code) FROM visits"),
     (
