@@ -248,7 +248,7 @@ SELECT region, MODE(sex) FROM patients GROUP BY region;
 -- idioms topn-6-per-unit-first-row: answered
 SELECT code, COUNT(*) FROM (SELECT patient_id, code, ROW_NUMBER() OVER (PARTITION BY patient_id ORDER BY started) AS rn FROM visits) t WHERE rn = 1 GROUP BY code;
 
--- idioms topn-7-per-unit-arg-min: aggregate-misplaced
+-- idioms topn-7-per-unit-arg-min: answered
 SELECT first_code, COUNT(*) FROM (SELECT patient_id, ARG_MIN(code, started) AS first_code FROM visits GROUP BY patient_id) t GROUP BY first_code;
 
 -- idioms topn-8-latest-record: answered
@@ -500,7 +500,7 @@ SELECT EXP(AVG(LN(cost))) FROM visits WHERE cost > 0;
 -- idioms misc-19-weighted-avg: answered
 SELECT SUM(cost * minutes) / SUM(minutes) FROM visits;
 
--- idioms misc-20-gini-lateral: table-unsupported
+-- idioms misc-20-gini-lateral: answered
 SELECT COUNT(*) FROM patients p, LATERAL (SELECT MAX(cost) AS m FROM visits v WHERE v.patient_id = p.patient_id) t WHERE t.m > 500;
 
 -- idioms misc-21-entropy: answered
@@ -512,7 +512,7 @@ SELECT SKEWNESS(income), KURTOSIS(income) FROM patients;
 -- idioms misc-23-zscore: answered
 SELECT region, (AVG(income) - 50000) / NULLIF(STDDEV(income), 0) AS z FROM patients GROUP BY region;
 
--- idioms misc-24-correlated-scalar: subquery-private
+-- idioms misc-24-correlated-scalar: answered
 SELECT AVG((SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.patient_id)) FROM patients p;
 
 -- idioms misc-25-current-date-filter: answered

@@ -217,7 +217,7 @@ WHERE v.clinic_id IN (SELECT clinic_id FROM visits WHERE code = 'C50');""",
     "natural-join": ("join-unsupported", "SELECT COUNT(*) FROM visits NATURAL JOIN clinics"),
     "semi-join": ("join-unsupported", "SELECT COUNT(*) FROM visits v SEMI JOIN clinics c ON v.clinic_id = c.clinic_id"),
     "asof-join": ("join-unsupported", "SELECT COUNT(*) FROM visits v ASOF JOIN clinics c ON v.clinic_id >= c.clinic_id"),
-    "lateral": ("table-unsupported", "SELECT COUNT(*) FROM visits v JOIN LATERAL (SELECT 1) x ON TRUE"),
+    "lateral": ("subquery-unsupported", "SELECT COUNT(*) FROM visits v JOIN LATERAL (SELECT 1) x ON TRUE"),
     "left-join-more": (
         "join-unsupported",
         "SELECT COUNT(*) FROM visits v LEFT JOIN clinics c ON v.clinic_id = c.clinic_id AND kind = 'x'",

@@ -23,6 +23,7 @@ from lapwing.sql.rows.subqueries import Subqueries, filtered
 from lapwing.sql.scalars.binding import Scalars, Typed, qualifier
 from lapwing.sql.scalars.scope import Computed, Item, UnitPending
 from lapwing.sql.select_list import select_item
+from lapwing.sql.text.reader import is_set
 from lapwing.statements import substituted
 
 
@@ -65,6 +66,8 @@ class ValuesOfUnits:
     def columns(self, scalars: Scalars, select: exp.Expr, environment: Environment) -> list[tuple[str, Typed]]:
         """What a SELECT of aggregates lists, by name, as expressions over the rows outside."""
         session = scalars.session
+        if type(select) is not exp.Select or not is_set(select.args.get("from_")):
+            raise _no_aggregate(scalars, select)
         with session.reading(select) as reader:
             reader.require_absent("with_", "group", "having", "distinct", "limit", "offset", "order", "qualify", "windows")
             inner, conditions, links, pairs = self.subqueries.correlated(scalars, reader, environment)
@@ -87,8 +90,7 @@ class ValuesOfUnits:
             added.append((name, column))
             made[column] = call(Function.COALESCE, Column(name), Literal(0, Kind.INTEGER)) if column in counts else Column(name)
         if not added:
-            message = "a subquery that stands for a value of each unit is an aggregate over its rows"
-            raise session.refuse("subquery-unsupported", message, node=select, hint="aggregate the rows: MAX, SUM, COUNT(*)")
+            raise _no_aggregate(scalars, select)
         on = tuple((left, key) for (left, _), (key, _) in zip(links.on, keys, strict=True))
         scope.used |= {left for left, _ in on}
         scope.joins.append(UnitPending(aggregates.relation(), on, JoinKind.LEFT, tuple(added)))
@@ -123,6 +125,11 @@ class ValuesOfUnits:
     def _truth(self, scalars: Scalars, on: exp.Expr) -> list[Typed]:
         scalars.bind(on)
         return []
+
+
+def _no_aggregate(scalars: Scalars, select: exp.Expr) -> Refused:
+    message = "a subquery that stands for a value of each unit is an aggregate over its rows"
+    return scalars.session.refuse("subquery-unsupported", message, node=select, hint="aggregate the rows: MAX, SUM, COUNT(*)")
 
 
 def _about_pairs(scalars: Scalars, node: exp.Expr) -> Refused:
