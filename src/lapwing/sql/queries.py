@@ -150,6 +150,12 @@ class Queries:
             raise self.session.refuse("sql-unsupported", message, node=node, hint=ONE_ROW)
         return single(scalars, node, found)
 
+    def _value_of_groups(self, scalars: Scalars, node: exp.Expr) -> Typed:
+        """A subquery among groups within units: an answer is the same for all of them, and a value of their rows none in particular."""
+        if scalars.answers is None or self.of_units.reaches_out(scalars, node.this):
+            raise unsupported(self.session, node)
+        return scalars.answers(node)
+
     def bind(self, node: exp.Expr, environment: Environment) -> Rows | AnsweredSelect:
         """Any query."""
         if type(node) is exp.Subquery:
@@ -365,7 +371,7 @@ class Queries:
         aggregates = UnitAggregates(scalars, self.known.facts, lambda: filtered(scalars, conditions), keys)
         units = {name for item in scalars.scope.items for name, column in item.columns.items() if column in scalars.scope.units}
         outer = unit_scalars(aggregates, units)
-        outer.answers = scalars.answers
+        outer.answers = partial(self._value_of_groups, scalars)
         outputs = [(item.name.lower(), outer.bind(item.node)) for item in items]
         having, kept = reader.optional("having"), list[Typed]()
         if having is not None:
