@@ -133,7 +133,7 @@ class Queries:
             reader.require_absent("alias")
             inner = reader.node_of("this")
             if self.of_units.reaches_out(scalars, inner):
-                return self.of_units.value(scalars, inner, environment)
+                return self._value_of_unit(environment, scalars, node, inner)
             try:
                 found = self.rows_or_decided(inner, environment)
             except Refused as error:
@@ -149,6 +149,15 @@ class Queries:
             message = "a subquery that stands for a value must have one row"
             raise self.session.refuse("sql-unsupported", message, node=node, hint=ONE_ROW)
         return single(scalars, node, found)
+
+    def _value_of_unit(self, environment: Environment, scalars: Scalars, node: exp.Expr, inner: exp.Expr) -> Typed:
+        """A subquery that looks at rows outside of it: those of the same unit."""
+        try:
+            return self.of_units.value(scalars, inner, environment)
+        except Refused as error:
+            if error.code != "join-private":
+                raise
+            raise unsupported(self.session, node) from error
 
     def _value_of_groups(self, scalars: Scalars, node: exp.Expr) -> Typed:
         """A subquery among groups within units: an answer is the same for all of them, and a value of their rows none in particular."""
