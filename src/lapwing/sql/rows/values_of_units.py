@@ -103,8 +103,6 @@ class ValuesOfUnits:
         with session.reading(join) as clause, session.reading(clause.node_of("this")) as lateral:
             clause.require_absent("method", "using")
             side, kind, on = clause.word("side").upper(), clause.word("kind").upper(), clause.optional("on")
-            lateral.flag("view")
-            lateral.flag("outer")
             name, query = alias(lateral.node_of("alias")), lateral.node_of("this")
             with session.reading(query) as brackets:
                 listed = self.columns(scalars, brackets.node_of("this"), environment)
