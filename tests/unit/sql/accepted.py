@@ -39,7 +39,7 @@ ACCEPTED: dict[str, str] = {
     "c36": "SELECT c.city, COUNT(*) FROM visits v JOIN clinics c ON v.clinic_id = c.clinic_id GROUP BY c.city;",
     "c37": "SELECT d.chapter, SUM(v.cost) FROM visits v JOIN diagnoses d USING (code) WHERE d.chronic GROUP BY d.chapter;",
     "c11": "SELECT COUNT(DISTINCT clinic_id) FROM visits",
-    "approximate-distinct": "SELECT APPROX_COUNT_DISTINCT(patient_id) FROM visits",
+    "approximate-distinct": "SELECT APPROX_COUNT_DISTINCT(sex) FROM patients",
     "combinations": "SELECT COUNT(DISTINCT (region, smoker)), COUNT(DISTINCT (birth_year, sex, vaccinated)) FROM patients",
     "values-of-units": """SELECT AVG((SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.patient_id)) FROM patients p
                           WHERE (SELECT MAX(cost) FROM visits v WHERE v.patient_id = p.patient_id AND code = 'J10') > 5""",
