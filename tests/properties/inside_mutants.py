@@ -9,8 +9,8 @@ from lapwing.kernel import stability
 from lapwing.kernel.ir import JoinKind, PerUnit, Relation, SemiJoin, UnitAggregateKind, WindowColumn
 from lapwing.planning import relations as planned_relations
 from lapwing.render import norms, relations
-from lapwing.sql import inside, set_operations
-from lapwing.sql.rows import names, per_unit, values_of_units
+from lapwing.sql import inside, set_operations, values_of_units
+from lapwing.sql.rows import names, per_unit
 from lapwing.sql.scalars.same_as import same_as
 from lapwing.sql.scalars.scope import UnitPending
 from tests.properties.relation_mutants import Mutant

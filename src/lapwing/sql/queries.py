@@ -36,7 +36,6 @@ from lapwing.sql.rows.possible import note_undeclared
 from lapwing.sql.rows.subqueries import Subqueries, filtered
 from lapwing.sql.rows.tables import Called, Tables
 from lapwing.sql.rows.unit_windows import UnitWindows
-from lapwing.sql.rows.values_of_units import ValuesOfUnits
 from lapwing.sql.rows_asked import rows_asked
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, identifier, qualifier, unsupported
 from lapwing.sql.scalars.scope import Rows
@@ -45,6 +44,7 @@ from lapwing.sql.set_operations import compared, united_once
 from lapwing.sql.shifted_sums import shifted_columns
 from lapwing.sql.text.reader import Reader, Session, is_set
 from lapwing.sql.unions import union_of_answers, union_of_rows
+from lapwing.sql.values_of_units import ValuesOfUnits
 from lapwing.statements import PostProcess, PrivateQuery, RowsAtMost, Statement
 
 
