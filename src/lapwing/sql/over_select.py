@@ -13,7 +13,7 @@ from lapwing.sql.over_answers.listed import listed_item
 from lapwing.sql.over_answers.pivots import pivoted
 from lapwing.sql.over_answers.select import NoisyLeaves, NoisyScope, join
 from lapwing.sql.over_answers.values import Value
-from lapwing.sql.over_answers.windows import window
+from lapwing.sql.over_answers.windows import named_windows, window
 from lapwing.sql.rollup import grouping
 from lapwing.sql.rows import algebra
 from lapwing.sql.rows.names import Environment, NoisyItem
@@ -48,6 +48,7 @@ class AnswerSelects:
         leaves = NoisyLeaves(scope)
         scalar = ScalarSubqueries(self, Environment(outer=environment, answers=scope) if called else environment, None if called else [])
         outputs = self._outputs(leaves, scalar)
+        outputs.windows = named_windows(self.session, reader)
         source = self._source(scope, outputs, called, joins, reader.node.args.get("where"))
         where, group, distinct = reader.optional("where"), reader.optional("group"), reader.optional("distinct")
         kept = None

@@ -22,7 +22,7 @@ from lapwing.sql.inside import Inside, Keys, distinct_rows
 from lapwing.sql.over_answers.answers import AnsweredSelect, named_rows
 from lapwing.sql.over_answers.expressions import Outputs
 from lapwing.sql.over_answers.listed import public_item
-from lapwing.sql.over_answers.windows import window
+from lapwing.sql.over_answers.windows import named_windows, window
 from lapwing.sql.over_select import ONE_ROW, AnswerSelects, ScalarSubqueries, finish
 from lapwing.sql.rollup import Grouping, grouping, has_aggregate, require_additive
 from lapwing.sql.row_items import row_items
@@ -208,7 +208,6 @@ class Queries:
 
     def _select(self, reader: Reader, outside: Environment) -> Rows | AnsweredSelect:
         environment = self._with(reader, outside)
-        reader.require_absent("windows")
         first, joins = reader.optional("from_"), reader.many("joins")
         if first is None:
             return self.over_answers.select(reader, environment, [], joins)
@@ -419,7 +418,7 @@ class Queries:
             number, scalars, aggregates, tuple((key.expression, key.kind) for key in keys), levels is not None, sums, self.privates
         )
         scalar = ScalarSubqueries(self.over_answers, environment, [])
-        outputs = Outputs(scalars, leaves, scalar, window)
+        outputs = Outputs(scalars, leaves, scalar, window, windows=named_windows(self.session, reader))
         values = bound_in_order(outputs, items)
         post = finish(reader, outputs, items, values, distinct)
         if not aggregates.collected and not keys and not leaves.modes:

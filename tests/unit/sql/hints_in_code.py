@@ -23,7 +23,7 @@ FILES = (
     "answers/post_processing.py",
 )
 """Where statements are refused."""
-_NAMED = ("_EXAMPLE", "_INSTEAD", "_MOMENT_INSTEAD", "ONE_ROW")
+_NAMED = ("_EXAMPLE", "_INSTEAD", "_MOMENT_INSTEAD", "ONE_ROW", "_ONE_EACH")
 """Hints that stand in a constant of their module."""
 
 

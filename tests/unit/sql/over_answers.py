@@ -27,6 +27,9 @@ OVER_ANSWERS: dict[str, str] = {
     "window-lag-default": f"""SELECT day, LAG(n, 2, 0) OVER (ORDER BY day) AS b,
                               LEAD(day, 1, '2026-01-01') OVER (ORDER BY day) AS f FROM {_BY_DAY}""",
     "window-counts": f"SELECT region, COUNT(a) OVER (ORDER BY region) AS c, MIN(region) OVER () AS m FROM {_BY_REGION}",
+    "window-named": f"""SELECT day, SUM(n) OVER w AS s, LAG(n) OVER w AS b, SUM(n) OVER (v ORDER BY day DESC) AS r, MAX(n) OVER v AS most
+                        FROM {_BY_DAY} WINDOW w AS (PARTITION BY MONTH(day) ORDER BY day), v AS (PARTITION BY YEAR(day))""",
+    "window-named-groups": "SELECT sex, RANK() OVER w AS place FROM patients GROUP BY sex WINDOW w AS (ORDER BY sex DESC)",
     "qualify": """SELECT clinic_id, code, COUNT(*) AS n FROM visits GROUP BY clinic_id, code
                   QUALIFY ROW_NUMBER() OVER (PARTITION BY clinic_id ORDER BY COUNT(*) DESC, code) <= 3""",
     "qualify-alias": f"""SELECT day, n, RANK() OVER (ORDER BY n DESC, day) AS place FROM {_BY_DAY} WHERE n > 0

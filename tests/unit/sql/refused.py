@@ -186,7 +186,7 @@ WHERE v.clinic_id IN (SELECT clinic_id FROM visits WHERE code = 'C50');""",
     "series-of-text": ("wrong-arguments", f"SELECT n FROM range('a', 'b') AS g(k) CROSS JOIN {_BY_SEX}"),
     "series-of-rows": ("join-private", "SELECT COUNT(*) FROM range(1, 5) AS g(k) JOIN visits AS v ON v.clinic_id = g.k"),
     "series-alone": ("from-missing", "SELECT SUM(k) FROM range(1, 5) AS g(k)"),
-    "window": ("window-unsupported", "SELECT COUNT(*) FROM visits WINDOW w AS (PARTITION BY code)"),
+    "window": ("sql-unsupported", "SELECT COUNT(*) FROM visits WINDOW w AS (PARTITION BY code)"),
     "star-of-table": ("rows-not-aggregates", "SELECT v.* FROM visits v"),
     # tables
     "no-from": ("from-missing", "SELECT COUNT(*)"),

@@ -293,7 +293,15 @@ REWRITES: tuple[tuple[str, str], ...] = (
         "SELECT sex, DENSE_RANK() OVER (ORDER BY sex) FROM patients GROUP BY sex",
     ),
     (
-        "SELECT sex, RANK() OVER w FROM patients GROUP BY sex WINDOW w AS (ORDER BY sex)",
+        "SELECT sex, RANK() OVER v FROM patients GROUP BY sex WINDOW w AS (ORDER BY sex)",
+        "SELECT day, RANK() OVER w FROM visits GROUP BY day WINDOW w AS (ORDER BY day)",
+    ),
+    (
+        "SELECT AVG(c) FROM (SELECT LAG(cost) OVER w AS c FROM visits WINDOW w AS (PARTITION BY patient_id ORDER BY day)) AS t",
+        "SELECT AVG(c) FROM (SELECT LAG(cost) OVER (PARTITION BY patient_id ORDER BY day) AS c FROM visits) AS t",
+    ),
+    (
+        "SELECT sex, RANK() OVER (w ORDER BY sex) FROM patients GROUP BY sex WINDOW w AS (ORDER BY sex)",
         "SELECT sex, RANK() OVER (ORDER BY sex) FROM patients GROUP BY sex",
     ),
     (

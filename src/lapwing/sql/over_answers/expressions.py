@@ -67,6 +67,8 @@ class Outputs:
     scalar_subquery: ScalarSubquery
     window: Callable[[Outputs, exp.Expr], Value]
     aliases: Mapping[str, Value] = field(default_factory=dict)
+    windows: Mapping[str, exp.Expr] = field(default_factory=dict)
+    """What WINDOW gives a name to, in small letters."""
 
     @property
     def session(self) -> Session:

@@ -12,7 +12,8 @@ from lapwing.sql.over_answers.expressions import Outputs
 from lapwing.sql.over_answers.frames import frame, measures_numbers
 from lapwing.sql.over_answers.values import Value, as_real
 from lapwing.sql.rows import algebra
-from lapwing.sql.text.reader import Reader
+from lapwing.sql.scalars.binding import identifier
+from lapwing.sql.text.reader import Reader, Session
 
 _NUMBERED: Mapping[type[exp.Expr], tuple[str, Kind]] = {
     exp.RowNumber: ("row_number", Kind.INTEGER),
@@ -26,6 +27,7 @@ _NEIGHBOURING: Mapping[type[exp.Expr], str] = {exp.Lag: "lag", exp.Lead: "lead"}
 _PLACED: Mapping[type[exp.Expr], str] = {exp.FirstValue: "first_value", exp.LastValue: "last_value", exp.NthValue: "nth_value"}
 _ORDERED = {*_NUMBERED, *_NEIGHBOURING, *_PLACED, exp.Ntile}
 """Functions that mean something in an order only."""
+_ONE_EACH = "WINDOW w AS (ORDER BY day)"
 _Called = tuple[str, Kind | None, str | None]
 
 
@@ -33,8 +35,8 @@ def window(outputs: Outputs, node: exp.Expr) -> Value:
     """A window function over the noisy rows."""
     with outputs.session.reading(node) as reader:
         called = reader.node_of("this")
-        partition = [outputs.bind(part).sql for part in reader.many("partition_by")]
-        order, spec = reader.optional("order"), reader.optional("spec")
+        listed, order, spec = _definition(outputs, reader)
+        partition = [outputs.bind(part).sql for part in listed]
         ordered = [] if order is None else _ordered(outputs, order, real=spec is not None and measures_numbers(spec))
         if reader.word("over").upper() not in ("", "OVER"):
             raise outputs.session.refuse("window-unsupported", "this kind of window is not supported", node=node)
@@ -47,6 +49,34 @@ def window(outputs: Outputs, node: exp.Expr) -> Value:
     inside += [f"ORDER BY {', '.join(term for _, term in ordered)}"] if ordered else []
     over = f"OVER ({' '.join([*inside, *([framed] if framed else [])])})"
     return Value(f"({sql} {over})", kind, algebra.COMPUTED, node, mark=None if mark is None else f"coalesce({mark} {over}, 0)")
+
+
+def named_windows(session: Session, reader: Reader) -> dict[str, exp.Expr]:
+    """What WINDOW gives a name to, in small letters."""
+    named: dict[str, exp.Expr] = {}
+    for node in reader.many("windows"):
+        name = node.text("this").lower()
+        if type(node) is not exp.Window or not name or name in named:
+            raise session.refuse("window-unsupported", "WINDOW gives each name to one window", node=node, hint=_ONE_EACH)
+        named[name] = node
+    return named
+
+
+def _definition(outputs: Outputs, reader: Reader) -> tuple[tuple[exp.Expr, ...], exp.Expr | None, exp.Expr | None]:
+    """PARTITION BY, ORDER BY and the frame: as written, or of the named window, to which an order or a frame may be added."""
+    listed, order, spec, alias = reader.many("partition_by"), reader.optional("order"), reader.optional("spec"), reader.optional("alias")
+    if alias is None:
+        return listed, order, spec
+    base = outputs.windows.get(identifier(outputs.session, alias).lower())
+    if base is None:
+        raise outputs.session.refuse("window-unsupported", "there is no window of this name", node=alias, hint=_ONE_EACH)
+    with outputs.session.reading(base) as named:
+        identifier(outputs.session, named.node_of("this"))
+        base_listed, base_order, base_spec = named.many("partition_by"), named.optional("order"), named.optional("spec")
+    if listed or (base_spec is not None and (order is not None or spec is not None)) or (order is not None and base_order is not None):
+        message = "to a named window an order or a frame is added where it has none"
+        raise outputs.session.refuse("window-unsupported", message, node=reader.node, hint="write the window inside OVER (...)")
+    return base_listed, order or base_order, spec or base_spec
 
 
 def _function(outputs: Outputs, node: exp.Expr) -> _Called:

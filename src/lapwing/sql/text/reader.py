@@ -27,7 +27,7 @@ class Reason:
     hint: str = ""
 
 
-_WINDOWS = Reason("window-unsupported", "named windows are not supported", "write the window inside OVER (...)")
+_WINDOWS = Reason("window-unsupported", "named windows stand over answers, not over rows", "write the window inside OVER (...)")
 _QUALIFY = Reason("window-unsupported", "QUALIFY works on answers, never on rows", "use GROUP BY: it keeps rows of the answer")
 _NO_PLACE = "rows of a subquery have no order, and none is left out by its place"
 _UNION_PLACE = Reason(
@@ -40,6 +40,7 @@ _REASONS: dict[tuple[str, str], Reason] = {
     ("Select", "distinct"): Reason("distinct-unsupported", "rows are not told apart inside a subquery", "leave DISTINCT out"),
     ("Select", "with_"): Reason("with-unsupported", "WITH cannot stand here", "put it at the start of the statement"),
     ("Select", "windows"): _WINDOWS,
+    ("Window", "alias"): _WINDOWS,
     ("Select", "qualify"): _QUALIFY,
     ("Select", "order"): Reason("sql-unsupported", _NO_PLACE, "leave ORDER BY out"),
     ("Select", "limit"): Reason("sql-unsupported", _NO_PLACE, "leave LIMIT out"),

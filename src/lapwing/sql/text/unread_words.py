@@ -122,6 +122,11 @@ def _frame(node: exp.Expr) -> Counts:
     return {TokenType.BETWEEN: both, TokenType.AND: both, TokenType.ROWS: int(kind == "ROWS"), TokenType.RANGE: int(kind == "RANGE")}
 
 
+def _is_named(node: exp.Expr) -> bool:
+    """Whether this is a window of WINDOW w AS (...)."""
+    return isinstance(node, exp.Window) and node.arg_key == "windows"
+
+
 def _modulo(node: exp.Expr) -> Counts:
     return {TokenType.MOD: int(node.meta.get("start") is None)}  # mod(a, b) has a name instead
 
@@ -141,7 +146,8 @@ _COUNTED: dict[type[exp.Expr], Callable[[exp.Expr], Counts]] = {
     exp.Union: lambda node: {TokenType.UNION: 1, TokenType.ALL: int(node.args.get("distinct") is False)},
     exp.Except: lambda node: {TokenType.EXCEPT: 1, TokenType.ALL: int(node.args.get("distinct") is False)},
     exp.Intersect: lambda node: {TokenType.INTERSECT: 1, TokenType.ALL: int(node.args.get("distinct") is False)},
-    exp.Window: lambda node: {TokenType.OVER: 1, TokenType.PARTITION_BY: int(is_set(node.args.get("partition_by")))},
+    exp.Select: lambda node: {TokenType.WINDOW: int(is_set(node.args.get("windows")))},
+    exp.Window: lambda node: {TokenType.OVER: int(not _is_named(node)), TokenType.PARTITION_BY: int(is_set(node.args.get("partition_by")))},
     exp.Ordered: lambda node: {TokenType.DESC: int(is_set(node.args.get("desc"))), TokenType.ALL: int(type(node.this) is exp.Var)},
     exp.Boolean: lambda node: {TokenType.TRUE if node.args.get("this") else TokenType.FALSE: 1},
     exp.DataType: lambda _: {TokenType.DATE: 1},
@@ -153,7 +159,7 @@ _COUNTABLE = frozenset(
     | {TokenType.CASE, TokenType.END, TokenType.ELSE, TokenType.WHEN, TokenType.THEN, TokenType.LIKE, TokenType.ILIKE, TokenType.JOIN}
     | {TokenType.LEFT, TokenType.INNER, TokenType.OUTER, TokenType.ON, TokenType.USING, TokenType.MOD, TokenType.DIV, TokenType.DESC}
     | {TokenType.TRUE, TokenType.FALSE, TokenType.DATE, TokenType.UNION, TokenType.ALL, TokenType.OVER, TokenType.PARTITION_BY}
-    | {TokenType.EXCEPT, TokenType.INTERSECT}
+    | {TokenType.EXCEPT, TokenType.INTERSECT, TokenType.WINDOW}
     | {TokenType.RIGHT, TokenType.FULL, TokenType.CROSS, TokenType.DISTINCT, TokenType.ROWS, TokenType.RANGE, TokenType.GROUP_BY}
 )
 
@@ -181,7 +187,7 @@ def take_census(source: Source, tree: exp.Expr) -> None:
     _check_unplaced(source, nodes, traced)
     _check_intervals(source, nodes)
     _check_frames(source, nodes, traced)
-    _check_names(source, traced, named=sum(isinstance(node, exp.CTE) for node in nodes))
+    _check_names(source, traced, named=sum(isinstance(node, exp.CTE) or _is_named(node) for node in nodes))
     for node in nodes:
         if isinstance(node, exp.Identifier) and node.arg_key in ("alias", "this") and isinstance(node.parent, exp.Alias | exp.TableAlias):
             _check_alias(source, node)
@@ -232,7 +238,7 @@ def _structure(source: Source, traced: frozenset[int]) -> Iterator[tuple[TokenTy
 
 
 def _check_names(source: Source, traced: frozenset[int], *, named: int) -> None:
-    """AS stands between something and a name or type; or, as often as WITH gives a name, between that and its subquery."""
+    """AS stands between something and a name or type; or, as often as WITH or WINDOW gives a name, between that and what stands for it."""
     for token, after in zip(source.tokens, (*source.tokens[1:], None), strict=True):
         if token.token_type is TokenType.ALIAS and token.start not in traced:
             if after is not None and after.token_type is TokenType.L_PAREN and named:
