@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from lapwing.answers.answer import Answer as Answer
     from lapwing.client.dataset import DataSet as DataSet
     from lapwing.client.dataset import open as open
+    from lapwing.client.remote import RemoteDataSet as RemoteDataSet
+    from lapwing.client.remote import connect as connect
     from lapwing.curator.explanation import Explanation as Explanation
     from lapwing.errors import BudgetRefused as BudgetRefused
     from lapwing.errors import LapwingError as LapwingError
     from lapwing.errors import Refused as Refused
 
 __version__ = version("lapwing")
-__all__ = ["Answer", "BudgetRefused", "DataSet", "Explanation", "LapwingError", "Refused", "open"]
+__all__ = ["Answer", "BudgetRefused", "DataSet", "Explanation", "LapwingError", "Refused", "RemoteDataSet", "connect", "open"]
 
 _HOMES = {
     "Answer": "lapwing.answers.answer",
@@ -32,6 +34,8 @@ _HOMES = {
     "Explanation": "lapwing.curator.explanation",
     "LapwingError": "lapwing.errors",
     "Refused": "lapwing.errors",
+    "RemoteDataSet": "lapwing.client.remote",
+    "connect": "lapwing.client.remote",
     "open": "lapwing.client.dataset",
 }
 

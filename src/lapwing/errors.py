@@ -55,6 +55,12 @@ class BudgetRefused(Refused):
     """The budget cannot pay for the statement. Nothing was charged."""
 
 
+class CallRefused(LapwingError):
+    """A server refuses a call before anything is asked: who calls is not known or may not, or the call is not one of ours."""
+
+    actor = Actor.ANALYST
+
+
 class CatalogueError(LapwingError):
     """A declaration is missing or contradictory; ``span`` points into the catalogue file."""
 

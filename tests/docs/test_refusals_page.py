@@ -32,6 +32,7 @@ _ENTRY = re.compile(
     r"^## `(?P<code>[^`]+)`\n\n(?P<why>.+?)\n\n```sql\n(?P<sql>.*?)\n```\n\n```text\n(?P<shown>.*?)\n```\n", re.MULTILINE | re.DOTALL
 )
 WITHOUT_EXAMPLE = {
+    "parser-compiled": "is about what is installed, not about a statement",
     "dialect-unknown": "an argument of a call, not a text",
     "expression-too-deep": "too long to show",
     "list-too-long": "too long to show",

@@ -41,6 +41,9 @@ class Size:
 
 
 SIZES = {
+    "calls of each operation": Size("calls of each operation, made from the description", 8, 200, "server/test_openapi.py"),
+    "two worlds, statements": Size("statements of the second list that are asked on both worlds", 27, 210, "server/test_two_worlds.py"),
+    "two worlds, requests": Size("requests in all, at least", 100, 500, "server/test_two_worlds.py"),
     # The sensitivity oracle. Mutants are looked for in the same worlds (tests/properties/test_mutants.py).
     "oracle seeds": Size(
         "seeds of the oracle's worlds, for each neighbour relation and account", 1, 3, "properties/test_sensitivity_oracle.py"

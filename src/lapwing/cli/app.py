@@ -15,6 +15,7 @@ from lapwing.cli.describing import add_describe
 from lapwing.cli.exits import reported, usage_error
 from lapwing.cli.ledgers import ledger_app, receipt_app
 from lapwing.cli.policies import add_policies
+from lapwing.cli.serving import add_serving
 from lapwing.cli.views import AnswerFormat, EngineName, ReportFormat, SqlSpelling
 from lapwing.demo.write import CATALOGUE_FILE, PATIENTS_DEFAULT, PATIENTS_MAX
 
@@ -35,6 +36,7 @@ app = typer.Typer(
 add_policies(ledger_app)
 add_describe(app)
 add_conformance(app)
+add_serving(app)
 app.add_typer(ledger_app)
 app.add_typer(receipt_app)
 

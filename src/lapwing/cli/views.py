@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -45,6 +43,15 @@ class SqlSpelling(StrEnum):
     POSTGRES = "postgres"
 
 
+class ServerRole(StrEnum):
+    """Of people: the values of ``lapwing.server.rights.Role``, here so that nothing need be imported for them."""
+
+    ANALYST = "analyst"
+    OWNER = "owner"
+    AUDITOR = "auditor"
+    OPERATOR = "operator"
+
+
 class EngineName(StrEnum):
     """Of engines: the values of ``lapwing.catalog.EngineKind``, here so that nothing need be imported for them."""
 
@@ -64,6 +71,8 @@ def write_answer(answer: Answer, form: AnswerFormat) -> None:
         case AnswerFormat.JSON:
             terminal.write(as_json(answer.to_dict()))
         case AnswerFormat.CSV:
+            from lapwing.answers.flat_table import answer_csv
+
             terminal.write_data(answer_csv(answer).rstrip("\n"))
             for line in (*_last_lines(answer), *answer.footnotes(), *(f"note: {note}" for note in answer.notes)):
                 terminal.write_note(line)
@@ -71,30 +80,6 @@ def write_answer(answer: Answer, form: AnswerFormat) -> None:
             _print_answer(answer)
         case AnswerFormat.TABLE:
             terminal.write(str(answer))
-
-
-def answer_csv(answer: Answer) -> str:
-    """The table with ``<column>_lo`` and ``<column>_hi`` after each column that has error bars, and ``<column>_mark`` after each that comes
-    from noisy values; NULL is an empty field."""
-    values = answer.to_dict()
-    headers: list[str] = []
-    columns: list[Sequence[Any]] = []
-    for place, column in enumerate(values["columns"]):
-        name = column["name"]
-        headers.append(name)
-        columns.append([row[place] for row in values["rows"]])
-        if name in values["intervals"]:
-            bounds = [(None, None) if pair is None else pair for pair in values["intervals"][name]]
-            headers += [f"{name}_lo", f"{name}_hi"]
-            columns += [[lo for lo, _ in bounds], [hi for _, hi in bounds]]
-        if name in values["marks"]:
-            headers.append(f"{name}_mark")
-            columns.append(values["marks"][name])
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(headers)
-    writer.writerows(zip(*columns, strict=True))
-    return text.getvalue()
 
 
 def _print_answer(answer: Answer) -> None:
@@ -191,7 +176,9 @@ def _budget_pairs(view: BudgetView, values: Mapping[str, Any], *, name: str, clo
 
 def write_history(entries: Sequence[Entry], *, form: ReportFormat, loss_unit: str) -> None:
     """Print entries of the ledger, newest first."""
-    values = [_entry(entry, loss_unit) for entry in entries]
+    from lapwing.curator.entry_fields import entry_fields
+
+    values = [entry_fields(entry, loss_unit) for entry in entries]
     if form is ReportFormat.JSON:
         terminal.write(as_json(values))
         return
@@ -220,23 +207,6 @@ def write_pairs(pairs: Sequence[tuple[str, str]]) -> None:
         _print_pairs(pairs)
     else:
         terminal.write(_plain_pairs(pairs))
-
-
-def _entry(entry: Entry, loss_unit: str) -> dict[str, Any]:
-    from lapwing.answers.budget import decimal_text
-    from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS
-
-    return {
-        "id": entry.entry_id,
-        "at": entry.at,
-        "kind": entry.kind.value,
-        "analyst": entry.analyst or None,
-        "charge": entry.charge_id,
-        loss_unit: decimal_text(entry.cost.loss, LOSS_UNITS),
-        "delta": decimal_text(entry.cost.delta, DELTA_UNITS),
-        **({"pure_epsilon": decimal_text(entry.cost.pure, LOSS_UNITS)} if entry.cost.pure else {}),
-        "detail": entry.detail,
-    }
 
 
 def _history_row(value: Mapping[str, Any], loss_unit: str) -> list[str]:

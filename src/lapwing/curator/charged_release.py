@@ -11,6 +11,7 @@ import contextlib
 from dataclasses import dataclass
 
 from lapwing.curator.encoding import decode, encode
+from lapwing.curator.public_work import Hold
 from lapwing.engines.base import Snapshot
 from lapwing.errors import LedgerError
 from lapwing.kernel.certify import Certified
@@ -31,9 +32,12 @@ class Answered:
 
 
 def charged_release(
-    certified: Certified, request: Request, *, ledger: Ledger, snapshot: Snapshot, settling: Settling, sampler: Sampler
+    certified: Certified, request: Request, *, ledger: Ledger, snapshot: Snapshot, settling: Settling, sampler: Sampler, hold: Hold
 ) -> Answered:
-    """Charge for a plan and answer it; or what the ledger stored for the same request before. Pre: the request is for this plan."""
+    """Charge for a plan and answer it; or what the ledger stored for the same request before. Pre: the request is for this plan.
+
+    Nobody hears what came of it, the ledger included, before ``hold`` comes back.
+    """
     permit = ledger.reserve(request)
     if isinstance(permit, StoredAnswer):
         return replayed(permit)
@@ -42,12 +46,14 @@ def charged_release(
         payload = encode(released)
     except Exception:
         # Whatever fails here fails after rows were read, so it may depend on them: an incident, not an ordinary error.
+        hold()
         settling.incident(ledger, permit)
         raise
     except BaseException:  # the process is being stopped from outside
         with contextlib.suppress(LedgerError):
             ledger.forfeit(permit, incident=False)
         raise
+    hold()
     return Answered(released, False, settling.store(ledger, request, permit, payload))
 
 

@@ -18,6 +18,7 @@ from lapwing.answers.budget import BudgetView
 from lapwing.catalog import Declaration, Settings, load, parse
 from lapwing.catalog.changes import Change, Verdict, classify
 from lapwing.curator.charged_release import Answered, charged_release, replayed
+from lapwing.curator.public_work import announced
 from lapwing.engines.base import Progress, Snapshot, silent
 from lapwing.engines.losses import TableLosses, noteworthy, report_of
 from lapwing.engines.registry import engine_of
@@ -39,8 +40,10 @@ from lapwing.receipts import Receipt
 from lapwing.spread import variance
 
 CATALOGUE_FILE = "lapwing.toml"
+ROWS_GUESSED = 10**6
+"""Rows of a table of which nothing is known but an upper end."""
 
-__all__ = ["CATALOGUE_FILE", "Balance", "Curator", "Entry", "Progress", "silent", "system_user"]
+__all__ = ["CATALOGUE_FILE", "Balance", "Curator", "Entry", "EntryKind", "Progress", "silent", "system_user"]
 
 
 class Curator:
@@ -172,6 +175,16 @@ class Curator:
         known = self.state.statistics()
         return {table: fitted(item["edges"], item["noisy"], item["deviation"]) for table, item in known.items()}
 
+    def rows_known(self, table: str) -> float:
+        """About how many rows a table has, as far as it is public: bought, declared, or a guess that depends on neither."""
+        facts, bought = self.facts.table(table), self.contributions()
+        units = self.declaration.dataset.units
+        if table in bought:
+            return bought[table].rows()
+        if facts.rows_per_unit_max == 1 and (units is not None or bought):
+            return float(units) if units is not None else max(item.units() for item in bought.values())
+        return float(min(facts.rows_max, ROWS_GUESSED))
+
     def retire(self, version: int) -> None:
         """Delete a version's rows; its charges stay."""
         if self._snapshot is not None and self._snapshot.facts.version == version:
@@ -250,6 +263,10 @@ class Curator:
     def receipt(self, stored: StoredAnswer) -> Receipt | None:
         """The receipt of the charge that paid for a stored answer; None where no keys are named."""
         return None if self.place.keys is None else self.ledger.receipt(stored.charge_id, keys=self.place.keys)
+
+    def receipt_of_charge(self, charge_id: int) -> Receipt | None:
+        """The receipt of a charge; None where no keys are named, ``receipt-missing`` where there is no such charge."""
+        return None if self.place.keys is None else self.ledger.receipt(charge_id, keys=self.place.keys)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -337,5 +354,12 @@ class Curator:
             version=certified.facts.version,
             summary=summary,
         )
-        sampler = self.declaration.dataset.noise
-        return charged_release(certified, request, ledger=ledger, snapshot=self.snapshot, settling=self._settling, sampler=sampler)
+        return charged_release(
+            certified,
+            request,
+            ledger=ledger,
+            snapshot=self.snapshot,
+            settling=self._settling,
+            sampler=self.declaration.dataset.noise,
+            hold=announced(certified, self.rows_known),
+        )

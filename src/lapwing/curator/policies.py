@@ -202,6 +202,21 @@ def standing(curator: Curator) -> tuple[dict[str, Any], Balance]:
         ledger.disconnect()
 
 
+def own_terms(curator: Curator, analyst: str) -> dict[str, Any] | None:
+    """What one analyst may spend and has spent; None where the ledger knows no analysts, or not this one. Amounts are exact decimals."""
+    ledger = curator.ledger
+    share = policy.analyst_share(ledger, analyst) if isinstance(ledger, PostgresLedger) else None
+    return None if share is None else _share(share, ledger.balance().budget)
+
+
+def request_share(curator: Curator, analyst: str, share: float, *, reason: str) -> int:
+    """Ask the owners for this share of the whole budget, from 0 to 1; the number of the proposal."""
+    with policies(curator) as office:
+        part, budget = Fraction(share).limit_denominator(10**6), office.budget
+        pure = None if budget.pure_total is None else int(budget.pure_total * part)
+        return office.request(analyst, LossLimit(int(budget.loss_total * part), pure), reason=reason)
+
+
 def _common(curator: Curator, balance: Balance) -> dict[str, Any]:
     place, dataset = curator.place, curator.declaration.dataset
     return {

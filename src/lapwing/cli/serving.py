@@ -1,0 +1,192 @@
+"""``lapwing serve`` and ``lapwing access``: the server, its API keys and who has which role."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lapwing.cli.exits import reported, usage_error
+from lapwing.cli.views import ReportFormat, ServerRole, as_json
+from lapwing.errors import LapwingError
+
+if TYPE_CHECKING:
+    from lapwing.server.identities import Identities
+
+Home = Annotated[Path, typer.Option("--home", metavar="DIRECTORY", help="The server's own directory, with lapwing-server.toml.")]
+HOME_DEFAULT = Path("lapwing-server")
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A person, or group:NAME of the identity provider.")]
+RoleName = Annotated[ServerRole, typer.Argument(help="The role.")]
+DataSetName = Annotated[str, typer.Argument(metavar="DATA_SET", help="The data set, by its id; '*' for every one.")]
+
+access_app = typer.Typer(name="access", no_args_is_help=True, rich_markup_mode=None, help="API keys, and who has which role.")
+
+
+def add_serving(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("serve", short_help="Answer analysts over HTTP.")(serve)
+    app.add_typer(access_app)
+
+
+def serve(
+    catalogues: Annotated[
+        list[Path] | None, typer.Argument(metavar="[CATALOGUE]...", help="Data sets to serve; written to the configuration the first time.")
+    ] = None,
+    home: Home = HOME_DEFAULT,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Where to listen, for a new configuration.")] = 8765,
+) -> None:
+    """Serve data sets to analysts who cannot read their files.
+
+    The first time, name the catalogues: a configuration is written to the server's own directory, which only its user may read. After
+    that, `lapwing serve` alone starts it again.
+
+    \b
+    Example:
+        lapwing serve clinic
+        lapwing access grant ada analyst clinic
+        lapwing access key ada
+    """
+    with reported():
+        _require_extra()
+        from lapwing.server.run import serve as run
+
+        _write_configuration(home, catalogues or [], port)
+        run(home)
+
+
+@access_app.command("grant", short_help="Give somebody a role on a data set.")
+def grant(name: Name, role: RoleName, data_set: DataSetName, home: Home = HOME_DEFAULT) -> None:
+    """Give somebody a role on a data set.
+
+    \b
+    Example:
+        lapwing access grant ada analyst clinic
+    """
+    with reported():
+        from lapwing.server.rights import Grant, Role
+
+        identities, served = _identities(home), _served(home)
+        if data_set not in ("*", *served):
+            raise usage_error(f"there is no data set {data_set!r} here; there is {', '.join(served)}")
+        identities.grant(name, Grant(Role(role.value), data_set))
+        typer.echo(f"{name} is {role.value} of {data_set}.")
+
+
+@access_app.command("withdraw", short_help="Take a role away.")
+def withdraw(name: Name, role: RoleName, data_set: DataSetName, home: Home = HOME_DEFAULT) -> None:
+    """Take a role away, at once.
+
+    \b
+    Example:
+        lapwing access withdraw ada analyst clinic
+    """
+    with reported():
+        from lapwing.server.rights import Grant, Role
+
+        there = _identities(home).withdraw(name, Grant(Role(role.value), data_set))
+        typer.echo(f"{name} is no longer {role.value} of {data_set}." if there else "Nothing of the kind was granted.")
+
+
+@access_app.command("key", short_help="Make an API key for somebody.")
+def key(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The person whose key it is.")],
+    days: Annotated[int, typer.Option(help="How many days it is good for.")] = 90,
+    data_set: Annotated[str, typer.Option(metavar="DATA_SET", help="The only data set it is good for.")] = "*",
+    role: Annotated[ServerRole | None, typer.Option(help="The only role it is good for.")] = None,
+    home: Home = HOME_DEFAULT,
+) -> None:
+    """Make an API key. It is shown this once: what is kept of it is a hash.
+
+    \b
+    Example:
+        lapwing access key ada --days 30
+    """
+    with reported():
+        from lapwing.server.rights import Role
+
+        text, entry = _identities(home).new_key(name, days=days, data_set=data_set, role=None if role is None else Role(role.value))
+        typer.echo(text)
+        typer.echo(f"Key {entry.key_id} of {name}, good until {entry.expires_at[:10]}. It is not shown again.", err=True)
+
+
+@access_app.command("revoke", short_help="End an API key.")
+def revoke(
+    key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="The key, as `lapwing access list` shows it.")], home: Home = HOME_DEFAULT
+) -> None:
+    """End an API key, at once.
+
+    \b
+    Example:
+        lapwing access revoke 4a6b1c2d3e4f5a6b
+    """
+    with reported():
+        typer.echo(f"Key {key_id} is revoked." if _identities(home).revoke(key_id) else "There is no such key that is still good.")
+
+
+@access_app.command("list", short_help="Show keys and roles.")
+def list_access(
+    form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE, home: Home = HOME_DEFAULT
+) -> None:
+    """Show who has which role, and every API key without its secret."""
+    with reported():
+        identities = _identities(home)
+        roles = [{"name": name, "role": grant.role.value, "data_set": grant.data_set} for name, grant in identities.grants()]
+        keys = [{field: getattr(entry, field) for field in type(entry).__slots__} for entry in identities.all_keys()]
+        if form is ReportFormat.JSON:
+            typer.echo(as_json({"roles": roles, "keys": keys}))
+            return
+        for item in roles:
+            typer.echo(f"{item['name']}  {item['role']} of {item['data_set']}")
+        for item in keys:
+            state = "revoked" if item["revoked_at"] else f"good until {item['expires_at'][:10]}"
+            typer.echo(f"key {item['key_id']} of {item['name']}, {state}")
+
+
+def _identities(home: Path) -> Identities:
+    _require_extra()
+    from lapwing.server.configuration import CONFIGURATION_FILE, read_configuration
+    from lapwing.server.identities import Identities
+
+    return Identities(read_configuration(home / CONFIGURATION_FILE).identities_url(home))
+
+
+def _served(home: Path) -> list[str]:
+    """The ids of the data sets that the configuration names."""
+    from lapwing.client.dataset import open as open_data_set
+    from lapwing.server.configuration import CONFIGURATION_FILE, read_configuration
+
+    names = []
+    for item in read_configuration(home / CONFIGURATION_FILE).data_set:
+        with open_data_set(home / item.catalogue) as data_set:
+            names.append(data_set.curator.declaration.dataset.id)
+    return names
+
+
+def _require_extra() -> None:
+    if any(importlib.util.find_spec(name) is None for name in ("fastapi", "jwt", "sqlalchemy", "uvicorn")):
+        raise LapwingError("extra-missing", "the server needs more libraries", hint="pip install 'lapwing[server]'")
+
+
+def _write_configuration(home: Path, catalogues: list[Path], port: int) -> None:
+    from lapwing.server.configuration import CONFIGURATION_FILE
+
+    file = home / CONFIGURATION_FILE
+    if file.exists():
+        if catalogues:
+            raise usage_error(f"{file} is already there: it says what is served; write the catalogue there")
+        return
+    if not catalogues:
+        raise usage_error(f"there is no {file}: name the catalogues to serve")
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lines = ["# What this server serves and where it listens; docs/reference/server.md has every word.", "[server]", f"port = {port}"]
+    for catalogue in catalogues:
+        lines += ["", "[[data_set]]", f"catalogue = {_quoted(str(catalogue.resolve()))}"]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _quoted(text: str) -> str:
+    import json
+
+    return json.dumps(text)  # a TOML basic string is written like a JSON one

@@ -1,0 +1,68 @@
+"""How much work a plan is, as far as public facts tell: what decides when its answer leaves, and whether somebody should wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from lapwing.kernel.certify import Certified, CertifiedQuery
+from lapwing.kernel.ir import KnownGroups, UnitNorms
+from lapwing.statements import scans_of
+
+
+@dataclass(frozen=True, slots=True)
+class PublicWork:
+    """Rows that are read, once for each thing that is measured of them, and cells that get noise: what declarations and bought statistics
+    say, not what is there."""
+
+    rows: int
+    cells: int
+
+    def __add__(self, other: PublicWork) -> PublicWork:
+        return PublicWork(self.rows + other.rows, self.cells + other.cells)
+
+
+Hold = Callable[[], None]
+"""Comes back when what was done may be seen: called after rows were read and before the ledger, and so anybody, hears what came of it."""
+BeforeCharge = Callable[[PublicWork], Hold]
+"""Told what is going to be done, just before it is charged; what it raises is raised, and nothing is charged."""
+_watching: ContextVar[BeforeCharge | None] = ContextVar("lapwing_before_charge", default=None)
+
+
+@contextmanager
+def told_before_charges(watch: BeforeCharge) -> Iterator[None]:
+    """What is asked inside, in this thread or task, tells ``watch`` before each charge. A question that is answered free tells nothing."""
+    token = _watching.set(watch)
+    try:
+        yield
+    finally:
+        _watching.reset(token)
+
+
+def announced(certified: Certified, rows: Callable[[str], float]) -> Hold:
+    """Tell whoever wants to be told that this plan is about to be charged, and hear from them when its outcome may be seen.
+
+    ``rows`` says how many rows a table has, as far as that is public.
+    """
+    watch = _watching.get()
+    return _at_once if watch is None else watch(public_work(certified, rows))
+
+
+def _at_once() -> None:
+    pass
+
+
+def public_work(certified: Certified, rows: Callable[[str], float]) -> PublicWork:
+    """The work of a plan over tables of so many rows."""
+    return sum((_of_query(query, rows) for query in certified.queries), PublicWork(0, 0))
+
+
+def _of_query(certified: CertifiedQuery, rows: Callable[[str], float]) -> PublicWork:
+    query = certified.query
+    source = query.source.source if isinstance(query.source, UnitNorms) else query.source
+    read = sum(rows(scan.table) for scan in scans_of(source))
+    measured = len(query.vectors) + len(query.quantiles) + (certified.keys is not None)
+    groups = len(query.groups.groups) if isinstance(query.groups, KnownGroups) else 0  # how many are found is not public
+    return PublicWork(round(read * (1 + measured)), groups * measured)

@@ -1,0 +1,120 @@
+"""Who calls and whether they may: what every route depends on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from lapwing.errors import CallRefused
+from lapwing.ledger.limits import require_name
+from lapwing.server.audit_log import AuditLog
+from lapwing.server.configuration import ServerConfiguration
+from lapwing.server.desk import Desk, ServedDataSet
+from lapwing.server.identities import GROUP_MARK, Identities
+from lapwing.server.metrics import Metrics
+from lapwing.server.rates import Rates
+from lapwing.server.rights import Act, Identity
+from lapwing.server.tokens import Tokens
+
+KEY_PREFIX = "lw_"
+_bearer = HTTPBearer(auto_error=False, description="An API key of this server, or a token of its OpenID provider.")
+
+
+@dataclass(slots=True)
+class Office:
+    """What the routes of one worker share."""
+
+    configuration: ServerConfiguration
+    desk: Desk
+    identities: Identities
+    tokens: Tokens | None
+    audit: AuditLog
+    rates: Rates
+    failures: Rates
+    metrics: Metrics
+
+    def close(self) -> None:
+        """Close everything, what runs first."""
+        self.desk.close()
+        self.identities.close()
+        self.audit.close()
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedCall:
+    """A call that may be made: by whom, on what."""
+
+    identity: Identity
+    served: ServedDataSet
+    office: Office
+
+
+def office_of(request: Request) -> Office:
+    """What the routes share."""
+    office = request.app.state.office
+    assert isinstance(office, Office)
+    return office
+
+
+def identified(
+    request: Request,
+    office: Annotated[Office, Depends(office_of)],
+    given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+) -> Identity:
+    """Whoever calls; ``unauthenticated`` where that is not known. Wrong credentials from one address are slowed down."""
+    address = request.client.host if request.client is not None else ""
+    wait = office.failures.seconds_to_wait(address, take=False)
+    if wait:
+        raise too_many(wait)
+    found = None if given is None else _identity(office, given.credentials)
+    if found is None:
+        office.failures.seconds_to_wait(address)
+        raise CallRefused("unauthenticated", "no valid API key or token was given", hint="send 'Authorization: Bearer <key>'")
+    request.state.who, request.state.credential = found.name, found.credential
+    wait = office.rates.seconds_to_wait(found.name)
+    if wait:
+        raise too_many(wait)
+    return found
+
+
+def too_many(seconds: float) -> CallRefused:
+    """Told to wait."""
+    return CallRefused("too-many-requests", f"too many requests; wait {math.ceil(seconds)} s", hint="wait, then go on more slowly")
+
+
+def _identity(office: Office, credential: str) -> Identity | None:
+    if credential.startswith(KEY_PREFIX):
+        return office.identities.of_key(credential)
+    holder = None if office.tokens is None else office.tokens.holder(credential)
+    if holder is None or holder.name.startswith(GROUP_MARK):
+        return None
+    require_name(holder.name)
+    assert office.tokens is not None
+    grants = office.identities.granted_to(holder.name, holder.groups)
+    return Identity(holder.name, grants, f"token of {office.tokens.issuer.url}")
+
+
+def to(act: Act) -> Callable[..., AllowedCall]:
+    """The dependency of a route that does this with a data set: whoever has no role on it is told that there is none."""
+
+    def called(
+        data_set: str,
+        request: Request,
+        office: Annotated[Office, Depends(office_of)],
+        identity: Annotated[Identity, Depends(identified)],
+    ) -> AllowedCall:
+        request.state.act, request.state.data_set = act.value, data_set
+        served = office.desk.of(data_set)
+        if served is None or not identity.may(Act.SEE, data_set):
+            raise CallRefused("not-found", "there is no such data set, or none that you may see")
+        if not identity.may(act, data_set):
+            raise CallRefused("forbidden", f"none of your roles on this data set allows to {act.value}")
+        request.state.is_owner = identity.may(Act.PREPARE, data_set)
+        return AllowedCall(identity, served, office)
+
+    return called

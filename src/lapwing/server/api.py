@@ -1,0 +1,185 @@
+"""The HTTP interface as one application: routes, what surrounds each request, and errors as problems."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+import lapwing
+from lapwing.errors import CallRefused, LapwingError
+from lapwing.server.access import Office, identified, office_of
+from lapwing.server.problems import MEDIA_TYPE, problem, shown, status_of
+from lapwing.server.rights import Act, Identity
+from lapwing.server.routes import asking, owning
+from lapwing.server.shapes import replies
+
+_log = logging.getLogger("lapwing.server")
+_HEADERS = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+)
+RETRY_AFTER_SECONDS = 1
+
+
+def application(open_office: Callable[[], Office]) -> FastAPI:
+    """The application of one worker; it opens its data sets when it starts and closes them when it stops."""
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        app.state.office = open_office()
+        try:
+            yield
+        finally:
+            app.state.office.close()
+
+    app = FastAPI(
+        title="Lapwing",
+        version=lapwing.__version__,
+        description="Private answers over data that stays where it is, paid from a durable budget.",
+        lifespan=life,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/v1/openapi.json",
+    )
+    app.include_router(asking.router)
+    app.include_router(owning.router)
+    app.add_api_route("/health/live", _live, methods=["GET"], tags=["operation"])
+    app.add_api_route("/health/ready", _ready, methods=["GET"], tags=["operation"], responses=replies())
+    app.add_api_route("/metrics", _metrics, methods=["GET"], tags=["operation"], responses=replies(), response_class=PlainTextResponse)
+    app.add_exception_handler(Exception, _failed)
+    app.add_exception_handler(LapwingError, _failed)
+    app.add_exception_handler(TimeoutError, _failed)
+    app.add_exception_handler(HTTPException, _failed)
+    app.add_exception_handler(RequestValidationError, _failed)
+    app.add_middleware(Surrounded)
+    return app
+
+
+async def _live() -> dict[str, str]:
+    """The process answers."""
+    return {"state": "live"}
+
+
+def _ready(office: Annotated[Office, Depends(office_of)]) -> dict[str, str]:
+    """The process can answer questions: its data sets and its database of identities are open."""
+    office.identities.granted_to("nobody")
+    return {"state": "ready"}
+
+
+def _metrics(
+    identity: Annotated[Identity, Depends(identified)], office: Annotated[Office, Depends(office_of)], request: Request
+) -> PlainTextResponse:
+    """Counts for operators, as Prometheus reads them."""
+    request.state.act = Act.METRICS.value
+    if not office.configuration.server.metrics:
+        raise CallRefused("not-found", "metrics are switched off")
+    if not identity.may_anywhere(Act.METRICS):
+        raise CallRefused("forbidden", "metrics are for operators of every data set")
+    moments = {name: (one.moments.answers, one.moments.missed) for name, one in office.desk.served.items()}
+    return PlainTextResponse(office.metrics.text(moments))
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """Any error as a problem. What is not ours is logged by its type alone: its text may hold a value."""
+    own = _own(error)
+    if getattr(request.state, "too_large", False):
+        own = CallRefused("body-too-large", "the request is longer than this server reads")
+    if own is None:
+        _log.error("%s in %s", type(error).__name__, request.scope.get("path", ""))
+    seen = shown(error if own is None else own, to_owner=getattr(request.state, "is_owner", False))
+    status = status_of(seen)
+    request.state.code = seen.code
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {"Retry-After": str(RETRY_AFTER_SECONDS)} if status in (429, 503) else {}
+    return JSONResponse(problem(seen, status), status_code=status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def _own(error: Exception) -> LapwingError | None:
+    """The error in our words, where it is known."""
+    match error:
+        case LapwingError():
+            return error
+        case RequestValidationError():
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            return CallRefused("body-invalid", f"{where}: {first['msg']}"[:500])
+        case HTTPException():
+            return _of_status(error.status_code)
+        case TimeoutError():
+            return CallRefused("busy", "this takes longer than the server waits", hint="ask again in a moment")
+        case _:
+            return None
+
+
+def _of_status(status: int) -> CallRefused:
+    """What the library that dispatches calls refuses by itself."""
+    if status == 404:
+        return CallRefused("not-found", "there is nothing at this address")
+    if status == 405:
+        return CallRefused("method-not-allowed", "this is not done at this address")
+    return CallRefused("body-invalid", "the body cannot be read")
+
+
+class Surrounded:
+    """Around each request: a number, a limit on its body, headers of its reply, a line in the audit log, a count."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As ASGI calls it."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        office: Office = scope["app"].state.office
+        number, state, status = secrets.token_hex(8), scope.setdefault("state", {}), [500]
+        limit = _Limited(receive, office.configuration.limits.body_bytes_max, state)
+
+        async def reply(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                status[0] = message["status"]
+                message = {**message, "headers": [*message["headers"], *_HEADERS, (b"x-request-id", number.encode())]}
+            await send(message)
+
+        try:
+            await self.app(scope, limit.receive, reply)
+        finally:
+            route = getattr(scope.get("route"), "path", "unknown")
+            office.metrics.replied(scope["method"], route, status[0], state.get("code"))
+            if not route.startswith("/health"):
+                office.audit.write(
+                    who=state.get("who", ""),
+                    credential=state.get("credential", ""),
+                    act=state.get("act", f"{scope['method']} {route}"),
+                    data_set=state.get("data_set", "")[:200],
+                    outcome=state.get("code") or str(status[0]),
+                    request=number,
+                )
+
+
+class _Limited:
+    """A body that ends in an error where it is too long."""
+
+    def __init__(self, receive: Receive, most: int, state: dict[str, Any]) -> None:
+        self._receive = receive
+        self._left = most
+        self._state = state
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            self._state["too_large"] = True  # who reads the body may turn the error into one of its own
+            raise CallRefused("body-too-large", "the request is longer than this server reads")
+        return message

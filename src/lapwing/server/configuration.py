@@ -1,0 +1,137 @@
+"""What the server is told: a file in TOML, read once and strictly. A word that is not known is an error, not a surprise later."""
+
+from __future__ import annotations
+
+import tomllib
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lapwing.errors import LapwingError
+
+CONFIGURATION_FILE = "lapwing-server.toml"
+IDENTITIES_FILE = "identities.db"
+AUDIT_FILE = "audit.jsonl"
+_LOOPBACK_NAMES = frozenset({"localhost"})
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ListenTo(_Strict):
+    """``[server]``: where it listens and what it keeps."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8765
+    workers: Annotated[int, Field(ge=1, le=64)] = 1
+    certificate: str | None = None
+    key: str | None = None
+    behind_proxy: bool = False
+    """A proxy on the way ends TLS; without it and without a certificate the server listens on loopback alone."""
+    identities: str | None = None
+    audit_log: str | None = None
+    metrics: bool = True
+
+
+class ServerLimits(_Strict):
+    """``[limits]``: what one request, one identity and one data set may take."""
+
+    body_bytes_max: Annotated[int, Field(ge=1_024, le=2**24)] = 262_144
+    requests_per_second: Annotated[float, Field(gt=0, le=10_000)] = 20.0
+    burst: Annotated[int, Field(ge=1, le=100_000)] = 60
+    failures_per_minute: Annotated[int, Field(ge=1, le=100_000)] = 60
+    """Wrong credentials from one address, before it has to wait."""
+    running_max: Annotated[int, Field(ge=1, le=256)] = 4
+    """Statements of one data set that run at once, in each worker."""
+    waiting_max: Annotated[int, Field(ge=0, le=10_000)] = 64
+    """Statements of one data set that wait for that."""
+    wait_seconds: Annotated[float, Field(gt=0, le=600)] = 20.0
+    """How long an answer is waited for before the caller is told to look again."""
+    stop_seconds: Annotated[int, Field(ge=1, le=3_600)] = 60
+    """How long what runs may go on when the server is told to stop."""
+
+
+class MomentSettings(_Strict):
+    """``[moments]``: when answers leave."""
+
+    public: bool = True
+    """Answers that read rows leave at moments that public facts decide."""
+    base_seconds: Annotated[float, Field(gt=0, le=60)] = 0.25
+    """The shortest time; others are this times a power of two."""
+
+
+class Provider(_Strict):
+    """``[oidc]``: whose tokens are accepted."""
+
+    issuer: str
+    audience: str
+    name_claim: str = "sub"
+    groups_claim: str = "groups"
+
+
+class Served(_Strict):
+    """``[[data_set]]``: a catalogue that is served."""
+
+    catalogue: str
+    answer_after: Annotated[float, Field(gt=0, le=3_600)] | None = None
+    """Every answer that reads rows leaves this many seconds after it was asked for, or at twice, four times, ... as much."""
+
+
+class ServerConfiguration(_Strict):
+    """All of it. Paths are as seen from the directory of the file."""
+
+    server: ListenTo = ListenTo()
+    limits: ServerLimits = ServerLimits()
+    moments: MomentSettings = MomentSettings()
+    oidc: Provider | None = None
+    data_set: list[Served] = []
+
+    def identities_url(self, home: Path) -> str:
+        """Where keys and grants are kept: as said, or in a file of the server's own directory."""
+        return self.server.identities or f"sqlite:///{(home / IDENTITIES_FILE).resolve()}"
+
+    def audit_path(self, home: Path) -> Path:
+        """Where the audit log is written."""
+        return home / (self.server.audit_log or AUDIT_FILE)
+
+    def require_safe(self) -> None:
+        """Refuse to listen where others can hear, unless what is said is encrypted."""
+        encrypted = self.server.certificate is not None and self.server.key is not None
+        if not encrypted and not self.server.behind_proxy and not _is_loopback(self.server.host):
+            message = "without TLS the server listens on loopback alone: keys and answers would be readable on the way"
+            raise LapwingError("server-configuration", message, hint="name a certificate and its key, or say behind_proxy = true")
+        if self.oidc is not None and not _is_private_or_encrypted(self.oidc.issuer):
+            raise LapwingError("server-configuration", "the issuer's address must begin with https://")
+
+
+def read_configuration(path: Path) -> ServerConfiguration:
+    """The configuration in a file, or ``server-configuration`` with the place and what is wrong there."""
+    try:
+        values: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise LapwingError("server-configuration", f"{path.name} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise LapwingError("server-configuration", f"{path.name} is not TOML: {error}") from error
+    try:
+        return ServerConfiguration.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise LapwingError("server-configuration", f"{path.name}, {where}: {first['msg']}") from error
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host in _LOOPBACK_NAMES
+
+
+def _is_private_or_encrypted(url: str) -> bool:
+    if url.startswith("https://"):
+        return True
+    host = url.removeprefix("http://").split("/")[0].rsplit(":", 1)[0]
+    return url.startswith("http://") and _is_loopback(host)

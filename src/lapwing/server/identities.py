@@ -1,0 +1,173 @@
+"""API keys and grants, in a database that all replicas share: PostgreSQL, or one file where there is one server.
+
+A key is 256 random bits; what is kept of it is a hash, which is enough for randomness that nobody can guess. A key may be narrower than
+the person it is of: for one data set, or for one role.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+
+from lapwing.errors import LapwingError
+from lapwing.ledger.limits import require_name
+from lapwing.server.rights import EVERY, Grant, Identity, Role
+
+KEY_DAYS_DEFAULT = 90
+KEY_DAYS_MAX = 366
+GROUP_MARK = "group:"
+"""Begins the name under which something is granted to a group of the identity provider."""
+_KEY = re.compile(r"lw_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
+_tables = sa.MetaData()
+_keys = sa.Table(
+    "lapwing_api_key",
+    _tables,
+    sa.Column("key_id", sa.String(16), primary_key=True),
+    sa.Column("secret_sha256", sa.String(64), nullable=False),
+    sa.Column("name", sa.String(200), nullable=False),
+    sa.Column("only_data_set", sa.String(200), nullable=False),
+    sa.Column("only_role", sa.String(20), nullable=False),
+    sa.Column("made_at", sa.String(40), nullable=False),
+    sa.Column("expires_at", sa.String(40), nullable=False),
+    sa.Column("revoked_at", sa.String(40)),
+)
+_grants = sa.Table(
+    "lapwing_grant",
+    _tables,
+    sa.Column("name", sa.String(200), primary_key=True),
+    sa.Column("data_set", sa.String(200), primary_key=True),
+    sa.Column("role", sa.String(20), primary_key=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyEntry:
+    """What is known of an API key; its secret is not."""
+
+    key_id: str
+    name: str
+    only_data_set: str
+    only_role: str
+    made_at: str
+    expires_at: str
+    revoked_at: str | None
+
+
+class Identities:
+    """The store of keys and grants. Safe to share between threads."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            self._engine = sa.create_engine(url, pool_pre_ping=True, pool_size=4)
+            _tables.create_all(self._engine)
+        except (sa.exc.SQLAlchemyError, ImportError) as error:
+            # The message of a driver may repeat the password.
+            raise LapwingError("identities-unreachable", "the database of API keys and grants cannot be opened") from error
+
+    def close(self) -> None:
+        """Give up its connections."""
+        self._engine.dispose()
+
+    # -- grants -------------------------------------------------------------------------------------------------------------------
+
+    def grant(self, name: str, grant: Grant) -> None:
+        """Give a role to a person, or to a group of the identity provider (``group:NAME``). Granting it again changes nothing."""
+        require_name(name)
+        row = {"name": name, "data_set": grant.data_set, "role": grant.role.value}
+        with self._engine.begin() as connection:
+            if connection.execute(_where(grant, name)).first() is None:
+                connection.execute(_grants.insert().values(row))
+
+    def withdraw(self, name: str, grant: Grant) -> bool:
+        """Take a role away; says whether there was one."""
+        where = (_grants.c.name == name) & (_grants.c.data_set == grant.data_set) & (_grants.c.role == grant.role.value)
+        with self._engine.begin() as connection:
+            return connection.execute(_grants.delete().where(where)).rowcount > 0
+
+    def grants(self) -> list[tuple[str, Grant]]:
+        """Everything that is granted, by name."""
+        with self._engine.connect() as connection:
+            rows = connection.execute(sa.select(_grants).order_by(_grants.c.name, _grants.c.data_set, _grants.c.role)).all()
+        return [(row.name, Grant(Role(row.role), row.data_set)) for row in rows]
+
+    def granted_to(self, name: str, groups: Collection[str] = ()) -> frozenset[Grant]:
+        """What is granted to a person, by their name or by one of their groups."""
+        names = [name, *(f"{GROUP_MARK}{group}" for group in groups)]
+        with self._engine.connect() as connection:
+            rows = connection.execute(sa.select(_grants).where(_grants.c.name.in_(names))).all()
+        return frozenset(Grant(Role(row.role), row.data_set) for row in rows)
+
+    # -- keys ---------------------------------------------------------------------------------------------------------------------
+
+    def new_key(self, name: str, *, days: int = KEY_DAYS_DEFAULT, data_set: str = EVERY, role: Role | None = None) -> tuple[str, KeyEntry]:
+        """A new key of a person, shown once, and what is kept of it."""
+        require_name(name)
+        if name.startswith(GROUP_MARK):
+            raise LapwingError("key-invalid", "a key is of a person, not of a group")
+        if not 1 <= days <= KEY_DAYS_MAX:
+            raise LapwingError("key-invalid", f"a key is good for 1 to {KEY_DAYS_MAX} days")
+        now = datetime.now(UTC)
+        key_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
+        only_role = EVERY if role is None else role.value
+        entry = KeyEntry(key_id, name, data_set, only_role, _text(now), _text(now + timedelta(days=days)), None)
+        row = {"secret_sha256": _hash(secret)} | {field: getattr(entry, field) for field in KeyEntry.__slots__}
+        with self._engine.begin() as connection:
+            connection.execute(_keys.insert().values(row))
+        return f"lw_{key_id}_{secret}", entry
+
+    def revoke(self, key_id: str) -> bool:
+        """End a key now; says whether there was one that was good."""
+        where = (_keys.c.key_id == key_id) & (_keys.c.revoked_at.is_(None))
+        with self._engine.begin() as connection:
+            return connection.execute(_keys.update().where(where).values(revoked_at=_text(datetime.now(UTC)))).rowcount > 0
+
+    def all_keys(self) -> list[KeyEntry]:
+        """Every key, newest first."""
+        columns = [_keys.c[field] for field in KeyEntry.__slots__]
+        with self._engine.connect() as connection:
+            return [KeyEntry(*row) for row in connection.execute(sa.select(*columns).order_by(_keys.c.made_at.desc())).all()]
+
+    def of_key(self, key: str) -> Identity | None:
+        """Whose key this is; None for one that was never given out, is revoked or has expired: nobody is told which."""
+        shaped = _KEY.fullmatch(key)
+        if shaped is None:
+            return None
+        with self._engine.connect() as connection:
+            row = connection.execute(sa.select(_keys).where(_keys.c.key_id == shaped[1])).first()
+        # A key that is not there costs the same comparison as one that is.
+        kept = _hash("") if row is None else row.secret_sha256
+        right = hmac.compare_digest(kept, _hash(shaped[2]))
+        if row is None or not right or row.revoked_at is not None or row.expires_at <= _text(datetime.now(UTC)):
+            return None
+        granted = self.granted_to(row.name)
+        return Identity(row.name, _narrowed(granted, row.only_data_set, row.only_role), f"key {row.key_id}")
+
+
+def _narrowed(grants: Collection[Grant], data_set: str, role: str) -> frozenset[Grant]:
+    """What a key may do of what its owner may: on the one data set, in the one role, that it is for."""
+    kept = [grant for grant in grants if role in (EVERY, grant.role.value)]
+    if data_set == EVERY:
+        return frozenset(kept)
+    return frozenset(Grant(grant.role, data_set) for grant in kept if grant.covers(data_set))
+
+
+def _where(grant: Grant, name: str) -> sa.Select[tuple[str]]:
+    return sa.select(_grants.c.name).where(
+        (_grants.c.name == name) & (_grants.c.data_set == grant.data_set) & (_grants.c.role == grant.role.value)
+    )
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("ascii")).hexdigest()
+
+
+def _text(moment: datetime) -> str:
+    """PublicMoments as texts that sort as they follow each other."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,52 @@
+"""When answers leave: at moments that public facts decide, so that how long rows took to read tells nothing.
+
+An answer that read rows leaves a fixed time after it was asked for: the least of base, 2 base, 4 base, ... that its public work fits in. A
+run that takes longer waits for the next of these, and is counted: each such miss can tell something about rows, so an owner who sees many
+sets a longer time. What read no row (refusals before the charge, answers from the ledger, explanations) leaves at once.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass, field
+
+from lapwing.curator.public_work import PublicWork
+
+ROWS_PER_SECOND = 4_000_000
+"""Rows of one measured value that an engine gets through in a second, rather less than it does."""
+CELLS_PER_SECOND = 40_000
+"""Cells that get noise, bars and a text in a second, rather less than it does."""
+OVERHEAD_SECONDS = 0.1
+"""For planning, the ledger's two waits for the disk and the reply."""
+
+
+def expected_seconds(work: PublicWork) -> float:
+    """How long this much work takes at most, on a machine of little power that is not overloaded."""
+    return OVERHEAD_SECONDS + work.rows / ROWS_PER_SECOND + work.cells / CELLS_PER_SECOND
+
+
+@dataclass(slots=True)
+class PublicMoments:
+    """The moments of one data set."""
+
+    base_seconds: float
+    public: bool = True
+    fixed: bool = False
+    """Every answer has the base time, whatever its work."""
+    answers: int = 0
+    missed: int = 0
+    _gate: threading.Lock = field(default_factory=threading.Lock)
+
+    def leaves_after(self, work: PublicWork, *, took: float) -> float:
+        """Seconds from asking to the moment at which what took so long may leave."""
+        if not self.public:
+            return took
+        first = 0 if self.fixed else max(0, math.ceil(math.log2(expected_seconds(work) / self.base_seconds)))
+        due = self.base_seconds * float(2**first)
+        with self._gate:
+            self.answers += 1
+            self.missed += took > due
+        while took > due:
+            due *= 2
+        return due

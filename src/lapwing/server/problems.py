@@ -1,0 +1,71 @@
+"""Errors as problem details (RFC 9457), from the one tree of errors: a stable code, a text made from public facts, what to do next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lapwing.errors import Actor, BudgetRefused, CallRefused, Incident, LapwingError, LedgerError, Refused
+
+MEDIA_TYPE = "application/problem+json"
+_STATUS = {
+    "unauthenticated": 401,
+    "forbidden": 403,
+    "not-found": 404,
+    "not-answered-before": 404,
+    "receipt-missing": 404,
+    "proposal-missing": 404,
+    "method-not-allowed": 405,
+    "not-acceptable": 406,
+    "request-mismatch": 409,
+    "request-forfeited": 409,
+    "request-in-progress": 409,
+    "body-too-large": 413,
+    "body-invalid": 422,
+    "data-set-closed": 423,
+    "too-many-requests": 429,
+    "busy": 503,
+    "data-set-unavailable": 503,
+    "unavailable": 503,
+    "internal": 500,
+}
+"""Status of codes; the others are given by their class."""
+_OWNERS = LapwingError("data-set-unavailable", "the data set cannot be asked now", hint="its owner has to act")
+_OPERATORS = LapwingError("unavailable", "the server cannot answer now; nothing was answered, and asking again is safe")
+_INTERNAL = LapwingError("internal", "something went wrong inside the server")
+
+
+def status_of(error: LapwingError) -> int:
+    """The HTTP status of an error."""
+    if error.code in _STATUS:
+        return _STATUS[error.code]
+    if isinstance(error, BudgetRefused):
+        return 402
+    if isinstance(error, Incident):
+        return 500
+    if isinstance(error, Refused):
+        return 422
+    return 409 if error.actor is Actor.OWNER else 503
+
+
+def shown(error: BaseException, *, to_owner: bool) -> LapwingError:
+    """The error as whoever asks may see it.
+
+    What an analyst did is told to the analyst. What the owner or the operator must see to may name files, databases and what a preparation
+    met: analysts hear only that it is so. Anything that is not an error of ours may carry a value in its text: nobody sees that.
+    """
+    if not isinstance(error, LapwingError):
+        return _INTERNAL
+    if to_owner or isinstance(error, Refused | Incident | CallRefused):
+        return error
+    return _OPERATORS if isinstance(error, LedgerError) else _OWNERS
+
+
+def problem(error: LapwingError, status: int) -> dict[str, Any]:
+    """The body of a reply that says no."""
+    body: dict[str, Any] = {"type": f"urn:lapwing:error:{error.code}", "title": error.message, "status": status, "code": error.code}
+    if error.hint:
+        body["hint"] = error.hint
+    if error.span is not None:
+        span = error.span
+        body["span"] = {"start": span.start, "end": span.end, "line": span.line, "column": span.column}
+    return body

@@ -1,0 +1,109 @@
+"""Who may do what: one table, asked by every face. What is not in it is not allowed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+EVERY = "*"
+"""Stands for every data set in a grant."""
+
+
+class Role(StrEnum):
+    """What somebody is, on one data set or on all."""
+
+    ANALYST = "analyst"
+    """Asks, and pays from the budget."""
+    OWNER = "owner"
+    """Answers for the data: prepares, admits, decides. Sees what preparation reports, which is exact."""
+    AUDITOR = "auditor"
+    """Checks: sees every entry and receipt, changes nothing."""
+    OPERATOR = "operator"
+    """Keeps the server running: sees metrics and what is open, asks nothing and decides nothing."""
+
+
+class Act(StrEnum):
+    """What can be done with a data set."""
+
+    SEE = "see"
+    """That it is there, its tables and columns as declared, its budget."""
+    EXPLAIN = "explain"
+    ASK = "ask"
+    OWN_HISTORY = "own-history"
+    ALL_HISTORY = "all-history"
+    REQUEST = "request"
+    """Ask the owners for more."""
+    SEE_TERMS = "see-terms"
+    """Who may ask on what terms, and what waits for a decision."""
+    PROPOSE = "propose"
+    DECIDE = "decide"
+    ADMIT = "admit"
+    PREPARE = "prepare"
+    RETIRE = "retire"
+    SEE_LOSSES = "see-losses"
+    """What a preparation left out: exact numbers."""
+    SEE_INCIDENTS = "see-incidents"
+    REOPEN = "reopen"
+    ANY_RECEIPT = "any-receipt"
+    """Receipts of charges that others paid."""
+    METRICS = "metrics"
+
+
+RIGHTS: dict[Role, frozenset[Act]] = {
+    Role.ANALYST: frozenset({Act.SEE, Act.EXPLAIN, Act.ASK, Act.OWN_HISTORY, Act.REQUEST}),
+    Role.OWNER: frozenset(
+        {
+            Act.SEE,
+            Act.EXPLAIN,
+            Act.OWN_HISTORY,
+            Act.ALL_HISTORY,
+            Act.SEE_TERMS,
+            Act.PROPOSE,
+            Act.DECIDE,
+            Act.ADMIT,
+            Act.PREPARE,
+            Act.RETIRE,
+            Act.SEE_LOSSES,
+            Act.SEE_INCIDENTS,
+            Act.REOPEN,
+            Act.ANY_RECEIPT,
+        }
+    ),
+    Role.AUDITOR: frozenset({Act.SEE, Act.OWN_HISTORY, Act.ALL_HISTORY, Act.SEE_TERMS, Act.SEE_INCIDENTS, Act.ANY_RECEIPT}),
+    Role.OPERATOR: frozenset({Act.SEE, Act.SEE_INCIDENTS, Act.METRICS}),
+}
+"""An owner who also wants to ask is an analyst too: each is granted by itself, and the ledger knows who asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A role on a data set, or on :data:`EVERY` one."""
+
+    role: Role
+    data_set: str
+
+    def covers(self, data_set: str) -> bool:
+        """Whether it is about this data set."""
+        return self.data_set in (EVERY, data_set)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Somebody whose credential was checked, with what is granted to them."""
+
+    name: str
+    grants: frozenset[Grant]
+    credential: str
+    """How they showed who they are, for the audit log: the number of an API key, or the issuer of a token."""
+
+    def may(self, act: Act, data_set: str) -> bool:
+        """Whether one of their roles on this data set allows it."""
+        return any(act in RIGHTS[grant.role] for grant in self.grants if grant.covers(data_set))
+
+    def may_anywhere(self, act: Act) -> bool:
+        """Whether one of their roles allows it on every data set."""
+        return self.may(act, EVERY)
+
+    def roles(self, data_set: str) -> list[Role]:
+        """Their roles on this data set, in a fixed order."""
+        return [role for role in Role if any(grant.role is role and grant.covers(data_set) for grant in self.grants)]

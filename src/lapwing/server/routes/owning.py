@@ -1,0 +1,105 @@
+"""What owners and auditors do: prepare, decide, open again after an incident; see terms, losses and incidents."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path
+
+from lapwing.client.dataset import DataSet
+from lapwing.curator.life import EntryKind
+from lapwing.curator.policies import policies, standing
+from lapwing.server.access import AllowedCall, to
+from lapwing.server.rights import Act
+from lapwing.server.shapes import Decision, PreparationBody, replies
+
+INCIDENTS_LOOKED_THROUGH = 10_000
+_INCIDENTS = frozenset({EntryKind.CLOSE, EntryKind.REOPEN, EntryKind.FORFEIT})
+router = APIRouter(prefix="/v1/data-sets/{data_set}", tags=["owning"])
+Number = Annotated[int, Path(ge=1, le=2**53)]
+
+
+@router.get("/terms", responses=replies(409))
+async def terms(call: Annotated[AllowedCall, Depends(to(Act.SEE_TERMS))]) -> dict[str, Any]:
+    """Where the ledger is, who may ask on what terms, and what waits for a second person."""
+    return await call.served.run(lambda opened: standing(opened.curator)[0])
+
+
+@router.post("/proposals/{number}/approve", responses=replies(409))
+async def approve(number: Number, decision: Decision, call: Annotated[AllowedCall, Depends(to(Act.DECIDE))]) -> dict[str, Any]:
+    """Carry out what somebody else proposed or asked for."""
+
+    def work(opened: DataSet) -> None:
+        with policies(opened.curator) as office:
+            office.approve(number, by=call.identity.name, reason=decision.reason)
+
+    await call.served.run(work)
+    return {"proposal": number, "state": "carried out"}
+
+
+@router.post("/proposals/{number}/deny", responses=replies(409))
+async def deny(number: Number, decision: Decision, call: Annotated[AllowedCall, Depends(to(Act.DECIDE))]) -> dict[str, Any]:
+    """End a proposal without carrying it out."""
+
+    def work(opened: DataSet) -> None:
+        with policies(opened.curator) as office:
+            office.deny(number, by=call.identity.name, reason=decision.reason)
+
+    await call.served.run(work)
+    return {"proposal": number, "state": "denied"}
+
+
+@router.get("/versions", responses=replies())
+async def versions(call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[str, Any]:
+    """Versions that are kept, oldest first."""
+    return {"versions": await call.served.run(lambda opened: list(opened.curator.engine.versions()))}
+
+
+@router.post("/versions", status_code=201, responses=replies(409))
+async def prepare(wanted: PreparationBody, call: Annotated[AllowedCall, Depends(to(Act.PREPARE))]) -> dict[str, Any]:
+    """Write a new version from the sources. What is asked meanwhile is answered from the version before."""
+
+    def work() -> int:
+        with call.served.apart() as opened:
+            return opened.curator.prepare(override=wanted.override, append=wanted.append, accept_losses=wanted.accept_losses)
+
+    return {"version": await asyncio.to_thread(work)}
+
+
+@router.post("/versions/{number}/retire", responses=replies(409))
+async def retire(number: Number, call: Annotated[AllowedCall, Depends(to(Act.RETIRE))]) -> dict[str, Any]:
+    """Delete the rows of a version; its charges stay."""
+
+    def work() -> None:
+        with call.served.apart() as opened:
+            opened.curator.retire(number)
+
+    await asyncio.to_thread(work)
+    return {"version": number, "state": "retired"}
+
+
+@router.get("/versions/{number}/losses", responses=replies(409))
+async def losses(number: Number, call: Annotated[AllowedCall, Depends(to(Act.SEE_LOSSES))]) -> dict[str, Any]:
+    """What a preparation left out and changed: exact numbers, for the owner alone."""
+    return {"losses": await call.served.run(lambda opened: opened.curator.losses(number))}
+
+
+@router.get("/incidents", responses=replies())
+async def incidents(call: Annotated[AllowedCall, Depends(to(Act.SEE_INCIDENTS))]) -> dict[str, Any]:
+    """Whether the data set is closed, and entries that closed it, opened it again or forfeited a charge."""
+
+    def work(opened: DataSet) -> dict[str, Any]:
+        entries = [entry for entry in opened.history(limit=INCIDENTS_LOOKED_THROUGH) if entry.kind in _INCIDENTS]
+        listed = [{"id": entry.entry_id, "at": entry.at, "kind": entry.kind.value, "detail": entry.detail} for entry in entries]
+        return {"closed": opened.curator.balance().closed, "entries": listed}
+
+    return await call.served.run(work)
+
+
+@router.post("/reopen", responses=replies(409))
+async def reopen(decision: Decision, call: Annotated[AllowedCall, Depends(to(Act.REOPEN))]) -> dict[str, Any]:
+    """Let analysts in again after an incident."""
+    reason = f"{call.identity.name}: {decision.reason}"
+    await call.served.run(lambda opened: opened.curator.reopen(reason))
+    return {"closed": False}

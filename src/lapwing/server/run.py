@@ -1,0 +1,67 @@
+"""Starting: from a configuration to a server that listens, in one process or several."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from lapwing.server.access import Office
+from lapwing.server.api import application
+from lapwing.server.audit_log import AuditLog
+from lapwing.server.configuration import CONFIGURATION_FILE, ServerConfiguration, read_configuration
+from lapwing.server.desk import Desk
+from lapwing.server.identities import Identities
+from lapwing.server.metrics import Metrics
+from lapwing.server.rates import Rates
+from lapwing.server.tokens import Issuer, Tokens
+
+HOME_VARIABLE = "LAPWING_SERVER_HOME"
+"""Names the server's directory to the worker processes."""
+
+
+def open_office(configuration: ServerConfiguration, home: Path) -> Office:
+    """Everything that a worker holds."""
+    limits, oidc = configuration.limits, configuration.oidc
+    tokens = None if oidc is None else Tokens(Issuer(oidc.issuer, oidc.audience, oidc.name_claim, oidc.groups_claim))
+    return Office(
+        configuration,
+        Desk.open(configuration.data_set, limits, configuration.moments, directory=home),
+        Identities(configuration.identities_url(home)),
+        tokens,
+        AuditLog(configuration.audit_path(home)),
+        Rates(limits.requests_per_second, limits.burst),
+        Rates(limits.failures_per_minute / 60, limits.failures_per_minute),
+        Metrics(),
+    )
+
+
+def worker_application() -> FastAPI:
+    """The application of a worker process, which finds the configuration by the environment."""
+    home = Path(os.environ[HOME_VARIABLE])
+    configuration = read_configuration(home / CONFIGURATION_FILE)
+    return application(lambda: open_office(configuration, home))
+
+
+def serve(home: Path) -> None:
+    """Serve what the configuration in ``home`` says, until the process is told to stop: what runs by then comes to its end."""
+    configuration = read_configuration(home / CONFIGURATION_FILE)
+    configuration.require_safe()
+    os.environ[HOME_VARIABLE] = str(home.resolve())
+    server = configuration.server
+    uvicorn.run(
+        "lapwing.server.run:worker_application",
+        factory=True,
+        host=server.host,
+        port=server.port,
+        workers=server.workers,
+        ssl_certfile=None if server.certificate is None else str(home / server.certificate),
+        ssl_keyfile=None if server.key is None else str(home / server.key),
+        timeout_graceful_shutdown=configuration.limits.stop_seconds,
+        access_log=False,
+        server_header=False,
+        log_level="warning",
+        proxy_headers=server.behind_proxy,
+    )

@@ -1,0 +1,68 @@
+"""What goes in and out over HTTP, as the OpenAPI description shows it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lapwing.server.problems import MEDIA_TYPE
+
+Text = Annotated[str, Field(max_length=1_000)]
+Amount = Annotated[str, Field(max_length=100)] | Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Strict(BaseModel):
+    """Bodies have no words that are not known."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class AskedBody(Strict):
+    """A statement and the terms it is asked on. A price or an accuracy may also stand in the statement, as WITH PRIVACY (...)."""
+
+    sql: Annotated[str, Field(min_length=1, max_length=65_536)]
+    epsilon: Amount | None = None
+    confidence: Amount | None = None
+    dialect: Literal["duckdb", "postgres"] = "duckdb"
+    scaled_groups: bool | None = None
+
+
+class Wish(Strict):
+    """An analyst asks for a share of the budget in all, what is spent of it included."""
+
+    share: Annotated[float, Field(gt=0, le=1)]
+    reason: Text = ""
+
+
+class Decision(Strict):
+    """Why something is approved, denied, retired or opened again."""
+
+    reason: Text = ""
+
+
+class PreparationBody(Strict):
+    """How to prepare a new version."""
+
+    append: bool = False
+    accept_losses: bool = False
+    override: Text = ""
+
+
+class ProblemDetails(BaseModel):
+    """Why not (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    hint: str | None = None
+    span: dict[str, int] | None = None
+
+
+def replies(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """How a route may say no, beside what every route may say."""
+    listed = sorted({401, 403, 404, 413, 422, 429, 500, 503, *statuses})
+    return {
+        status: {"description": "a problem", "content": {MEDIA_TYPE: {"schema": ProblemDetails.model_json_schema()}}} for status in listed
+    }

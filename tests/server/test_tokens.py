@@ -1,0 +1,176 @@
+"""Tokens and keys that are not good: each is nobody, in the same words."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from datetime import UTC, datetime, timedelta
+
+import jwt
+import pytest
+import sqlalchemy as sa
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from lapwing.errors import LapwingError
+from lapwing.server.identities import Identities
+from lapwing.server.rights import Grant, Role
+from lapwing.server.tokens import UNKNOWN_KEY_SECONDS, Issuer, Tokens
+from tests.server.office import AUDIENCE, ISSUER, ServerUnderTest, Signer
+
+pytestmark = pytest.mark.xdist_group("server: tokens")
+
+NOW = int(time.time())
+
+
+def _status(server: ServerUnderTest, token: str) -> int:
+    reply = server.call("GET", "/v1/me", token=token)
+    assert reply.status_code in (200, 401)
+    if reply.status_code == 401:
+        assert reply.json()["title"] == "no valid API key or token was given"
+    return int(reply.status_code)
+
+
+def test_a_good_token_is_its_holder(server: ServerUnderTest) -> None:
+    assert server.call("GET", "/v1/me", token=server.signer.token("ada")).json()["name"] == "ada"
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"exp": NOW - 120},
+        {"exp": None},
+        {"iat": NOW + 600},
+        {"nbf": NOW + 600},
+        {"aud": "another"},
+        {"aud": None},
+        {"iss": "http://127.0.0.1:1/other"},
+        {"iss": None},
+        {"sub": None},
+        {"sub": ""},
+        {"sub": "group:analysts"},
+    ],
+    ids=[
+        "expired",
+        "no end",
+        "of the future",
+        "not yet",
+        "for another",
+        "for nobody",
+        "from another",
+        "from nobody",
+        "no name",
+        "empty",
+        "group",
+    ],
+)
+def test_a_token_with_other_claims_is_nobody(server: ServerUnderTest, claims: dict[str, object]) -> None:
+    assert _status(server, server.signer.token("ada", **claims)) == 401
+
+
+def test_a_token_without_a_signature_is_nobody(server: ServerUnderTest) -> None:
+    good = server.signer.token("ada").split(".")
+    for algorithm in ("none", "None", "NONE"):
+        header = json.dumps({"alg": algorithm, "typ": "JWT", "kid": "first"}).encode()
+        bare = base64.urlsafe_b64encode(header).rstrip(b"=").decode()
+        assert _status(server, f"{bare}.{good[1]}.") == 401
+        assert _status(server, f"{bare}.{good[1]}.{good[2]}") == 401
+
+
+def test_the_public_key_is_no_secret_to_sign_with(server: ServerUnderTest) -> None:
+    public = server.signer.keys["first"].public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    header = base64.urlsafe_b64encode(json.dumps({"alg": "HS256", "typ": "JWT", "kid": "first"}).encode()).rstrip(b"=")
+    payload = server.signer.token("ada").split(".")[1].encode()
+    signed = jwt.api_jws.PyJWS()._algorithms["HS256"]
+    signature = base64.urlsafe_b64encode(signed.sign(header + b"." + payload, public)).rstrip(b"=")
+    assert _status(server, b".".join([header, payload, signature]).decode()) == 401
+
+
+def test_a_token_that_was_changed_or_signed_by_another_is_nobody(server: ServerUnderTest) -> None:
+    head, payload, signature = server.signer.token("nemo").split(".")
+    claims = json.loads(base64.urlsafe_b64decode(payload + "=="))
+    forged = base64.urlsafe_b64encode(json.dumps({**claims, "sub": "olga"}).encode()).rstrip(b"=").decode()
+    assert _status(server, f"{head}.{forged}.{signature}") == 401
+    stranger = Signer({"first": rsa.generate_private_key(public_exponent=65537, key_size=2048)})
+    assert _status(server, stranger.token("ada")) == 401
+
+
+def test_a_key_that_was_rotated_out_signs_nothing_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    signer = Signer()
+    tokens = Tokens(Issuer(ISSUER, AUDIENCE), signer.fetch)
+    clock = [1_000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    old = signer.token("ada")
+    assert tokens.holder(old) is not None
+    signer.rotate("second")
+    new = signer.token("ada")
+    assert tokens.holder(new) is None, "keys are not fetched again at once: strangers would decide how often"
+    clock[0] += UNKNOWN_KEY_SECONDS + 1
+    assert tokens.holder(new) is not None
+    assert tokens.holder(old) is None
+
+
+def test_a_provider_that_is_another_is_an_error_and_nobody_comes_in() -> None:
+    signer = Signer()
+    other = Tokens(Issuer("https://elsewhere.example", AUDIENCE), signer.fetch)
+    with pytest.raises(LapwingError) as stopped:
+        other.holder(signer.token("ada"))
+    assert stopped.value.code == "issuer-mismatch"
+
+    def unreachable(url: str) -> object:
+        raise OSError("no route")
+
+    with pytest.raises(LapwingError) as missing:
+        Tokens(Issuer(ISSUER, AUDIENCE), unreachable).holder(signer.token("ada"))
+    assert missing.value.code == "issuer-unreachable"
+
+
+def test_groups_of_the_provider_have_roles(server: ServerUnderTest) -> None:
+    server.office.identities.grant("group:statistics", Grant(Role.ANALYST, server.data_set))
+    token = server.signer.token("new", groups=["statistics", 7, "other"])
+    assert server.call("GET", "/v1/me", token=token).json()["data_sets"] == {server.data_set: ["analyst"]}
+    assert server.call("GET", "/v1/me", token=server.signer.token("new", groups="statistics")).json()["data_sets"] == {}
+
+
+def test_keys_expire_and_are_revoked(server: ServerUnderTest) -> None:
+    identities = server.office.identities
+    key, entry = identities.new_key("ada", days=1)
+    assert _status(server, key) == 200
+    past = (datetime.now(UTC) - timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    with identities._engine.begin() as connection:
+        connection.execute(sa.text("UPDATE lapwing_api_key SET expires_at = :past WHERE key_id = :id"), {"past": past, "id": entry.key_id})
+    assert _status(server, key) == 401
+    other, kept = identities.new_key("ada")
+    identities.revoke(kept.key_id)
+    assert _status(server, other) == 401
+    right, _ = identities.new_key("ada")
+    assert _status(server, right[:-1] + ("A" if right[-1] != "A" else "B")) == 401
+
+
+def test_no_secret_is_kept(server: ServerUnderTest) -> None:
+    key, _ = server.office.identities.new_key("ada")
+    secret = key.split("_", 2)[2].encode()
+    stored = [path.read_bytes() for path in server.home.glob("identities.db*")]
+    assert stored
+    assert not any(secret in content for content in stored)
+
+
+def test_a_key_is_of_a_person_for_a_bounded_time(tmp_path: object) -> None:
+    identities = Identities("sqlite://")
+    for name, days in (("group:all", 1), ("ada", 0), ("ada", 10_000)):
+        with pytest.raises(LapwingError) as refused:
+            identities.new_key(name, days=days)
+        assert refused.value.code == "key-invalid"
+    with pytest.raises(LapwingError) as unreachable:
+        Identities("sqlite:////no/such/directory/file.db")
+    assert unreachable.value.code == "identities-unreachable"
+
+
+def test_wrong_credentials_from_one_address_are_slowed_down(server: ServerUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lapwing.server.rates import Rates
+
+    monkeypatch.setattr(server.office, "failures", Rates(0.01, 3))
+    seen = [server.call("GET", "/v1/me", token="rubbish").status_code for _ in range(5)]
+    assert seen == [401, 401, 401, 429, 429]
+    assert server.call("GET", "/v1/me").status_code == 429, "nor may a right one be tried between wrong ones"
