@@ -133,7 +133,7 @@ class RelationalQueries:
         commas = self._rng.random() < COMMAS
         linked: list[str] = []
         for _ in range(joins):
-            joined = self._join(items, depth, kinds=("JOIN",) if commas else ("JOIN", "JOIN", "LEFT JOIN"))
+            joined = self._join(items, depth, kinds=("JOIN",) if commas else ("JOIN", "LEFT JOIN"))
             if joined is not None:
                 kind, brought, condition, item = joined
                 items.append(item)
