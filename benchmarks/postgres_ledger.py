@@ -6,7 +6,8 @@
 A temporary server on the disk, with fsync on; load from pgbench. Measured in turn, twice: plain INSERT of a row of similar size; pgbench's
 own TPC-B-like transactions; a reservation on one hot data set, as one function call that waits for the disk under the lock, and as the
 procedure that waits after it; 32 reservations in one statement, as a process would send them in which so many analysts wait, from one
-client and from all; the procedure over 1,000 data sets. Then the procedure with so many past charges, and what Python workers
+client and from all; the procedure over 1,000 data sets; and threads of one Python process, each
+reservation by itself and those that wait together, as a server sends them. Then the procedure with so many past charges, and what Python workers
 add to an answer. Ratios are of neighbouring runs, because a shared machine is never the same for long.
 """
 
@@ -20,6 +21,7 @@ import secrets
 import statistics
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -30,6 +32,7 @@ import psycopg
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.amounts import budget_text
 from lapwing.ledger.postgres.ledger import PostgresLedger
+from lapwing.ledger.postgres.shared import SharedPostgresLedger
 from tests.ledger.cluster import APP_ROLE, Cluster
 from tests.ledger.pg import Place, new_place
 from tests.ledger.support import pure_budget, request
@@ -92,6 +95,9 @@ def measure(cluster: Cluster, directory: Path, chosen: argparse.Namespace) -> No
                 requests = TOGETHER if scripts[name] is together else 1
                 found = requests * rate(place, directory, scripts[name], chosen, clients=1 if "one client" in name else None)
                 print(f"{name:33} {found:9,.0f}/s  {found / plain:.2f} of INSERT, {found / tpcb:.2f} of TPC-B-like", flush=True)
+            for name, kind in (("32 threads, one by one", PostgresLedger), ("32 threads, together", SharedPostgresLedger)):
+                found = rate_of_threads(place, kind, chosen)
+                print(f"{name:33} {found:9,.0f}/s  {found / plain:.2f} of INSERT, {found / tpcb:.2f} of TPC-B-like", flush=True)
         print(f"one client, {chosen.past:,} past charges against none:")
         chosen.clients = 1
         ratios = []
@@ -123,6 +129,24 @@ def rate(place: Place, directory: Path, script: str | None, chosen: argparse.Nam
     found = re.search(r"tps = ([0-9.]+)", shown)
     assert found is not None and "failed transactions: 0 " in shown, shown
     return float(found[1])
+
+
+def rate_of_threads(place: Place, kind: type[PostgresLedger], chosen: argparse.Namespace) -> float:
+    """Reservations a second of as many threads as there are clients, of one process that shares one ledger: as a server makes them."""
+    done, until = [0] * chosen.clients, time.monotonic() + chosen.seconds
+    with kind.open(place.dsn, source_id=place.source_id, anchors=place.anchors) as ledger:
+
+        def client(number: int) -> None:
+            while time.monotonic() < until:
+                ledger.reserve(request(f"{secrets.token_hex(8)}", analyst="ana", loss=1))
+                done[number] += 1
+
+        threads = [threading.Thread(target=client, args=(number,)) for number in range(chosen.clients)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return sum(done) / chosen.seconds
 
 
 def processor_time(place: Place, scripts: dict[str, str]) -> None:

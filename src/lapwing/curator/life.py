@@ -47,9 +47,9 @@ __all__ = ["CATALOGUE_FILE", "Balance", "Curator", "Entry", "EntryKind", "Progre
 
 
 class Curator:
-    """An opened data set: its declaration, its newest prepared version and its ledger."""
+    """An opened data set: its declaration, its newest prepared version and its ledger. With ``shared``, many threads ask it at once."""
 
-    def __init__(self, catalogue: str | Path, *, settings: Settings | None = None, home: Path | None = None) -> None:
+    def __init__(self, catalogue: str | Path, *, settings: Settings | None = None, home: Path | None = None, shared: bool = False) -> None:
         path = Path(catalogue)
         self.path = path / CATALOGUE_FILE if path.is_dir() else path
         self.settings = settings or Settings()
@@ -60,6 +60,7 @@ class Curator:
         self.place = place_of(
             self.declaration, local=self.state.ledger_path, home=home, query_timeout_seconds=self.settings.query_timeout_seconds
         )
+        self._shared = shared
         self._ledger: Ledger | None = None
         self._snapshot: Snapshot | None = None
         self._settling = Settling()
@@ -244,7 +245,7 @@ class Curator:
 
     def _open_ledger(self, *, override: str = "", create: bool = False) -> Ledger:
         if self._ledger is None:
-            self._ledger = open_ledger(self.place, self.declaration, override=override, create=create)
+            self._ledger = open_ledger(self.place, self.declaration, override=override, create=create, shared=self._shared)
         return self._ledger
 
     def latest(self) -> int:

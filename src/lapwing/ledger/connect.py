@@ -96,12 +96,15 @@ def _named(chosen: str | None, declared: str | None, directory: Path) -> Path | 
     return None if declared is None else (directory / declared).resolve()
 
 
-def open_ledger(place: Place, declaration: Declaration, *, override: str = "", create: bool, signs: bool = True) -> Ledger:
+def open_ledger(
+    place: Place, declaration: Declaration, *, override: str = "", create: bool, signs: bool = True, shared: bool = False
+) -> Ledger:
     """Open the ledger of a data set; with ``create``, make it if the source has none anywhere.
 
     Refuses ``ledger-elsewhere`` (the local ledger was moved into a database), ``ledger-not-moved`` (it was not, and a database is
     declared), ``signing-key`` (no key, where receipts are to be signed), and whatever the ledger itself refuses. ``override`` is the
-    owner's reason. Without ``signs`` no key is needed: for acts that answer nothing, by a person who does not have it.
+    owner's reason. Without ``signs`` no key is needed: for acts that answer nothing, by a person who does not have it. With ``shared``,
+    many threads ask at once: where the ledger is in a database, their reservations go together.
     """
     if place.keys is not None and signs:
         receipts.require_signing_key(place.keys)
@@ -109,7 +112,7 @@ def open_ledger(place: Place, declaration: Declaration, *, override: str = "", c
         return _open_local(place, declaration, override=override)
     if place.keys is None and signs:
         raise receipts.no_signing_key()
-    return _open_on_server(place, place.server, declaration, override=override, create=create)
+    return _open_on_server(place, place.server, declaration, override=override, create=create, shared=shared)
 
 
 def accept_ledger(place: Place, declaration: Declaration, *, reason: str) -> Balance:
@@ -213,15 +216,18 @@ def _is_on_server(place: Place, source_id: str) -> bool:
     return known is not None and known.ledger_path == rows.ON_SERVER
 
 
-def _open_on_server(place: Place, server: Server, declaration: Declaration, *, override: str, create: bool) -> Ledger:
+def _open_on_server(place: Place, server: Server, declaration: Declaration, *, override: str, create: bool, shared: bool) -> Ledger:
     from lapwing.ledger.postgres.ledger import PostgresLedger
+    from lapwing.ledger.postgres.shared import SharedPostgresLedger
+
+    kind = SharedPostgresLedger if shared else PostgresLedger
 
     if _is_there(place.local) and _moved_to(place.local) is None and not _is_on_server(place, declaration.dataset.id):
         hint = "run `lapwing ledger move`"
         raise LedgerError("ledger-not-moved", "the catalogue names a database, and the ledger is still the local one", hint=hint)
     source_id, fingerprint, anchors = declaration.dataset.id, declaration.fingerprint(), FileAnchors(server.anchors)
     try:
-        ledger = PostgresLedger.open(
+        ledger = kind.open(
             server.database,
             source_id=source_id,
             source_fingerprint=fingerprint,
@@ -234,7 +240,7 @@ def _open_on_server(place: Place, server: Server, declaration: Declaration, *, o
         if error.code != "ledger-missing" or not create:
             raise
         known = _known_here(place, source_id, fingerprint, override=override) or anchors.newest(source_id) is not None
-        ledger = PostgresLedger.create(
+        ledger = kind.create(
             server.database,
             source_id=source_id,
             source_fingerprint=fingerprint,

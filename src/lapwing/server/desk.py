@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from lapwing.client.dataset import DataSet
 from lapwing.client.dataset import open as open_data_set
+from lapwing.curator.life import Curator
 from lapwing.curator.public_work import BeforeCharge, Hold, PublicWork, told_before_charges
 from lapwing.errors import CallRefused, LapwingError
 from lapwing.server.configuration import MomentSettings, Served, ServerLimits
@@ -68,7 +69,7 @@ class ServedDataSet:
             before.data_set.close()
 
     def _open(self) -> _Opened:
-        data_set = open_data_set(self._catalogue, home=self._home)
+        data_set = DataSet(Curator(self._catalogue, home=self._home, shared=True))
         return _Opened(data_set, data_set.curator.engine.versions()[-1:])
 
     def apart(self) -> DataSet:

@@ -16,6 +16,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import astuple
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
@@ -280,7 +281,7 @@ class PostgresLedger:
         [(outcomes, charge_ids, payloads, payload_digests, texts)] = self._ask(Batch.STATEMENT, parameters)
         if texts is not None:
             self._advance(rows.state_of_texts(texts))  # one state that has all the charges
-        return batch.results(outcomes, charge_ids, payloads, payload_digests, alone=self.reserve)
+        return batch.results(outcomes, charge_ids, payloads, payload_digests, alone=partial(PostgresLedger.reserve, self))
 
     def commit(self, permit: Permit, payload: bytes) -> None:
         """Store the answer and close the charge, durably, in one statement; else ``charge-not-open``, and the answer must not be sent.
