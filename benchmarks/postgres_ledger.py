@@ -6,9 +6,9 @@
 A temporary server on the disk, with fsync on; load from pgbench. Measured in turn, twice: plain INSERT of a row of similar size; pgbench's
 own TPC-B-like transactions; a reservation on one hot data set, as one function call that waits for the disk under the lock, and as the
 procedure that waits after it; 32 reservations in one statement, as a process would send them in which so many analysts wait, from one
-client and from all; the procedure over 1,000 data sets; and threads of one Python process, each
-reservation by itself and those that wait together, as a server sends them. Then the procedure with so many past charges, and what Python workers
-add to an answer. Ratios are of neighbouring runs, because a shared machine is never the same for long.
+client and from all; the procedure over 1,000 data sets; and threads of one Python process, each reservation by itself and those that wait
+together, as a server sends them. Then the procedure with so many past charges, and what Python workers add to an answer. Ratios are of
+neighbouring runs, because a shared machine is never the same for long.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def rate_of_threads(place: Place, kind: type[PostgresLedger], chosen: argparse.N
             thread.start()
         for thread in threads:
             thread.join()
-    return sum(done) / chosen.seconds
+    return sum(done) / float(chosen.seconds)
 
 
 def processor_time(place: Place, scripts: dict[str, str]) -> None:
