@@ -155,9 +155,8 @@ def main() -> None:
         for world in (plain, more):
             with lapwing.open(world / "clinic", home=world / "home") as data_set:
                 data_set.prepare(accept_losses=True)
-        print(
-            "| public moments | AUC | by chance | median, without the patient | with | missed, without | with |\n|---|---|---|---|---|---|---|"
-        )
+        print("| public moments | AUC | by chance | median, without the patient | with | missed, without | with |")
+        print("|---|---|---|---|---|---|---|")
         for public in (False, True):
             with (
                 served(plain, public=public, base_seconds=given.base_seconds) as first,

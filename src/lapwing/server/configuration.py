@@ -44,8 +44,8 @@ class ServerLimits(_Strict):
     burst: Annotated[int, Field(ge=1, le=100_000)] = 60
     failures_per_minute: Annotated[int, Field(ge=1, le=100_000)] = 60
     """Wrong credentials from one address, before it has to wait."""
-    running_max: Annotated[int, Field(ge=1, le=256)] = 4
-    """Statements of one data set that run at once, in each worker."""
+    running_max: Annotated[int, Field(ge=1, le=256)] = 16
+    """Statements of one data set that run at once, or wait for their moment, in each worker."""
     waiting_max: Annotated[int, Field(ge=0, le=10_000)] = 64
     """Statements of one data set that wait for that."""
     wait_seconds: Annotated[float, Field(gt=0, le=600)] = 20.0
