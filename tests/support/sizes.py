@@ -64,7 +64,7 @@ SIZES = {
         "generated statements for each relation and account", 12, 60, "properties/test_inside_oracle.py"
     ),
     "limit, seeds of groups within units": Size(
-        "seeds of 20 statements for each relation and account", 1, 6, "properties/test_inside_limit.py"
+        "seeds of 20 statements for each relation and account", 1, 8, "properties/test_inside_limit.py"
     ),
     "limit, seeds of answers that decide": Size("seeds of 25 statements for each account", 1, 6, "properties/test_deciding_limit.py"),
     "adversary of the union of filters, statements": Size(
@@ -80,7 +80,7 @@ SIZES = {
     "rows as units, worlds": Size("worlds in which rows are units, all their neighbours", 5, 60, "properties/test_row_units.py"),
     "rows as units, statements": Size("statements for each relation and account", 16, 60, "properties/test_row_units.py"),
     "limit, seeds of SQL": Size("seeds of 25 statements for each relation and account", 1, 4, "properties/test_sql_limit.py"),
-    "limit, seeds of relations": Size("seeds of 40 statements for each relation and account", 1, 2, "properties/test_relations_limit.py"),
+    "limit, seeds of relations": Size("seeds of 40 statements for each relation and account", 1, 5, "properties/test_relations_limit.py"),
     "Spark oracle, neighbours": Size("neighbours of the world of a bounded relation", 1, 3, "engines/spark/test_spark_oracle.py"),
     "Spark oracle, runs": Size("runs of the oracle on Spark", 2, 4, "engines/spark/test_spark_oracle.py"),
     # Generated statements and expressions.
