@@ -70,7 +70,13 @@ class ServerUnderTest:
     @classmethod
     @contextmanager
     def over(
-        cls, write: Callable[[Path], object], home: Path, *, moments: MomentSettings | None = None, limits: ServerLimits | None = None
+        cls,
+        write: Callable[[Path], object],
+        home: Path,
+        *,
+        moments: MomentSettings | None = None,
+        limits: ServerLimits | None = None,
+        identities: str | None = None,
     ) -> Iterator[ServerUnderTest]:
         """A server over the data set that ``write`` writes to a directory, with a home of its own."""
         write(home / "clinic")
@@ -78,7 +84,7 @@ class ServerUnderTest:
             data_set.prepare()
             name = data_set.curator.declaration.dataset.id
         configuration = ServerConfiguration(
-            server=ListenTo(),
+            server=ListenTo(identities=identities),
             limits=limits or ServerLimits(requests_per_second=10_000.0, burst=100_000, failures_per_minute=100_000),
             moments=moments or MomentSettings(base_seconds=0.01),
             oidc=Provider(issuer=ISSUER, audience=AUDIENCE),

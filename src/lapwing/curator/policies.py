@@ -209,12 +209,31 @@ def own_terms(curator: Curator, analyst: str) -> dict[str, Any] | None:
     return None if share is None else _share(share, ledger.balance().budget)
 
 
+def admit_share(curator: Curator, analyst: str, share: float | None, *, by: str, reason: str) -> None:
+    """Let an analyst ask, for this share of the whole budget in all, from 0 to 1; without one, what was said before stays."""
+    with policies(curator) as office:
+        limit = None if share is None else _limit_of_share(office.budget, share)
+        office.admit(
+            analyst,
+            group=None,
+            leave_group=False,
+            loss=lambda before: before if limit is None else limit,
+            delta=lambda before: before,
+            day_loss=lambda before: before,
+            by=by,
+            reason=reason,
+        )
+
+
+def _limit_of_share(budget: Budget, share: float) -> LossLimit:
+    part = Fraction(share).limit_denominator(10**6)
+    return LossLimit(int(budget.loss_total * part), None if budget.pure_total is None else int(budget.pure_total * part))
+
+
 def request_share(curator: Curator, analyst: str, share: float, *, reason: str) -> int:
     """Ask the owners for this share of the whole budget, from 0 to 1; the number of the proposal."""
     with policies(curator) as office:
-        part, budget = Fraction(share).limit_denominator(10**6), office.budget
-        pure = None if budget.pure_total is None else int(budget.pure_total * part)
-        return office.request(analyst, LossLimit(int(budget.loss_total * part), pure), reason=reason)
+        return office.request(analyst, _limit_of_share(office.budget, share), reason=reason)
 
 
 def _common(curator: Curator, balance: Balance) -> dict[str, Any]:

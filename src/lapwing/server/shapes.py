@@ -35,6 +35,21 @@ class Wish(Strict):
     reason: Text = ""
 
 
+class Admission(Strict):
+    """An owner lets an analyst ask, for a share of the budget in all; without one, what was said before stays."""
+
+    share: Annotated[float, Field(gt=0, le=1)] | None = None
+    reason: Text = ""
+
+
+class Proposed(Strict):
+    """Another budget in force, or another ceiling, which the promise is made for."""
+
+    what: Literal["budget", "ceiling"]
+    epsilon: Annotated[str, Field(max_length=100)] | Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    reason: Text = ""
+
+
 class Decision(Strict):
     """Why something is approved, denied, retired or opened again."""
 

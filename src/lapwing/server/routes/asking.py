@@ -15,7 +15,7 @@ from lapwing.client.dataset import DataSet
 from lapwing.curator.entry_fields import entry_fields
 from lapwing.curator.life import Entry
 from lapwing.curator.policies import own_terms, request_share
-from lapwing.errors import CallRefused, Refused
+from lapwing.errors import CallRefused, LedgerError, Refused
 from lapwing.receipts import receipt_fields
 from lapwing.server import formats
 from lapwing.server.access import AllowedCall, Office, identified, office_of, to
@@ -170,7 +170,12 @@ async def receipt(charge: Number, call: Annotated[AllowedCall, Depends(to(Act.OW
     """The signed receipt of a charge: of one's own, or of anybody's for owners and auditors."""
 
     def work(opened: DataSet) -> dict[str, Any]:
-        found = opened.curator.receipt_of_charge(charge)
+        try:
+            found = opened.curator.receipt_of_charge(charge)
+        except LedgerError as error:
+            if error.code != "receipt-missing":
+                raise
+            found = None
         may_any = call.identity.may(Act.ANY_RECEIPT, call.served.data_set_id)
         if found is None or (not may_any and found.statement.analyst != call.identity.name):
             raise CallRefused("receipt-missing", "there is no such charge, or none that you may see, or charges are not signed here")

@@ -8,22 +8,56 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path
 
 from lapwing.client.dataset import DataSet
+from lapwing.curator.asked_price import exact_number
 from lapwing.curator.life import EntryKind
-from lapwing.curator.policies import policies, standing
+from lapwing.curator.policies import admit_share, policies, standing
 from lapwing.server.access import AllowedCall, to
 from lapwing.server.rights import Act
-from lapwing.server.shapes import Decision, PreparationBody, replies
+from lapwing.server.shapes import Admission, Decision, PreparationBody, Proposed, replies
 
 INCIDENTS_LOOKED_THROUGH = 10_000
 _INCIDENTS = frozenset({EntryKind.CLOSE, EntryKind.REOPEN, EntryKind.FORFEIT})
 router = APIRouter(prefix="/v1/data-sets/{data_set}", tags=["owning"])
 Number = Annotated[int, Path(ge=1, le=2**53)]
+Name = Annotated[str, Path(min_length=1, max_length=200)]
 
 
 @router.get("/terms", responses=replies(409))
 async def terms(call: Annotated[AllowedCall, Depends(to(Act.SEE_TERMS))]) -> dict[str, Any]:
     """Where the ledger is, who may ask on what terms, and what waits for a second person."""
     return await call.served.run(lambda opened: standing(opened.curator)[0])
+
+
+@router.put("/analysts/{analyst}", responses=replies(409))
+async def admit(analyst: Name, admission: Admission, call: Annotated[AllowedCall, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
+    """Let an analyst ask, or change for how much. The ledger refuses whom no owner has admitted."""
+    by, share, reason = call.identity.name, admission.share, admission.reason
+    await call.served.run(lambda opened: admit_share(opened.curator, analyst, share, by=by, reason=reason))
+    return {"analyst": analyst, "state": "admitted"}
+
+
+@router.post("/analysts/{analyst}/suspend", responses=replies(409))
+async def suspend(analyst: Name, decision: Decision, call: Annotated[AllowedCall, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
+    """Let an analyst ask no more, until admitted again."""
+
+    def work(opened: DataSet) -> None:
+        with policies(opened.curator) as office:
+            office.suspend(analyst, by=call.identity.name, reason=decision.reason)
+
+    await call.served.run(work)
+    return {"analyst": analyst, "state": "suspended"}
+
+
+@router.post("/proposals", status_code=201, responses=replies(409))
+async def propose(proposed: Proposed, call: Annotated[AllowedCall, Depends(to(Act.PROPOSE))]) -> dict[str, Any]:
+    """Propose another budget or ceiling; a second owner carries it out."""
+
+    def work(opened: DataSet) -> int:
+        with policies(opened.curator) as office:
+            act = office.propose_budget if proposed.what == "budget" else office.propose_ceiling
+            return act(exact_number(proposed.epsilon, "epsilon"), by=call.identity.name, reason=proposed.reason)
+
+    return {"proposal": await call.served.run(work)}
 
 
 @router.post("/proposals/{number}/approve", responses=replies(409))

@@ -1,0 +1,115 @@
+"""A server whose ledger and identities are in PostgreSQL: admission, receipts, requests and proposals with a second person."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from lapwing.ledger.postgres.shared import SharedPostgresLedger
+from lapwing.receipts import check, receipt_value
+from lapwing.server.rights import Grant, Role
+from tests.ledger.cluster import Cluster
+from tests.ledger.wired import new_wired
+from tests.server.office import ServerUnderTest
+
+pytestmark = pytest.mark.xdist_group("server: shared ledger")
+COUNT = "SELECT COUNT(*) AS n FROM patients"
+
+
+def _url(dsn: str) -> str:
+    """The address of a database as the configuration of the server writes it."""
+    parts = conninfo_to_dict(dsn)
+    return f"postgresql+psycopg://{parts['user']}@/{parts['dbname']}?host={quote(str(parts['host']), safe='')}"
+
+
+@pytest.fixture(scope="module")
+def shared(shared_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerUnderTest]:
+    """A server on a data set with a ledger in a database; its identities are in another."""
+    home, dsn = tmp_path_factory.mktemp("shared"), shared_cluster.dsn(shared_cluster.new_database())
+    identities = _url(shared_cluster.dsn(shared_cluster.new_database(), role="postgres"))  # whoever may make tables there
+    with ServerUnderTest.over(lambda _: new_wired(home, dsn), home, identities=identities) as under_test:
+        yield under_test
+
+
+def test_the_ledger_refuses_whom_no_owner_admitted(shared: ServerUnderTest) -> None:
+    refused = shared.ask(COUNT, epsilon="0.05")
+    assert (refused.status_code, refused.json()["code"]) == (422, "analyst-unknown")
+    admitted = shared.call("PUT", "/v1/data-sets/{d}/analysts/ada", by="olga", json={"share": 0.5, "reason": "her project"})
+    assert admitted.status_code == 200, admitted.text
+    answer = shared.ask(COUNT, epsilon="0.05")
+    assert answer.status_code == 200, answer.text
+    own = shared.call("GET", "/v1/data-sets/{d}/budget").json()["own"]
+    assert float(own["spent"]) > 0
+    with shared.office.desk.served[shared.data_set].opened() as opened:
+        assert isinstance(opened.curator.ledger, SharedPostgresLedger)
+
+
+def test_receipts_are_for_whoever_paid_and_for_those_who_check(shared: ServerUnderTest) -> None:
+    shared.call("PUT", "/v1/data-sets/{d}/analysts/ada", by="olga", json={})
+    told = shared.ask("SELECT COUNT(*) AS n FROM patients WHERE smoker", epsilon="0.02").json()["receipt"]
+    charge = told["charge_id"]
+    assert shared.call("GET", f"/v1/data-sets/{{d}}/receipts/{charge}").json()["receipt"] == told
+    assert shared.call("GET", f"/v1/data-sets/{{d}}/receipts/{charge}", by="aude").json()["receipt"] == told
+    shared.office.identities.grant("bo", Grant(Role.ANALYST, "*"))
+    key, _ = shared.office.identities.new_key("bo")
+    assert shared.call("GET", f"/v1/data-sets/{{d}}/receipts/{charge}", token=key).json()["code"] == "receipt-missing"
+    assert shared.call("GET", "/v1/data-sets/{d}/receipts/99999", by="aude").status_code == 404
+    check(receipt_value(json.dumps(told)), shared.home / "keys")
+
+
+def test_a_wish_is_granted_by_an_owner_and_a_budget_by_nobody_who_asks_the_same_server(shared: ServerUnderTest) -> None:
+    shared.call("PUT", "/v1/data-sets/{d}/analysts/ada", by="olga", json={"share": 0.1})
+    wish = shared.call("POST", "/v1/data-sets/{d}/requests", json={"share": 0.25, "reason": "two tables are left"})
+    assert wish.status_code == 201, wish.text
+    number = wish.json()["proposal"]
+    assert shared.call("POST", f"/v1/data-sets/{{d}}/proposals/{number}/approve", json={}).status_code == 403
+    assert shared.call("POST", f"/v1/data-sets/{{d}}/proposals/{number}/approve", by="otto", json={}).status_code == 200
+    total = shared.call("GET", "/v1/data-sets/{d}/budget").json()
+    assert float(total["own"]["total"]) == pytest.approx(0.25 * float(total["loss"]["total"]))
+    body = {"what": "budget", "epsilon": "2.5", "reason": "be careful"}
+    proposed = shared.call("POST", "/v1/data-sets/{d}/proposals", by="olga", json=body)
+    assert proposed.status_code == 201, proposed.text
+    number = proposed.json()["proposal"]
+    for owner in ("olga", "otto"):  # the database counts its own roles as persons, and the server has one
+        alone = shared.call("POST", f"/v1/data-sets/{{d}}/proposals/{number}/approve", by=owner, json={})
+        assert (alone.status_code, alone.json()["code"]) == (409, "second-person")
+    assert shared.call("GET", "/v1/data-sets/{d}/budget").json()["epsilon"] == 3.0
+    terms = shared.call("GET", "/v1/data-sets/{d}/terms", by="aude").json()
+    assert "ada" in {one["analyst"] for one in terms["analysts"]}
+
+
+def test_whoever_is_suspended_asks_no_more(shared: ServerUnderTest) -> None:
+    shared.office.identities.grant("guest", Grant(Role.ANALYST, "*"))
+    key, _ = shared.office.identities.new_key("guest")
+    assert shared.call("PUT", "/v1/data-sets/{d}/analysts/guest", by="olga", json={}).status_code == 200
+    ask = {"sql": COUNT, "epsilon": "0.01"}
+    assert shared.call("POST", "/v1/data-sets/{d}/ask", token=key, json=ask).status_code == 200
+    assert shared.call("POST", "/v1/data-sets/{d}/analysts/guest/suspend", by="otto", json={"reason": "left"}).status_code == 200
+    assert shared.call("POST", "/v1/data-sets/{d}/ask", token=key, json=ask | {"epsilon": "0.011"}).status_code == 422
+    unknown = shared.call("POST", "/v1/data-sets/{d}/analysts/stranger/suspend", by="otto", json={})
+    assert (unknown.status_code, unknown.json()["code"]) == (409, "analyst-never-admitted")
+
+
+def test_many_ask_at_once_and_the_ledger_agrees(shared: ServerUnderTest) -> None:
+    shared.call("PUT", "/v1/data-sets/{d}/analysts/ada", by="olga", json={"share": 0.9})
+    before = float(shared.call("GET", "/v1/data-sets/{d}/budget").json()["loss"]["spent"])
+    paid: list[float] = []
+
+    def one(number: int) -> None:
+        reply = shared.ask(f"SELECT COUNT(*) AS n FROM patients WHERE birth_year > {1930 + number}", epsilon="0.01")
+        assert reply.status_code == 200, reply.text
+        paid.append(reply.json()["cost"]["rho"])
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    after = float(shared.call("GET", "/v1/data-sets/{d}/budget").json()["loss"]["spent"])
+    assert len(paid) == 16
+    assert after - before == pytest.approx(sum(paid))
