@@ -42,7 +42,7 @@ class Admission(Strict):
     reason: Text = ""
 
 
-class Proposed(Strict):
+class ProposalBody(Strict):
     """Another budget in force, or another ceiling, which the promise is made for."""
 
     what: Literal["budget", "ceiling"]

@@ -13,7 +13,7 @@ from lapwing.curator.life import EntryKind
 from lapwing.curator.policies import admit_share, policies, standing
 from lapwing.server.access import AllowedCall, to
 from lapwing.server.rights import Act
-from lapwing.server.shapes import Admission, Decision, PreparationBody, Proposed, replies
+from lapwing.server.shapes import Admission, Decision, PreparationBody, ProposalBody, replies
 
 INCIDENTS_LOOKED_THROUGH = 10_000
 _INCIDENTS = frozenset({EntryKind.CLOSE, EntryKind.REOPEN, EntryKind.FORFEIT})
@@ -49,7 +49,7 @@ async def suspend(analyst: Name, decision: Decision, call: Annotated[AllowedCall
 
 
 @router.post("/proposals", status_code=201, responses=replies(409))
-async def propose(proposed: Proposed, call: Annotated[AllowedCall, Depends(to(Act.PROPOSE))]) -> dict[str, Any]:
+async def propose(proposed: ProposalBody, call: Annotated[AllowedCall, Depends(to(Act.PROPOSE))]) -> dict[str, Any]:
     """Propose another budget or ceiling; a second owner carries it out."""
 
     def work(opened: DataSet) -> int:
