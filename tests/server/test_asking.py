@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lapwing.answers.transport import budget_view, packed, unpacked
 from lapwing.client.dataset import open as open_data_set
+from lapwing.curator.packing import budget_view, packed, unpacked
 from lapwing.demo import write_demo
 from lapwing.errors import Incident
 from lapwing.server.configuration import MomentSettings, ServerLimits

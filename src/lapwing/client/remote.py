@@ -14,10 +14,10 @@ from typing import Any, Self
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.budget import BudgetView
-from lapwing.answers.transport import budget_view, cost_value, unpacked
 from lapwing.client.transport import CONNECT_SECONDS, Reply, Transport
 from lapwing.curator.asked_price import Number
 from lapwing.curator.explanation import Explanation
+from lapwing.curator.packing import budget_view, cost_value, unpacked
 from lapwing.errors import LapwingError, LedgerError
 
 TOKEN_VARIABLE = "LAPWING_TOKEN"

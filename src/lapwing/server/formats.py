@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.flat_table import answer_csv
-from lapwing.answers.transport import packed, with_metadata
+from lapwing.curator.packing import packed, with_metadata
 
 JSON = "application/json"
 CSV = "text/csv"

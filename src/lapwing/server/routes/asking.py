@@ -10,10 +10,10 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from lapwing.answers.answer import Answer
-from lapwing.answers.transport import budget_fields, cost_fields
 from lapwing.client.dataset import DataSet
 from lapwing.curator.entry_fields import entry_fields
 from lapwing.curator.life import Entry
+from lapwing.curator.packing import budget_fields, cost_fields
 from lapwing.curator.policies import own_terms, request_share
 from lapwing.errors import CallRefused, LedgerError, Refused
 from lapwing.receipts import receipt_fields
