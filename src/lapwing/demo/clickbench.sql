@@ -109,7 +109,7 @@ HAVING COUNT(*) > 100 ORDER BY l DESC LIMIT 25;
 SELECT REGEXP_REPLACE(referer, '^https?://(?:www\.)?([^/]+)/.*$', '\1') AS k, AVG(LENGTH(referer)) AS l, COUNT(*) AS c, MIN(referer)
 FROM hits WHERE referer <> '' GROUP BY k HAVING COUNT(*) > 100 ORDER BY l DESC LIMIT 25;
 -- instead
-SELECT SPLIT_PART(referer, '/', 3) AS k, AVG(LENGTH(referer)) AS l, COUNT(*) AS c
+SELECT SPLIT_PART(referer, '/', 3) AS k, AVG(LEAST(LENGTH(referer), 100)) AS l, COUNT(*) AS c
 FROM hits WHERE referer <> '' GROUP BY k HAVING COUNT(*) > 100 ORDER BY l DESC LIMIT 25;
 
 -- k30: many sums of shifted widths
