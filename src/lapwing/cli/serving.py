@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli.exits import reported, usage_error
-from lapwing.cli.views import ReportFormat, ServerRole, as_json
+from lapwing.cli.views import ReportFormat, as_json
 from lapwing.errors import LapwingError
+from lapwing.server.rights import Grant, Role
 
 if TYPE_CHECKING:
     from lapwing.server.identities import Identities
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 Home = Annotated[Path, typer.Option("--home", metavar="DIRECTORY", help="The server's own directory, with lapwing-server.toml.")]
 HOME_DEFAULT = Path("lapwing-server")
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A person, or group:NAME of the identity provider.")]
-RoleName = Annotated[ServerRole, typer.Argument(help="The role.")]
+RoleName = Annotated[Role, typer.Argument(help="The role.")]
 DataSetName = Annotated[str, typer.Argument(metavar="DATA_SET", help="The data set, by its id; '*' for every one.")]
 
 access_app = typer.Typer(name="access", no_args_is_help=True, rich_markup_mode=None, help="API keys, and who has which role.")
@@ -65,12 +66,10 @@ def grant(name: Name, role: RoleName, data_set: DataSetName, home: Home = HOME_D
         lapwing access grant ada analyst clinic
     """
     with reported():
-        from lapwing.server.rights import Grant, Role
-
         identities, served = _identities(home), _served(home)
         if data_set not in ("*", *served):
             raise usage_error(f"there is no data set {data_set!r} here; there is {', '.join(served)}")
-        identities.grant(name, Grant(Role(role.value), data_set))
+        identities.grant(name, Grant(role, data_set))
         typer.echo(f"{name} is {role.value} of {data_set}.")
 
 
@@ -83,9 +82,7 @@ def withdraw(name: Name, role: RoleName, data_set: DataSetName, home: Home = HOM
         lapwing access withdraw ada analyst clinic
     """
     with reported():
-        from lapwing.server.rights import Grant, Role
-
-        there = _identities(home).withdraw(name, Grant(Role(role.value), data_set))
+        there = _identities(home).withdraw(name, Grant(role, data_set))
         typer.echo(f"{name} is no longer {role.value} of {data_set}." if there else "Nothing of the kind was granted.")
 
 
@@ -94,7 +91,7 @@ def key(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The person whose key it is.")],
     days: Annotated[int, typer.Option(help="How many days it is good for.")] = 90,
     data_set: Annotated[str, typer.Option(metavar="DATA_SET", help="The only data set it is good for.")] = "*",
-    role: Annotated[ServerRole | None, typer.Option(help="The only role it is good for.")] = None,
+    role: Annotated[Role | None, typer.Option(help="The only role it is good for.")] = None,
     home: Home = HOME_DEFAULT,
 ) -> None:
     """Make an API key. It is shown this once: what is kept of it is a hash.
@@ -104,9 +101,7 @@ def key(
         lapwing access key ada --days 30
     """
     with reported():
-        from lapwing.server.rights import Role
-
-        text, entry = _identities(home).new_key(name, days=days, data_set=data_set, role=None if role is None else Role(role.value))
+        text, entry = _identities(home).new_key(name, days=days, data_set=data_set, role=role)
         typer.echo(text)
         typer.echo(f"Key {entry.key_id} of {name}, good until {entry.expires_at[:10]}. It is not shown again.", err=True)
 

@@ -43,15 +43,6 @@ class SqlSpelling(StrEnum):
     POSTGRES = "postgres"
 
 
-class ServerRole(StrEnum):
-    """Of people: the values of ``lapwing.server.rights.Role``, here so that nothing need be imported for them."""
-
-    ANALYST = "analyst"
-    OWNER = "owner"
-    AUDITOR = "auditor"
-    OPERATOR = "operator"
-
-
 class EngineName(StrEnum):
     """Of engines: the values of ``lapwing.catalog.EngineKind``, here so that nothing need be imported for them."""
 

@@ -17,12 +17,11 @@ from lapwing.answers.budget import BudgetView
 from lapwing.client.transport import CONNECT_SECONDS, Reply, Transport
 from lapwing.curator.asked_price import Number
 from lapwing.curator.explanation import Explanation
-from lapwing.curator.packing import budget_view, cost_value, unpacked
+from lapwing.curator.packing import MEDIA_TYPE, budget_view, cost_value, unpacked
 from lapwing.errors import LapwingError, LedgerError
 
 TOKEN_VARIABLE = "LAPWING_TOKEN"
 """Where the token is looked for when none is given."""
-ARROW = "application/vnd.apache.arrow.stream"
 PAUSE_SECONDS_MAX = 10.0
 Waiting = Callable[[float], None]
 """Told, now and then, for how many seconds an answer has been waited for."""
@@ -70,7 +69,7 @@ class RemoteDataSet:
         key = secrets.token_hex(16) if request_id is None else request_id
         begun = time.monotonic()
         while True:
-            reply = self._send("POST", "ask", body=body, headers={"Idempotency-Key": key, "Accept": ARROW})
+            reply = self._send("POST", "ask", body=body, headers={"Idempotency-Key": key, "Accept": MEDIA_TYPE})
             if reply.status != 202:
                 return _answer(reply)
             waiting(time.monotonic() - begun)
@@ -87,7 +86,7 @@ class RemoteDataSet:
     ) -> Answer:
         """The answer to what was answered before; refused (``not-answered-before``) where it would cost something."""
         body = _question(sql, epsilon, confidence, dialect, scaled_groups)
-        return _answer(self._send("POST", "replay", body=body, headers={"Accept": ARROW}))
+        return _answer(self._send("POST", "replay", body=body, headers={"Accept": MEDIA_TYPE}))
 
     async def ask_async(self, sql: str, **terms: Any) -> Answer:
         """The same as :meth:`ask`, for programs that do other things meanwhile."""

@@ -41,7 +41,7 @@ class Transport:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
             raise LapwingError("server-address", "the address of a server is like https://host:port")
-        if parts.scheme == "http" and not _is_loopback(parts.hostname):
+        if parts.scheme == "http" and not is_loopback(parts.hostname):
             raise LapwingError("server-address", "without https the token could be read on the way", hint="use https")
         if not token.isascii() or not token.isprintable() or " " in token:
             raise LapwingError("server-address", "the token is not one line of plain characters")
@@ -98,7 +98,8 @@ class Transport:
             connection.close()
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, so that nobody hears what is said."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -263,7 +263,7 @@ class Curator:
 
     def receipt(self, stored: StoredAnswer) -> Receipt | None:
         """The receipt of the charge that paid for a stored answer; None where no keys are named."""
-        return None if self.place.keys is None else self.ledger.receipt(stored.charge_id, keys=self.place.keys)
+        return self.receipt_of_charge(stored.charge_id)
 
     def receipt_of_charge(self, charge_id: int) -> Receipt | None:
         """The receipt of a charge; None where no keys are named, ``receipt-missing`` where there is no such charge."""

@@ -18,6 +18,7 @@ from lapwing.ledger.amounts import budget_text, budget_value
 from lapwing.receipts import receipt_text, receipt_value
 from lapwing.statements import CellMark
 
+MEDIA_TYPE = "application/vnd.apache.arrow.stream"
 METADATA_KEY = b"lapwing"
 
 

@@ -16,12 +16,10 @@ class AuditLog:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._gate = threading.Lock()
 
-    def write(self, *, who: str, credential: str, act: str, data_set: str, outcome: str, request: str, charge: int | None = None) -> None:
+    def write(self, *, who: str, credential: str, act: str, data_set: str, outcome: str, request: str) -> None:
         """One decision. ``outcome`` is a status or a code; ``request`` the request's own number."""
         at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         line = {"at": at, "request": request, "who": who, "credential": credential, "act": act, "data_set": data_set, "outcome": outcome}
-        if charge is not None:
-            line["charge"] = str(charge)
         with self._gate:
             os.write(self._file, json.dumps(line, ensure_ascii=True).encode("ascii") + b"\n")
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import tomllib
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from lapwing.client.transport import is_loopback
 from lapwing.errors import LapwingError
 
 CONFIGURATION_FILE = "lapwing-server.toml"
 IDENTITIES_FILE = "identities.db"
 AUDIT_FILE = "audit.jsonl"
-_LOOPBACK_NAMES = frozenset({"localhost"})
 
 
 class _Strict(BaseModel):
@@ -100,7 +99,7 @@ class ServerConfiguration(_Strict):
     def require_safe(self) -> None:
         """Refuse to listen where others can hear, unless what is said is encrypted."""
         encrypted = self.server.certificate is not None and self.server.key is not None
-        if not encrypted and not self.server.behind_proxy and not _is_loopback(self.server.host):
+        if not encrypted and not self.server.behind_proxy and not is_loopback(self.server.host):
             message = "without TLS the server listens on loopback alone: keys and answers would be readable on the way"
             raise LapwingError("server-configuration", message, hint="name a certificate and its key, or say behind_proxy = true")
         if self.oidc is not None and not _is_private_or_encrypted(self.oidc.issuer):
@@ -123,15 +122,8 @@ def read_configuration(path: Path) -> ServerConfiguration:
         raise LapwingError("server-configuration", f"{path.name}, {where}: {first['msg']}") from error
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host in _LOOPBACK_NAMES
-
-
 def _is_private_or_encrypted(url: str) -> bool:
     if url.startswith("https://"):
         return True
     host = url.removeprefix("http://").split("/")[0].rsplit(":", 1)[0]
-    return url.startswith("http://") and _is_loopback(host)
+    return url.startswith("http://") and is_loopback(host)

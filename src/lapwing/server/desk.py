@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -69,8 +69,11 @@ class ServedDataSet:
             before.data_set.close()
 
     def _open(self) -> _Opened:
-        data_set = DataSet(Curator(self._catalogue, home=self._home, shared=True))
-        return _Opened(data_set, data_set.curator.engine.versions()[-1:])
+        curator = Curator(self._catalogue, home=self._home, shared=True)
+        versions = curator.engine.versions()[-1:]
+        with suppress(LapwingError):  # here, where one thread is: many would open them many times. What is wrong is told to whoever asks.
+            _ = curator.ledger, curator.snapshot
+        return _Opened(DataSet(curator), versions)
 
     def apart(self) -> DataSet:
         """The data set opened once more, for an owner's act: what others ask meanwhile goes on. To be closed by whoever asked for it."""

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.flat_table import answer_csv
+from lapwing.curator.packing import MEDIA_TYPE as ARROW
 from lapwing.curator.packing import packed, with_metadata
 
 JSON = "application/json"
 CSV = "text/csv"
-ARROW = "application/vnd.apache.arrow.stream"
 PARQUET = "application/vnd.apache.parquet"
 
 

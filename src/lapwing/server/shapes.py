@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from lapwing.server.problems import MEDIA_TYPE
 
+Number = Annotated[int, Path(ge=1, le=2**53)]
+"""Of a charge, a version or a proposal."""
 Text = Annotated[str, Field(max_length=1_000)]
 Amount = Annotated[str, Field(max_length=100)] | Annotated[float, Field(allow_inf_nan=False)]
 

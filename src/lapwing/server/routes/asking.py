@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from lapwing.answers.answer import Answer
@@ -19,9 +19,9 @@ from lapwing.errors import CallRefused, LedgerError, Refused
 from lapwing.receipts import receipt_fields
 from lapwing.server import formats
 from lapwing.server.access import AllowedCall, Office, identified, office_of, to
-from lapwing.server.desk import ServedDataSet, asking_free
+from lapwing.server.desk import asking_free
 from lapwing.server.rights import Act, Identity
-from lapwing.server.shapes import AskedBody, Wish, replies
+from lapwing.server.shapes import AskedBody, Number, Wish, replies
 
 HISTORY_LOOKED_THROUGH = 10_000
 """Newest entries among which somebody's own are looked for."""
@@ -29,7 +29,6 @@ LOOK_AGAIN_SECONDS = 2
 router = APIRouter(prefix="/v1", tags=["asking"])
 _ANSWERS: dict[int | str, dict[str, Any]] = {200: {"description": "the answer", "content": {name: {} for name in formats.FORMATS}}}
 _LATER: dict[int | str, dict[str, Any]] = {202: {"description": "still being answered: send it again with the same Idempotency-Key"}}
-Number = Annotated[int, Path(ge=1, le=2**53)]
 Key = Annotated[
     str | None,
     Header(
@@ -117,7 +116,7 @@ async def ask(
     form = _form(request)
     key = secrets.token_hex(16) if idempotency_key is None else idempotency_key
     try:
-        answer = await _asked(call.served, question, call.identity.name, key)
+        answer = await call.served.run(lambda opened: _answer(opened, question, call.identity.name, key))
     except TimeoutError:
         return _later(key)
     except Refused as error:
@@ -197,10 +196,6 @@ def _form(request: Request) -> str:
     if form is None:
         raise CallRefused("not-acceptable", f"answers are sent as {', '.join(formats.FORMATS)}")
     return form
-
-
-async def _asked(served: ServedDataSet, question: AskedBody, who: str, key: str) -> Answer:
-    return await served.run(lambda opened: _answer(opened, question, who, key))
 
 
 def _answer(opened: DataSet, question: AskedBody, who: str, key: str | None) -> Answer:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Path
 
 from lapwing.client.dataset import DataSet
 from lapwing.curator.asked_price import exact_number
 from lapwing.curator.life import EntryKind
-from lapwing.curator.policies import admit_share, policies, standing
+from lapwing.curator.policies import Policies, admit_share, policies, standing
 from lapwing.server.access import AllowedCall, to
 from lapwing.server.rights import Act
-from lapwing.server.shapes import Admission, Decision, PreparationBody, ProposalBody, replies
+from lapwing.server.shapes import Admission, Decision, Number, PreparationBody, ProposalBody, replies
 
 INCIDENTS_LOOKED_THROUGH = 10_000
 _INCIDENTS = frozenset({EntryKind.CLOSE, EntryKind.REOPEN, EntryKind.FORFEIT})
 router = APIRouter(prefix="/v1/data-sets/{data_set}", tags=["owning"])
-Number = Annotated[int, Path(ge=1, le=2**53)]
 Name = Annotated[str, Path(min_length=1, max_length=200)]
+Result = TypeVar("Result")
 
 
 @router.get("/terms", responses=replies(409))
@@ -39,48 +40,32 @@ async def admit(analyst: Name, admission: Admission, call: Annotated[AllowedCall
 @router.post("/analysts/{analyst}/suspend", responses=replies(409))
 async def suspend(analyst: Name, decision: Decision, call: Annotated[AllowedCall, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
     """Let an analyst ask no more, until admitted again."""
-
-    def work(opened: DataSet) -> None:
-        with policies(opened.curator) as office:
-            office.suspend(analyst, by=call.identity.name, reason=decision.reason)
-
-    await call.served.run(work)
+    await _decided(call, lambda office: office.suspend(analyst, by=call.identity.name, reason=decision.reason))
     return {"analyst": analyst, "state": "suspended"}
 
 
 @router.post("/proposals", status_code=201, responses=replies(409))
 async def propose(proposed: ProposalBody, call: Annotated[AllowedCall, Depends(to(Act.PROPOSE))]) -> dict[str, Any]:
     """Propose another budget or ceiling; a second owner carries it out."""
-
-    def work(opened: DataSet) -> int:
-        with policies(opened.curator) as office:
-            act = office.propose_budget if proposed.what == "budget" else office.propose_ceiling
-            return act(exact_number(proposed.epsilon, "epsilon"), by=call.identity.name, reason=proposed.reason)
-
-    return {"proposal": await call.served.run(work)}
+    epsilon, by, reason = exact_number(proposed.epsilon, "epsilon"), call.identity.name, proposed.reason
+    if proposed.what == "budget":
+        number = await _decided(call, lambda office: office.propose_budget(epsilon, by=by, reason=reason))
+    else:
+        number = await _decided(call, lambda office: office.propose_ceiling(epsilon, by=by, reason=reason))
+    return {"proposal": number}
 
 
 @router.post("/proposals/{number}/approve", responses=replies(409))
 async def approve(number: Number, decision: Decision, call: Annotated[AllowedCall, Depends(to(Act.DECIDE))]) -> dict[str, Any]:
     """Carry out what somebody else proposed or asked for."""
-
-    def work(opened: DataSet) -> None:
-        with policies(opened.curator) as office:
-            office.approve(number, by=call.identity.name, reason=decision.reason)
-
-    await call.served.run(work)
+    await _decided(call, lambda office: office.approve(number, by=call.identity.name, reason=decision.reason))
     return {"proposal": number, "state": "carried out"}
 
 
 @router.post("/proposals/{number}/deny", responses=replies(409))
 async def deny(number: Number, decision: Decision, call: Annotated[AllowedCall, Depends(to(Act.DECIDE))]) -> dict[str, Any]:
     """End a proposal without carrying it out."""
-
-    def work(opened: DataSet) -> None:
-        with policies(opened.curator) as office:
-            office.deny(number, by=call.identity.name, reason=decision.reason)
-
-    await call.served.run(work)
+    await _decided(call, lambda office: office.deny(number, by=call.identity.name, reason=decision.reason))
     return {"proposal": number, "state": "denied"}
 
 
@@ -137,3 +122,13 @@ async def reopen(decision: Decision, call: Annotated[AllowedCall, Depends(to(Act
     reason = f"{call.identity.name}: {decision.reason}"
     await call.served.run(lambda opened: opened.curator.reopen(reason))
     return {"closed": False}
+
+
+async def _decided(call: AllowedCall, act: Callable[[Policies], Result]) -> Result:
+    """What an act on the policies of a data set gives; ``ledger-local`` where its ledger knows none."""
+
+    def work(opened: DataSet) -> Result:
+        with policies(opened.curator) as office:
+            return act(office)
+
+    return await call.served.run(work)
