@@ -3,11 +3,12 @@
     python -m benchmarks.server_timing                    # 2 x 300 replies of each world, some minutes
     python -m benchmarks.server_timing --replies 2000
 
-Two servers, each a process of its own, over the demonstration; in the second there is one patient more, who has as many visits as one may
-have. The question pairs the visits of each patient with each other, so that this patient is most of the work. It is asked in turn on both,
-each time with another constant, so that it is charged and run each time. Printed: the chance that a reply of the second world took longer
-than one of the first (AUC; .5 is no difference, 1 a sure sign), its distance from .5 to be expected by chance alone, medians, and how many
-answers missed their moment.
+Two servers, each a process of its own, over the two worlds of ``tests/attacks/bombs.py``: in the second there is one person more, who has
+as many rows as one may have, each with the longest text there may be. The question looks at nobody else and joins their rows with each
+other as far as statements are accepted, so that in the second world it is some hundred times the work. It is asked in turn on both, some at
+a time, each time with another constant, so that it is charged and run each time. Printed: the chance that a reply of the second world took
+longer than one of the first (AUC; .5 is no difference, 1 a sure sign), its distance from .5 to be expected by chance alone, medians, and
+how many answers missed their moment.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import argparse
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import statistics
@@ -26,26 +26,25 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 import lapwing
-from lapwing.demo import write_demo
 from lapwing.errors import LapwingError
 from lapwing.server.identities import Identities
 from lapwing.server.rights import Grant, Role
+from tests.attacks.bombs import declare
 
-WHALE = 88_000_000
-VISITS = 1_000
 QUESTION = (
-    "SELECT COUNT(*) AS n FROM (SELECT a.patient_id, COUNT(*) AS pairs FROM visits a JOIN visits b ON a.patient_id = b.patient_id"
-    " WHERE a.minutes + b.minutes > -{constant} GROUP BY a.patient_id) AS t WHERE pairs > 3"
+    "SELECT a.note, COUNT(*) AS n FROM (SELECT id, note FROM events WHERE mark = 9 AND amount > -{constant}) AS a"
+    " JOIN (SELECT id, day FROM events WHERE mark = 9) AS b ON a.id = b.id GROUP BY a.note"
 )
-EPSILON = "0.0005"
+EPSILON = "0.01"
+WARM = 5
+"""Replies of each world that are left out."""
+BUDGET = ("epsilon = 1\n", "epsilon = 100_000\ndelta = 0.001\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +72,17 @@ class World:
 _COUNTS = ("lapwing_moments_missed_total", "lapwing_answers_total")
 
 
-def add_whale(directory: Path) -> None:
-    """One patient more, with as many visits as one may have."""
-    patients, visits = (pq.read_table(directory / f"{name}.parquet") for name in ("patients", "visits"))
-    patient = _numbered(patients.slice(0, 1), "patient_id", [WHALE])
-    rows = pa.concat_tables([visits.slice(0, 1)] * VISITS)
-    rows = _numbered(_numbered(rows, "patient_id", [WHALE] * VISITS), "visit_id", [WHALE + i for i in range(VISITS)])
-    pq.write_table(pa.concat_tables([patients, patient]), directory / "patients.parquet")
-    pq.write_table(pa.concat_tables([visits, rows]), directory / "visits.parquet")
-
-
-def _numbered(rows: pa.Table, name: str, values: list[int]) -> pa.Table:
-    field = rows.schema.field(name)
-    return rows.set_column(rows.schema.get_field_index(name), field, pa.array(values).cast(field.type))
+def write_world(directory: Path, *, target: bool) -> None:
+    """One of the worlds, with a budget for thousands of questions, and prepared."""
+    declare(directory / "clinic", target=target)
+    catalogue = directory / "clinic" / "lapwing.toml"
+    text = catalogue.read_text()
+    for word, other in (BUDGET, ("rows_max = 1_000_000", "rows_max = 10_000")):
+        assert word in text
+        text = text.replace(word, other)
+    catalogue.write_text(text)
+    with lapwing.open(directory / "clinic", home=directory / "home") as data_set:
+        data_set.prepare(accept_losses=True)
 
 
 @contextmanager
@@ -144,17 +141,13 @@ def main() -> None:
     """Measure and print."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--replies", type=int, default=300, help="of each world, with moments and without")
-    arguments.add_argument("--patients", type=int, default=2_000)
+    arguments.add_argument("--at-once", type=int, default=4, help="questions on their way at a time, on both worlds together")
     arguments.add_argument("--base-seconds", type=float, default=0.25)
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         plain, more = Path(scratch) / "w0", Path(scratch) / "w1"
-        write_demo(plain / "clinic", patients=given.patients)
-        shutil.copytree(plain, more)
-        add_whale(more / "clinic")
-        for world in (plain, more):
-            with lapwing.open(world / "clinic", home=world / "home") as data_set:
-                data_set.prepare(accept_losses=True)
+        write_world(plain, target=False)
+        write_world(more, target=True)
         print("| public moments | AUC | by chance | median, without the patient | with | missed, without | with |")
         print("|---|---|---|---|---|---|---|")
         for public in (False, True):
@@ -162,9 +155,10 @@ def main() -> None:
                 served(plain, public=public, base_seconds=given.base_seconds) as first,
                 served(more, public=public, base_seconds=given.base_seconds) as second,
             ):
-                numbers = range(100_000 * public + 1, 100_000 * public + given.replies + 6)
-                took = [(first.seconds(number), second.seconds(number)) for number in numbers][5:]
-                ours, theirs = [list(column) for column in zip(*took, strict=True)]
+                numbers = range(100_000 * public + 1, 100_000 * public + given.replies + 1 + WARM)
+                with ThreadPoolExecutor(given.at_once) as asking:
+                    took = list(asking.map(lambda one: one[0].seconds(one[1]), [(w, n) for n in numbers for w in (first, second)]))
+                ours, theirs = took[2 * WARM :: 2], took[2 * WARM + 1 :: 2]
                 chance = 2 * (1 / (6 * given.replies)) ** 0.5
                 told = json.dumps([first.missed(), second.missed()]) if public else '["", ""]'
                 print(

@@ -5,6 +5,7 @@ A statement that turns one person's rows into very many is either refused, whoev
 
 from __future__ import annotations
 
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,10 +15,12 @@ import pytest
 import lapwing as lw
 from lapwing.audit.runs import RANKING_KEY
 from lapwing.curator.ask import plan_of
+from lapwing.curator.public_work import public_work
 from lapwing.engines.duckdb import DuckDBSnapshot
 from lapwing.errors import Refused
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.workload import unit_work
+from lapwing.server.moments import expected_seconds
 from tests.attacks.bombs import LONGEST, ROWS, UNIT_COLUMNS, Bombs, declare
 from tests.support.sql_shapes import MANY_ROWS, SqlShape
 
@@ -140,7 +143,8 @@ def plans(snapshot: DuckDBSnapshot) -> tuple[list[Certified], int]:
 
 
 def test_the_worst_accepted_statements_run_whoever_is_there(tmp_path: Path) -> None:
-    """Of statements made to fan out, the worst by work, by rows and by text that is kept; no fault on either world."""
+    """Of statements made to fan out, the worst by work, by rows and by text that is kept: no fault on either world, and no more time than
+    the server waits."""
     w0, w1 = (
         DuckDBSnapshot.in_memory(declare(tmp_path / name, target=target), version=1, ranking_key=RANKING_KEY)
         for name, target in (("w0", False), ("w1", True))
@@ -153,10 +157,18 @@ def test_the_worst_accepted_statements_run_whoever_is_there(tmp_path: Path) -> N
     by_work = sorted(accepted, key=lambda plan: sum(unit_work(q.query, q.shape) for q in plan.queries))
     by_text = sorted(accepted, key=lambda plan: max(len(q.query.keys) * q.shape.rows_per_unit for q in plan.queries))
     for certified in {plan.digest: plan for plan in (*by_work[-RUN // 2 :], *by_text[-RUN // 2 :])}.values():
-        w0.run(certified)
-        w1.run(certified)
+        allowed = expected_seconds(public_work(certified, lambda _: 2_000 + ROWS))
+        assert cpu_seconds(w0, certified) < allowed
+        assert cpu_seconds(w1, certified) < allowed, "the server's public moment for this statement would tell that the unit is there"
     w0.close()
     w1.close()
+
+
+def cpu_seconds(snapshot: DuckDBSnapshot, certified: Certified) -> float:
+    """Processor time of one run, all threads together: what a busy machine does beside it does not count."""
+    begun = time.process_time()
+    snapshot.run(certified)
+    return time.process_time() - begun
 
 
 def test_text_that_is_too_long_is_prepared_as_null(tmp_path: Path) -> None:

@@ -10,7 +10,15 @@ from lapwing.curator.public_work import PublicWork
 from lapwing.errors import LapwingError
 from lapwing.server.configuration import read_configuration
 from lapwing.server.desk import Desk
-from lapwing.server.moments import CELLS_PER_SECOND, OVERHEAD_SECONDS, ROWS_PER_SECOND, PublicMoments, expected_seconds
+from lapwing.server.moments import (
+    CELLS_PER_SECOND,
+    OVERHEAD_SECONDS,
+    ROWS_PER_SECOND,
+    UNIT_BYTES_PER_SECOND,
+    UNIT_PARTS_PER_SECOND,
+    PublicMoments,
+    expected_seconds,
+)
 from lapwing.server.rates import Rates
 
 pytestmark = pytest.mark.xdist_group("server: configuration")
@@ -99,6 +107,8 @@ def test_a_fixed_time_is_for_every_answer_and_none_for_those_who_want_none() -> 
 def test_work_adds_up() -> None:
     work = PublicWork(ROWS_PER_SECOND, 0) + PublicWork(0, CELLS_PER_SECOND)
     assert expected_seconds(work) == pytest.approx(2 + OVERHEAD_SECONDS)
+    one_unit = PublicWork(0, 0, UNIT_BYTES_PER_SECOND, 0) + PublicWork(0, 0, 0, 2 * UNIT_PARTS_PER_SECOND)
+    assert expected_seconds(work + one_unit) == pytest.approx(5 + OVERHEAD_SECONDS)
 
 
 def test_a_bucket_fills_again(monkeypatch: pytest.MonkeyPatch) -> None:

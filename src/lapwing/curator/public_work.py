@@ -8,20 +8,30 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from lapwing.kernel.certify import Certified, CertifiedQuery
+from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import KnownGroups, UnitNorms
+from lapwing.kernel.workload import unit_bytes, unit_work
 from lapwing.statements import scans_of
 
 
 @dataclass(frozen=True, slots=True)
 class PublicWork:
-    """Rows that are read, once for each thing that is measured of them, and cells that get noise: what declarations and bought statistics
-    say, not what is there."""
+    """What declarations and bought statistics say of it, not what is there."""
 
     rows: int
+    """Rows that are read, once for each thing that is measured of them."""
     cells: int
+    """Cells that get noise."""
+    unit_bytes: int = 0
+    """Most that an engine has to keep of the rows of one unit, joined and repeated as the statement does: 0 for most units, and so not in
+    ``rows``; but whether there is such a unit must not show."""
+    unit_parts: int = 0
+    """Most parts of expressions that are computed for the rows of one unit."""
 
     def __add__(self, other: PublicWork) -> PublicWork:
-        return PublicWork(self.rows + other.rows, self.cells + other.cells)
+        return PublicWork(
+            self.rows + other.rows, self.cells + other.cells, self.unit_bytes + other.unit_bytes, self.unit_parts + other.unit_parts
+        )
 
 
 Hold = Callable[[], None]
@@ -56,13 +66,13 @@ def _at_once() -> None:
 
 def public_work(certified: Certified, rows: Callable[[str], float]) -> PublicWork:
     """The work of a plan over tables of so many rows."""
-    return sum((_of_query(query, rows) for query in certified.queries), PublicWork(0, 0))
+    return sum((_of_query(query, certified.facts, rows) for query in certified.queries), PublicWork(0, 0))
 
 
-def _of_query(certified: CertifiedQuery, rows: Callable[[str], float]) -> PublicWork:
-    query = certified.query
+def _of_query(certified: CertifiedQuery, facts: Facts, rows: Callable[[str], float]) -> PublicWork:
+    query, shape = certified.query, certified.shape
     source = query.source.source if isinstance(query.source, UnitNorms) else query.source
     read = sum(rows(scan.table) for scan in scans_of(source))
     measured = len(query.vectors) + len(query.quantiles) + (certified.keys is not None)
     groups = len(query.groups.groups) if isinstance(query.groups, KnownGroups) else 0  # how many are found is not public
-    return PublicWork(round(read * (1 + measured)), groups * measured)
+    return PublicWork(round(read * (1 + measured)), groups * measured, unit_bytes(query, shape, facts), unit_work(query, shape))

@@ -51,7 +51,7 @@ def require_bounded_work(queries: tuple[tuple[Query, Shape], ...], facts: Facts)
         hint = "count units instead of rows, ask with EXISTS, or aggregate each side per unit before joining"
         message = f"joined or repeated like this, the rows of one unit could become {widest:,}; at most {limits.rows:,} are allowed"
         raise Refused("unit-rows", message, hint=hint)
-    size = sum(_size(query, shape, facts) for query, shape in queries)
+    size = sum(unit_bytes(query, shape, facts) for query, shape in queries)
     if size > limits.size:
         message = f"keys, distinct values and windows of one unit's rows could take up {size:,} bytes; at most {limits.size:,} are allowed"
         raise Refused("unit-size", message, hint="group by fewer texts, or join fewer rows of one unit")
@@ -66,7 +66,8 @@ def kept_bytes(keys: Iterable[Expression], distinct: Iterable[Expression], colum
     return OPEN_TEXT_BYTES + sum(bytes_max(domain_of(value, columns)) for value in (*keys, *distinct))
 
 
-def _size(query: Query, shape: Shape, facts: Facts) -> int:
+def unit_bytes(query: Query, shape: Shape, facts: Facts) -> int:
+    """Most bytes of one unit's rows that an engine has to keep for a query."""
     distinct = [vector.measure.value for vector in query.vectors if isinstance(vector.measure, DistinctCount)]
     cells = 0
     if isinstance(query.source, UnitNorms):

@@ -17,13 +17,19 @@ ROWS_PER_SECOND = 4_000_000
 """Rows of one measured value that an engine gets through in a second, rather less than it does."""
 CELLS_PER_SECOND = 40_000
 """Cells that get noise, bars and a text in a second, rather less than it does."""
+UNIT_BYTES_PER_SECOND = 100_000_000
+"""Bytes of one unit's rows that an engine gets through, kept apart by keys and distinct values. Measured on the worst statements that are
+accepted (benchmarks/worst_statement.py): 5 ns each, on one core; twice that is allowed for."""
+UNIT_PARTS_PER_SECOND = 250_000_000
+"""Parts of expressions that are computed for one unit's rows: 1.9 ns each, measured likewise."""
 OVERHEAD_SECONDS = 0.1
 """For planning, the ledger's two waits for the disk and the reply."""
 
 
 def expected_seconds(work: PublicWork) -> float:
     """How long this much work takes at most, on a machine of little power that is not overloaded."""
-    return OVERHEAD_SECONDS + work.rows / ROWS_PER_SECOND + work.cells / CELLS_PER_SECOND
+    of_one_unit = work.unit_bytes / UNIT_BYTES_PER_SECOND + work.unit_parts / UNIT_PARTS_PER_SECOND
+    return OVERHEAD_SECONDS + work.rows / ROWS_PER_SECOND + work.cells / CELLS_PER_SECOND + of_one_unit
 
 
 @dataclass(slots=True)
