@@ -17,18 +17,33 @@ if TYPE_CHECKING:
     from lapwing.answers.answer import Answer as Answer
     from lapwing.client.dataset import DataSet as DataSet
     from lapwing.client.dataset import open as open
+    from lapwing.client.remote import AsyncDataSet as AsyncDataSet
     from lapwing.client.remote import RemoteDataSet as RemoteDataSet
     from lapwing.client.remote import connect as connect
+    from lapwing.client.remote import connect_async as connect_async
     from lapwing.curator.explanation import Explanation as Explanation
     from lapwing.errors import BudgetRefused as BudgetRefused
     from lapwing.errors import LapwingError as LapwingError
     from lapwing.errors import Refused as Refused
 
 __version__ = version("lapwing")
-__all__ = ["Answer", "BudgetRefused", "DataSet", "Explanation", "LapwingError", "Refused", "RemoteDataSet", "connect", "open"]
+__all__ = [
+    "Answer",
+    "AsyncDataSet",
+    "BudgetRefused",
+    "DataSet",
+    "Explanation",
+    "LapwingError",
+    "Refused",
+    "RemoteDataSet",
+    "connect",
+    "connect_async",
+    "open",
+]
 
 _HOMES = {
     "Answer": "lapwing.answers.answer",
+    "AsyncDataSet": "lapwing.client.remote",
     "BudgetRefused": "lapwing.errors",
     "DataSet": "lapwing.client.dataset",
     "Explanation": "lapwing.curator.explanation",
@@ -36,6 +51,7 @@ _HOMES = {
     "Refused": "lapwing.errors",
     "RemoteDataSet": "lapwing.client.remote",
     "connect": "lapwing.client.remote",
+    "connect_async": "lapwing.client.remote",
     "open": "lapwing.client.dataset",
 }
 

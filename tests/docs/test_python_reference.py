@@ -16,11 +16,20 @@ from lapwing.errors import LapwingError
 from tests.docs.pages import ROOT
 
 TEXT = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
-CLASSES: tuple[type, ...] = (lapwing.DataSet, lapwing.RemoteDataSet, lapwing.Answer, CostView, lapwing.Explanation, BudgetView)
+CLASSES: tuple[type, ...] = (
+    lapwing.DataSet,
+    lapwing.RemoteDataSet,
+    lapwing.AsyncDataSet,
+    lapwing.Answer,
+    CostView,
+    lapwing.Explanation,
+    BudgetView,
+)
 # What a class sets in __init__ is no attribute of the class; these are found on an instance of it.
 INSTANCE_MEMBERS = {
     lapwing.DataSet: inspect.signature(lapwing.DataSet.__init__).parameters,
     lapwing.RemoteDataSet: {"name"},
+    lapwing.AsyncDataSet: {"name"},
     lapwing.Answer: inspect.signature(lapwing.Answer.__init__).parameters,
 }
 

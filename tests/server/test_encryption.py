@@ -24,7 +24,7 @@ import lapwing
 from lapwing.errors import LapwingError
 from lapwing.server.identities import Identities
 from lapwing.server.rights import Grant, Role
-from tests.server.test_process import START_SECONDS, _free_port, _lapwing
+from tests.server.process import START_SECONDS, free_port, lapwing_in
 
 pytestmark = pytest.mark.xdist_group("server: encryption")
 
@@ -51,9 +51,9 @@ def _certificate(directory: Path) -> None:
 @pytest.fixture(scope="module")
 def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, Path, int]]:
     """Address, key, directory and process of a server with two workers."""
-    directory, port = tmp_path_factory.mktemp("encrypted"), _free_port()
-    _lapwing(directory, "demo", "clinic", "--patients", "300")
-    _lapwing(directory, "-C", "clinic", "prepare")
+    directory, port = tmp_path_factory.mktemp("encrypted"), free_port()
+    lapwing_in(directory, "demo", "clinic", "--patients", "300")
+    lapwing_in(directory, "-C", "clinic", "prepare")
     home = directory / "lapwing-server"
     home.mkdir()
     _certificate(home)

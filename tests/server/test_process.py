@@ -6,13 +6,7 @@ import multiprocessing
 import os
 import re
 import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -20,71 +14,28 @@ import pytest
 
 import lapwing
 from lapwing.client.remote import RemoteDataSet
-from lapwing.errors import BudgetRefused, LapwingError, Refused
+from lapwing.errors import BudgetRefused, CallRefused, LapwingError, Refused
+from tests.server.process import Running, free_port, lapwing_in, started
 
 pytestmark = pytest.mark.xdist_group("server: process")
 
 NOBODY = 65_534
-START_SECONDS = 60
 STATEMENT = "SELECT kind, COUNT(*) AS n FROM visits JOIN clinics USING (clinic_id) GROUP BY kind"
-
-
-@dataclass
-class Running:
-    """A server, its address, its directory and somebody's key."""
-
-    process: subprocess.Popen[bytes]
-    url: str
-    directory: Path
-    key: str
-
-
-def _lapwing(directory: Path, *arguments: str) -> str:
-    done = subprocess.run([sys.executable, "-m", "lapwing.cli", *arguments], cwd=directory, capture_output=True, text=True, check=True)
-    return done.stdout
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """What the README says, from an empty directory."""
-    directory, port = tmp_path_factory.mktemp("owner"), _free_port()
-    os.chmod(directory, 0o700)
-    _lapwing(directory, "demo", "clinic", "--patients", "400")
-    _lapwing(directory, "-C", "clinic", "prepare")
-    serve = [sys.executable, "-m", "lapwing.cli", "serve", "clinic", "--port", str(port)]
-    process = subprocess.Popen(serve, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    try:
-        url = f"http://127.0.0.1:{port}"
-        _wait_for(url, process)
-        served = _lapwing(directory, "access", "grant", "ada", "analyst", "*")
+    directory = tmp_path_factory.mktemp("owner")
+    lapwing_in(directory, "demo", "clinic", "--patients", "400")
+    lapwing_in(directory, "-C", "clinic", "prepare")
+    serve = ("serve", "clinic")
+    with started(directory, serve) as (process, url):
+        served = lapwing_in(directory, "access", "grant", "ada", "analyst", "*")
         assert "ada is analyst of *" in served
-        key = _lapwing(directory, "access", "key", "ada").strip()
+        key = lapwing_in(directory, "access", "key", "ada").strip()
         assert re.fullmatch(r"lw_[0-9a-f]{16}_[A-Za-z0-9_-]{43}", key)
         yield Running(process, url, directory, key)
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stderr is not None
-        process.stderr.close()
-
-
-def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + START_SECONDS
-    while time.monotonic() < until:
-        assert process.poll() is None, process.stderr.read() if process.stderr else b""
-        try:
-            with urllib.request.urlopen(f"{url}/health/ready", timeout=2) as reply:
-                assert reply.status == 200
-                return
-        except OSError:
-            time.sleep(0.2)
-    raise AssertionError("the server did not start")
 
 
 @pytest.fixture
@@ -138,7 +89,8 @@ def test_a_remote_data_set_is_like_a_local_one(running: Running, remote: RemoteD
             assert asked.to_dict()[part] == same.to_dict()[part]
         assert asked.stored == same.stored
         assert remote.replay(sql, epsilon="0.2").to_dict()["rows"] == same.to_dict()["rows"]
-        assert [entry["analyst"] for entry in remote.history(limit=2)] == ["ada", "ada"]
+        assert [entry.analyst for entry in remote.history(limit=2)] == ["ada", "ada"]
+        assert set(remote.history()) <= set(local.history())
         assert repr(remote) == f"<RemoteDataSet {remote.name!r}>"
 
 
@@ -149,7 +101,7 @@ def test_errors_are_those_of_the_library(remote: RemoteDataSet) -> None:
     with pytest.raises(BudgetRefused) as unpaid:
         remote.ask("SELECT COUNT(*) FROM visits", epsilon="2.9999")
     assert unpaid.value.code == "budget-exceeded"
-    with pytest.raises(Refused) as unasked:
+    with pytest.raises(CallRefused) as unasked:
         remote.replay("SELECT COUNT(*) AS never FROM visits", epsilon="0.3")
     assert unasked.value.code == "not-answered-before"
     with pytest.raises(Refused) as unsigned:
@@ -176,7 +128,7 @@ def test_a_token_goes_to_its_server_alone(running: Running, monkeypatch: pytest.
         lapwing.connect(running.url, token=running.key, data_set="other")
     assert nowhere.value.code == "data-set-missing"
     with pytest.raises(LapwingError) as unreachable:
-        lapwing.connect(f"http://127.0.0.1:{_free_port()}", token="t")
+        lapwing.connect(f"http://127.0.0.1:{free_port()}", token="t")
     assert unreachable.value.code == "server-unreachable"
 
 

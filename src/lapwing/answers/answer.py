@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lapwing.answers.budget import BudgetView, decimal_text, epsilon_of_cost
+from lapwing.answers.charts import plotted
+from lapwing.answers.flat_table import flat_csv, flat_table
 from lapwing.answers.intervals import Interval
 from lapwing.answers.mark_text import footnotes, with_signs
-from lapwing.answers.notebook import plot_bars, table_html
+from lapwing.answers.notebook import table_html
 from lapwing.answers.number_format import cell_text, percent
+from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account, Budget, Cost
-from lapwing.receipts import Receipt, receipt_fields
+from lapwing.receipts import Receipt, check, receipt_fields
 from lapwing.statements import CellMark
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
     import pyarrow as pa
     from matplotlib.axes import Axes
 
@@ -81,17 +86,45 @@ class Answer:
         self.receipt = receipt
         self.stored = stored
 
+    def __len__(self) -> int:
+        """How many rows."""
+        return int(self.table.num_rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows, each as a dictionary with the names of :meth:`to_arrow`."""
+        return iter(self.to_arrow().to_pylist())
+
+    def to_arrow(self) -> pa.Table:
+        """A table with ``<column>_lo`` and ``<column>_hi`` after each column that has error bars, and ``<column>_mark`` after each that
+        comes from noisy values."""
+        return flat_table(self.table, self.intervals, self.marks)
+
     def to_pandas(self) -> pd.DataFrame:
-        """A data frame with ``<column>_lo`` and ``<column>_hi`` beside each column that has error bars, and ``<column>_mark`` beside each
-        that comes from noisy values (needs pandas)."""
-        frame = self.table.to_pandas()
-        for name, marks in self.marks.items():
-            frame.insert(frame.columns.get_loc(name) + 1, f"{name}_mark", [None if mark is None else mark.value for mark in marks])
-        for name, bars in self.intervals.items():
-            at = frame.columns.get_loc(name)
-            frame.insert(at + 1, f"{name}_lo", [math.nan if i is None else i.lo for i in bars])
-            frame.insert(at + 2, f"{name}_hi", [math.nan if i is None else i.hi for i in bars])
+        """The same as a data frame (needs pandas)."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """The same as a data frame of Polars (needs polars)."""
+        import polars
+
+        frame = polars.from_arrow(self.to_arrow())
+        assert isinstance(frame, polars.DataFrame)
         return frame
+
+    def to_csv(self) -> str:
+        """The same as CSV; NULL is an empty field."""
+        return flat_csv(self.to_dict())
+
+    def check_receipt(self, keys: str | Path) -> None:
+        """Refuse (``receipt-invalid``) unless one of the public keys in this directory signed for the stored answer.
+
+        Where nothing was measured there is nothing to sign.
+        """
+        if self.stored is None:
+            return
+        if self.receipt is None:
+            raise LedgerError("receipt-invalid", "the answer comes without a receipt")
+        check(self.receipt, Path(keys), answer=self.stored)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
@@ -181,12 +214,13 @@ class Answer:
         return [list(row) for row in zip(*columns, strict=True)]
 
     def plot(self, *, value: str | None = None, ax: Axes | None = None) -> Axes:
-        """Bars with error bars (needs matplotlib). ``value`` picks the column; the first with error bars by default.
+        """Bars with error bars, or over time a line with a band (needs matplotlib). ``value`` picks the column; the first with error bars
+        by default.
 
-        Marked bars are hollow, or missing, with the sign of their mark; they have no part in the scale.
+        What is marked is hollow, or missing, and has no part in the scale.
         """
         title = f"error bars {percent(self.confidence)}; {self.summary()}"
-        return plot_bars(self.table, self.intervals, self.marks, value=value, title=title, ax=ax)
+        return plotted(self.table, self.intervals, self.marks, value=value, title=title, ax=ax)
 
 
 def receipt_line(receipt: Receipt) -> str:

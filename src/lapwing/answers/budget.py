@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from lapwing.answers.notebook import gauge_html, pairs_html
 from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account, Budget, Cost, epsilon_for, left_of
 
 
@@ -68,6 +69,11 @@ class BudgetView:
         return share_of_cost(self.budget, self.spent)
 
     @property
+    def loss_unit(self) -> str:
+        """What the data set is charged in."""
+        return "epsilon" if self.budget.account is Account.PURE else "rho"
+
+    @property
     def protects(self) -> str:
         """What is protected, in the words of the declaration."""
         return f"one {self.unit}, not a person" if self.unit_is_row else f"one {self.unit}"
@@ -89,7 +95,7 @@ class BudgetView:
             "epsilon": float(budget.epsilon),
             "delta": float(budget.delta),
             "loss": {name: decimal_text(cost.loss, LOSS_UNITS) for name, cost in _named(total, spent, left)},
-            "loss_unit": "epsilon" if budget.account is Account.PURE else "rho",
+            "loss_unit": self.loss_unit,
             "share_spent": self.share_spent,
             "share_remaining": 1 - self.share_spent,
             "epsilon_spent": epsilon_of_all(budget, spent),
@@ -103,6 +109,34 @@ class BudgetView:
         """The other side of an account with an order; what is spent of it is None once something without a pure amount was charged."""
         sides = _named(total, self.spent, self.remaining)
         return {name: None if cost.pure is None else decimal_text(cost.pure, LOSS_UNITS) for name, cost in sides}
+
+    def lines(self, name: str = "") -> list[tuple[str, str]]:
+        """Pairs of a name and a text, as they are printed; of the data set of this name. The share leads: epsilons do not add up."""
+        values = self.to_dict()
+        unit, loss, keys, most = values["loss_unit"], values["loss"], values["delta_keys"], values["epsilon_remaining"]
+        promise = f"epsilon {values['epsilon']:g}, delta {values['delta']:.3g}; can be raised to epsilon {float(self.ceiling.epsilon):g}"
+        pairs = [
+            ("data set", f"{name}, protects {self.protects}") if name else ("protects", self.protects),
+            ("promise", promise),
+            ("spent", f"{self.share_spent:.2%}: {unit} {float(loss['spent']):.4g} of {float(loss['total']):.4g}"),
+            ("left", f"{1 - self.share_spent:.2%}: {unit} {float(loss['remaining']):.4g}, or one statement of epsilon {most:.3g}"),
+        ]
+        if self.budget.order is not None:
+            pure = values["pure_epsilon"]
+            closed_by = "more than the whole, by Gaussian noise or keys" if pure["spent"] is None else f"epsilon {float(pure['spent']):.4g}"
+            pairs.insert(3, ("or pure", f"{closed_by} of {float(pure['total']):.4g}; the side with more left counts"))
+        if float(keys["total"]):
+            pairs.append(("for keys", f"delta {float(keys['spent']):.3g} of {float(keys['total']):.3g} spent on showing undeclared groups"))
+        if self.closed:
+            pairs.append(("closed", "after an incident; the owner re-opens it with `lapwing reopen`"))
+        return pairs
+
+    def gauge_html(self) -> str:
+        """A bar of what is spent, for a notebook."""
+        return gauge_html(self.share_spent, f"{self.share_spent:.1%} spent, {1 - self.share_spent:.1%} left")
+
+    def _repr_html_(self) -> str:
+        return f"<div>{self.gauge_html()}{pairs_html(self.lines())}</div>"
 
     def __str__(self) -> str:
         values = self.to_dict()

@@ -4,36 +4,38 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from lapwing.answers.answer import Answer
+from lapwing.answers.intervals import Interval
+from lapwing.statements import CellMark
 
 
-def flat_table(answer: Answer) -> pa.Table:
+def flat_table(
+    table: pa.Table, intervals: Mapping[str, Sequence[Interval | None]], marks: Mapping[str, Sequence[CellMark | None]]
+) -> pa.Table:
     """The table with ``<column>_lo`` and ``<column>_hi`` after each column that has error bars, and ``<column>_mark`` after each that comes
     from noisy values."""
     names: list[str] = []
     columns: list[pa.Array | pa.ChunkedArray] = []
-    for place, name in enumerate(answer.table.column_names):
+    for place, name in enumerate(table.column_names):
         names.append(name)
-        columns.append(answer.table.column(place))
-        if name in answer.intervals:
-            bars = answer.intervals[name]
+        columns.append(table.column(place))
+        if name in intervals:
+            bars = intervals[name]
             names += [f"{name}_lo", f"{name}_hi"]
             columns.append(pa.array([None if bar is None else bar.lo for bar in bars], pa.float64()))
             columns.append(pa.array([None if bar is None else bar.hi for bar in bars], pa.float64()))
-        if name in answer.marks:
+        if name in marks:
             names.append(f"{name}_mark")
-            columns.append(pa.array([None if mark is None else mark.value for mark in answer.marks[name]], pa.string()))
-    return pa.table(columns, names=names) if names else answer.table
+            columns.append(pa.array([None if mark is None else mark.value for mark in marks[name]], pa.string()))
+    return pa.table(columns, names=names) if names else table
 
 
-def answer_csv(answer: Answer) -> str:
-    """The same in CSV; NULL is an empty field."""
-    values = answer.to_dict()
+def flat_csv(values: Mapping[str, Any]) -> str:
+    """The same in CSV, from the JSON form of an answer; NULL is an empty field."""
     headers: list[str] = []
     columns: list[Sequence[Any]] = []
     for place, column in enumerate(values["columns"]):

@@ -1,32 +1,14 @@
-"""How an answer looks in a notebook: a table with error bars in small type, and a bar chart."""
+"""How things look in a notebook: answers, budgets, explanations, data sets. All text is escaped, and colours come from the page."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
-from lapwing.answers.intervals import Interval
-from lapwing.answers.mark_text import SIGNS
-from lapwing.answers.number_format import cell_text
-from lapwing.errors import Refused
-from lapwing.statements import CellMark
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from matplotlib.axes import Axes
-
-BAR_COLOUR = "#8fbbd6"
-"""Light enough that the lower half of an error bar can be seen on it."""
-ERROR_COLOUR = "#222222"
-MARKED_COLOUR = "#8a8a8a"
-"""Of what is marked: hollow bars and their labels."""
-BARS_MAX = 60
 ROWS_MAX = 200
 """Rows of an answer shown in a notebook; ``table`` and ``to_pandas`` have all of them."""
-LEVEL_LABELS_MAX = 6
-"""Bars up to which their labels are set level."""
+ACCENT = "#0087af"
+"""Of middle lightness: it can be seen on light and on dark."""
 
 
 def table_html(
@@ -71,81 +53,34 @@ def _cell(tag: str, text: str, side: str, is_bar: bool, faint: bool = False) -> 
     return f"<{tag} style='{style}'>{escape(text)}</{tag}>"
 
 
-def plot_bars(
-    table: pa.Table,
-    intervals: Mapping[str, Sequence[Interval | None]],
-    marks: Mapping[str, Sequence[CellMark | None]],
-    *,
-    value: str | None,
-    title: str,
-    ax: Axes | None,
-) -> Axes:
-    """Bars with error bars of one column, labelled by the columns that have none."""
-    import matplotlib.pyplot as plt
-
-    name = value if value is not None else next(iter(intervals), None)
-    if name is None or name not in intervals:
-        raise Refused("plot-column", "there is no column with error bars to plot", hint="name one with value=")
-    keys, labels = _labels(table, {**intervals, **marks}, otherwise=name)
-    heights = [math.nan if height is None else float(height) for height in table.column(name).to_pylist()[:BARS_MAX]]
-    bars = intervals[name][:BARS_MAX]
-    below = [0.0 if i is None else max(h - i.lo, 0.0) for h, i in zip(heights, bars, strict=True)]
-    above = [0.0 if i is None else max(i.hi - h, 0.0) for h, i in zip(heights, bars, strict=True)]
-    if ax is None:
-        _, ax = plt.subplots(figsize=(max(4.5, 0.32 * len(labels) + 2), 4), layout="constrained")
-    positions = range(len(labels))
-    own = marks.get(name, [None] * len(table))[:BARS_MAX]
-    doubtful = [mark is not None and mark is not CellMark.SCALED for mark in own]
-    _draw(ax, [i for i in positions if not doubtful[i]], heights, below, above, hollow=False)
-    if any(doubtful):
-        _draw(ax, [i for i in positions if doubtful[i]], heights, below, above, hollow=True)
-        _scale(ax, heights, below, above, doubtful)
-        ax.set_xlim(-0.7, len(labels) - 0.3)
-    ax.axhline(0, color=ERROR_COLOUR, linewidth=0.8)
-    slanted = len(labels) > LEVEL_LABELS_MAX
-    signed = [label if mark is None else f"{label} {SIGNS[mark]}" for label, mark in zip(labels, own, strict=True)]
-    ax.set_xticks(list(positions), signed, rotation=45 if slanted else 0, ha="right" if slanted else "center", rotation_mode="anchor")
-    for tick, doubt in zip(ax.get_xticklabels(), doubtful, strict=True):
-        tick.set_color(MARKED_COLOUR if doubt else ERROR_COLOUR)
-    ax.yaxis.set_major_formatter(lambda height, _: f"{height:,.10g}")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.set_ylabel(name)
-    legend = "   ".join(f"{sign} {mark.value.replace('_', ' ')}" for mark, sign in SIGNS.items() if mark in own)
-    ax.set_xlabel("\n".join(line for line in (", ".join(keys), legend) if line))
-    shown = f"first {BARS_MAX} of {len(table):,} groups; " if len(table) > BARS_MAX else ""
-    ax.set_title(f"{shown}{title}", fontsize="small", loc="left")
-    return ax
+def pairs_html(pairs: Sequence[tuple[str, str]]) -> str:
+    """Names and what is to be said of each, one a line."""
+    name_style = "text-align:left;vertical-align:top;padding:.1em 1.2em .1em 0;white-space:nowrap;font-weight:bold"
+    rows = "".join(
+        f"<tr style='background:none'><th style='{name_style}'>{escape(name)}</th>"
+        f"<td style='text-align:left;padding:.1em 0;max-width:48em'>{escape(text)}</td></tr>"
+        for name, text in pairs
+    )
+    return f"<table style='border-collapse:collapse;margin:.3em 0'><tbody>{rows}</tbody></table>"
 
 
-def _draw(ax: Axes, some: Sequence[int], heights: Sequence[float], below: Sequence[float], above: Sequence[float], *, hollow: bool) -> None:
-    """Some of the bars, with their error bars."""
-    tops, sides = [heights[i] for i in some], [[side[i] for i in some] for side in (below, above)]
-    if hollow:
-        ax.bar(some, tops, color="none", edgecolor=MARKED_COLOUR, linestyle="--", width=0.75)
-    else:
-        ax.bar(some, tops, color=BAR_COLOUR, width=0.75)
-    ax.errorbar(some, tops, yerr=sides, fmt="none", ecolor=MARKED_COLOUR if hollow else ERROR_COLOUR, capsize=3, elinewidth=1.2)
+def gauge_html(share: float, label: str) -> str:
+    """A bar that is filled by this share, and words beside it."""
+    width = f"{100 * min(max(share, 0.0), 1.0):.2f}%"
+    bar = (
+        "<span style='display:inline-block;width:16em;height:.7em;border:1px solid currentColor;border-radius:.35em;overflow:hidden;"
+        f"vertical-align:baseline'><span style='display:block;height:100%;width:{width};background:{ACCENT}'></span></span>"
+    )
+    return f"<div style='margin:.3em 0'>{bar} {escape(label)}</div>"
 
 
-def _scale(ax: Axes, heights: Sequence[float], below: Sequence[float], above: Sequence[float], doubtful: Sequence[bool]) -> None:
-    """Fit the axis to what is not doubtful, where there is anything: noise has no part in it."""
-    ends = [
-        end
-        for height, down, up, doubt in zip(heights, below, above, doubtful, strict=True)
-        if not doubt and not math.isnan(height)
-        for end in (height - down, height + up)
-    ]
-    if ends:
-        low, high = min(0.0, *ends), max(0.0, *ends)
-        room = 0.05 * (high - low)
-        ax.set_ylim(low - (room if low < 0 else 0), high + room)
-
-
-def _labels(table: pa.Table, intervals: Mapping[str, object], *, otherwise: str) -> tuple[list[str], list[str]]:
-    """The columns that tell the bars apart, and what to write under each bar."""
-    from pyarrow import types
-
-    keys = [field.name for field in table.schema if field.name not in intervals and not types.is_floating(field.type)]
-    rows = table.select(keys).to_pylist() if keys else []
-    labels = [", ".join(cell_text(part) for part in row.values()) for row in rows] or [otherwise] * len(table)
-    return keys, labels[:BARS_MAX]
+def cells_html(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A plain table of texts."""
+    cell = "text-align:left;vertical-align:top;padding:.15em 1.2em .15em 0;max-width:36em"
+    head = "".join(f"<th style='{cell}'>{escape(text)}</th>" for text in headers)
+    body = "".join("<tr>" + "".join(f"<td style='{cell}'>{escape(text)}</td>" for text in row) + "</tr>" for row in rows[:ROWS_MAX])
+    more = f"<div style='opacity:.75'>and {len(rows) - ROWS_MAX:,} more</div>" if len(rows) > ROWS_MAX else ""
+    return (
+        "<table style='border-collapse:collapse;margin:.3em 0'>"
+        f"<thead style='border-bottom:1px solid currentColor'><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+    )

@@ -1,22 +1,48 @@
-"""The files that ``lapwing ask`` leaves on request: the receipt, and the stored answer that it was signed for."""
+"""What ``lapwing ask`` does around asking: the files that it leaves on request, and a clear word when it is interrupted."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lapwing.cli.exits import usage_error
+import typer
+
+from lapwing.cli import terminal
+from lapwing.cli.exits import INTERRUPTED, usage_error
 
 if TYPE_CHECKING:
     from lapwing.answers.answer import Answer
-    from lapwing.curator.life import Curator
+    from lapwing.client.dataset import DataSet
+    from lapwing.client.remote import RemoteDataSet
 
 
-def require_writable(curator: Curator, *, receipt: Path | None, stored: Path | None) -> None:
+@contextmanager
+def interruptible(data_set: DataSet | RemoteDataSet, request_id: str) -> Iterator[None]:
+    """After Ctrl-C say what may have happened, and how to have the answer without paying twice."""
+    from lapwing.client.dataset import DataSet
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        if isinstance(data_set, DataSet):
+            terminal.write_note(
+                "Interrupted. It may have been charged: `lapwing history` tells. What was answered is free when asked again."
+            )
+        else:
+            terminal.write_note("Interrupted. The server goes on with it, and it may have been charged. The same statement with")
+            terminal.write_note(f"  --request-id {request_id}")
+            terminal.write_note("gives its answer and is charged once.")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def require_writable(data_set: DataSet | RemoteDataSet, *, receipt: Path | None, stored: Path | None) -> None:
     """Refuse before anything is charged what could not be written afterwards, or would overwrite something."""
+    from lapwing.client.dataset import DataSet
     from lapwing.receipts import no_signing_key
 
-    if receipt is not None and curator.place.keys is None:
+    if receipt is not None and isinstance(data_set, DataSet) and data_set.curator.place.keys is None:
         raise no_signing_key()
     for file in (receipt, stored):
         if file is not None and file.exists():
@@ -37,7 +63,7 @@ def write_stored(answer: Answer, *, receipt: Path | None, stored: Path | None) -
 
 def _write(file: Path, content: bytes) -> None:
     if not content:
-        raise usage_error("nothing was measured, so nothing is stored and there is no receipt")
+        raise usage_error("nothing was measured, or charges are not signed there: nothing is stored, or there is no receipt")
     try:
         with file.open("xb") as stream:
             stream.write(content)

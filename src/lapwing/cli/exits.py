@@ -36,6 +36,10 @@ class ExitStatus(IntEnum):
     """An audit refuted a claim of differential privacy."""
 
 
+INTERRUPTED = 130
+"""After Ctrl-C, as shells have it."""
+
+
 def status_of(error: LapwingError) -> ExitStatus:
     """The exit status for an error."""
     if isinstance(error, BudgetRefused):

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from lapwing.cli.exits import ExitStatus, reported, usage_error
+from lapwing.cli.place import curator_of
 
 ledger_app = typer.Typer(name="ledger", no_args_is_help=True, rich_markup_mode=None, help="Look after a ledger on PostgreSQL.")
 receipt_app = typer.Typer(
@@ -87,10 +88,9 @@ def ledger_move(context: typer.Context, database: Database, anchors: AnchorDirec
     Says at the end what to write into the catalogue.
     """
     from lapwing.curator.ledger_office import move_ledger, without_password
-    from lapwing.curator.life import Curator, system_user
+    from lapwing.curator.life import system_user
 
-    directory: Path = context.obj
-    with reported(), Curator(directory) as curator:
+    with reported(), curator_of(context) as curator:
         moved = move_ledger(curator, database, anchors=anchors, keys=keys, by=system_user())
         typer.echo(f"Moved: {moved.budget}.")
         typer.echo(f"Admitted, because they paid before: {', '.join(moved.admitted) or 'nobody'}. Others: lapwing ledger admit NAME.")
@@ -114,10 +114,8 @@ def ledger_accept(
         lapwing -C clinic ledger accept "restored the backup of Monday; the disk had failed"
     """
     from lapwing.curator.ledger_office import accept
-    from lapwing.curator.life import Curator
 
-    directory: Path = context.obj
-    with reported(), Curator(directory) as curator:
+    with reported(), curator_of(context) as curator:
         balance = accept(curator, reason=reason)
         typer.echo(f"Accepted: {curator.view_of(balance)}.")
         if balance.closed:
@@ -145,10 +143,9 @@ def ledger_anchor_lost(
         lapwing -C clinic ledger anchor-lost 0f3a5c7d9e1b2a4c --reason "the disk of the anchors burnt"
     """
     from lapwing.curator.ledger_office import report_lost_anchor
-    from lapwing.curator.life import Curator, system_user
+    from lapwing.curator.life import system_user
 
-    directory: Path = context.obj
-    with reported(), Curator(directory) as curator:
+    with reported(), curator_of(context) as curator:
         number = report_lost_anchor(curator, anchor, by=by or system_user(), reason=reason)
         if number is None:
             typer.echo(f"The anchor {anchor} is no more. Now: lapwing ledger accept REASON, with the anchors that are left or new ones.")

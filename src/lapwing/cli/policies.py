@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lapwing.cli.amounts import FORMS, delta_limit, epsilon_of, loss_amount, loss_limit
 from lapwing.cli.exits import reported, usage_error
+from lapwing.cli.place import catalogue_path, curator_of, shell_quoted
 from lapwing.cli.views import ReportFormat
 
 if TYPE_CHECKING:
@@ -51,10 +51,8 @@ def status(
 ) -> None:
     """Show the ledger of the data set (-C): where it is, what is spent, who may ask and how much, and what waits for a second person."""
     from lapwing.cli.standing import write_standing
-    from lapwing.curator.life import Curator
 
-    directory: Path = context.obj
-    with reported(), Curator(directory) as curator:
+    with reported(), curator_of(context) as curator:
         write_standing(curator, form)
 
 
@@ -233,11 +231,9 @@ def deny(context: typer.Context, number: Number, by: By = None, reason: Reason =
 
 @contextmanager
 def _policies(context: typer.Context) -> Iterator[Policies]:
-    from lapwing.curator.life import Curator
     from lapwing.curator.policies import policies
 
-    directory: Path = context.obj
-    with reported(), Curator(directory) as curator, policies(curator) as office:
+    with reported(), curator_of(context) as curator, policies(curator) as office:
         yield office
 
 
@@ -248,6 +244,4 @@ def _who(named: str | None) -> str:
 
 
 def _shown(context: typer.Context) -> str:
-    import shlex
-
-    return shlex.quote(str(context.obj))
+    return shell_quoted(catalogue_path(context))

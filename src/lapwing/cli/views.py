@@ -62,9 +62,7 @@ def write_answer(answer: Answer, form: AnswerFormat) -> None:
         case AnswerFormat.JSON:
             terminal.write(as_json(answer.to_dict()))
         case AnswerFormat.CSV:
-            from lapwing.answers.flat_table import answer_csv
-
-            terminal.write_data(answer_csv(answer).rstrip("\n"))
+            terminal.write_data(answer.to_csv().rstrip("\n"))
             for line in (*_last_lines(answer), *answer.footnotes(), *(f"note: {note}" for note in answer.notes)):
                 terminal.write_note(line)
         case AnswerFormat.TABLE if terminal.is_terminal():
@@ -125,14 +123,29 @@ def write_explanation(explanation: Explanation, form: ReportFormat) -> None:
         terminal.write(str(explanation))
 
 
+def write_description(described: Answer, form: ReportFormat) -> None:
+    """Print a description: the table, and under it what is to be said of it."""
+    if form is ReportFormat.JSON:
+        rows = [{name: value for name, value in row.items() if value != ""} for row in described.table.to_pylist()]
+        terminal.write(as_json({"rows": rows, "notes": list(described.notes)}))
+        return
+    headers, rows_of_cells = described.cells()
+    first = [True] + [False] * (len(headers) - 1)
+    write_table(headers, rows_of_cells, right=described.right_aligned(), accents=first)
+    if terminal.is_terminal():
+        terminal.console().print()
+        for note in described.notes:
+            terminal.console().print(terminal.printable(note))
+    else:
+        terminal.write("\n" + "\n".join(described.notes))
+
+
 def write_budget(view: BudgetView, *, name: str, form: ReportFormat) -> None:
     """Print what a data set has and has spent. The share leads: epsilons do not add up."""
-    values = view.to_dict()
-    closed = view.closed
     if form is ReportFormat.JSON:
-        terminal.write(as_json({"dataset": name, "closed": closed, **values}))
+        terminal.write(as_json({"dataset": name, "closed": view.closed, **view.to_dict()}))
         return
-    pairs = _budget_pairs(view, values, name=name, closed=closed)
+    pairs = view.lines(name)
     if not terminal.is_terminal():
         terminal.write(_plain_pairs(pairs))
         return
@@ -143,26 +156,6 @@ def write_budget(view: BudgetView, *, name: str, form: ReportFormat) -> None:
     bar = Text.assemble(("█" * filled, ACCENT), ("░" * (_BAR_CELLS - filled), ACCENT), f"  {view.share_spent:.1%} spent")
     target.print(bar)
     _print_pairs(pairs)
-
-
-def _budget_pairs(view: BudgetView, values: Mapping[str, Any], *, name: str, closed: bool) -> list[tuple[str, str]]:
-    unit, loss, keys = values["loss_unit"], values["loss"], values["delta_keys"]
-    ceiling, most = view.ceiling.epsilon, values["epsilon_remaining"]
-    pairs = [
-        ("data set", f"{name}, protects {view.protects}"),
-        ("promise", f"epsilon {values['epsilon']:g}, delta {values['delta']:.3g}; can be raised to epsilon {float(ceiling):g}"),
-        ("spent", f"{view.share_spent:.2%}: {unit} {float(loss['spent']):.4g} of {float(loss['total']):.4g}"),
-        ("left", f"{1 - view.share_spent:.2%}: {unit} {float(loss['remaining']):.4g}, or one statement of epsilon {most:.3g}"),
-    ]
-    if view.budget.order is not None:
-        pure = values["pure_epsilon"]
-        closed_by = "more than the whole, by Gaussian noise or keys" if pure["spent"] is None else f"epsilon {float(pure['spent']):.4g}"
-        pairs.insert(3, ("or pure", f"{closed_by} of {float(pure['total']):.4g}; the side with more left counts"))
-    if float(keys["total"]):
-        pairs.append(("for keys", f"delta {float(keys['spent']):.3g} of {float(keys['total']):.3g} spent on showing undeclared groups"))
-    if closed:
-        pairs.append(("closed", "after an incident; the owner re-opens it with `lapwing reopen`"))
-    return pairs
 
 
 def write_history(entries: Sequence[Entry], *, form: ReportFormat, loss_unit: str) -> None:

@@ -14,12 +14,16 @@ from typing import Any, Self
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.budget import BudgetView
+from lapwing.answers.data_set_view import data_set_html
 from lapwing.catalog import Settings
 from lapwing.client.from_file import quick_catalogue
 from lapwing.curator.ask import ask, describe, explain
 from lapwing.curator.asked_price import Number
 from lapwing.curator.explanation import Explanation
 from lapwing.curator.life import Curator, Entry, Progress, silent
+from lapwing.curator.public_work import only_free, told_before_charges
+from lapwing.errors import LedgerError
+from lapwing.receipts import Receipt
 
 
 class DataSet:
@@ -32,6 +36,11 @@ class DataSet:
         self.curator = curator
         self.analyst = curator.analyst_default if analyst is None else analyst
 
+    @property
+    def name(self) -> str:
+        """The id of the data set."""
+        return self.curator.declaration.dataset.id
+
     def __enter__(self) -> Self:
         return self
 
@@ -39,7 +48,10 @@ class DataSet:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<DataSet {self.curator.declaration.dataset.id!r}>"
+        return f"<DataSet {self.name!r}>"
+
+    def _repr_html_(self) -> str:
+        return data_set_html(self.name, self.budget, self.describe())
 
     def close(self) -> None:
         """Give up files and connections."""
@@ -84,6 +96,20 @@ class DataSet:
             scaled_groups=scaled_groups,
         )
 
+    def replay(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        confidence: Number | None = None,
+        analyst: str | None = None,
+        dialect: str = "duckdb",
+        scaled_groups: bool | None = None,
+    ) -> Answer:
+        """The answer to what was answered before; refused (``not-answered-before``) where it would cost something."""
+        with told_before_charges(only_free):
+            return self.ask(sql, epsilon=epsilon, confidence=confidence, analyst=analyst, dialect=dialect, scaled_groups=scaled_groups)
+
     def explain(
         self,
         sql: str,
@@ -122,6 +148,19 @@ class DataSet:
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         """Newest entries of the ledger first."""
         return self.curator.history(limit=limit)
+
+    def receipt(self, charge: int) -> Receipt:
+        """The signed receipt of a charge; ``receipt-missing`` where there is none."""
+        found = self.curator.receipt_of_charge(charge)
+        if found is None:
+            raise LedgerError("receipt-missing", "charges of this data set are not signed")
+        return found
+
+    def request(self, share: float, *, reason: str = "") -> int:
+        """Ask the owners for this share of the whole budget, from 0 to 1; the number of the proposal."""
+        from lapwing.curator.policies import request_share
+
+        return request_share(self.curator, self.analyst, share, reason=reason)
 
     def check(self) -> list[str]:
         """What the owner should look at again in the catalogue."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from lapwing.errors import BudgetRefused, Incident, LapwingError, LedgerError, Refused, Span
+from lapwing.errors import BudgetRefused, CallRefused, Incident, LapwingError, LedgerError, PreparationError, Refused, Span
 
 _REFUSALS = frozenset({404, 406, 409, 413, 422, 423})
+_CALLS = frozenset({"unauthenticated", "forbidden", "method-not-allowed", "too-many-requests", "busy", "not-answered-before"})
+"""What whoever calls can do something about."""
 
 
 def error_of(status: int, body: bytes) -> LapwingError:
@@ -21,5 +23,13 @@ def error_of(status: int, body: bytes) -> LapwingError:
         return Incident()
     span = fields.get("span")
     place = None if span is None else Span(int(span["start"]), int(span["end"]), int(span["line"]), int(span["column"]))
-    kind = BudgetRefused if status == 402 else Refused if status in _REFUSALS else LapwingError
-    return kind(code, message, hint=str(fields.get("hint", "")), span=place)
+    return _kind(status, code)(code, message, hint=str(fields.get("hint", "")), span=place)
+
+
+def _kind(status: int, code: str) -> type[LapwingError]:
+    """Who must act is told by the kind, as it is locally."""
+    if code in _CALLS:
+        return CallRefused
+    if code == "data-set-unavailable":
+        return PreparationError
+    return BudgetRefused if status == 402 else Refused if status in _REFUSALS else LapwingError

@@ -1,41 +1,51 @@
-"""A data set on a server, asked in the same words as a local one: ``lapwing.connect("https://host:8765", token=...)``."""
+"""A data set on a server, asked in the same words as a local one: ``lapwing.connect("https://host:8765", token=...)``.
+
+``connect_async`` gives the same to be awaited. It sends over the same transport, in threads of its own: the standard library has no HTTP
+client for coroutines, and a dependency for one would be one more thing that holds the token.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import secrets
 import ssl
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.budget import BudgetView
+from lapwing.answers.data_set_view import data_set_html
 from lapwing.client.transport import CONNECT_SECONDS, Reply, Transport
+from lapwing.client.waiting import Waiting, waited_for
 from lapwing.curator.asked_price import Number
+from lapwing.curator.entry_fields import entry_value
 from lapwing.curator.explanation import Explanation
+from lapwing.curator.life import Entry
 from lapwing.curator.packing import MEDIA_TYPE, budget_view, cost_value, unpacked
 from lapwing.errors import LapwingError, LedgerError
+from lapwing.receipts import Receipt, check, receipt_value
 
 TOKEN_VARIABLE = "LAPWING_TOKEN"
 """Where the token is looked for when none is given."""
 PAUSE_SECONDS_MAX = 10.0
-Waiting = Callable[[float], None]
-"""Told, now and then, for how many seconds an answer has been waited for."""
-
-
-def _silently(_: float) -> None:
-    pass
+THREADS_MAX = 64
+"""Requests of an :class:`AsyncDataSet` that are on their way at once."""
+Result = TypeVar("Result")
 
 
 class RemoteDataSet:
-    """A data set on a server. Who asks is said by the token."""
+    """A data set on a server. Who asks is said by the token; with ``keys``, the receipt of every answer is checked here."""
 
-    def __init__(self, transport: Transport, data_set: str) -> None:
+    def __init__(self, transport: Transport, data_set: str, *, keys: Path | None = None) -> None:
         self._transport = transport
+        self._keys = keys
         self.name = data_set
 
     def __enter__(self) -> Self:
@@ -46,6 +56,9 @@ class RemoteDataSet:
 
     def __repr__(self) -> str:
         return f"<RemoteDataSet {self.name!r}>"
+
+    def _repr_html_(self) -> str:
+        return data_set_html(self.name, self.budget, self.describe())
 
     def close(self) -> None:
         """Nothing is kept open between requests."""
@@ -59,21 +72,23 @@ class RemoteDataSet:
         request_id: str | None = None,
         dialect: str = "duckdb",
         scaled_groups: bool | None = None,
-        waiting: Waiting = _silently,
+        waiting: Waiting | None = None,
     ) -> Answer:
         """Answer a statement, as a local data set does. A connection that breaks costs nothing: the request has a name, and is sent again.
 
-        A long answer is waited for; ``waiting`` is told so.
+        A long answer is waited for; a terminal or a notebook shows it, or ``waiting`` is told.
         """
         body = _question(sql, epsilon, confidence, dialect, scaled_groups)
         key = secrets.token_hex(16) if request_id is None else request_id
-        begun = time.monotonic()
-        while True:
-            reply = self._send("POST", "ask", body=body, headers={"Idempotency-Key": key, "Accept": MEDIA_TYPE})
-            if reply.status != 202:
-                return _answer(reply)
-            waiting(time.monotonic() - begun)
-            time.sleep(min(float(reply.headers.get("retry-after", "1")), PAUSE_SECONDS_MAX))
+
+        def work() -> Answer:
+            while True:
+                answer = self._asked(body, key)
+                if isinstance(answer, Answer):
+                    return answer
+                time.sleep(answer)
+
+        return waited_for(work, waiting)
 
     def replay(
         self,
@@ -86,11 +101,7 @@ class RemoteDataSet:
     ) -> Answer:
         """The answer to what was answered before; refused (``not-answered-before``) where it would cost something."""
         body = _question(sql, epsilon, confidence, dialect, scaled_groups)
-        return _answer(self._send("POST", "replay", body=body, headers={"Accept": MEDIA_TYPE}))
-
-    async def ask_async(self, sql: str, **terms: Any) -> Answer:
-        """The same as :meth:`ask`, for programs that do other things meanwhile."""
-        return await asyncio.to_thread(lambda: self.ask(sql, **terms))
+        return self._read(self._send("POST", "replay", body=body, headers={"Accept": MEDIA_TYPE}))
 
     def explain(
         self,
@@ -120,19 +131,38 @@ class RemoteDataSet:
         """What the data set has and has spent."""
         return budget_view(self._send("GET", "budget").json()["exact"])
 
-    def history(self, *, limit: int = 100) -> list[dict[str, Any]]:
+    def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         """Newest entries of the ledger first: those of whoever asks, or all of them for owners and auditors."""
-        entries: list[dict[str, Any]] = self._send("GET", "history", query=f"?limit={limit}").json()["entries"]
-        return entries
+        told = self._send("GET", "history", query=f"?limit={limit}").json()
+        try:
+            return tuple(entry_value(fields, "rho" if "rho" in fields else "epsilon") for fields in told["entries"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise LedgerError("server-reply", "the server's history cannot be read") from error
 
-    def receipt(self, charge: int) -> dict[str, Any]:
-        """The signed receipt of a charge; ``lapwing receipt check`` checks it with the public key alone."""
-        fields: dict[str, Any] = self._send("GET", "receipts", str(charge)).json()["receipt"]
-        return fields
+    def receipt(self, charge: int) -> Receipt:
+        """The signed receipt of a charge; ``receipt-missing`` where there is none that whoever asks may see."""
+        receipt = receipt_value(json.dumps(self._send("GET", "receipts", str(charge)).json()["receipt"]))
+        if self._keys is not None:
+            check(receipt, self._keys)
+        return receipt
 
     def request(self, share: float, *, reason: str = "") -> int:
         """Ask the owners for this share of the whole budget, from 0 to 1; the number of the proposal."""
         return int(self._send("POST", "requests", body={"share": share, "reason": reason}, again=False).json()["proposal"])
+
+    def _asked(self, body: dict[str, Any], key: str) -> Answer | float:
+        """The answer, or after how many seconds to ask for it again under the same name."""
+        reply = self._send("POST", "ask", body=body, headers={"Idempotency-Key": key, "Accept": MEDIA_TYPE})
+        return self._read(reply) if reply.status != 202 else min(float(reply.headers.get("retry-after", "1")), PAUSE_SECONDS_MAX)
+
+    def _read(self, reply: Reply) -> Answer:
+        try:
+            answer = unpacked(reply.body)
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise LedgerError("server-reply", "the server's answer cannot be read; it is paid for: asking again is free") from error
+        if self._keys is not None:
+            answer.check_receipt(self._keys)
+        return answer
 
     def _send(
         self, method: str, *path: str, body: Any = None, headers: dict[str, str] | None = None, query: str = "", again: bool = True
@@ -140,17 +170,133 @@ class RemoteDataSet:
         return self._transport.send(method, ("v1", "data-sets", self.name, *path), body=body, headers=headers, query=query, again=again)
 
 
+class AsyncDataSet:
+    """A data set on a server, to be awaited; up to ``THREADS_MAX`` requests are on their way at once.
+
+    Whoever cancels the waiting does not cancel the statement: it may have been charged, and its ``request_id`` gives its answer.
+    """
+
+    def __init__(self, data_set: RemoteDataSet) -> None:
+        self._data_set = data_set
+        self._threads = ThreadPoolExecutor(THREADS_MAX, thread_name_prefix="lapwing-async")
+        self.name = data_set.name
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<AsyncDataSet {self.name!r}>"
+
+    async def close(self) -> None:
+        """Give up the threads; what was sent is not waited for."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def ask(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        confidence: Number | None = None,
+        request_id: str | None = None,
+        dialect: str = "duckdb",
+        scaled_groups: bool | None = None,
+        waiting: Waiting | None = None,
+    ) -> Answer:
+        """As :meth:`RemoteDataSet.ask`; ``waiting`` is told whenever the server says that it takes longer."""
+        body, key = _question(sql, epsilon, confidence, dialect, scaled_groups), secrets.token_hex(16) if request_id is None else request_id
+        start = time.monotonic()
+        while True:
+            answer = await self._run(lambda: self._data_set._asked(body, key))
+            if isinstance(answer, Answer):
+                return answer
+            if waiting is not None:
+                waiting(time.monotonic() - start)
+            await asyncio.sleep(answer)
+
+    async def replay(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        confidence: Number | None = None,
+        dialect: str = "duckdb",
+        scaled_groups: bool | None = None,
+    ) -> Answer:
+        """As :meth:`RemoteDataSet.replay`."""
+        ask = self._data_set.replay
+        return await self._run(lambda: ask(sql, epsilon=epsilon, confidence=confidence, dialect=dialect, scaled_groups=scaled_groups))
+
+    async def explain(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        confidence: Number | None = None,
+        dialect: str = "duckdb",
+        scaled_groups: bool | None = None,
+    ) -> Explanation:
+        """As :meth:`RemoteDataSet.explain`."""
+        explain = self._data_set.explain
+        return await self._run(lambda: explain(sql, epsilon=epsilon, confidence=confidence, dialect=dialect, scaled_groups=scaled_groups))
+
+    async def tables(self) -> tuple[str, ...]:
+        """Names of the tables that statements may use: protected ones, then public ones."""
+        return await self._run(lambda: self._data_set.tables)
+
+    async def describe(self, table: str | None = None) -> Answer:
+        """As :meth:`RemoteDataSet.describe`."""
+        return await self._run(lambda: self._data_set.describe(table))
+
+    async def budget(self) -> BudgetView:
+        """What the data set has and has spent."""
+        return await self._run(lambda: self._data_set.budget)
+
+    async def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
+        """As :meth:`RemoteDataSet.history`."""
+        return await self._run(lambda: self._data_set.history(limit=limit))
+
+    async def receipt(self, charge: int) -> Receipt:
+        """As :meth:`RemoteDataSet.receipt`."""
+        return await self._run(lambda: self._data_set.receipt(charge))
+
+    async def request(self, share: float, *, reason: str = "") -> int:
+        """As :meth:`RemoteDataSet.request`."""
+        return await self._run(lambda: self._data_set.request(share, reason=reason))
+
+    async def _run(self, work: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+async def connect_async(
+    url: str,
+    *,
+    token: str | None = None,
+    data_set: str | None = None,
+    keys: str | Path | None = None,
+    seconds: float = CONNECT_SECONDS,
+    context: ssl.SSLContext | None = None,
+) -> AsyncDataSet:
+    """The same as :func:`connect`, to be awaited."""
+    opened = await asyncio.to_thread(lambda: connect(url, token=token, data_set=data_set, keys=keys, seconds=seconds, context=context))
+    return AsyncDataSet(opened)
+
+
 def connect(
     url: str,
     *,
     token: str | None = None,
     data_set: str | None = None,
+    keys: str | Path | None = None,
     seconds: float = CONNECT_SECONDS,
     context: ssl.SSLContext | None = None,
 ) -> RemoteDataSet:
     """A data set on a server. ``token`` is an API key or a token of the server's OpenID provider; without it, ``LAPWING_TOKEN`` is used.
 
-    ``data_set`` may be left out where there is one. ``context`` names certificates that the system does not know.
+    ``data_set`` may be left out where there is one. ``keys`` is a directory with the owner's public keys: then an answer whose receipt is
+    missing or not signed with one of them is refused. ``context`` names certificates that the system does not know.
     """
     shown = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
     if not shown:
@@ -161,7 +307,7 @@ def connect(
         raise LapwingError("data-set-missing", f"name one of the data sets: {', '.join(seen)}" if seen else "you may see no data set there")
     if data_set is not None and data_set not in seen:
         raise LapwingError("data-set-missing", "there is no such data set, or none that you may see")
-    return RemoteDataSet(transport, seen[0] if data_set is None else data_set)
+    return RemoteDataSet(transport, seen[0] if data_set is None else data_set, keys=None if keys is None else Path(keys))
 
 
 def _question(sql: str, epsilon: Number | None, confidence: Number | None, dialect: str, scaled_groups: bool | None) -> dict[str, Any]:
@@ -175,15 +321,8 @@ def _number(value: Number) -> str | float:
     return value if isinstance(value, float) else str(Fraction(value)) if isinstance(value, Fraction) else str(value)
 
 
-def _answer(reply: Reply) -> Answer:
-    try:
-        return unpacked(reply.body)
-    except (ValueError, KeyError, TypeError, OSError) as error:
-        raise LedgerError("server-reply", "the server's answer cannot be read; it is paid for: asking again is free") from error
-
-
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-__all__ = ["RemoteDataSet", "connect"]
+__all__ = ["AsyncDataSet", "RemoteDataSet", "connect", "connect_async"]

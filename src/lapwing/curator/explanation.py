@@ -9,6 +9,7 @@ from typing import Any, assert_never
 from lapwing.answers.answer import CostView
 from lapwing.answers.budget import share_of_cost
 from lapwing.answers.loss_notes import is_better_scaled, sample_text
+from lapwing.answers.notebook import pairs_html
 from lapwing.answers.number_format import figure, percent, share_text, shortened
 from lapwing.answers.quantile_notes import quantile_errors
 from lapwing.catalog.units import ROW
@@ -45,6 +46,9 @@ class Explanation:
     def __str__(self) -> str:
         width = max(len(name) for name, _ in self.lines)
         return "\n".join(f"{name.ljust(width)}  {text}" for name, text in self.lines)
+
+    def _repr_html_(self) -> str:
+        return pairs_html(self.lines)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from lapwing.answers.answer import Answer, CostView
 from lapwing.answers.budget import BudgetView
-from lapwing.answers.flat_table import flat_table
 from lapwing.answers.intervals import Interval
 from lapwing.kernel.accounting import Cost
 from lapwing.ledger.amounts import budget_text, budget_value
@@ -43,7 +42,7 @@ def with_metadata(answer: Answer) -> pa.Table:
         "receipt": None if answer.receipt is None else receipt_text(answer.receipt),
         "stored": None if answer.stored is None else base64.b64encode(answer.stored).decode("ascii"),
     }
-    table = flat_table(answer)
+    table = answer.to_arrow()
     return table.replace_schema_metadata({METADATA_KEY: json.dumps(about, allow_nan=False).encode()})
 
 

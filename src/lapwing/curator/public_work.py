@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from lapwing.errors import CallRefused
 from lapwing.kernel.certify import Certified, CertifiedQuery
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import KnownGroups, UnitNorms
@@ -58,6 +59,11 @@ def announced(certified: Certified, rows: Callable[[str], float]) -> Hold:
     """
     watch = _watching.get()
     return _at_once if watch is None else watch(public_work(certified, rows))
+
+
+def only_free(_: PublicWork) -> Hold:
+    """For asking only for what was answered before."""
+    raise CallRefused("not-answered-before", "this was not answered before; asking it would cost something", hint="explain tells what")
 
 
 def _at_once() -> None:

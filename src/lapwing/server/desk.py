@@ -15,7 +15,7 @@ from typing import TypeVar
 from lapwing.client.dataset import DataSet
 from lapwing.client.dataset import open as open_data_set
 from lapwing.curator.life import Curator
-from lapwing.curator.public_work import BeforeCharge, Hold, PublicWork, told_before_charges
+from lapwing.curator.public_work import Hold, PublicWork, told_before_charges
 from lapwing.errors import CallRefused, LapwingError
 from lapwing.server.configuration import MomentSettings, Served, ServerLimits
 from lapwing.server.moments import PublicMoments
@@ -155,19 +155,3 @@ class Desk:
         """Close all of them."""
         for one in self.served.values():
             one.close()
-
-
-def only_free(_: PublicWork) -> Hold:
-    """For asking only for what was answered before."""
-    raise CallRefused("not-answered-before", "this was not answered before; asking it would cost something", hint="explain tells what")
-
-
-def asking_free(work: Callable[[DataSet], Result]) -> Callable[[DataSet], Result]:
-    """The same work, which may not be charged for anything."""
-    watch: BeforeCharge = only_free
-
-    def free(data_set: DataSet) -> Result:
-        with told_before_charges(watch):
-            return work(data_set)
-
-    return free

@@ -10,7 +10,6 @@ from collections.abc import Callable
 import pyarrow.parquet as pq
 
 from lapwing.answers.answer import Answer
-from lapwing.answers.flat_table import answer_csv
 from lapwing.curator.packing import MEDIA_TYPE as ARROW
 from lapwing.curator.packing import packed, with_metadata
 
@@ -26,7 +25,7 @@ def as_json(answer: Answer) -> bytes:
 
 def as_csv(answer: Answer) -> bytes:
     """The table with its error bars; NULL is an empty field."""
-    return answer_csv(answer).encode()
+    return answer.to_csv().encode()
 
 
 def as_parquet(answer: Answer) -> bytes:

@@ -19,7 +19,6 @@ from pyarrow import parquet
 
 import lapwing as lw
 from lapwing.answers.answer import Answer
-from lapwing.answers.flat_table import answer_csv
 from lapwing.answers.marking import MARK_CONFIDENCE
 from lapwing.curator.encoding import decode, encode
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
@@ -284,7 +283,7 @@ def test_every_face_shows_them(teams: lw.DataSet) -> None:
     frame = answer.to_pandas()
     assert list(frame.columns)[:8] == ["team", "n", "n_lo", "n_hi", "n_mark", "total", "total_lo", "total_hi"]
     assert frame["mean_mark"][place] == "meaningless" and frame["mean"].isna()[place] and frame["n_mark"].isna().any()
-    listed = list(csv.DictReader(io.StringIO(answer_csv(answer))))
+    listed = list(csv.DictReader(io.StringIO(answer.to_csv())))
     assert list(listed[0])[:6] == ["team", "n", "n_lo", "n_hi", "n_mark", "total"]
     assert [row["n_mark"] or None for row in listed] == values["marks"]["n"] and listed[place]["mean"] == ""
     printed = str(answer).splitlines()

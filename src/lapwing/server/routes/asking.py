@@ -19,7 +19,6 @@ from lapwing.errors import CallRefused, LedgerError, Refused
 from lapwing.receipts import receipt_fields
 from lapwing.server import formats
 from lapwing.server.access import AllowedCall, Office, identified, office_of, to
-from lapwing.server.desk import asking_free
 from lapwing.server.rights import Act, Identity
 from lapwing.server.shapes import AskedBody, Number, Wish, replies
 
@@ -131,7 +130,18 @@ async def ask(
 async def replay(question: AskedBody, call: Annotated[AllowedCall, Depends(to(Act.ASK))], request: Request) -> Response:
     """The answer to a statement that was answered before; ``not-answered-before`` where it would cost something."""
     form = _form(request)
-    answer = await call.served.run(asking_free(lambda opened: _answer(opened, question, call.identity.name, None)))
+
+    def work(opened: DataSet) -> Answer:
+        return opened.replay(
+            question.sql,
+            epsilon=question.epsilon,
+            confidence=question.confidence,
+            analyst=call.identity.name,
+            dialect=question.dialect,
+            scaled_groups=question.scaled_groups,
+        )
+
+    answer = await call.served.run(work)
     return Response(await asyncio.to_thread(formats.FORMATS[form], answer), media_type=form)
 
 
@@ -198,7 +208,7 @@ def _form(request: Request) -> str:
     return form
 
 
-def _answer(opened: DataSet, question: AskedBody, who: str, key: str | None) -> Answer:
+def _answer(opened: DataSet, question: AskedBody, who: str, key: str) -> Answer:
     return opened.ask(
         question.sql,
         epsilon=question.epsilon,

@@ -1,0 +1,15 @@
+"""A data set in a notebook: its name, what is left of its budget, and its tables."""
+
+from __future__ import annotations
+
+from html import escape
+
+from lapwing.answers.answer import Answer
+from lapwing.answers.budget import BudgetView
+from lapwing.answers.notebook import cells_html
+
+
+def data_set_html(name: str, budget: BudgetView, tables: Answer) -> str:
+    """What a notebook shows; ``tables`` is what describing the data set gives."""
+    heading = f"<div style='margin:.3em 0'><b>{escape(name)}</b>, protects {escape(budget.protects)}</div>"
+    return f"<div>{heading}{budget.gauge_html()}{cells_html(*tables.cells())}</div>"

@@ -1,0 +1,158 @@
+"""What an analyst does: ask, explain, look at tables, budget and history; here or on a server."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lapwing.cli.exits import reported
+from lapwing.cli.place import require_prepared, statement_text, whereabouts
+from lapwing.cli.views import AnswerFormat, ReportFormat, SqlSpelling
+
+ScaledGroups = Annotated[bool, typer.Option("--scaled-groups", help="Scale groups, measured at a low bound, to a total: a model.")]
+
+
+def add_analysing(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("ask", short_help="Ask a statement and pay for it.")(ask)
+    app.command("explain", short_help="Say what a statement would cost; free.")(explain)
+    app.command("describe", short_help="Show the tables, or the columns of one.")(describe)
+    app.command("budget", short_help="Show what may be spent, what is spent and what is left.")(budget)
+    app.command("history", short_help="Show the ledger, newest entries first.")(history)
+
+
+def ask(
+    context: typer.Context,
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="The statement; - reads it from standard input.")],
+    epsilon: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="For the whole statement; the catalogue's default when left out.")
+    ] = None,
+    confidence: Annotated[str | None, typer.Option(metavar="NUMBER", help="Of the error bars, such as 0.95.")] = None,
+    form: Annotated[AnswerFormat, typer.Option("--format", help="How to print the answer.")] = AnswerFormat.TABLE,
+    analyst: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who asks; on a ledger with analysts the user of the operating system when left out.")
+    ] = None,
+    request_id: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="A name for this request: repeating it never charges twice.")
+    ] = None,
+    dialect: Annotated[
+        SqlSpelling, typer.Option(help="How the statement is spelt; what it means does not depend on it.")
+    ] = SqlSpelling.DUCKDB,
+    scaled_groups: ScaledGroups = False,
+    receipt: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the signed receipt here.")] = None,
+    stored: Annotated[
+        Path | None, typer.Option("--answer", metavar="FILE", help="Write the stored answer, which the receipt is for, here.")
+    ] = None,
+) -> None:
+    """Ask a statement and pay for it. Asking the same again on the same version is free.
+
+    \b
+    Example:
+        lapwing -C clinic ask "SELECT sex, AVG(income) FROM patients GROUP BY sex" --epsilon 0.5
+        lapwing -C clinic ask "SELECT COUNT(*) FROM visits" --epsilon 0.1 --format json
+        lapwing -C clinic ask "SELECT COUNT(*) FROM visits WITH PRIVACY (error = 2000)"
+        lapwing -C clinic ask "SHOW PRIVACY BUDGET"
+        lapwing -C clinic ask "SELECT COUNT(*) FROM visits" --receipt receipt.json --answer answer.json
+    """
+    from lapwing.cli.asking import interruptible, require_writable, write_stored
+    from lapwing.cli.views import write_answer
+
+    statement, name = statement_text(sql), secrets.token_hex(16) if request_id is None else request_id
+    with reported(statement), whereabouts(context).opened(analyst=analyst) as data, interruptible(data, name):
+        require_writable(data, receipt=receipt, stored=stored)
+        answer = data.ask(
+            statement,
+            epsilon=epsilon,
+            confidence=confidence,
+            request_id=name,
+            dialect=dialect.value,
+            scaled_groups=scaled_groups or None,
+        )
+        write_answer(answer, form)
+        write_stored(answer, receipt=receipt, stored=stored)
+
+
+def explain(
+    context: typer.Context,
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="The statement; - reads it from standard input.")],
+    epsilon: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="For the whole statement; the catalogue's default when left out.")
+    ] = None,
+    form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE,
+    analyst: Annotated[str | None, typer.Option(metavar="NAME", help="Who would ask, and may see stored answers.")] = None,
+    dialect: Annotated[
+        SqlSpelling, typer.Option(help="How the statement is spelt; what it means does not depend on it.")
+    ] = SqlSpelling.DUCKDB,
+    scaled_groups: ScaledGroups = False,
+) -> None:
+    """Say what a statement would cost, how people's influence is bounded and how large the noise is. Free; reads no row.
+
+    \b
+    Example:
+        lapwing -C clinic explain "SELECT region, COUNT(*) FROM patients GROUP BY region" --epsilon 0.5
+    """
+    from lapwing.cli.views import write_explanation
+
+    statement = statement_text(sql)
+    with reported(statement), whereabouts(context).opened(analyst=analyst) as data:
+        explained = data.explain(statement, epsilon=epsilon, dialect=dialect.value, scaled_groups=scaled_groups or None)
+        write_explanation(explained, form)
+
+
+def describe(
+    context: typer.Context,
+    table: Annotated[
+        str | None, typer.Argument(metavar="TABLE", help="A table; when left out, all are listed.", show_default=False)
+    ] = None,
+    form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE,
+) -> None:
+    """Show which tables there are, or what is declared of the columns of one: types, values and bounds, and what they mean. Free.
+
+    \b
+    Example:
+        lapwing -C clinic describe
+        lapwing -C clinic describe visits
+    """
+    from lapwing.cli.views import write_description
+
+    with reported(), whereabouts(context).opened() as data:
+        write_description(data.describe(table), form)
+
+
+def budget(
+    context: typer.Context, form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE
+) -> None:
+    """Show what the data set may spend, what is spent and what is left.
+
+    \b
+    Example:
+        lapwing -C clinic budget
+        lapwing -C clinic budget --format json
+    """
+    from lapwing.cli.views import write_budget
+
+    with reported(), whereabouts(context).opened() as data:
+        require_prepared(data)
+        write_budget(data.budget, name=data.name, form=form)
+
+
+def history(
+    context: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many entries, newest first.")] = 20,
+    form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE,
+) -> None:
+    """Show the entries of the ledger, newest first: charges, answers, the owner's acts.
+
+    \b
+    Example:
+        lapwing -C clinic history --limit 5
+        lapwing --server https://curator.example:8765 history
+    """
+    from lapwing.cli.views import write_history
+
+    with reported(), whereabouts(context).opened() as data:
+        require_prepared(data)
+        write_history(data.history(limit=limit), form=form, loss_unit=data.budget.loss_unit)

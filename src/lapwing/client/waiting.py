@@ -1,0 +1,98 @@
+"""Waiting for an answer that takes long: whoever sits at a terminal or a notebook sees for how long, and can leave."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+SHOWN_AFTER_SECONDS = 1.5
+"""Most answers are there by then, and nothing is shown."""
+_EVERY_SECONDS = 0.25
+
+Waiting = Callable[[float], None]
+"""Told, now and then, for how many seconds an answer has been waited for."""
+Result = TypeVar("Result")
+
+
+def begun(work: Callable[[], Result]) -> Future[Result]:
+    """Start work in a thread of its own, which does not keep the process alive."""
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="lapwing-waiting", daemon=True).start()
+    return future
+
+
+def waited_for(work: Callable[[], Result], waiting: Waiting | None = None) -> Result:
+    """What ``work`` gives. ``waiting`` is told about it while it takes long; without one, whoever sits at a terminal or a notebook sees it.
+
+    Whoever interrupts the waiting does not interrupt the work.
+    """
+    display = _display() if waiting is None else None
+    if waiting is None and display is None:
+        return work()
+    future, start = begun(work), time.monotonic()
+    wait([future], timeout=SHOWN_AFTER_SECONDS)
+    if future.done():
+        return future.result()
+    if waiting is not None:
+        return _told(future, start, waiting)
+    assert display is not None
+    with display() as show:
+        return _told(future, start, show)
+
+
+def _told(future: Future[Result], start: float, waiting: Waiting) -> Result:
+    while not future.done():
+        waiting(time.monotonic() - start)
+        wait([future], timeout=_EVERY_SECONDS)
+    return future.result()
+
+
+def waiting_text(seconds: float) -> str:
+    """What is shown."""
+    return f"waiting for the answer, {seconds:.0f} s"
+
+
+def _display() -> Callable[[], Any] | None:
+    """How to show it where somebody looks; None where nobody does."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    if _in_notebook():
+        return _in_the_notebook
+    return on_terminal if sys.stderr.isatty() else None
+
+
+def _in_notebook() -> bool:
+    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell is not None and hasattr(shell, "kernel")
+
+
+@contextmanager
+def on_terminal() -> Iterator[Waiting]:
+    """Shows a line on standard error, which is gone afterwards."""
+    from rich.console import Console
+
+    with Console(stderr=True, highlight=False).status(waiting_text(0), spinner_style="color(31)") as status:
+        yield lambda seconds: status.update(waiting_text(seconds))
+
+
+@contextmanager
+def _in_the_notebook() -> Iterator[Waiting]:
+    from IPython.display import HTML, display
+
+    handle: Any = display(HTML(""), display_id=True)  # type: ignore[no-untyped-call]
+    try:
+        yield lambda seconds: handle.update(HTML(f"<i>{waiting_text(seconds)}</i>"))  # type: ignore[no-untyped-call]
+    finally:
+        handle.update(HTML(""))  # type: ignore[no-untyped-call]
