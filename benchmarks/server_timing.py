@@ -1,7 +1,7 @@
 """Whether the time of a reply tells in which of two worlds a server is: the same question, over loopback, with and without public moments.
 
-    python -m benchmarks.server_timing                    # 2 x 300 replies of each world, some minutes
-    python -m benchmarks.server_timing --replies 2000
+    python -m benchmarks.server_timing --base-seconds 2.2 # 2 x 300 replies of each world, a quarter of an hour
+    python -m benchmarks.server_timing --base-seconds 2.2 --replies 2000
 
 Two servers, each a process of its own, over the two worlds of ``tests/attacks/bombs.py``: in the second there is one person more, who has
 as many rows as one may have, each with the longest text there may be. The question looks at nobody else and joins their rows with each
@@ -140,7 +140,8 @@ def auc(first: list[float], second: list[float]) -> float:
 def main() -> None:
     """Measure and print."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--replies", type=int, default=300, help="of each world, with moments and without")
+    arguments.add_argument("--replies", type=int, default=300, help="of each world, with moments")
+    arguments.add_argument("--replies-off", type=int, default=300, help="of each world, without: a large difference is seen soon")
     arguments.add_argument("--at-once", type=int, default=4, help="questions on their way at a time, on both worlds together")
     arguments.add_argument("--base-seconds", type=float, default=0.25)
     given = arguments.parse_args()
@@ -148,18 +149,19 @@ def main() -> None:
         plain, more = Path(scratch) / "w0", Path(scratch) / "w1"
         write_world(plain, target=False)
         write_world(more, target=True)
-        print("| public moments | AUC | by chance | median, without the patient | with | missed, without | with |")
+        print("| public moments | AUC | by chance | median, without the person | with | missed, without | with |")
         print("|---|---|---|---|---|---|---|")
         for public in (False, True):
             with (
                 served(plain, public=public, base_seconds=given.base_seconds) as first,
                 served(more, public=public, base_seconds=given.base_seconds) as second,
             ):
-                numbers = range(100_000 * public + 1, 100_000 * public + given.replies + 1 + WARM)
+                replies = given.replies if public else given.replies_off
+                numbers = range(100_000 * public + 1, 100_000 * public + replies + 1 + WARM)
                 with ThreadPoolExecutor(given.at_once) as asking:
                     took = list(asking.map(lambda one: one[0].seconds(one[1]), [(w, n) for n in numbers for w in (first, second)]))
                 ours, theirs = took[2 * WARM :: 2], took[2 * WARM + 1 :: 2]
-                chance = 2 * (1 / (6 * given.replies)) ** 0.5
+                chance = 2 * (1 / (6 * replies)) ** 0.5
                 told = json.dumps([first.missed(), second.missed()]) if public else '["", ""]'
                 print(
                     f"| {'on' if public else 'off'} | {auc(ours, theirs):.3f} | +-{chance:.3f} | {1000 * statistics.median(ours):.0f} ms"
