@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any, assert_never
 
 import numpy as np
@@ -303,9 +304,10 @@ def threshold_cases() -> list[AuditedMechanism]:
     ]
 
 
-def cases() -> list[AuditedMechanism]:
-    """Every mechanism of the kernel."""
-    return [*additive_cases(), *response_cases(), *selection_cases(), *threshold_cases()]
+@cache
+def cases() -> tuple[AuditedMechanism, ...]:
+    """Every mechanism of the kernel. The neighbours that tell most are looked for once."""
+    return (*additive_cases(), *response_cases(), *selection_cases(), *threshold_cases())
 
 
 def flip_charged_as_exponential() -> AuditedMechanism:
