@@ -41,6 +41,7 @@ DATA_SETS = 1000
 TOGETHER = 32
 CHUNKS, STATEMENTS_A_CHUNK = 9, 40
 TPCB_SCALE = 10
+ANSWER_BYTES = 2000
 MANY_WORKERS = 8
 _RANDOM = "\\set key random(1, 9000000000000000)\n"
 
@@ -95,8 +96,13 @@ def measure(cluster: Cluster, directory: Path, chosen: argparse.Namespace) -> No
                 requests = TOGETHER if scripts[name] is together else 1
                 found = requests * rate(place, directory, scripts[name], chosen, clients=1 if "one client" in name else None)
                 print(f"{name:33} {found:9,.0f}/s  {found / plain:.2f} of INSERT, {found / tpcb:.2f} of TPC-B-like", flush=True)
-            for name, kind in (("32 threads, one by one", PostgresLedger), ("32 threads, together", SharedPostgresLedger)):
-                found = rate_of_threads(place, kind, chosen)
+            for name, kind, commits in (
+                ("32 threads, one by one", PostgresLedger, False),
+                ("the same, with commits", PostgresLedger, True),
+                ("32 threads, together", SharedPostgresLedger, False),
+                ("the same, with commits", SharedPostgresLedger, True),
+            ):
+                found = rate_of_threads(place, kind, chosen, commits=commits)
                 print(f"{name:33} {found:9,.0f}/s  {found / plain:.2f} of INSERT, {found / tpcb:.2f} of TPC-B-like", flush=True)
         print(f"one client, {chosen.past:,} past charges against none:")
         chosen.clients = 1
@@ -131,15 +137,22 @@ def rate(place: Place, directory: Path, script: str | None, chosen: argparse.Nam
     return float(found[1])
 
 
-def rate_of_threads(place: Place, kind: type[PostgresLedger], chosen: argparse.Namespace) -> float:
-    """Reservations a second of as many threads as there are clients, of one process that shares one ledger: as a server makes them."""
+def rate_of_threads(place: Place, kind: type[PostgresLedger], chosen: argparse.Namespace, *, commits: bool) -> float:
+    """Reservations a second of as many threads as there are clients, of one process that shares one ledger: as a server makes them.
+
+    With ``commits``, each is answered, and what is counted is both.
+    """
     done, until = [0] * chosen.clients, time.monotonic() + chosen.seconds
     with kind.open(place.dsn, source_id=place.source_id, anchors=place.anchors) as ledger:
 
         def client(number: int) -> None:
             while time.monotonic() < until:
-                ledger.reserve(request(f"{secrets.token_hex(8)}", analyst="ana", loss=1))
+                permit = ledger.reserve(request(f"{secrets.token_hex(8)}", analyst="ana", loss=1))
                 done[number] += 1
+                if commits:
+                    assert isinstance(permit, Permit)
+                    ledger.commit(permit, b"a" * ANSWER_BYTES)
+                    done[number] += 1
 
         threads = [threading.Thread(target=client, args=(number,)) for number in range(chosen.clients)]
         for thread in threads:
@@ -189,7 +202,7 @@ def _answer_times(opened: Callable[[], PostgresLedger], prefix: str, answers: in
             permit = ledger.reserve(request(f"timed {prefix} {number}"))
             middle = time.perf_counter()
             assert isinstance(permit, Permit)
-            ledger.commit(permit, b"a" * 2000)
+            ledger.commit(permit, b"a" * ANSWER_BYTES)
             times.append((middle - start, time.perf_counter() - middle))
     return times
 

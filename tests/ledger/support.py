@@ -10,8 +10,9 @@ from types import ModuleType
 
 import lapwing.ledger.local.ledger
 from lapwing.kernel.accounting import LOSS_UNITS, Budget, Cost, budget_for
+from lapwing.kernel.permit import Permit
 from lapwing.ledger.local.ledger import LocalLedger
-from lapwing.ledger.protocol import Request
+from lapwing.ledger.protocol import Ledger, Request
 
 SOURCE = "clinic"
 FINGERPRINT = "files of the clinic"
@@ -103,3 +104,28 @@ def declare_dead(path: Path, charge_id: int) -> bool:
             "UPDATE worker SET started = 'long ago' WHERE worker_id = (SELECT worker_id FROM charge WHERE charge_id = ?)", [charge_id]
         )
         return changed.rowcount == 1
+
+
+def require_own_first(ledger: Ledger) -> None:
+    """A request finds what it, or a part of it, paid for; nothing while that is open; what others paid for where it paid for nothing."""
+    permits = {key: ledger.reserve(request(key, digest="plan")) for key in ("one", "two", "three/norms-1", "open", "gone")}
+    for key, permit in permits.items():
+        assert isinstance(permit, Permit)
+        if key == "gone":
+            ledger.forfeit(permit, incident=False)
+        elif key != "open":
+            ledger.commit(permit, f"answer of {key}".encode())
+    found = {key: ledger.find("plan", analyst="ana", request_id=key) for key in ("one", "two", "three", "thre", "open", "gone", "new")}
+    said = {key: None if answer is None else answer.payload.decode() for key, answer in found.items()}
+    newest = "answer of three/norms-1"
+    assert said == {
+        "one": "answer of one",
+        "two": "answer of two",
+        "three": newest,
+        "thre": newest,
+        "open": None,
+        "gone": newest,
+        "new": newest,
+    }
+    for other in (ledger.find("plan"), ledger.find("plan", analyst="bo", request_id="one"), ledger.find("plan", request_id="one")):
+        assert other is not None and other.payload.decode() == newest

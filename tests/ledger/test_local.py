@@ -13,7 +13,16 @@ from lapwing.kernel.accounting import DELTA_UNITS, Account, Cost, budget_for
 from lapwing.kernel.permit import Permit, issue
 from lapwing.ledger.limits import HISTORY_ENTRIES_MAX, NAME_CHARACTERS_MAX, PAYLOAD_BYTES_MAX
 from lapwing.ledger.protocol import RECORDABLE, EntryKind, Ledger, StoredAnswer
-from tests.ledger.support import approximate_budget, declare_dead, ledger_path, new_ledger, open_ledger, pure_budget, request
+from tests.ledger.support import (
+    approximate_budget,
+    declare_dead,
+    ledger_path,
+    new_ledger,
+    open_ledger,
+    pure_budget,
+    request,
+    require_own_first,
+)
 
 
 def permit_for(ledger: Ledger, key: str, *, loss: int = 1, delta: int = 0, digest: str | None = None) -> Permit:
@@ -401,3 +410,9 @@ def test_the_local_ledger_is_a_ledger(tmp_path: Path) -> None:
     with new_ledger(tmp_path) as local:
         ledger: Ledger = local  # the type checker reads the whole protocol here
         assert ledger.balance().spent == Cost.zero()
+
+
+def test_a_request_finds_what_it_paid_for_itself_before_what_others_paid(tmp_path: Path) -> None:
+    """Two may pay for the same plan at the same time. Each gets its own answer again; whoever paid for nothing gets the newest."""
+    with new_ledger(tmp_path, budget=pure_budget(20)) as ledger:
+        require_own_first(ledger)

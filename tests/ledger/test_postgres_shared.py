@@ -56,7 +56,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-def test_many_threads_reserve_together_and_commit_alone(place: Place, counted: list[int]) -> None:
+def test_many_threads_reserve_together_and_commit(place: Place, counted: list[int]) -> None:
     with _shared(place) as ledger:
         permits: list[Permit] = []
 

@@ -77,6 +77,18 @@ def commit(world: World, name: str) -> Act:
     return lambda: _said(lambda: worker.commit(permit, b"answer"))
 
 
+def commit_many(world: World, name: str) -> Act:
+    """Two answers at once."""
+    worker, permit = _with_permit(world, name)
+    other: Any = worker.reserve(world.request(f"other of {name}", loss=2))
+
+    def act() -> str:
+        outcomes = worker.commit_many([(permit, b"answer"), (other, b"other answer")])
+        return ", ".join("stored" if outcome is None else outcome.code for outcome in outcomes)
+
+    return act
+
+
 def incident(world: World, name: str) -> Act:
     worker, permit = _with_permit(world, name)
     return lambda: _said(lambda: worker.forfeit(permit, incident=True))
@@ -124,6 +136,9 @@ PAIRS: list[tuple[Operation, Operation]] = [
     (reserve, reserve_elsewhere),
     (reserve_many, reserve),
     (reserve, reserve_many),
+    (commit_many, begin_after_a_death),
+    (begin_after_a_death, commit_many),
+    (commit_many, reserve),
 ]
 
 

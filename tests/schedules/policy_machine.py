@@ -143,6 +143,15 @@ class Both:
             use = self._owner_of(index, number) if by_owner else self.use(number)
             self.same(self.model.commit(use.epoch, index, payload), lambda: use.commit(self.permits[index], payload))
 
+    def commit_many(self, number: int, wanted: Sequence[tuple[int, bytes]]) -> None:
+        """In one statement, by one worker, whoever reserved them; one may be named twice."""
+        if self.permits:
+            chosen, use = [(which % len(self.permits), payload) for which, payload in wanted], self.use(number)
+            expected = [self.model.commit(use.epoch, index, payload) for index, payload in chosen]
+            outcomes = use.commit_many([(self.permits[index], payload) for index, payload in chosen])
+            said = ["done" if one is None else one.code for one in outcomes]
+            assert said == expected, f"of several, {said} instead of {expected}"
+
     def forfeit(self, number: int, which: int, incident: bool, by_owner: bool) -> None:
         if self.permits:
             index = which % len(self.permits)
@@ -330,6 +339,7 @@ def policy_walk(seed: int, *, steps: int, pool: Pool, directory: Path, has_order
         (6, lambda: both.reserve_many(number(4), [(number(4), number(60), 1, number(2) * number(2)) for _ in range(1 + number(4))])),
         (8, lambda: both.ask_again(number(4), recent())),
         (16, lambda: both.commit(number(4), recent(), dice.randbytes(3), dice.random() < 0.8)),
+        (8, lambda: both.commit_many(number(4), [(recent(), dice.randbytes(3)) for _ in range(1 + number(3))])),
         (4, lambda: both.forfeit(number(4), recent(), rarely(), dice.random() < 0.8)),
         (9, lambda: both.find(number(4), number(3), number(5))),
         (3, lambda: both.expire(number(4))),
@@ -388,6 +398,11 @@ class PolicyMachine(RuleBasedStateMachine):
     @rule(number=SMALL, which=MANY, payload=st.binary(max_size=3), by_owner=st.booleans())
     def commit(self, number: int, which: int, payload: bytes, by_owner: bool) -> None:
         self.both.commit(number, which, payload, by_owner)
+
+    @precondition(lambda self: bool(self.both.permits))
+    @rule(number=SMALL, wanted=st.lists(st.tuples(MANY, st.binary(max_size=3)), min_size=1, max_size=4))
+    def commit_many(self, number: int, wanted: list[tuple[int, bytes]]) -> None:
+        self.both.commit_many(number, wanted)
 
     @precondition(lambda self: bool(self.both.permits))
     @rule(number=SMALL, which=MANY, incident=RARELY, by_owner=st.booleans())

@@ -138,19 +138,23 @@ def lost_replies(world: World) -> Programs:
     }
 
 
-def batch(world: World) -> Programs:
-    """Several at once by one worker, whose reply is lost; another asks for one of them, and for what is left."""
-    one, two = world.open("A"), world.open("B")
+def batch(losing: str) -> Callable[[World], Programs]:
+    """Several at once by one worker, of which one reply is lost; another asks for one of them, and for what is left."""
 
-    def asks_many() -> None:
-        one._connection.lose = "reserve_many_durably"  # type: ignore[attr-defined]
-        world.ask_many(one, [world.request("a", loss=3), world.request("b", loss=3, analyst="bo")])
+    def programs(world: World) -> Programs:
+        one, two = world.open("A"), world.open("B")
 
-    def asks() -> None:
-        world.ask(two, world.request("b", loss=3, analyst="bo"))
-        world.ask(two, world.request("c", loss=5))
+        def asks_many() -> None:
+            one._connection.lose = losing  # type: ignore[attr-defined]
+            world.ask_many(one, [world.request("a", loss=3), world.request("b", loss=3, analyst="bo")])
 
-    return {"A": world.client(asks_many), "B": world.client(asks)}
+        def asks() -> None:
+            world.ask(two, world.request("b", loss=3, analyst="bo"))
+            world.ask(two, world.request("c", loss=5))
+
+        return {"A": world.client(asks_many), "B": world.client(asks)}
+
+    return programs
 
 
 def zombie(world: World) -> Programs:
@@ -328,7 +332,8 @@ SCENARIOS = [
     Scenario("same key in one worker", same_key_in_one_worker),
     Scenario("other request, same key", other_request_same_key),
     Scenario("lost replies", lost_replies, switches_max=3),
-    Scenario("batch", batch),
+    Scenario("batch", batch("reserve_many_durably")),
+    Scenario("batch of answers", batch("commit_many_durably")),
     Scenario("zombie", zombie, switches_max=size("schedules, switches of zombie")),
     Scenario("believed dead goes on", believed_dead_goes_on),
     Scenario("dies after reserve", dies("after reserve"), switches_max=2),

@@ -26,7 +26,7 @@ def test_every_statement_of_the_protocol_has_a_gate() -> None:
     gates = [gate for text in SQL_FILES.values() for gate in gates_in(with_gates(text))]
     assert len(gates) == len(set(gates)) > 150
     functions = {gate.partition(".")[0] for gate in gates}
-    assert {"locked", "reserve", "commit", "forfeit", "end_worker", "register_worker", "append", "decide", "reserve_durably"} <= functions
+    assert {"locked", "reserve", "commit", "forfeit", "end_worker", "register_worker", "append", "decide", "commit_many"} <= functions
 
 
 @pytest.fixture(scope="module")

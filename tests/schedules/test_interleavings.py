@@ -20,6 +20,7 @@ SCHEDULES_MIN = {
     "three for two": 100,
     "lost replies": 80,
     "batch": 50,
+    "batch of answers": 50,
     "zombie": 250 if TIER is Tier.SOAK else 50,
     "believed dead goes on": 40,
     "dies after reserve": 40,

@@ -291,7 +291,7 @@ class World:
             self.note(What.SENT, request, client=client, answer=answer)
 
     def ask_many(self, ledger: PostgresLedger, requests: Sequence[Request]) -> None:
-        """Several requests, reserved in one statement, then each run, committed and sent."""
+        """Several requests, reserved in one statement, then run, their answers stored in one statement, and sent."""
         client = threading.get_ident()
         for request in requests:
             self.note(What.ASKED, request, client=client)
@@ -300,21 +300,21 @@ class World:
             if isinstance(outcome, Permit):
                 self.note(What.PERMIT, request, client=client, charge_id=outcome.charge_id)
                 self._require_anchored(outcome)
+        paid: list[tuple[Request, Permit, bytes]] = []
         for request, outcome in zip(requests, outcomes, strict=True):
             if isinstance(outcome, LapwingError):
                 self.note(What.REFUSED, request, client=client, code=outcome.code)
-                continue
-            answer = secrets.token_bytes(8)
-            if isinstance(outcome, Permit):
+            elif isinstance(outcome, Permit):
                 self.note(What.RUNNING, request, client=client)
-                try:
-                    ledger.commit(outcome, answer)
-                except LapwingError as error:
-                    self.note(What.LOST, request, client=client, code=error.code)
-                    continue
+                paid.append((request, outcome, secrets.token_bytes(8)))
             else:
-                answer = outcome.payload
-            self.note(What.SENT, request, client=client, answer=answer)
+                self.note(What.SENT, request, client=client, answer=outcome.payload)
+        stored = ledger.commit_many([(permit, answer) for _, permit, answer in paid]) if paid else ()
+        for (request, _, answer), error in zip(paid, stored, strict=True):
+            if error is None:
+                self.note(What.SENT, request, client=client, answer=answer)
+            else:
+                self.note(What.LOST, request, client=client, code=error.code)
 
     def close(self, owner: PostgresLedger) -> None:
         """From here on, whoever begins to ask is refused."""

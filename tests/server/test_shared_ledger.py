@@ -5,33 +5,29 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from urllib.parse import quote
 
+import httpx2 as httpx
 import pytest
-from psycopg.conninfo import conninfo_to_dict
+import sqlalchemy as sa
 
 from lapwing.ledger.postgres.shared import SharedPostgresLedger
 from lapwing.receipts import check, receipt_value
+from lapwing.server.moments import PublicMoments
 from lapwing.server.rights import Grant, Role
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import new_wired
+from tests.server.fleet import url_of
 from tests.server.office import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: shared ledger")
 COUNT = "SELECT COUNT(*) AS n FROM patients"
 
 
-def _url(dsn: str) -> str:
-    """The address of a database as the configuration of the server writes it."""
-    parts = conninfo_to_dict(dsn)
-    return f"postgresql+psycopg://{parts['user']}@/{parts['dbname']}?host={quote(str(parts['host']), safe='')}"
-
-
 @pytest.fixture(scope="module")
 def shared(shared_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerUnderTest]:
     """A server on a data set with a ledger in a database; its identities are in another."""
     home, dsn = tmp_path_factory.mktemp("shared"), shared_cluster.dsn(shared_cluster.new_database())
-    identities = _url(shared_cluster.dsn(shared_cluster.new_database(), role="postgres"))  # whoever may make tables there
+    identities = url_of(shared_cluster.dsn(shared_cluster.new_database(), role="postgres"))  # whoever may make tables there
     with ServerUnderTest.over(lambda _: new_wired(home, dsn), home, identities=identities) as under_test:
         yield under_test
 
@@ -113,3 +109,38 @@ def test_many_ask_at_once_and_the_ledger_agrees(shared: ServerUnderTest) -> None
     after = float(shared.call("GET", "/v1/data-sets/{d}/budget").json()["loss"]["spent"])
     assert len(paid) == 16
     assert after - before == pytest.approx(sum(paid))
+
+
+def test_who_paid_for_the_same_at_the_same_time_gets_their_own_again(shared: ServerUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared.call("PUT", "/v1/data-sets/{d}/analysts/ada", by="olga", json={"share": 0.9})
+    monkeypatch.setattr(
+        shared.office.desk.served[shared.data_set], "moments", PublicMoments(1.0)
+    )  # all have paid when the first is answered
+    sql, gate = "SELECT SUM(minutes) AS m FROM visits WHERE minutes > 7", threading.Barrier(6)
+    first: dict[str, httpx.Response] = {}
+
+    def one(key: str) -> None:
+        gate.wait()
+        first[key] = shared.ask(sql, epsilon="0.01", headers={"Idempotency-Key": key})
+
+    threads = [threading.Thread(target=one, args=(f"crowded-{number}",)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {reply.status_code for reply in first.values()} == {200}
+    charges = {key: reply.json()["receipt"]["charge_id"] for key, reply in first.items()}
+    assert len(set(charges.values())) == 6, "each has paid"
+    for key, reply in first.items():
+        again = shared.ask(sql, epsilon="0.01", headers={"Idempotency-Key": key}).json()
+        assert (again["rows"], again["receipt"]) == (reply.json()["rows"], reply.json()["receipt"])
+
+
+def test_while_the_database_of_identities_is_away_callers_are_told_to_come_again(
+    shared: ServerUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away = sa.create_engine("postgresql+psycopg://nobody@/nothing?host=/nonexistent")
+    monkeypatch.setattr(shared.office.identities, "_engine", away)
+    reply = shared.ask(COUNT, epsilon="0.05")
+    assert (reply.status_code, reply.json()["code"], reply.headers["retry-after"]) == (503, "unavailable", "1")
+    assert shared.call("GET", "/health/ready").status_code == 503

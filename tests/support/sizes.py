@@ -42,6 +42,9 @@ class Size:
 
 SIZES = {
     "calls of each operation": Size("calls of each operation, made from the description", 8, 200, "server/test_openapi.py"),
+    "server under load, seconds": Size(
+        "seconds for which eight analysts ask while workers, a replica and the database die", 6, 120, "server/test_load.py"
+    ),
     "two worlds, statements": Size("statements of the second list that are asked on both worlds", 27, 210, "server/test_two_worlds.py"),
     "two worlds, requests": Size("requests in all, at least", 100, 500, "server/test_two_worlds.py"),
     # The sensitivity oracle. Mutants are looked for in the same worlds (tests/properties/test_mutants.py).

@@ -16,6 +16,7 @@ from lapwing.curator.introspection import about_itself, columns_alone, descripti
 from lapwing.curator.life import Curator
 from lapwing.curator.posed import Posed
 from lapwing.curator.privacy_statements import budget_answer, described_answer, explained_answer
+from lapwing.curator.request_name import answering
 from lapwing.errors import Refused
 from lapwing.planning.planned import Planned
 from lapwing.sql.text.privacy_words import Question, ShowBudget, read_words
@@ -46,12 +47,13 @@ def ask(
         return explained_answer(free_explanation(curator), curator.budget(), confidence=usual)
     if columns is not None:
         return described_answer(columns, curator.budget(), confidence=usual)
-    posed = _posed(
-        curator, sql, words, epsilon=epsilon, confidence=confidence, analyst=analyst, dialect=dialect, scaled_groups=scaled_groups
-    )
-    if words.explain:
-        return explained_answer(posed.explained(), curator.budget(), confidence=posed.terms.confidence)
-    return posed.answer(request_id=request_id)
+    with answering(request_id):
+        posed = _posed(
+            curator, sql, words, epsilon=epsilon, confidence=confidence, analyst=analyst, dialect=dialect, scaled_groups=scaled_groups
+        )
+        if words.explain:
+            return explained_answer(posed.explained(), curator.budget(), confidence=posed.terms.confidence)
+        return posed.answer(request_id=request_id)
 
 
 def explain(

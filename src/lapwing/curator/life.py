@@ -19,6 +19,7 @@ from lapwing.catalog import Declaration, Settings, load, parse
 from lapwing.catalog.changes import Change, Verdict, classify
 from lapwing.curator.charged_release import Answered, charged_release, replayed
 from lapwing.curator.public_work import announced
+from lapwing.curator.request_name import request_name
 from lapwing.engines.base import Progress, Snapshot, silent
 from lapwing.engines.losses import TableLosses, noteworthy, report_of
 from lapwing.engines.registry import engine_of
@@ -323,14 +324,17 @@ class Curator:
         if ledger.balance().closed:
             return ()
         bought = ledger.bought(version=self.facts.version, limit=limit, analyst=who)
-        stored_answers = [(item, ledger.find(item.digest, analyst=who)) for item in bought if is_wanted(item.summary)]
+        stored_answers = [(item, self._found(item.digest, who)) for item in bought if is_wanted(item.summary)]
         return tuple((item, replayed(stored)) for item, stored in stored_answers if stored is not None)
 
     def stored(self, certified: Certified, *, analyst: str) -> Answered | None:
         """What was released for this very plan before, where this analyst may see it. Free."""
-        ledger = self.ledger
-        found = None if ledger.balance().closed else ledger.find(certified.digest, analyst=analyst)
+        found = None if self.ledger.balance().closed else self._found(certified.digest, analyst)
         return None if found is None else replayed(found)
+
+    def _found(self, digest: str, analyst: str, request_id: str | None = None) -> StoredAnswer | None:
+        """What was paid for: by the request that is being answered, else by anybody."""
+        return self.ledger.find(digest, analyst=analyst, request_id=request_name() or request_id)
 
     def answer(self, plan: Plan, *, summary: str, analyst: str | None = None, request_id: str | None = None) -> Answered:
         """The release of a plan; free if the very same plan was answered before and this analyst may see that answer."""
@@ -342,7 +346,7 @@ class Curator:
         stored = self._settling.pending(ledger, analyst=who, digest=certified.digest)
         balance = ledger.balance()
         if stored is None and not balance.closed:
-            stored = ledger.find(certified.digest, analyst=who)
+            stored = self._found(certified.digest, who, request_id)
         if stored is not None:
             return replayed(stored)
         if certified.facts.order != balance.budget.order:

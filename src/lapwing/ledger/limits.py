@@ -48,6 +48,12 @@ def require_request(request: Request) -> None:
         raise Refused("request-invalid", "the version of a request is a whole number that is not negative")
 
 
+def require_payload(payload: bytes) -> None:
+    """An answer that can be stored."""
+    if len(payload) > PAYLOAD_BYTES_MAX:
+        raise LedgerError("answer-too-large", "the answer is too large to be stored", hint="ask for fewer groups")
+
+
 def require_name(text: str) -> None:
     """A text that identifies something."""
     if not text or len(text) > NAME_CHARACTERS_MAX or not _is_storable(text):

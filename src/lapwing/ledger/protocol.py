@@ -159,8 +159,11 @@ class Ledger(Protocol):
         """Close a charge without an answer; it stays spent. ``incident`` also closes the data set to analysts."""
         ...
 
-    def find(self, digest: str, *, analyst: str | None = None) -> StoredAnswer | None:
+    def find(self, digest: str, *, analyst: str | None = None, request_id: str | None = None) -> StoredAnswer | None:
         """The newest committed answer with this digest, whoever paid for it: replay is free.
+
+        Several may have paid for the same at the same time. What this request of the analyst paid for itself, or a part of it (whose name
+        begins with its name and a slash), comes before all others; while that is not settled, nothing is found.
 
         With ``analyst``, only an answer that this analyst may see; a ledger that knows no analysts has one user, who may see all.
         """

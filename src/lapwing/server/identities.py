@@ -10,7 +10,8 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -64,12 +65,9 @@ class Identities:
     """The store of keys and grants. Safe to share between threads."""
 
     def __init__(self, url: str) -> None:
-        try:
+        with _reached():
             self._engine = sa.create_engine(url, pool_pre_ping=True, pool_size=4)
             _tables.create_all(self._engine)
-        except (sa.exc.SQLAlchemyError, ImportError) as error:
-            # The message of a driver may repeat the password.
-            raise LapwingError("identities-unreachable", "the database of API keys and grants cannot be opened") from error
 
     def close(self) -> None:
         """Give up its connections."""
@@ -100,7 +98,7 @@ class Identities:
     def granted_to(self, name: str, groups: Collection[str] = ()) -> frozenset[Grant]:
         """What is granted to a person, by their name or by one of their groups."""
         names = [name, *(f"{GROUP_MARK}{group}" for group in groups)]
-        with self._engine.connect() as connection:
+        with _reached(), self._engine.connect() as connection:
             rows = connection.execute(sa.select(_grants).where(_grants.c.name.in_(names))).all()
         return frozenset(Grant(Role(row.role), row.data_set) for row in rows)
 
@@ -139,7 +137,7 @@ class Identities:
         shaped = _KEY.fullmatch(key)
         if shaped is None:
             return None
-        with self._engine.connect() as connection:
+        with _reached(), self._engine.connect() as connection:
             row = connection.execute(sa.select(_keys).where(_keys.c.key_id == shaped[1])).first()
         # A key that is not there costs the same comparison as one that is.
         kept = _hash("") if row is None else row.secret_sha256
@@ -148,6 +146,15 @@ class Identities:
             return None
         granted = self.granted_to(row.name)
         return Identity(row.name, _narrowed(granted, row.only_data_set, row.only_role), f"key {row.key_id}")
+
+
+@contextmanager
+def _reached() -> Iterator[None]:
+    """What a database that is away raises, as an error of ours. Its own message may repeat the password."""
+    try:
+        yield
+    except (sa.exc.SQLAlchemyError, ImportError) as error:
+        raise LapwingError("identities-unreachable", "the database of API keys and grants cannot be reached") from error
 
 
 def _narrowed(grants: Collection[Grant], data_set: str, role: str) -> frozenset[Grant]:

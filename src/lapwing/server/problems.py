@@ -57,7 +57,7 @@ def shown(error: BaseException, *, to_owner: bool) -> LapwingError:
         return _INTERNAL
     if to_owner or isinstance(error, Refused | Incident | CallRefused):
         return error
-    return _OPERATORS if isinstance(error, LedgerError) else _OWNERS
+    return _OPERATORS if isinstance(error, LedgerError) or error.code == "identities-unreachable" else _OWNERS
 
 
 def problem(error: LapwingError, status: int) -> dict[str, Any]:

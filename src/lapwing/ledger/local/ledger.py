@@ -212,8 +212,7 @@ class LocalLedger:
 
         Done again with the same bytes it changes nothing: that is how a caller finds out whether the first attempt was carried out.
         """
-        if len(payload) > limits.PAYLOAD_BYTES_MAX:
-            raise LedgerError("answer-too-large", "the answer is too large to be stored", hint="ask for fewer groups")
+        limits.require_payload(payload)
         self._require_own_process()
         with self._database.write() as connection:
             if self._is_open(connection, permit):
@@ -243,11 +242,11 @@ class LocalLedger:
             statement = rows.receipt_statement(connection, charge_id)
         return sign(statement, keys)
 
-    def find(self, digest: str, *, analyst: str | None = None) -> StoredAnswer | None:
-        """The newest committed answer with this digest, whoever paid for it: replay is free. Whoever has the file may see all of it."""
+    def find(self, digest: str, *, analyst: str | None = None, request_id: str | None = None) -> StoredAnswer | None:
+        """As :meth:`lapwing.ledger.protocol.Ledger.find`. Whoever has the file may see all of it."""
         self._require_own_process()
         with self._database.read() as connection:
-            return rows.newest_answer(connection, digest)
+            return rows.newest_answer(connection, digest, analyst=analyst, request_id=request_id)
 
     def bought(self, *, version: int, limit: int, analyst: str | None = None) -> tuple[Bought, ...]:
         """The newest committed answers about one version, newest first, whoever paid for them."""

@@ -204,10 +204,18 @@ def stored_answer(connection: sqlite3.Connection, charge_id: int) -> StoredAnswe
     return StoredAnswer(charge_id=charge_id, payload=row[0])
 
 
-def newest_answer(connection: sqlite3.Connection, digest: str) -> StoredAnswer | None:
-    """The newest committed answer with this digest."""
-    row = connection.execute("SELECT max(charge_id) FROM charge WHERE digest = ? AND state = 'committed'", [digest]).fetchone()
-    return None if row[0] is None else stored_answer(connection, row[0])
+def newest_answer(
+    connection: sqlite3.Connection, digest: str, *, analyst: str | None = None, request_id: str | None = None
+) -> StoredAnswer | None:
+    """The newest committed answer with this digest; what this request of the analyst paid for comes first, and none while it is open."""
+    row = connection.execute(
+        "SELECT charge_id, state FROM (SELECT charge_id, state,"
+        " coalesce(analyst = :analyst AND (request_id = :key OR substr(request_id, 1, length(:key) + 1) = :key || '/'), false) AS own"
+        " FROM charge WHERE digest = :digest) WHERE state = 'committed' OR (state = 'reserved' AND own)"
+        " ORDER BY own DESC, charge_id DESC LIMIT 1",
+        {"analyst": analyst, "key": request_id, "digest": digest},
+    ).fetchone()
+    return None if row is None or row[1] != "committed" else stored_answer(connection, row[0])
 
 
 def newest_bought(connection: sqlite3.Connection, *, version: int, limit: int) -> tuple[Bought, ...]:

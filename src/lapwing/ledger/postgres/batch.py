@@ -1,4 +1,5 @@
-"""Several reservations in one statement, for a process in which many analysts wait: one lock and one wait for the disk for all of them."""
+"""Several reservations, or several answers, in one statement, for a process in which many analysts wait: one lock and one wait for the
+disk for all of them."""
 
 from __future__ import annotations
 
@@ -15,6 +16,12 @@ from lapwing.ledger.protocol import Request, StoredAnswer
 
 REQUESTS_MAX = 256
 """In one statement: others wait for the data set meanwhile."""
+
+COMMIT_STATEMENT = (
+    "CALL lapwing.commit_many_durably(%s, %s, %s::pg_catalog.text[], %s::pg_catalog.int8[], %s::pg_catalog.text[],"
+    " %s::pg_catalog.numeric[], %s::pg_catalog.numeric[], %s::pg_catalog.numeric[], %b::pg_catalog.bytea[], NULL, NULL)"
+)
+"""Stores several answers; may be sent again after a lost reply, since each is known by the nonce of its charge."""
 
 Result = Permit | StoredAnswer | LapwingError
 """What came of one request; an error stands for what ``reserve`` would have raised."""
@@ -76,3 +83,13 @@ class Batch:
             except LapwingError as error:
                 results.append(error)
         return tuple(results)
+
+
+def commit_columns(answers: Sequence[tuple[Permit, bytes]]) -> list[list[object]]:
+    """The parameters of ``COMMIT_STATEMENT`` that say what is stored; ``batch-size`` for none, or more than ``REQUESTS_MAX``."""
+    if not 1 <= len(answers) <= REQUESTS_MAX:
+        raise LedgerError("batch-size", f"between 1 and {REQUESTS_MAX} answers can be stored together")
+    for _, payload in answers:
+        limits.require_payload(payload)
+    stored = [(permit.nonce, permit.charge_id, permit.digest, *astuple(permit.cost), payload) for permit, payload in answers]
+    return [list(column) for column in zip(*stored, strict=True)]

@@ -15,8 +15,6 @@ import importlib.util
 import logging
 import os
 import re
-import select
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +22,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import LedgerError
+from lapwing.ledger.postgres.patience import patience
 from lapwing.ledger.postgres.routines import SEARCH_PATH
 
 if TYPE_CHECKING:
@@ -158,7 +157,7 @@ class Connection:
         self, connection: psycopg.Connection[tuple[Any, ...]], statement: str, parameters: Sequence[object]
     ) -> list[tuple[Any, ...]]:
         self._warned = False
-        with _patience(connection):
+        with patience(connection.fileno(), notice_seconds=NOTICE_SECONDS, reply_seconds=REPLY_SECONDS):
             cursor = connection.execute(statement.encode(), parameters)
         if self._warned:
             # An operator who cancels the wait for a standby turns it into a warning: the change is made, and not where it has to be.
@@ -262,33 +261,6 @@ def _reading(connection: psycopg.Connection[tuple[Any, ...]]) -> Iterator[None]:
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         connection.execute(f"SET LOCAL search_path = {SEARCH_PATH}".encode())
         yield
-
-
-@contextmanager
-def _patience(connection: psycopg.Connection[tuple[Any, ...]]) -> Iterator[None]:
-    """Ends the connection, not the statement, if no reply comes: cancelling a wait for a standby would look like success."""
-    line = socket.socket(fileno=os.dup(connection.fileno()))
-    answered, answer = os.pipe()
-    waiting = select.poll()  # a length of time, whatever happens to the clock
-    waiting.register(answered, select.POLLIN)
-
-    def watch() -> None:
-        if waiting.poll(1000 * NOTICE_SECONDS):
-            return
-        _log.warning("the database of the ledger has not answered yet; a synchronous standby may be missing")
-        if not waiting.poll(1000 * (REPLY_SECONDS - NOTICE_SECONDS)):
-            line.shutdown(socket.SHUT_RDWR)
-
-    watcher = threading.Thread(target=watch, name="lapwing-ledger-patience", daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        os.write(answer, b".")
-        watcher.join()
-        for descriptor in (answered, answer):
-            os.close(descriptor)
-        line.close()
 
 
 def _permanent_reason(error: psycopg.Error) -> str:

@@ -23,14 +23,14 @@ from types import TracebackType
 from typing import Any, Self
 from weakref import WeakSet
 
-from lapwing.errors import LedgerError
+from lapwing.errors import LapwingError, LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.kernel.permit import Permit, issue, new_nonce
 from lapwing.ledger import limits
 from lapwing.ledger.amounts import budget_text
 from lapwing.ledger.postgres import opening, rows
 from lapwing.ledger.postgres.anchors import AnchorPoint, Anchors
-from lapwing.ledger.postgres.batch import Batch, Result
+from lapwing.ledger.postgres.batch import COMMIT_STATEMENT, Batch, Result, commit_columns
 from lapwing.ledger.postgres.connection import RETRY_SECONDS, Connection, require_extra
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.outcomes import missing, not_open, refusal, registered, second_person
@@ -155,9 +155,8 @@ class PostgresLedger:
         """Open a ledger: check it against its anchor, and forfeit what dead workers left reserved, before anything is served.
 
         The time does not depend on how long the history is: the anchored entry and the head are looked up, the chain between is checked
-        by ``lapwing ledger verify``. Refuses ``ledger-missing``, ``anchor-missing``, ``anchor-behind``, ``ledger-unregistered`` (an
-        anchor that
-        the ledger does not know), ``ledger-superseded``, ``ledger-rolled-back``, ``ledger-damaged``, ``source-changed`` and
+        by ``lapwing ledger verify``. Refuses ``ledger-missing``, ``anchor-missing``, ``anchor-behind``, ``ledger-unregistered`` (an anchor
+        that the ledger does not know), ``ledger-superseded``, ``ledger-rolled-back``, ``ledger-damaged``, ``source-changed`` and
         ``source-registered``. ``override`` with a ``reason`` accepts the last six but the damaged one as the owner's act, and charges again
         what the anchors remember and the database does not.
         """
@@ -255,7 +254,7 @@ class PostgresLedger:
             match outcome:
                 case "permit":
                     permit = issue(charge_id, request.digest, request.cost, nonce=nonce)
-                    self._advance(rows.state_of_texts(texts), permit)
+                    self._advance(rows.state_of_texts(texts), permit, known=known)
                     return permit
                 case "stored":
                     return rows.answer_of(charge_id, payload, payload_digest)
@@ -280,7 +279,7 @@ class PostgresLedger:
         parameters = [self._worker.epoch, *batch.columns, known.entries, known.head]
         [(outcomes, charge_ids, payloads, payload_digests, texts)] = self._ask(Batch.STATEMENT, parameters)
         if texts is not None:
-            self._advance(rows.state_of_texts(texts))  # one state that has all the charges
+            self._advance(rows.state_of_texts(texts), known=known)  # one state that has all the charges
         return batch.results(outcomes, charge_ids, payloads, payload_digests, alone=partial(PostgresLedger.reserve, self))
 
     def commit(self, permit: Permit, payload: bytes) -> None:
@@ -289,8 +288,7 @@ class PostgresLedger:
         When the reply is lost the statement is sent again, which finds out. If nothing can be found out in time, ``ledger-unreachable``:
         the answer must not be sent either. Should it have been stored, the same key returns it later.
         """
-        if len(payload) > limits.PAYLOAD_BYTES_MAX:
-            raise LedgerError("answer-too-large", "the answer is too large to be stored", hint="ask for fewer groups")
+        limits.require_payload(payload)
         self._require_own_process()
         [(outcome, texts)] = self._ask(
             "CALL lapwing.commit_durably(%s, %s, %s, %s::pg_catalog.int8, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric,"
@@ -301,6 +299,14 @@ class PostgresLedger:
             raise not_open()
         # Anchored before the answer is sent: a database put back to before the commit would deny an answer that somebody holds.
         self._advance(rows.state_of_texts(texts))
+
+    def commit_many(self, answers: Sequence[tuple[Permit, bytes]]) -> tuple[LapwingError | None, ...]:
+        """As :meth:`commit` for each, in one statement; what :meth:`commit` would raise is returned in its place."""
+        self._require_own_process()
+        [(outcomes, texts)] = self._ask(COMMIT_STATEMENT, [self._worker.epoch, *commit_columns(answers)])
+        if texts is not None:
+            self._advance(rows.state_of_texts(texts))  # one state that has all the answers
+        return tuple(None if outcome == "done" else not_open() for outcome in outcomes)
 
     def forfeit(self, permit: Permit, *, incident: bool) -> None:
         """Close a charge without an answer; it stays spent. ``incident`` closes the data set too, even if the charge was closed already."""
@@ -314,11 +320,11 @@ class PostgresLedger:
         if outcome != "done":
             raise not_open()
 
-    def find(self, digest: str, *, analyst: str | None = None) -> StoredAnswer | None:
-        """The newest committed answer with this digest; with ``analyst``, only if that analyst may see it."""
+    def find(self, digest: str, *, analyst: str | None = None, request_id: str | None = None) -> StoredAnswer | None:
+        """As :meth:`lapwing.ledger.protocol.Ledger.find`; with ``analyst``, only what that analyst may see."""
         self._require_own_process()
         [(charge_id, payload, payload_digest)] = self._ask(
-            "SELECT o_charge_id, o_payload, o_payload_digest FROM lapwing.find_answer(%s, %s, %s)", [digest, analyst]
+            "SELECT o_charge_id, o_payload, o_payload_digest FROM lapwing.find_answer(%s, %s, %s, %s)", [digest, analyst, request_id]
         )
         if charge_id is None:
             return None
@@ -409,9 +415,10 @@ class PostgresLedger:
         statement = "SELECT lapwing.has_entry(%s, %s::pg_catalog.int8, %s)"
         return self._connection.ask(statement, [self._known.ledger_id, entries, head], again=True) == [(True,)]
 
-    def _advance(self, point: AnchorPoint, permit: Permit | None = None) -> None:
+    def _advance(self, point: AnchorPoint, permit: Permit | None = None, *, known: AnchorPoint | None = None) -> None:
+        """Anchor a state. ``known`` is a point that the statement which led to it has found in the chain: it is not asked for again."""
         try:
-            self._remember(self._anchors.advance(point, holds=self._holds))
+            self._remember(self._anchors.advance(point, holds=lambda kept: kept == known or self._holds(kept)))
         except LedgerError:
             with contextlib.suppress(LedgerError):
                 if permit is not None:  # nothing was read under this charge, nor will be
@@ -453,19 +460,11 @@ class PostgresLedger:
         memory = kept if kept is not None and is_behind else self._known
         milestones = self._anchors.milestones(self._source_id) if is_behind else ()
         lost = opening.lost_since(milestones, memory, has=self._has)
+        budgets = budget_text(memory.budget), budget_text(memory.ceiling)
         row = self._ask(
             f"SELECT {rows.STATE} FROM lapwing.accept_override(%s, %s, %s, %s, %s::pg_catalog.numeric, %s::pg_catalog.numeric,"
             " %s::pg_catalog.numeric, %s, %s, %s, %s::pg_catalog.text[])",
-            [
-                detail,
-                self._fingerprint,
-                is_behind,
-                *astuple(lost),
-                budget_text(memory.budget),
-                budget_text(memory.ceiling),
-                memory.closed,
-                self._anchor_names,
-            ],
+            [detail, self._fingerprint, is_behind, *astuple(lost), *budgets, memory.closed, self._anchor_names],
             again=False,
         )[0]
         self._known = rows.state_of(row)

@@ -25,6 +25,7 @@ ASKING = (
         "reserve_many",
         "would_reserve",
         "commit",
+        "commit_many",
         "forfeit",
         "find_answer",
         "request_share",
@@ -37,7 +38,7 @@ ACTING = (
     "accept_override",
 )
 """What owners may call in addition."""
-COMMITTING = ("reserve_durably", "reserve_many_durably", "commit_durably")
+COMMITTING = ("reserve_durably", "reserve_many_durably", "commit_durably", "commit_many_durably")
 """Procedures that commit. PostgreSQL lets those neither act with another's rights nor have a search path: they only call the others."""
 HELPING = ("wait_for_disk", "require_durable")
 """Called by those procedures, with the rights of whoever called them."""

@@ -1,14 +1,11 @@
-"""A ledger that many threads of one process share: reservations that come while others are on their way go together.
+"""A ledger that many threads of one process share: their reservations go together, and so do their answers.
 
-Nobody waits for company: the first request goes alone, and all that arrive until the reply is there go as one statement, with one lock and
-one wait for the disk. Who comes first is served first. What one of them is refused, the others are not.
+One lock and one wait for the disk for all that wait. What one of them is refused, the others are not.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
-from threading import Lock
+from collections.abc import Sequence
 from typing import Any
 
 from lapwing.errors import LapwingError, LedgerError
@@ -16,56 +13,51 @@ from lapwing.kernel.permit import Permit
 from lapwing.ledger import limits
 from lapwing.ledger.postgres.batch import REQUESTS_MAX, Result
 from lapwing.ledger.postgres.ledger import PostgresLedger
+from lapwing.ledger.postgres.together import Together
 from lapwing.ledger.protocol import Request, StoredAnswer
 
-
-@dataclass(slots=True, eq=False)
-class _Waiting:
-    """A request that waits for its turn; then what came of it."""
-
-    request: Request
-    result: Result | None = None
+ANSWERS_BYTES_MAX = 2**22
+"""Of answers that go together: larger ones go alone, so that nobody waits long for another's answer, nor is there a second copy of many."""
+Answer = tuple[Permit, bytes]
 
 
 class SharedPostgresLedger(PostgresLedger):
-    """A :class:`PostgresLedger` whose reservations are sent together."""
+    """A :class:`PostgresLedger` whose reservations are sent together, and whose answers are stored together."""
 
-    __slots__ = ("_queue", "_queue_gate", "_turn")
+    __slots__ = ("_answers", "_reservations")
 
     def __init__(self, *arguments: Any, **others: Any) -> None:
         super().__init__(*arguments, **others)
-        self._queue: deque[_Waiting] = deque()
-        self._queue_gate = Lock()
-        self._turn = Lock()
+        self._reservations: Together[Request, Permit | StoredAnswer] = Together(self._reserve_all, count_max=REQUESTS_MAX)
+        self._answers: Together[Answer, None] = Together(
+            self._commit_all, count_max=REQUESTS_MAX, weight=lambda answer: len(answer[1]), weight_max=ANSWERS_BYTES_MAX
+        )
 
     def reserve(self, request: Request) -> Permit | StoredAnswer:
         """As :meth:`PostgresLedger.reserve`, perhaps together with others."""
         limits.require_request(request)  # a request that is not one must not stop those beside it
-        mine = _Waiting(request)
-        with self._queue_gate:
-            self._queue.append(mine)
-        with self._turn:
-            while mine.result is None:  # older ones may fill a statement
-                self._send()
-        if isinstance(mine.result, LapwingError):
-            raise mine.result
-        return mine.result
+        return self._reservations.outcome(request)
 
-    def _send(self) -> None:
-        """Send what waits, oldest first; each is told what came of it. Pre: this thread has the turn."""
-        with self._queue_gate:
-            together = [self._queue.popleft() for _ in range(min(len(self._queue), REQUESTS_MAX))]
-        results: tuple[Result, ...] = (LedgerError("ledger-unreachable", "the process is being stopped"),) * len(together)
-        try:
-            results = self.reserve_many([one.request for one in together]) if len(together) > 1 else (self._alone(together[0].request),)
-        except LapwingError as error:
-            results = (error,) * len(together)
-        finally:  # whatever happens to the one who sends, nobody waits for ever
-            for one, result in zip(together, results, strict=True):
-                one.result = result
+    def commit(self, permit: Permit, payload: bytes) -> None:
+        """As :meth:`PostgresLedger.commit`, perhaps together with others."""
+        limits.require_payload(payload)
+        self._answers.outcome((permit, payload))
 
-    def _alone(self, request: Request) -> Result:
+    def _reserve_all(self, requests: Sequence[Request]) -> Sequence[Result]:
+        return self.reserve_many(requests) if len(requests) > 1 else (super().reserve(requests[0]),)
+
+    def _commit_all(self, answers: Sequence[Answer]) -> Sequence[LapwingError | None]:
+        if len(answers) > 1:
+            try:
+                return self.commit_many(answers)
+            except LedgerError as error:
+                if error.code != "ledger-rule":
+                    raise
+        return [self._commit_alone(permit, payload) for permit, payload in answers]  # a rule that one of them breaks is not the others'
+
+    def _commit_alone(self, permit: Permit, payload: bytes) -> LapwingError | None:
         try:
-            return super().reserve(request)
+            super().commit(permit, payload)
         except LapwingError as error:
             return error
+        return None

@@ -1,4 +1,4 @@
--- Many reservations of one worker for one data set, in one statement: one lock and one wait for the disk for all of them.
+-- Many reservations, and many answers, of one worker for one data set, in one statement: one lock and one wait for the disk for all of them.
 --
 -- If they all fit together, they are all charged, each table being written once. Costs are not negative, so each of them would have been
 -- charged by lapwing.reserve too, in any order. If it is not certain that they all fit, lapwing.reserve decides on each in turn. Either way the
@@ -142,6 +142,68 @@ BEGIN
     SELECT r.* INTO outcomes, o_charge_ids, o_payloads, o_payload_digests, o_state
         FROM lapwing.reserve_many(p_ledger_id, p_epoch, p_nonces, p_analysts, p_request_ids, p_digests, p_versions, p_summaries, p_losses,
             p_deltas, p_pures, p_anchor_entries, p_anchor_head) AS r;
+    COMMIT;  -- both settings end here
+    CALL lapwing.wait_for_disk();
+END $$;
+
+-- Many answers of one worker for one data set. If every charge is open to this worker and none is named twice, they are all settled, each table
+-- being written once; else lapwing.commit decides on each in turn. Either way the outcomes are those of single calls, in this order.
+CREATE FUNCTION lapwing.commit_many(
+    p_ledger_id text, p_epoch text, p_nonces text[], p_charge_ids bigint[], p_digests text[], p_losses numeric[], p_deltas numeric[],
+    p_pures numeric[], p_payloads bytea[], OUT outcomes text[], OUT o_state text[]
+) LANGUAGE plpgsql AS $$
+DECLARE
+    ds lapwing.data_set := lapwing.locked(p_ledger_id);
+    stamp text := lapwing.stamp(clock_timestamp());
+    n integer := cardinality(p_nonces);
+    analysts text[];
+    hashes text[];
+    heads text[];
+    one record;
+BEGIN
+    SELECT array_agg(c.analyst ORDER BY r.i), array_agg(encode(sha256(r.payload), 'hex') ORDER BY r.i) INTO analysts, hashes
+        FROM unnest(p_nonces, p_charge_ids, p_digests, p_losses, p_deltas, p_pures, p_payloads) WITH ORDINALITY
+            AS r (nonce, charge_id, digest, loss, delta, pure, payload, i)
+        -- LATERAL with a LIMIT: one look into the index for each, as in lapwing.all_fit.
+        CROSS JOIN LATERAL (SELECT o.analyst FROM lapwing.charge o
+            WHERE o.ledger_id = p_ledger_id AND o.charge_id = r.charge_id AND o.epoch = p_epoch AND o.nonce = lapwing.digest(r.nonce)
+                AND o.digest = r.digest AND o.loss = r.loss AND o.delta = r.delta AND o.pure IS NOT DISTINCT FROM r.pure
+                AND o.state = 'reserved' LIMIT 1) AS c
+        WHERE NOT ds.superseded AND EXISTS (SELECT FROM lapwing.worker WHERE epoch = p_epoch AND ended_at IS NULL);
+    IF cardinality(analysts) IS DISTINCT FROM n OR (SELECT count(DISTINCT id) FROM unnest(p_charge_ids) AS id) <> n THEN
+        FOR i IN 1..n LOOP
+            SELECT r.* INTO one FROM lapwing.commit(p_ledger_id, p_epoch, p_nonces[i], p_charge_ids[i], p_digests[i], p_losses[i], p_deltas[i],
+                p_pures[i], p_payloads[i]) AS r;
+            outcomes[i] := one.outcome;
+            o_state := coalesce(one.o_state, o_state);
+        END LOOP;
+        RETURN;
+    END IF;
+    FOR i IN 1..n LOOP
+        outcomes[i] := 'done';
+        ds.head := lapwing.digest(ds.head, (ds.entries + i)::text, stamp, 'commit', analysts[i], p_charge_ids[i]::text, '0', '0', '', hashes[i]);
+        heads[i] := ds.head;
+    END LOOP;
+    UPDATE lapwing.charge AS c SET state = 'committed', payload = r.payload, payload_digest = r.hashed
+        FROM unnest(p_charge_ids, p_payloads, hashes) AS r (charge_id, payload, hashed)
+        WHERE c.ledger_id = p_ledger_id AND c.charge_id = r.charge_id;
+    INSERT INTO lapwing.entry (ledger_id, entry_id, at, kind, analyst, charge_id, loss, delta, pure, detail, evidence, chained)
+        SELECT p_ledger_id, ds.entries + r.i, stamp, 'commit', r.analyst, r.charge_id, 0, 0, NULL, '', r.hashed, r.head
+        FROM unnest(p_charge_ids, analysts, hashes, heads) WITH ORDINALITY AS r (charge_id, analyst, hashed, head, i);
+    UPDATE lapwing.data_set SET entries = entries + n, head = ds.head WHERE ledger_id = p_ledger_id RETURNING * INTO ds;
+    o_state := lapwing.state_texts(ds);
+END $$;
+
+CREATE PROCEDURE lapwing.commit_many_durably(
+    p_ledger_id text, p_epoch text, p_nonces text[], p_charge_ids bigint[], p_digests text[], p_losses numeric[], p_deltas numeric[],
+    p_pures numeric[], p_payloads bytea[], OUT outcomes text[], OUT o_state text[]
+) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM lapwing.require_durable();
+    PERFORM pg_catalog.set_config('synchronous_commit', 'off', true),
+        pg_catalog.set_config('lapwing.flush_follows', pg_catalog.pg_current_xact_id()::pg_catalog.text, true);
+    SELECT r.* INTO outcomes, o_state
+        FROM lapwing.commit_many(p_ledger_id, p_epoch, p_nonces, p_charge_ids, p_digests, p_losses, p_deltas, p_pures, p_payloads) AS r;
     COMMIT;  -- both settings end here
     CALL lapwing.wait_for_disk();
 END $$;

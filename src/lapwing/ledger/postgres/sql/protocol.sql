@@ -8,7 +8,7 @@
 -- it commits, LW002 no such ledger, LW003 the anchors are not those of the ledger, LW009 a rule of a table.
 --
 -- Others may create functions, operators and types in this database. None of them is ever meant here: every function is given the search path
--- "pg_catalog, pg_temp" when it is installed (../routines.py); the three procedures that commit cannot have one, and name the schema of everything
+-- "pg_catalog, pg_temp" when it is installed (../routines.py); the procedures that commit cannot have one, and name the schema of everything
 -- they use, as does every statement of a client; and an SQL body of one expression is bound to what it names when it is made.
 
 -- Injective: a list of texts and NULLs as JSON, which Python writes in the same way. One expression, which the caller's plan takes in.
@@ -53,7 +53,7 @@ END $$;
 CREATE FUNCTION lapwing.stamp(p_moment timestamptz) RETURNS text LANGUAGE sql STABLE
     RETURN pg_catalog.to_char(p_moment AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"');
 
--- Writes an entry (as only lapwing.reserve_many does besides). Gives the new head; the caller, who holds the lock, sets it with the number in the same transaction.
+-- Writes an entry (as only lapwing.reserve_many and lapwing.commit_many do besides). Gives the new head; the caller, who holds the lock, sets it with the number in the same transaction.
 CREATE FUNCTION lapwing.chain(p_ledger_id text, p_entry_id bigint, p_head text, p_kind text, p_analyst text, p_charge_id bigint, p_loss numeric,
     p_delta numeric, p_pure numeric, p_detail text, p_evidence text, p_moment timestamptz) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -350,15 +350,17 @@ BEGIN
 END $$;
 
 -- What was found may have been committed a moment ago and not be on the disk yet: the caller waits for that before it is shown to anybody.
--- p_analyst NULL: the owner's own view. Else only to an analyst who may ask, and others' answers only where they are shared.
-CREATE FUNCTION lapwing.find_answer(p_ledger_id text, p_digest text, p_analyst text,
+-- p_analyst NULL: the owner's own view. Else only to an analyst who may ask, and others' answers only where they are shared. Of several, what
+-- this request of the analyst paid for itself (p_request_id, or a part of it) comes first; while that is still reserved, nothing is found.
+CREATE FUNCTION lapwing.find_answer(p_ledger_id text, p_digest text, p_analyst text, p_request_id text,
     OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text) LANGUAGE sql STABLE AS $$
-    SELECT c.charge_id, c.payload, c.payload_digest
-    FROM lapwing.charge c JOIN lapwing.data_set d USING (ledger_id)
-    WHERE c.ledger_id = p_ledger_id AND c.digest = p_digest AND c.state = 'committed'
+    SELECT CASE WHEN c.state = 'committed' THEN c.charge_id END, c.payload, c.payload_digest
+    FROM lapwing.charge c JOIN lapwing.data_set d USING (ledger_id) CROSS JOIN LATERAL (SELECT (c.analyst = p_analyst
+        AND (c.request_id = p_request_id OR starts_with(c.request_id, p_request_id || '/'))) IS TRUE AS own) AS whose
+    WHERE c.ledger_id = p_ledger_id AND c.digest = p_digest AND (c.state = 'committed' OR (c.state = 'reserved' AND whose.own))
         AND (p_analyst IS NULL OR (NOT d.closed AND (d.answers_shared OR c.analyst = p_analyst) AND EXISTS (
             SELECT FROM lapwing.analyst a WHERE a.ledger_id = p_ledger_id AND a.analyst = p_analyst AND NOT a.suspended)))
-    ORDER BY c.charge_id DESC LIMIT 1
+    ORDER BY whose.own DESC, c.charge_id DESC LIMIT 1
 $$;
 
 -- A transaction that has to wait for the disk holds its locks while it waits, so the changes of one data set would share no wait. The two
