@@ -29,6 +29,7 @@ VIOLATIONS = {
     "psycopg-fence/engines": ("engines/planted.py", "import psycopg\n"),
     "psycopg-fence/alembic": ("engines/postgres/planted.py", "import alembic\n"),
     "pyspark-fence": ("engines/planted.py", "from pyspark.sql import SparkSession\n"),
+    "opentelemetry-fence": ("server/planted.py", "from opentelemetry import trace\n"),
     "opendp-fence": ("kernel/planted.py", "import opendp.prelude\n"),
     "opendp-fence/mechanisms": ("mechanisms/sampling/planted.py", "import opendp.prelude\n"),
     "noise-protected": ("kernel/planted.py", "from lapwing.kernel import noise\n"),

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from lapwing.client.dataset import open as open_data_set
 from lapwing.server.access import Office
 from lapwing.server.api import application
-from lapwing.server.configuration import ListenTo, MomentSettings, Provider, Served, ServerConfiguration, ServerLimits
+from lapwing.server.configuration import ListenTo, MomentSettings, Provider, Served, ServerConfiguration, ServerLimits, TraceSettings
 from lapwing.server.desk import Desk
 from lapwing.server.rights import Grant, Role
 from lapwing.server.run import open_office
@@ -77,6 +77,7 @@ class ServerUnderTest:
         moments: MomentSettings | None = None,
         limits: ServerLimits | None = None,
         identities: str | None = None,
+        traces: str | None = None,
     ) -> Iterator[ServerUnderTest]:
         """A server over the data set that ``write`` writes to a directory, with a home of its own."""
         write(home / "clinic")
@@ -87,6 +88,7 @@ class ServerUnderTest:
             server=ListenTo(identities=identities),
             limits=limits or ServerLimits(requests_per_second=10_000.0, burst=100_000, failures_per_minute=100_000),
             moments=moments or MomentSettings(base_seconds=0.01),
+            traces=TraceSettings(endpoint=traces),
             oidc=Provider(issuer=ISSUER, audience=AUDIENCE),
             data_set=[Served(catalogue="clinic")],
         )

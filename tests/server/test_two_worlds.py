@@ -12,7 +12,7 @@ import json
 import logging
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +32,8 @@ from lapwing.kernel.exact import Exact
 from lapwing.kernel.laws import Sampler
 from lapwing.kernel.permit import Permit
 from lapwing.kernel.release import NoisyTable, Released, release
+from lapwing.server.traces import MILLISECOND
+from tests.server.collector import Collector, attributes, collector
 from tests.server.office import ServerUnderTest
 from tests.support.sizes import size
 
@@ -101,10 +103,33 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ServerUnd
 
     with (
         _same_noise(),
-        ServerUnderTest.over(lambda directory: shutil.copytree(plain, directory), tmp_path_factory.mktemp("w0")) as first,
-        ServerUnderTest.over(other, tmp_path_factory.mktemp("w1")) as second,
+        collector() as of_first,
+        collector() as of_second,
     ):
-        yield first, second
+        same: Callable[[Path], object] = lambda directory: shutil.copytree(plain, directory)  # noqa: E731
+        with (
+            ServerUnderTest.over(same, tmp_path_factory.mktemp("w0"), traces=of_first.url) as first,
+            ServerUnderTest.over(other, tmp_path_factory.mktemp("w1"), traces=of_second.url) as second,
+        ):
+            yield first, second
+        # Everything is sent when the servers stop.
+        assert _spans(of_first) == _spans(of_second)
+        assert len(of_first.spans) >= size("two worlds, requests")
+        assert any(span.name == "held until a public moment" for span in of_first.spans)
+
+
+def _spans(traces: Collector) -> list[tuple[str, dict[str, Any]]]:
+    """What spans say, in their order; without the number that is drawn anew for each request. Lengths are those that public facts allow."""
+    sent = b"".join(traces.bodies)
+    assert CANARY.encode() not in sent
+    assert str(CANARY_NUMBER).encode() not in sent
+    for span in traces.spans:
+        length = span.end_time_unix_nano - span.start_time_unix_nano
+        shortest = 10 * MILLISECOND if span.name == "held until a public moment" else MILLISECOND
+        assert length % shortest == 0, span.name
+        assert (length // shortest).bit_count() == 1, span.name
+    listed = [(span.name, {key: value for key, value in attributes(span).items() if key != "lapwing.request"}) for span in traces.spans]
+    return sorted(listed, key=repr)
 
 
 def _requests() -> list[tuple[str, str, str, Any]]:
@@ -195,10 +220,11 @@ def test_a_fault_is_the_same_in_both(worlds: tuple[ServerUnderTest, ServerUnderT
     assert Incident().code == "incident"
 
 
-def _log(world: ServerUnderTest) -> list[dict[str, str]]:
+def _log(world: ServerUnderTest) -> list[dict[str, Any]]:
     """Lines of the audit log without what is drawn anew; the number of a key is."""
     text = world.office.configuration.audit_path(world.home).read_text()
     assert CANARY not in text
     assert str(CANARY_NUMBER) not in text
     lines = [json.loads(line) for line in text.splitlines()]
-    return [{key: re.sub(r"key [0-9a-f]+", "key", value) for key, value in line.items() if key not in ("at", "request")} for line in lines]
+    kept = [{key: value for key, value in line.items() if key not in ("at", "request")} for line in lines]
+    return [line | {"credential": re.sub(r"key [0-9a-f]+", "key", line["credential"])} for line in kept]

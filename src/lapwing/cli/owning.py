@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lapwing.cli.backups import add_backups
 from lapwing.cli.exits import reported
 from lapwing.cli.place import catalogue_path, curator_of, statement_text
 from lapwing.cli.views import ReportFormat
@@ -22,8 +22,7 @@ def add_owning(app: typer.Typer) -> None:
     app.command("retire", short_help="Delete the rows of a prepared version.")(retire)
     app.command("reopen", short_help="Let analysts in again after an incident.")(reopen)
     app.command("close", short_help="Let no analyst ask until it is opened again.")(close)
-    app.command("backup", short_help="Write a backup of the data set's state, ledger and keys.")(backup)
-    app.command("restore", short_help="Put a backup back, into an empty place.")(restore)
+    add_backups(app)
     app.command("audit", short_help="Try to refute what is claimed, on made-up data.")(audit)
 
 
@@ -99,36 +98,6 @@ def close(context: typer.Context, reason: Annotated[str, typer.Argument(metavar=
         curator.latest()
         curator.ledger.close(_signed(curator, reason))
         typer.echo("The data set is closed to analysts.")
-
-
-def backup(context: typer.Context, to: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write it.")]) -> None:
-    """Write a backup: the catalogue, the state directory, the local ledger and the keys, as of one moment. No rows.
-
-    The registry and the anchors are left out: they are what notices that an older state was put back.
-
-    \b
-    Example:
-        lapwing -C clinic backup clinic-2026-11-15.backup
-    """
-    from lapwing.cli.backups import backed_up
-
-    with reported():
-        backed_up(catalogue_path(context), to)
-
-
-def restore(context: typer.Context, file: Annotated[Path, typer.Argument(metavar="FILE", help="The backup.")]) -> None:
-    """Put a backup back into the directory (-C), which must have neither a catalogue nor a state directory.
-
-    A ledger that is older than what the registry remembers is put back and not served: `lapwing ledger accept` charges again what it lacks.
-
-    \b
-    Example:
-        lapwing -C clinic restore clinic-2026-11-15.backup
-    """
-    from lapwing.cli.backups import restored
-
-    with reported():
-        restored(file, catalogue_path(context))
 
 
 def audit(

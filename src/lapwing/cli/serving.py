@@ -14,6 +14,7 @@ from lapwing.errors import LapwingError
 from lapwing.server.rights import Grant, Role
 
 if TYPE_CHECKING:
+    from lapwing.server.configuration import ServerConfiguration
     from lapwing.server.identities import Identities
 
 Home = Annotated[Path, typer.Option("--home", metavar="DIRECTORY", help="The server's own directory, with lapwing-server.toml.")]
@@ -120,6 +121,34 @@ def revoke(
         typer.echo(f"Key {key_id} is revoked." if _identities(home).revoke(key_id) else "There is no such key that is still good.")
 
 
+@access_app.command("accept", short_help="Let people in again after a restore.")
+def accept(
+    reason: Annotated[str, typer.Argument(metavar="REASON", help="What was looked at; kept in the audit log.")], home: Home = HOME_DEFAULT
+) -> None:
+    """Let people in again by the roles that a restored backup granted, after looking through them.
+
+    \b
+    Example:
+        lapwing access list
+        lapwing access accept "the backup of Monday; bo has left since and is withdrawn"
+    """
+    with reported():
+        identities, configuration = _identities(home), _configuration(home)
+        if not reason.strip():
+            raise usage_error("say what was looked at")
+        there = identities.accept()
+        if there:
+            from lapwing.curator.life import system_user
+            from lapwing.server.audit_log import AuditLog
+
+            log = AuditLog(configuration.audit_path(home))
+            log.write(
+                who=system_user(), credential="command line", act=f"accept grants: {reason}"[:500], data_set="", outcome="200", request=""
+            )
+            log.close()
+        typer.echo("What is granted lets people in again. API keys have to be made anew." if there else "Nothing waits to be accepted.")
+
+
 @access_app.command("list", short_help="Show keys and roles.")
 def list_access(
     form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE, home: Home = HOME_DEFAULT
@@ -141,19 +170,23 @@ def list_access(
 
 def _identities(home: Path) -> Identities:
     _require_extra()
-    from lapwing.server.configuration import CONFIGURATION_FILE, read_configuration
     from lapwing.server.identities import Identities
 
-    return Identities(read_configuration(home / CONFIGURATION_FILE).identities_url(home))
+    return Identities(_configuration(home).identities_url(home))
+
+
+def _configuration(home: Path) -> ServerConfiguration:
+    from lapwing.server.configuration import CONFIGURATION_FILE, read_configuration
+
+    return read_configuration(home / CONFIGURATION_FILE)
 
 
 def _served(home: Path) -> list[str]:
     """The ids of the data sets that the configuration names."""
     from lapwing.client.dataset import open as open_data_set
-    from lapwing.server.configuration import CONFIGURATION_FILE, read_configuration
 
     names = []
-    for item in read_configuration(home / CONFIGURATION_FILE).data_set:
+    for item in _configuration(home).data_set:
         with open_data_set(home / item.catalogue) as data_set:
             names.append(data_set.curator.declaration.dataset.id)
     return names

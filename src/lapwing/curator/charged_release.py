@@ -11,9 +11,9 @@ import contextlib
 from dataclasses import dataclass
 
 from lapwing.curator.encoding import decode, encode
-from lapwing.curator.public_work import Hold
+from lapwing.curator.public_work import Hold, noted
 from lapwing.engines.base import Snapshot
-from lapwing.errors import LedgerError
+from lapwing.errors import Incident, LedgerError
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.laws import Sampler
 from lapwing.kernel.release import Released, release
@@ -39,16 +39,19 @@ def charged_release(
     Nobody hears what came of it, the ledger included, before ``hold`` comes back.
     """
     permit = ledger.reserve(request)
+    noted(permit.charge_id)
     if isinstance(permit, StoredAnswer):
         return replayed(permit)
     try:
         released = release(certified, permit, snapshot.run(certified), sampler=sampler)
         payload = encode(released)
-    except Exception:
+    except Exception as error:
         # Whatever fails here fails after rows were read, so it may depend on them: an incident, not an ordinary error.
         hold()
         settling.incident(ledger, permit)
-        raise
+        if isinstance(error, Incident):
+            raise
+        raise Incident() from None  # which fault it was may depend on rows too: all of them have one name
     except BaseException:  # the process is being stopped from outside
         with contextlib.suppress(LedgerError):
             ledger.forfeit(permit, incident=False)

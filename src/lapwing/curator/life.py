@@ -18,7 +18,7 @@ from lapwing.answers.budget import BudgetView
 from lapwing.catalog import Declaration, Settings, load, parse
 from lapwing.catalog.changes import Change, Verdict, classify
 from lapwing.curator.charged_release import Answered, charged_release, replayed
-from lapwing.curator.public_work import announced
+from lapwing.curator.public_work import announced, noted
 from lapwing.curator.request_name import request_name
 from lapwing.engines.base import Progress, Snapshot, silent
 from lapwing.engines.losses import TableLosses, noteworthy, report_of
@@ -348,6 +348,7 @@ class Curator:
         if stored is None and not balance.closed:
             stored = self._found(certified.digest, who, request_id)
         if stored is not None:
+            noted(stored.charge_id)
             return replayed(stored)
         if certified.facts.order != balance.budget.order:
             raise CatalogueError("budget-account", "the version is charged at another order than the ledger", hint="run prepare")

@@ -39,7 +39,11 @@ Hold = Callable[[], None]
 """Comes back when what was done may be seen: called after rows were read and before the ledger, and so anybody, hears what came of it."""
 BeforeCharge = Callable[[PublicWork], Hold]
 """Told what is going to be done, just before it is charged; what it raises is raised, and nothing is charged."""
+OfCharge = Callable[[int], None]
+"""Told the number of a charge that was made, or that paid for what was found."""
 _watching: ContextVar[BeforeCharge | None] = ContextVar("lapwing_before_charge", default=None)
+
+_noting: ContextVar[OfCharge | None] = ContextVar("lapwing_of_charge", default=None)
 
 
 @contextmanager
@@ -50,6 +54,23 @@ def told_before_charges(watch: BeforeCharge) -> Iterator[None]:
         yield
     finally:
         _watching.reset(token)
+
+
+@contextmanager
+def told_of_charges(note: OfCharge) -> Iterator[None]:
+    """What is asked inside tells ``note`` the number of each charge as soon as it is reserved, before a row is read."""
+    token = _noting.set(note)
+    try:
+        yield
+    finally:
+        _noting.reset(token)
+
+
+def noted(charge_id: int) -> None:
+    """Tell whoever wants to be told the number of a charge."""
+    note = _noting.get()
+    if note is not None:
+        note(charge_id)
 
 
 def announced(certified: Certified, rows: Callable[[str], float]) -> Hold:

@@ -13,6 +13,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from lapwing.errors import CallRefused
 from lapwing.ledger.limits import require_name
 from lapwing.server.audit_log import AuditLog
+from lapwing.server.call_notes import CallNotes
 from lapwing.server.configuration import ServerConfiguration
 from lapwing.server.desk import Desk, ServedDataSet
 from lapwing.server.identities import GROUP_MARK, Identities
@@ -20,6 +21,7 @@ from lapwing.server.metrics import Metrics
 from lapwing.server.rates import Rates
 from lapwing.server.rights import Act, Identity
 from lapwing.server.tokens import Tokens
+from lapwing.server.traces import Tracing
 
 KEY_PREFIX = "lw_"
 _bearer = HTTPBearer(auto_error=False, description="An API key of this server, or a token of its OpenID provider.")
@@ -37,12 +39,14 @@ class Office:
     rates: Rates
     failures: Rates
     metrics: Metrics
+    traces: Tracing
 
     def close(self) -> None:
         """Close everything, what runs first."""
         self.desk.close()
         self.identities.close()
         self.audit.close()
+        self.traces.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class AllowedCall:
     identity: Identity
     served: ServedDataSet
     office: Office
+    notes: CallNotes
 
 
 def office_of(request: Request) -> Office:
@@ -112,9 +117,10 @@ def to(act: Act) -> Callable[..., AllowedCall]:
         served = office.desk.of(data_set)
         if served is None or not identity.may(Act.SEE, data_set):
             raise CallRefused("not-found", "there is no such data set, or none that you may see")
+        request.state.seen_data_set = data_set
         if not identity.may(act, data_set):
             raise CallRefused("forbidden", f"none of your roles on this data set allows to {act.value}")
         request.state.is_owner = identity.may(Act.PREPARE, data_set)
-        return AllowedCall(identity, served, office)
+        return AllowedCall(identity, served, office, request.state.notes)
 
     return called

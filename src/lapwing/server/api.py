@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
@@ -17,10 +18,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 import lapwing
 from lapwing.errors import CallRefused, LapwingError
 from lapwing.server.access import Office, identified, office_of
+from lapwing.server.call_notes import CallNotes
 from lapwing.server.problems import MEDIA_TYPE, problem, shown, status_of
 from lapwing.server.rights import Act, Identity
 from lapwing.server.routes import asking, owning
 from lapwing.server.shapes import replies
+from lapwing.server.traces import RepliedCall
 
 _log = logging.getLogger("lapwing.server")
 _HEADERS = (
@@ -132,7 +135,7 @@ def _of_status(status: int) -> CallRefused:
 
 
 class Surrounded:
-    """Around each request: a number, a limit on its body, headers of its reply, a line in the audit log, a count."""
+    """Around each request: a number, a limit on its body, headers of its reply, a line in the audit log, a span, a count."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -143,28 +146,38 @@ class Surrounded:
             await self.app(scope, receive, send)
             return
         office: Office = scope["app"].state.office
-        number, state, status = secrets.token_hex(8), scope.setdefault("state", {}), [500]
+        number, state, status, started = secrets.token_hex(8), scope.setdefault("state", {}), [500], [False]
+        notes, began = state.setdefault("notes", CallNotes()), time.time_ns()
         limit = _Limited(receive, office.configuration.limits.body_bytes_max, state)
 
         async def reply(message: Message) -> None:
             if message["type"] == "http.response.start":
-                status[0] = message["status"]
+                status[0], started[0] = message["status"], True
                 message = {**message, "headers": [*message["headers"], *_HEADERS, (b"x-request-id", number.encode())]}
             await send(message)
 
         try:
             await self.app(scope, limit.receive, reply)
+        except Exception as error:
+            # Here, and not by whoever runs the application: it would log the text of the error, which may hold a value.
+            failed = await _failed(Request(scope), error)
+            if not started[0]:
+                await failed(scope, receive, reply)
         finally:
             route = getattr(scope.get("route"), "path", "unknown")
             office.metrics.replied(scope["method"], route, status[0], state.get("code"))
             if not route.startswith("/health"):
+                act, seen = state.get("act", f"{scope['method']} {route}"), state.get("seen_data_set", "")
+                call = RepliedCall(scope["method"], route, status[0], state.get("code"), act, seen, number, began, time.time_ns())
+                office.traces.replied(call, notes)
                 office.audit.write(
                     who=state.get("who", ""),
                     credential=state.get("credential", ""),
-                    act=state.get("act", f"{scope['method']} {route}"),
+                    act=act,
                     data_set=state.get("data_set", "")[:200],
                     outcome=state.get("code") or str(status[0]),
                     request=number,
+                    charges=notes.charges,
                 )
 
 

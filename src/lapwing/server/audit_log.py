@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,10 +17,11 @@ class AuditLog:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._gate = threading.Lock()
 
-    def write(self, *, who: str, credential: str, act: str, data_set: str, outcome: str, request: str) -> None:
-        """One decision. ``outcome`` is a status or a code; ``request`` the request's own number."""
+    def write(self, *, who: str, credential: str, act: str, data_set: str, outcome: str, request: str, charges: Sequence[int] = ()) -> None:
+        """One decision. ``outcome`` is a status or a code; ``request`` the request's own number, ``charges`` those in the ledger."""
         at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        line = {"at": at, "request": request, "who": who, "credential": credential, "act": act, "data_set": data_set, "outcome": outcome}
+        said = {"at": at, "request": request, "who": who, "credential": credential, "act": act, "data_set": data_set, "outcome": outcome}
+        line: dict[str, str | list[int]] = {**said, "charges": list(charges)}
         with self._gate:
             os.write(self._file, json.dumps(line, ensure_ascii=True).encode("ascii") + b"\n")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lapwing.client.transport import is_loopback
 from lapwing.errors import LapwingError
+from lapwing.server.environment import with_environment
 
 CONFIGURATION_FILE = "lapwing-server.toml"
 IDENTITIES_FILE = "identities.db"
@@ -71,6 +74,13 @@ class Provider(_Strict):
     groups_claim: str = "groups"
 
 
+class TraceSettings(_Strict):
+    """``[traces]``: where spans are sent."""
+
+    endpoint: str | None = None
+    """A collector of OpenTelemetry, as ``http://127.0.0.1:4318/v1/traces``; without one there are no traces."""
+
+
 class Served(_Strict):
     """``[[data_set]]``: a catalogue that is served."""
 
@@ -85,6 +95,7 @@ class ServerConfiguration(_Strict):
     server: ListenTo = ListenTo()
     limits: ServerLimits = ServerLimits()
     moments: MomentSettings = MomentSettings()
+    traces: TraceSettings = TraceSettings()
     oidc: Provider | None = None
     data_set: list[Served] = []
 
@@ -104,16 +115,29 @@ class ServerConfiguration(_Strict):
             raise LapwingError("server-configuration", message, hint="name a certificate and its key, or say behind_proxy = true")
         if self.oidc is not None and not _is_private_or_encrypted(self.oidc.issuer):
             raise LapwingError("server-configuration", "the issuer's address must begin with https://")
+        if self.traces.endpoint is not None and not _is_private_or_encrypted(self.traces.endpoint):
+            raise LapwingError("server-configuration", "the address for traces must begin with https://, or be on this machine")
 
 
-def read_configuration(path: Path) -> ServerConfiguration:
-    """The configuration in a file, or ``server-configuration`` with the place and what is wrong there."""
+SECTIONS: dict[str, type[BaseModel]] = {
+    "server": ListenTo,
+    "limits": ServerLimits,
+    "moments": MomentSettings,
+    "traces": TraceSettings,
+    "oidc": Provider,
+}
+"""Tables of the file whose words the environment may say."""
+
+
+def read_configuration(path: Path, environment: Mapping[str, str] | None = None) -> ServerConfiguration:
+    """The configuration in a file and in the environment, or ``server-configuration`` with the place and what is wrong there."""
     try:
         values: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise LapwingError("server-configuration", f"{path.name} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise LapwingError("server-configuration", f"{path.name} is not TOML: {error}") from error
+    values = with_environment(values, SECTIONS, os.environ if environment is None else environment)
     try:
         return ServerConfiguration.model_validate(values)
     except ValidationError as error:

@@ -15,8 +15,9 @@ from typing import TypeVar
 from lapwing.client.dataset import DataSet
 from lapwing.client.dataset import open as open_data_set
 from lapwing.curator.life import Curator
-from lapwing.curator.public_work import Hold, PublicWork, told_before_charges
+from lapwing.curator.public_work import Hold, PublicWork, told_before_charges, told_of_charges
 from lapwing.errors import CallRefused, LapwingError
+from lapwing.server.call_notes import CallNotes
 from lapwing.server.configuration import MomentSettings, Served, ServerLimits
 from lapwing.server.moments import PublicMoments
 
@@ -79,30 +80,40 @@ class ServedDataSet:
         """The data set opened once more, for an owner's act: what others ask meanwhile goes on. To be closed by whoever asked for it."""
         return open_data_set(self._catalogue, home=self._home)
 
-    async def run(self, work: Callable[[DataSet], Result]) -> Result:
-        """What ``work`` gives, in the pool; ``busy`` where too much waits, ``TimeoutError`` when it takes long: it goes on by itself."""
+    async def run(self, work: Callable[[DataSet], Result], notes: CallNotes | None = None) -> Result:
+        """What ``work`` gives, in the pool; ``busy`` where too much waits, ``TimeoutError`` when it takes long: it goes on by itself.
+
+        What it charges is noted in ``notes``.
+        """
         with self._gate:
             if self._inside >= self._limits.running_max + self._limits.waiting_max:
                 raise CallRefused("busy", "too many statements of this data set wait already", hint="ask again in a moment")
             self._inside += 1
-        future = asyncio.get_running_loop().run_in_executor(self._pool, self._inside_the_pool, work)
+        future = asyncio.get_running_loop().run_in_executor(self._pool, self._inside_the_pool, work, notes or CallNotes())
         return await asyncio.wait_for(asyncio.shield(future), self._limits.wait_seconds)
 
-    def _inside_the_pool(self, work: Callable[[DataSet], Result]) -> Result:
+    def _inside_the_pool(self, work: Callable[[DataSet], Result], notes: CallNotes) -> Result:
         try:
-            with self.opened() as data_set, told_before_charges(self._announced):
+            with (
+                self.opened() as data_set,
+                told_before_charges(lambda public: self._announced(public, notes)),
+                told_of_charges(notes.charges.append),
+            ):
                 return work(data_set)
         finally:
             with self._gate:
                 self._inside -= 1
 
-    def _announced(self, work: PublicWork) -> Hold:
+    def _announced(self, work: PublicWork, notes: CallNotes) -> Hold:
         """From now on until the moment that public facts decide, nobody hears what comes of it."""
-        begun = time.monotonic()
+        begun, at = time.monotonic(), time.time_ns()
 
         def hold() -> None:
             took = time.monotonic() - begun
-            time.sleep(max(self.moments.leaves_after(work, took=took) - took, 0.0))
+            after = self.moments.leaves_after(work, took=took)
+            time.sleep(max(after - took, 0.0))
+            if self.moments.public:  # else it ends when rows have been read, and the span would say so
+                notes.holds.append((at, at + round(after * 1e9)))
 
         return hold
 

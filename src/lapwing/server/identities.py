@@ -11,7 +11,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -26,7 +26,16 @@ KEY_DAYS_MAX = 366
 GROUP_MARK = "group:"
 """Begins the name under which something is granted to a group of the identity provider."""
 _KEY = re.compile(r"lw_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
+SCHEMA_VERSION = 1
+"""Of the tables below. A database with a newer one is refused, before anything is changed in it."""
 _tables = sa.MetaData()
+_state = sa.Table(
+    "lapwing_identities",
+    _tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("restored_at", sa.String(40)),
+)
 _keys = sa.Table(
     "lapwing_api_key",
     _tables,
@@ -67,7 +76,46 @@ class Identities:
     def __init__(self, url: str) -> None:
         with _reached():
             self._engine = sa.create_engine(url, pool_pre_ping=True, pool_size=4)
+            self._require_known_version()
             _tables.create_all(self._engine)
+            self._write_version()
+
+    def _require_known_version(self) -> None:
+        if not sa.inspect(self._engine).has_table(_state.name):
+            return  # new, or of the first release, which wrote no version: the tables are the same
+        with self._engine.connect() as connection:
+            version = connection.execute(sa.select(sa.func.max(_state.c.version))).scalar()
+        if version is not None and version > SCHEMA_VERSION:
+            message = f"the database of API keys and grants has version {version}; this release knows {SCHEMA_VERSION}"
+            raise LapwingError("identities-newer", message, hint="start the newer release again")
+
+    def _write_version(self) -> None:
+        """Once; of several replicas that start together one is first."""
+        with suppress(sa.exc.IntegrityError), self._engine.begin() as connection:
+            if connection.execute(sa.select(_state.c.id)).first() is None:
+                connection.execute(_state.insert().values(id=1, version=SCHEMA_VERSION))
+
+    # -- after a restore ----------------------------------------------------------------------------------------------------------
+
+    def mark_restored(self) -> int:
+        """End every API key and let nobody in: what was revoked or withdrawn since the backup is not known. How many keys were ended."""
+        now = _text(datetime.now(UTC))
+        with self._engine.begin() as connection:
+            connection.execute(_state.update().values(restored_at=now))
+            return connection.execute(_keys.update().where(_keys.c.revoked_at.is_(None)).values(revoked_at=now)).rowcount
+
+    def accept(self) -> bool:
+        """The owner has looked through what is granted; says whether that was asked for."""
+        with self._engine.begin() as connection:
+            return connection.execute(_state.update().where(_state.c.restored_at.is_not(None)).values(restored_at=None)).rowcount > 0
+
+    def require_accepted(self) -> None:
+        """Refuse to let anybody in by roles that came from a backup until the owner has looked through them."""
+        with self._engine.connect() as connection:
+            restored = connection.execute(sa.select(_state.c.restored_at)).scalar()
+        if restored is not None:
+            message = "API keys and grants were restored, and may have been withdrawn since the backup"
+            raise LapwingError("identities-restored", message, hint="see `lapwing access list`, then `lapwing access accept REASON`")
 
     def close(self) -> None:
         """Give up its connections."""

@@ -13,28 +13,30 @@ from lapwing.server.api import application
 from lapwing.server.audit_log import AuditLog
 from lapwing.server.configuration import CONFIGURATION_FILE, ServerConfiguration, read_configuration
 from lapwing.server.desk import Desk
+from lapwing.server.environment import HOME_VARIABLE
 from lapwing.server.identities import Identities
 from lapwing.server.metrics import Metrics
 from lapwing.server.rates import Rates
 from lapwing.server.tokens import Issuer, Tokens
-
-HOME_VARIABLE = "LAPWING_SERVER_HOME"
-"""Names the server's directory to the worker processes."""
+from lapwing.server.traces import traces_to
 
 
 def open_office(configuration: ServerConfiguration, home: Path) -> Office:
     """Everything that a worker holds."""
     limits, oidc = configuration.limits, configuration.oidc
+    identities = Identities(configuration.identities_url(home))
+    identities.require_accepted()
     tokens = None if oidc is None else Tokens(Issuer(oidc.issuer, oidc.audience, oidc.name_claim, oidc.groups_claim))
     return Office(
         configuration,
         Desk.open(configuration.data_set, limits, configuration.moments, directory=home),
-        Identities(configuration.identities_url(home)),
+        identities,
         tokens,
         AuditLog(configuration.audit_path(home)),
         Rates(limits.requests_per_second, limits.burst),
         Rates(limits.failures_per_minute / 60, limits.failures_per_minute),
         Metrics(),
+        traces_to(configuration.traces.endpoint),
     )
 
 
@@ -45,10 +47,20 @@ def worker_application() -> FastAPI:
     return application(lambda: open_office(configuration, home))
 
 
+def _require_identities(configuration: ServerConfiguration, home: Path) -> None:
+    """What is wrong with the database of identities is said once and plainly, not by every worker."""
+    identities = Identities(configuration.identities_url(home))
+    try:
+        identities.require_accepted()
+    finally:
+        identities.close()
+
+
 def serve(home: Path) -> None:
     """Serve what the configuration in ``home`` says, until the process is told to stop: what runs by then comes to its end."""
     configuration = read_configuration(home / CONFIGURATION_FILE)
     configuration.require_safe()
+    _require_identities(configuration, home)
     os.environ[HOME_VARIABLE] = str(home.resolve())
     server = configuration.server
     uvicorn.run(

@@ -115,7 +115,7 @@ async def ask(
     form = _form(request)
     key = secrets.token_hex(16) if idempotency_key is None else idempotency_key
     try:
-        answer = await call.served.run(lambda opened: _answer(opened, question, call.identity.name, key))
+        answer = await call.served.run(lambda opened: _answer(opened, question, call.identity.name, key), call.notes)
     except TimeoutError:
         return _later(key)
     except Refused as error:
@@ -141,7 +141,7 @@ async def replay(question: AskedBody, call: Annotated[AllowedCall, Depends(to(Ac
             scaled_groups=question.scaled_groups,
         )
 
-    answer = await call.served.run(work)
+    answer = await call.served.run(work, call.notes)
     return Response(await asyncio.to_thread(formats.FORMATS[form], answer), media_type=form)
 
 
