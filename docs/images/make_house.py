@@ -62,6 +62,7 @@ class Room:
 
 ROOMS = {
     "cli": Room("other", "the command line", (1,)),
+    "wire": Room("other", "PostgreSQL clients", (1,)),
     "server": Room("other", "asks for analysts", (1,)),
     "client": Room("other", "Python, notebooks", (1,)),
     "curator": Room("knows", "asks and prepares", (2,)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ from starlette.testclient import TestClient
 
 from lapwing.client.dataset import open as open_data_set
 from lapwing.server.access import Office
-from lapwing.server.api import application
-from lapwing.server.configuration import ListenTo, MomentSettings, Provider, Served, ServerConfiguration, ServerLimits, TraceSettings
+from lapwing.server.api import application, nothing_beside
+from lapwing.server.configuration import ListenTo, MomentSettings, Provider, Served, ServerConfiguration, ServerLimits, TraceSettings, WireSettings
 from lapwing.server.desk import Desk
 from lapwing.server.rights import Grant, Role
 from lapwing.server.run import open_office
@@ -78,6 +78,8 @@ class ServerUnderTest:
         limits: ServerLimits | None = None,
         identities: str | None = None,
         traces: str | None = None,
+        wire: WireSettings | None = None,
+        beside: Callable[[Office], AbstractAsyncContextManager[None]] = nothing_beside,
     ) -> Iterator[ServerUnderTest]:
         """A server over the data set that ``write`` writes to a directory, with a home of its own."""
         write(home / "clinic")
@@ -90,6 +92,7 @@ class ServerUnderTest:
             moments=moments or MomentSettings(base_seconds=0.01),
             traces=TraceSettings(endpoint=traces),
             oidc=Provider(issuer=ISSUER, audience=AUDIENCE),
+            wire=wire,
             data_set=[Served(catalogue="clinic")],
         )
         signer = Signer()
@@ -100,7 +103,7 @@ class ServerUnderTest:
             assert office.tokens is not None
             return replace(office, desk=desk, tokens=Tokens(office.tokens.issuer, signer.fetch), configuration=configuration)
 
-        app = application(opened)
+        app = application(opened, beside)
         with TestClient(app, raise_server_exceptions=False) as client:
             office: Office = app.state.office
             keys = {person: office.identities.new_key(person)[0] for person in (*PEOPLE, "nemo")}

@@ -38,6 +38,14 @@ def serve(
     ] = None,
     home: Home = HOME_DEFAULT,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Where to listen, for a new configuration.")] = 8765,
+    wire: Annotated[
+        bool | None, typer.Option("--wire/--no-wire", help="Speak PostgreSQL's protocol too. By default, where [wire] is configured.")
+    ] = None,
+    shadow: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="A PostgreSQL server for the shadow databases of the wire, for a new configuration."),
+    ] = None,
+    wire_port: Annotated[int, typer.Option(min=0, max=65_535, help="Where the wire listens, for a new configuration.")] = 5433,
 ) -> None:
     """Serve data sets to analysts who cannot read their files.
 
@@ -47,15 +55,29 @@ def serve(
     \b
     Example:
         lapwing serve clinic
+        lapwing serve clinic --wire --shadow postgresql://owner@db/postgres
         lapwing access grant ada analyst clinic
         lapwing access key ada
     """
     with reported():
         _require_extra()
+        from lapwing.server.configuration import CONFIGURATION_FILE, read_configuration
         from lapwing.server.run import serve as run
 
-        _write_configuration(home, catalogues or [], port)
-        run(home)
+        if shadow is None and wire and not (home / CONFIGURATION_FILE).exists():
+            raise usage_error("--wire needs --shadow: the address of a PostgreSQL server where databases can be made")
+        _write_configuration(home, catalogues or [], port, shadow, wire_port)
+        configured = read_configuration(home / CONFIGURATION_FILE).wire is not None
+        if wire and not configured:
+            raise usage_error(f"there is no [wire] in {home / CONFIGURATION_FILE}")
+        if configured and wire is not False:
+            if importlib.util.find_spec("psycopg") is None:
+                raise LapwingError("extra-missing", "the wire needs more libraries", hint="pip install 'lapwing[server,postgres]'")
+            from lapwing.wire.run import serve as run_with_wire
+
+            run_with_wire(home)
+        else:
+            run(home)
 
 
 @access_app.command("grant", short_help="Give somebody a role on a data set.")
@@ -197,18 +219,20 @@ def _require_extra() -> None:
         raise LapwingError("extra-missing", "the server needs more libraries", hint="pip install 'lapwing[server]'")
 
 
-def _write_configuration(home: Path, catalogues: list[Path], port: int) -> None:
+def _write_configuration(home: Path, catalogues: list[Path], port: int, shadow: str | None, wire_port: int) -> None:
     from lapwing.server.configuration import CONFIGURATION_FILE
 
     file = home / CONFIGURATION_FILE
     if file.exists():
-        if catalogues:
+        if catalogues or shadow is not None:
             raise usage_error(f"{file} is already there: it says what is served; write the catalogue there")
         return
     if not catalogues:
         raise usage_error(f"there is no {file}: name the catalogues to serve")
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     lines = ["# What this server serves and where it listens; docs/reference/server.md has every word.", "[server]", f"port = {port}"]
+    if shadow is not None:
+        lines += ["", "[wire]", f"port = {wire_port}", f"shadow = {_quoted(shadow)}"]
     for catalogue in catalogues:
         lines += ["", "[[data_set]]", f"catalogue = {_quoted(str(catalogue.resolve()))}"]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -73,6 +73,25 @@ def noted(charge_id: int) -> None:
         note(charge_id)
 
 
+@contextmanager
+def also_told_before_charges(watch: BeforeCharge) -> Iterator[None]:
+    """The same, beside whoever is told already: both may refuse, and what was done is seen when both agree."""
+    first = _watching.get()
+
+    def both(work: PublicWork) -> Hold:
+        own = watch(work)
+        other = _at_once if first is None else first(work)
+
+        def hold() -> None:
+            own()
+            other()
+
+        return hold
+
+    with told_before_charges(both):
+        yield
+
+
 def announced(certified: Certified, rows: Callable[[str], float]) -> Hold:
     """Tell whoever wants to be told that this plan is about to be charged, and hear from them when its outcome may be seen.
 

@@ -6,7 +6,7 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Request
@@ -36,14 +36,26 @@ _HEADERS = (
 RETRY_AFTER_SECONDS = 1
 
 
-def application(open_office: Callable[[], Office]) -> FastAPI:
-    """The application of one worker; it opens its data sets when it starts and closes them when it stops."""
+@asynccontextmanager
+async def nothing_beside(_: Office) -> AsyncIterator[None]:
+    """HTTP alone."""
+    yield
+
+
+def application(
+    open_office: Callable[[], Office], beside: Callable[[Office], AbstractAsyncContextManager[None]] = nothing_beside
+) -> FastAPI:
+    """The application of one worker; it opens its data sets when it starts and closes them when it stops.
+
+    ``beside`` is another face of the same office, in the same worker.
+    """
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         app.state.office = open_office()
         try:
-            yield
+            async with beside(app.state.office):
+                yield
         finally:
             app.state.office.close()
 

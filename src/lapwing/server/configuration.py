@@ -89,6 +89,24 @@ class Served(_Strict):
     """Every answer that reads rows leaves this many seconds after it was asked for, or at twice, four times, ... as much."""
 
 
+class WireSettings(_Strict):
+    """``[wire]``: the PostgreSQL wire, with the server's certificate."""
+
+    shadow: str
+    """A PostgreSQL server for the shadow databases, as somebody who may make databases and roles."""
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65_535)] = 5433
+    role: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,60}$")] = "lapwing_wire"
+    shadow_prefix: Annotated[str, Field(pattern=r"^[a-z0-9_]{0,20}$")] = ""
+    shadow_connections: Annotated[int, Field(ge=1, le=100)] = 4
+    """To each shadow, in each worker."""
+    connections_max: Annotated[int, Field(ge=1, le=10_000)] = 300
+    session_share: Annotated[float, Field(gt=0, le=1)] = 0.25
+    """Of the budget, that one session may spend."""
+    day_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Of the budget, that one person may spend on the wire in a day, in each worker."""
+
+
 class ServerConfiguration(_Strict):
     """All of it. Paths are as seen from the directory of the file."""
 
@@ -97,6 +115,7 @@ class ServerConfiguration(_Strict):
     moments: MomentSettings = MomentSettings()
     traces: TraceSettings = TraceSettings()
     oidc: Provider | None = None
+    wire: WireSettings | None = None
     data_set: list[Served] = []
 
     def identities_url(self, home: Path) -> str:
@@ -110,9 +129,11 @@ class ServerConfiguration(_Strict):
     def require_safe(self) -> None:
         """Refuse to listen where others can hear, unless what is said is encrypted."""
         encrypted = self.server.certificate is not None and self.server.key is not None
+        message = "without TLS the server listens on loopback alone: keys and answers would be readable on the way"
         if not encrypted and not self.server.behind_proxy and not is_loopback(self.server.host):
-            message = "without TLS the server listens on loopback alone: keys and answers would be readable on the way"
             raise LapwingError("server-configuration", message, hint="name a certificate and its key, or say behind_proxy = true")
+        if self.wire is not None and not encrypted and not is_loopback(self.wire.host):
+            raise LapwingError("server-configuration", message, hint="name a certificate and its key in [server]; the wire uses them too")
         if self.oidc is not None and not _is_private_or_encrypted(self.oidc.issuer):
             raise LapwingError("server-configuration", "the issuer's address must begin with https://")
         if self.traces.endpoint is not None and not _is_private_or_encrypted(self.traces.endpoint):

@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from lapwing.errors import LapwingError
 from lapwing.ledger.limits import require_name
 from lapwing.server.rights import EVERY, Grant, Identity, Role
+from lapwing.server.scram_verifiers import Verifier, salt_of, verifier_of
 
 KEY_DAYS_DEFAULT = 90
 KEY_DAYS_MAX = 366
@@ -54,6 +55,17 @@ _grants = sa.Table(
     sa.Column("name", sa.String(200), primary_key=True),
     sa.Column("data_set", sa.String(200), primary_key=True),
     sa.Column("role", sa.String(20), primary_key=True),
+)
+_verifiers = sa.Table(
+    "lapwing_wire_verifier",
+    _tables,
+    sa.Column("key_id", sa.String(16), primary_key=True),
+    sa.Column("name", sa.String(200), nullable=False),
+    sa.Column("stored_key", sa.String(64), nullable=False),
+    sa.Column("server_key", sa.String(64), nullable=False),
+)
+_secrets = sa.Table(
+    "lapwing_wire_secret", _tables, sa.Column("number", sa.Integer, primary_key=True), sa.Column("secret", sa.String(64), nullable=False)
 )
 
 
@@ -164,9 +176,13 @@ class Identities:
         only_role = EVERY if role is None else role.value
         entry = KeyEntry(key_id, name, data_set, only_role, _text(now), _text(now + timedelta(days=days)), None)
         row = {"secret_sha256": _hash(secret)} | {field: getattr(entry, field) for field in KeyEntry.__slots__}
+        key = f"lw_{key_id}_{secret}"
+        kept = verifier_of(key, salt_of(self.wire_secret(), name))
+        own = {"key_id": key_id, "name": name, "stored_key": kept.stored_key.hex(), "server_key": kept.server_key.hex()}
         with self._engine.begin() as connection:
             connection.execute(_keys.insert().values(row))
-        return f"lw_{key_id}_{secret}", entry
+            connection.execute(_verifiers.insert().values(own))
+        return key, entry
 
     def revoke(self, key_id: str) -> bool:
         """End a key now; says whether there was one that was good."""
@@ -194,6 +210,37 @@ class Identities:
             return None
         granted = self.granted_to(row.name)
         return Identity(row.name, _narrowed(granted, row.only_data_set, row.only_role), f"key {row.key_id}")
+
+    # -- the PostgreSQL wire --------------------------------------------------------------------------------------------------------
+
+    def wire_secret(self) -> bytes:
+        """Random bytes that all replicas share: salts follow from them, and the password of the shadow's role."""
+        read = sa.select(_secrets.c.secret).where(_secrets.c.number == 1)
+        with self._engine.connect() as connection:
+            row = connection.execute(read).first()
+        if row is None:
+            with suppress(sa.exc.IntegrityError), self._engine.begin() as connection:  # another replica may be first
+                connection.execute(_secrets.insert().values(number=1, secret=secrets.token_hex(32)))
+            with self._engine.connect() as connection:
+                row = connection.execute(read).one()
+        return bytes.fromhex(row.secret)
+
+    def verifiers_of(self, name: str) -> list[tuple[str, Verifier]]:
+        """What is kept of each good key of a person, to check a login by."""
+        now = _text(datetime.now(UTC))
+        good = (_keys.c.key_id == _verifiers.c.key_id) & _keys.c.revoked_at.is_(None) & (_keys.c.expires_at > now)
+        query = sa.select(_verifiers).join(_keys, good).where((_verifiers.c.name == name) & (_keys.c.name == name))
+        with self._engine.connect() as connection:
+            rows = connection.execute(query.order_by(_verifiers.c.key_id)).all()
+        return [(row.key_id, Verifier(bytes.fromhex(row.stored_key), bytes.fromhex(row.server_key))) for row in rows]
+
+    def of_key_id(self, key_id: str) -> Identity | None:
+        """Whose key this is, for somebody who showed before that they have it; None where it is not good any more."""
+        with self._engine.connect() as connection:
+            row = connection.execute(sa.select(_keys).where(_keys.c.key_id == key_id)).first()
+        if row is None or row.revoked_at is not None or row.expires_at <= _text(datetime.now(UTC)):
+            return None
+        return Identity(row.name, _narrowed(self.granted_to(row.name), row.only_data_set, row.only_role), f"key {row.key_id}")
 
 
 @contextmanager

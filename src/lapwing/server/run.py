@@ -56,15 +56,18 @@ def _require_identities(configuration: ServerConfiguration, home: Path) -> None:
         identities.close()
 
 
-def serve(home: Path) -> None:
-    """Serve what the configuration in ``home`` says, until the process is told to stop: what runs by then comes to its end."""
+def serve(home: Path, factory: str = "lapwing.server.run:worker_application") -> None:
+    """Serve what the configuration in ``home`` says, until the process is told to stop: what runs by then comes to its end.
+
+    ``factory`` names what makes the application of a worker.
+    """
     configuration = read_configuration(home / CONFIGURATION_FILE)
     configuration.require_safe()
     _require_identities(configuration, home)
     os.environ[HOME_VARIABLE] = str(home.resolve())
     server = configuration.server
     uvicorn.run(
-        "lapwing.server.run:worker_application",
+        factory,
         factory=True,
         host=server.host,
         port=server.port,

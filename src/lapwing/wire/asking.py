@@ -1,0 +1,124 @@
+"""Asking the curator for one session: who may, what it costs, and how its answer is told."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import time
+from dataclasses import dataclass
+
+from lapwing.answers.answer import Answer
+from lapwing.client.dataset import DataSet
+from lapwing.curator.asked_columns import AskedColumns, asked_columns
+from lapwing.errors import CallRefused, LapwingError, Refused
+from lapwing.server.access import Office, too_many
+from lapwing.server.desk import ServedDataSet
+from lapwing.server.problems import shown
+from lapwing.server.rights import Act, Identity
+from lapwing.wire.settings import SessionSettings
+from lapwing.wire.spending import SessionSpending
+
+DIALECT = "postgres"
+LOOK_AGAIN_SECONDS = 0.5
+_TERMS = re.compile(r"\bwith\s+privacy\b", re.IGNORECASE)
+
+
+class LoginEnded(Exception):
+    """The key that the session was opened with is not good any more."""
+
+
+@dataclass(slots=True)
+class Asking:
+    """What a session needs to ask."""
+
+    office: Office
+    served: ServedDataSet
+    key_id: str
+    name: str
+    settings: SessionSettings
+    spending: SessionSpending
+
+    async def columns(self, text: str) -> AskedColumns:
+        """The columns of an answer; free."""
+        await self._allowed(Act.SEE)
+        return await self.served.run(lambda opened: asked_columns(opened.curator, text, dialect=DIALECT, analyst=self.name))
+
+    async def answer(self, text: str) -> Answer:
+        """The answer, or why there is none: an error that may be shown. Each call has a line in the audit log."""
+        act = Act.EXPLAIN if text.lstrip()[:7].lower() == "explain" else Act.ASK
+        number, outcome, who = secrets.token_hex(8), "00000", ""
+        try:
+            identity = await self._allowed(act)
+            who = identity.credential
+            wait = self.office.rates.seconds_to_wait(identity.name)
+            if wait:
+                raise too_many(wait)
+            return await self._asked(self._with_terms(text), number)
+        except LapwingError as error:
+            outcome = error.code
+            raise
+        except BaseException as error:
+            outcome = type(error).__name__
+            raise
+        finally:
+            self.office.metrics.replied("WIRE", act.value, 200 if outcome == "00000" else 400, None if outcome == "00000" else outcome)
+            self.office.audit.write(
+                who=self.name, credential=who, act=act.value, data_set=self.served.data_set_id, outcome=outcome, request=number
+            )
+
+    async def _asked(self, text: str, number: str) -> Answer:
+        epsilon, confidence = self.settings.own("epsilon"), self.settings.own("confidence")
+        said = _names_terms(text)
+
+        def work(opened: DataSet) -> Answer:
+            return opened.ask(
+                text,
+                epsilon=None if said or not epsilon else epsilon,
+                confidence=None if said or not confidence else confidence,
+                analyst=self.name,
+                request_id=f"wire:{number}",
+                dialect=DIALECT,
+            )
+
+        until = time.monotonic() + self.settings.timeout_seconds
+        while True:
+            try:
+                return await self.served.run(self.spending.limited(work))
+            except TimeoutError:
+                pass  # it goes on by itself; asked again under the same name, it is found
+            except Refused as error:
+                if error.code != "request-in-progress":
+                    raise
+            if time.monotonic() > until:
+                raise CallRefused("wire-time-over", "the answer is not there yet", hint="ask again: it is charged once")
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+    def _with_terms(self, text: str) -> str:
+        """The text with the accuracy that the session asks for, where the statement says nothing itself."""
+        error, confidence = self.settings.own("error"), self.settings.own("confidence")
+        if not error or _names_terms(text) or text.lstrip()[:4].lower() in ("show", "desc"):
+            return text
+        terms = [f"error = '{error}'" if error.endswith("%") else f"error = {error}"]
+        terms += [f"confidence = {confidence}"] if confidence else []
+        return f"{text} WITH PRIVACY ({', '.join(terms)})"
+
+    async def _allowed(self, act: Act) -> Identity:
+        identity = await asyncio.to_thread(self.office.identities.of_key_id, self.key_id)
+        if identity is None or not identity.may(Act.SEE, self.served.data_set_id):
+            raise LoginEnded
+        if not identity.may(act, self.served.data_set_id):
+            raise CallRefused("forbidden", f"none of your roles on this data set allows to {act.value}")
+        return identity
+
+
+def _names_terms(text: str) -> bool:
+    """Whether a statement may say itself what it costs."""
+    return _TERMS.search(text) is not None
+
+
+def as_shown(error: Exception) -> LapwingError:
+    """Any error as an analyst may see it."""
+    if isinstance(error, TimeoutError):
+        return CallRefused("busy", "this takes longer than the server waits", hint="ask again in a moment")
+    return shown(error, to_owner=False)

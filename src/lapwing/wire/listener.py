@@ -1,0 +1,190 @@
+"""Listening, in one worker: connections become sessions, and sessions can be cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import ssl
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+from lapwing.errors import CallRefused, LapwingError
+from lapwing.server.access import Office
+from lapwing.server.configuration import WireSettings
+from lapwing.server.desk import ServedDataSet
+from lapwing.server.rates import Rates
+from lapwing.wire.asking import Asking, as_shown
+from lapwing.wire.catalogue_rules import DENIED_FUNCTIONS, VOLATILE_ALLOWED, OwnNames
+from lapwing.wire.declared import declared_tables, schema_names, table_names
+from lapwing.wire.messages import ProtocolError, message, parameter_status
+from lapwing.wire.parameters import TYPE_NAMES
+from lapwing.wire.recognising import Recogniser
+from lapwing.wire.refusals import error_message
+from lapwing.wire.running import Runner
+from lapwing.wire.session import WireSession
+from lapwing.wire.settings import REPORTED, SessionSettings
+from lapwing.wire.shadow_database import address_of
+from lapwing.wire.shadow_pool import ShadowPool
+from lapwing.wire.spending import DailySpending, SessionSpending
+from lapwing.wire.startup import CancelAsked, LoggedIn, LoginRefused, first_words, log_in
+
+_log = logging.getLogger("lapwing.wire")
+LOGIN_SECONDS = 20.0
+_HARMLESS = (
+    "SELECT p.proname FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace"
+    " WHERE n.nspname IN ('pg_catalog', 'information_schema') GROUP BY 1 HAVING bool_and(p.provolatile <> 'v')"
+)
+"""Functions that PostgreSQL itself says change nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class WiredDataSet:
+    """A data set as sessions of one worker find it."""
+
+    served: ServedDataSet
+    pool: ShadowPool
+    recogniser: Recogniser
+    columns: dict[str, int]
+    server_version: str
+
+
+@dataclass(slots=True)
+class Listener:
+    """The wire of one worker."""
+
+    office: Office
+    settings: WireSettings
+    encryption: ssl.SSLContext | None
+    secret: bytes
+    password: str
+    _data_sets: dict[str, WiredDataSet] = field(default_factory=dict)
+    _sessions: dict[tuple[int, int], WireSession] = field(default_factory=dict)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _daily: DailySpending = field(init=False)
+    _catalogue_rates: Rates = field(init=False)
+    _numbers: int = 0
+    _gate: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def __post_init__(self) -> None:
+        self._daily = DailySpending(self.settings.day_share)
+        self._catalogue_rates = Rates(200.0, 2_000)
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[int]:
+        """Listen until the block ends; gives the port."""
+        server = await asyncio.start_server(
+            self._connected, self.settings.host, self.settings.port, reuse_port=self.settings.port != 0, limit=2**17
+        )
+        try:
+            yield int(server.sockets[0].getsockname()[1])
+        finally:
+            server.close()
+            for task in list(self._tasks):
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            for one in self._data_sets.values():
+                one.pool.close()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            await self._served(reader, writer)
+        except (ProtocolError, EOFError, ConnectionError, TimeoutError, LoginRefused, ssl.SSLError):
+            pass  # the client went, or is none
+        except LapwingError as error:
+            writer.write(error_message(as_shown(error), severity="FATAL"))
+        except Exception as error:
+            _log.error("%s on the wire", type(error).__name__)
+        finally:
+            self._tasks.discard(task)
+            with suppress(Exception):
+                writer.close()
+
+    async def _served(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._tasks) > self.settings.connections_max:
+            writer.write(error_message(CallRefused("busy", "too many connections"), severity="FATAL"))
+            return
+        async with asyncio.timeout(LOGIN_SECONDS):
+            words = await first_words(reader, writer, self.encryption)
+            if isinstance(words, CancelAsked):
+                session = self._sessions.get((words.process, words.secret))
+                if session is not None:
+                    session.cancel()
+                return
+            who = await log_in(reader, writer, self.office, self.secret, words)
+        wired = await self._wired(who.data_set)
+        settings = _first_settings(who.settings)
+        self._numbers += 1
+        key = self._numbers, secrets.randbits(32)
+        session = WireSession(
+            reader, writer, self._runner(who, wired, settings), wired.recogniser, self.office.configuration.limits.body_bytes_max
+        )
+        self._sessions[key] = session
+        try:
+            told = {**REPORTED, "server_version": wired.server_version, "session_authorization": who.identity.name}
+            for name, value in told.items():
+                writer.write(parameter_status(name, settings.values.get(name.lower(), value)))
+            writer.write(message(b"K", struct.pack("!II", *key)))
+            await session.serve()
+        finally:
+            del self._sessions[key]
+
+    def _runner(self, who: LoggedIn, wired: WiredDataSet, settings: SessionSettings) -> Runner:
+        spending = SessionSpending(who.identity.name, who.data_set, self.settings.session_share, self._daily)
+        asking = Asking(self.office, wired.served, who.key_id, who.identity.name, settings, spending)
+        return Runner(asking, wired.pool, wired.columns, catalogue_rates=self._catalogue_rates)
+
+    async def _wired(self, data_set: str) -> WiredDataSet:
+        async with self._gate:
+            if data_set not in self._data_sets:
+                self._data_sets[data_set] = await self._open(data_set)
+            return self._data_sets[data_set]
+
+    async def _open(self, data_set: str) -> WiredDataSet:
+        served = self.office.desk.of(data_set)
+        assert served is not None
+        database, role = f"{self.settings.shadow_prefix}{data_set}", self.settings.role
+        pool = ShadowPool(
+            address_of(self.settings.shadow, database=database, role=role, password=self.password), self.settings.shadow_connections
+        )
+        async with pool.lent({}) as link:
+            given = await link.run(_HARMLESS, (), (), (), ())
+            version = link.server_version
+        harmless = frozenset(cell.decode() for row in given.rows for cell in row if cell is not None)
+        functions = (harmless | VOLATILE_ALLOWED) - DENIED_FUNCTIONS
+        with served.opened() as opened:
+            tables = declared_tables(opened)
+            own = OwnNames(table_names(opened), schema_names(opened), functions)
+        columns: dict[str, int] = {}
+        for column in (column for table in tables for column in table.columns):
+            columns.setdefault(column.name.lower(), TYPE_NAMES[column.type_name.split()[0]])
+        return WiredDataSet(served, pool, Recogniser(own), columns, version)
+
+
+def _first_settings(words: dict[str, str]) -> SessionSettings:
+    """What a client sets as it connects, also by ``options``; what cannot be set ends the connection."""
+    settings = SessionSettings()
+    options = words.pop("options", "").replace("\\ ", "\0").split()
+    while options:
+        option = options.pop(0)
+        if option == "-c" and options:
+            option = options.pop(0)
+        elif option.startswith("-c"):
+            option = option[2:]
+        elif option.startswith("--"):
+            option = option[2:].replace("-", "_")
+        else:
+            raise CallRefused("wire-setting", "these options are not read", hint="-c name=value")
+        name, _, value = option.partition("=")
+        settings.set(name.replace("\0", " ").lower(), value.replace("\0", " "))
+    for name, value in words.items():
+        if name not in ("replication",):
+            settings.set(name.lower(), value)
+        elif value.lower() not in ("false", "off", "no", "0"):
+            raise CallRefused("wire-setting", "nothing is replicated from here")
+    return settings

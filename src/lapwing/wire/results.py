@@ -1,0 +1,134 @@
+"""Results on their way out: rows of an answer, encoded by ourselves, and rows of the shadow, as it sent them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from lapwing.answers.answer import Answer
+from lapwing.curator.asked_columns import AskedColumns
+from lapwing.errors import CallRefused, LapwingError
+from lapwing.wire.commands import CopyOut
+from lapwing.wire.messages import FieldSpec
+from lapwing.wire.values import FLOAT8, SIZES, encoded, type_of
+
+_COPY_SIGNATURE = b"PGCOPY\n\xff\r\n\0" + struct.pack("!II", 0, 0)
+
+
+class RowsToSend(Protocol):
+    """Rows that can be sent in formats."""
+
+    def __len__(self) -> int: ...
+
+    def cells(self, place: int, formats: Sequence[int]) -> list[bytes | None]:
+        """A row in these formats."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRows:
+    """Rows of an answer."""
+
+    columns: tuple[list[Any], ...]
+    types: tuple[int, ...]
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def cells(self, place: int, formats: Sequence[int]) -> list[bytes | None]:
+        return [encoded(column[place], of, form) for column, of, form in zip(self.columns, self.types, formats, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowCells:
+    """Rows of the shadow, in the formats that it was asked for."""
+
+    rows: list[list[bytes | None]]
+    formats: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def cells(self, place: int, formats: Sequence[int]) -> list[bytes | None]:
+        if tuple(formats) != self.formats:
+            raise CallRefused("wire-statement", "rows of this cursor were fetched in another format before")
+        return self.rows[place]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementOutcome:
+    """What came of a statement: rows, if it gives any, the words that end it, and notices that come before."""
+
+    tag: str
+    fields: tuple[FieldSpec, ...] | None = None
+    rows: RowsToSend | None = None
+    notices: tuple[str, ...] = ()
+    status: tuple[str, str] | None = None
+    """A setting that clients are told of."""
+    copied: CopyOut | None = None
+    """Rows are sent as a copy."""
+
+
+def fields_of(columns: AskedColumns, *, intervals: bool) -> tuple[FieldSpec, ...]:
+    """The columns of an answer; with ``intervals`` the ends of error bars follow each that is measured."""
+    fields: list[FieldSpec] = []
+    for field in columns.schema:
+        of = type_of(field.type)
+        fields.append(FieldSpec(field.name, of, SIZES.get(of, -1)))
+        if intervals and field.name in columns.measured:
+            fields += [FieldSpec(f"{field.name}{end}", FLOAT8, 8) for end in ("_lo", "_hi")]
+    return tuple(fields)
+
+
+def rows_of(answer: Answer, fields: Sequence[FieldSpec] | None, *, intervals: bool) -> tuple[tuple[FieldSpec, ...], AnswerRows]:
+    """The rows of an answer and their columns, which must be those that were told before."""
+    columns: list[list[Any]] = []
+    own: list[FieldSpec] = []
+    told = None if fields is None else {field.name for field in fields}
+    for place, name in enumerate(answer.table.column_names):
+        of = type_of(answer.table.schema.field(place).type)
+        own.append(FieldSpec(name, of, SIZES.get(of, -1)))
+        columns.append(answer.table.column(place).to_pylist())
+        if (intervals and name in answer.intervals) if told is None else {f"{name}_lo", f"{name}_hi"} <= told:
+            bars = answer.intervals.get(name, [None] * answer.table.num_rows)
+            own += [FieldSpec(f"{name}{end}", FLOAT8, 8) for end in ("_lo", "_hi")]
+            columns += [[None if bar is None else bar.lo for bar in bars], [None if bar is None else bar.hi for bar in bars]]
+    if fields is not None and [(one.name, one.type_oid) for one in own] != [(one.name, one.type_oid) for one in fields]:
+        raise LapwingError("internal", "the columns of the answer are not those that were told")
+    return tuple(own), AnswerRows(tuple(columns), tuple(field.type_oid for field in own), answer.table.num_rows)
+
+
+def copied(copy: CopyOut, fields: Sequence[FieldSpec], rows: RowsToSend) -> Iterator[bytes]:
+    """The pieces of a copy."""
+    formats = [int(copy.form == "binary")] * len(fields)
+    if copy.form == "binary":
+        yield _COPY_SIGNATURE
+    elif copy.header:
+        yield _line(copy, [field.name.encode() for field in fields])
+    for place in range(len(rows)):
+        cells = rows.cells(place, formats)
+        if copy.form == "binary":
+            lengths = (b"\xff\xff\xff\xff" if cell is None else struct.pack("!I", len(cell)) + cell for cell in cells)
+            yield struct.pack("!H", len(cells)) + b"".join(lengths)
+        else:
+            yield _line(copy, cells)
+    if copy.form == "binary":
+        yield b"\xff\xff"
+
+
+def _line(copy: CopyOut, cells: Sequence[bytes | None]) -> bytes:
+    if copy.form == "text":
+        null, delimiter = ("\\N" if copy.null is None else copy.null), copy.delimiter or "\t"
+        escapes = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", delimiter: f"\\{delimiter}" if delimiter != "\t" else "\\t"}
+        texts = (null if cell is None else "".join(escapes.get(letter, letter) for letter in cell.decode()) for cell in cells)
+        return (delimiter.join(texts) + "\n").encode()
+    null, delimiter = copy.null or "", copy.delimiter or ","
+    return (delimiter.join(null if cell is None else _quoted(cell.decode(), delimiter, null) for cell in cells) + "\n").encode()
+
+
+def _quoted(text: str, delimiter: str, null: str) -> str:
+    """A field of CSV; what would be read as NULL is quoted."""
+    plain = text != null and text != "\\." and not any(sign in text for sign in (delimiter, '"', "\n", "\r"))
+    return text if plain else '"' + text.replace('"', '""') + '"'

@@ -1,0 +1,86 @@
+"""Starting the server with the wire beside HTTP."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fastapi import FastAPI
+
+from lapwing.client.dataset import open as open_data_set
+from lapwing.errors import LapwingError
+from lapwing.server.access import Office
+from lapwing.server.api import application
+from lapwing.server.configuration import CONFIGURATION_FILE, ServerConfiguration, WireSettings, read_configuration
+from lapwing.server.identities import Identities
+from lapwing.server.run import HOME_VARIABLE, open_office
+from lapwing.server.run import serve as serve_application
+from lapwing.wire.declared import declared_tables
+from lapwing.wire.listener import Listener
+from lapwing.wire.shadow_database import make_shadow
+
+
+def wire_settings(configuration: ServerConfiguration) -> WireSettings:
+    """What is said about the wire; ``server-configuration`` where nothing is."""
+    if configuration.wire is None:
+        raise LapwingError(
+            "server-configuration", "there is no [wire] in the configuration", hint="[wire] with shadow = 'postgresql://...'"
+        )
+    return configuration.wire
+
+
+def shadow_password(secret: bytes) -> str:
+    """The password of the shadow's role: the same for all replicas, which share the secret."""
+    return hmac.digest(secret, b"password of the shadow's role", "sha256").hex()
+
+
+def make_shadows(configuration: ServerConfiguration, home: Path) -> None:
+    """Make the shadow of every data set, or bring it up to its declaration."""
+    wire, identities = wire_settings(configuration), Identities(configuration.identities_url(home))
+    password = shadow_password(identities.wire_secret())
+    identities.close()
+    for item in configuration.data_set:
+        with open_data_set(home / item.catalogue) as data_set:
+            name = data_set.curator.declaration.dataset.id
+            make_shadow(
+                wire.shadow, database=f"{wire.shadow_prefix}{name}", role=wire.role, password=password, tables=declared_tables(data_set)
+            )
+
+
+@asynccontextmanager
+async def wired(office: Office, home: Path) -> AsyncIterator[int]:
+    """The wire of one worker, beside whatever else it serves; gives the port."""
+    secret = office.identities.wire_secret()
+    settings, server = wire_settings(office.configuration), office.configuration.server
+    encryption = None
+    if server.certificate is not None and server.key is not None:
+        encryption = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        encryption.minimum_version = ssl.TLSVersion.TLSv1_2
+        encryption.load_cert_chain(home / server.certificate, home / server.key)
+    async with Listener(office, settings, encryption, secret, shadow_password(secret)).listening() as port:
+        yield port
+
+
+def worker_application() -> FastAPI:
+    """The application of a worker process, with the wire; it finds the configuration by the environment."""
+    home = Path(os.environ[HOME_VARIABLE])
+    configuration = read_configuration(home / CONFIGURATION_FILE)
+
+    @asynccontextmanager
+    async def beside(office: Office) -> AsyncIterator[None]:
+        async with wired(office, home):
+            yield
+
+    return application(lambda: open_office(configuration, home), beside)
+
+
+def serve(home: Path) -> None:
+    """Make the shadows, then serve HTTP and the wire."""
+    configuration = read_configuration(home / CONFIGURATION_FILE)
+    configuration.require_safe()
+    make_shadows(configuration, home)
+    serve_application(home, "lapwing.wire.run:worker_application")

@@ -1,0 +1,318 @@
+"""One session: the protocol's state machine, simple and extended. Messages are answered one after the other, in the order they came."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from lapwing.errors import CallRefused, LapwingError, Refused
+from lapwing.wire.asking import LoginEnded, as_shown
+from lapwing.wire.commands import PrepareNamed, Transaction
+from lapwing.wire.lexing import Word, statements_of, words_of
+from lapwing.wire.messages import (
+    Payload,
+    ProtocolError,
+    data_row,
+    formats_of,
+    message,
+    parameter_description,
+    parameter_status,
+    read_message,
+    ready,
+    row_description,
+    zero_ended,
+)
+from lapwing.wire.parameters import PARAMETERS_MAX
+from lapwing.wire.portals import KeptStatement, PortalInUse
+from lapwing.wire.recognising import Recogniser
+from lapwing.wire.refusals import PlacedError, ShadowError, error_message, notice
+from lapwing.wire.results import StatementOutcome, copied
+from lapwing.wire.running import FAILED, IDLE, OPEN, Runner
+
+_log = logging.getLogger("lapwing.wire")
+FLUSH_BYTES = 65_536
+_NO_DATA, _EMPTY, _SUSPENDED = message(b"n"), message(b"I"), message(b"s")
+_ENDERS = ("COMMIT", "ROLLBACK", "ROLLBACK TO")
+
+
+@dataclass(slots=True)
+class WireSession:
+    """A client that has logged in."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    runner: Runner
+    recogniser: Recogniser
+    bytes_max: int
+    _running: asyncio.Task[None] | None = None
+    _cancelled: bool = False
+    _skipping: bool = False
+    """After an error in the extended protocol, until the client synchronises."""
+    _out: bytearray = field(default_factory=bytearray)
+
+    async def serve(self) -> None:
+        """Answer messages until the client goes."""
+        self._write(ready(self.runner.status))
+        await self._flush()
+        while True:
+            letter, body = await read_message(self.reader, self.bytes_max)
+            if letter == b"X":
+                return
+            await self._message(letter, body)
+
+    def cancel(self) -> None:
+        """Break off what runs: a question goes on by itself, and is charged once."""
+        if self._running is not None and not self._running.done():
+            self._cancelled = True
+            self._running.cancel()
+
+    async def _message(self, letter: bytes, body: bytes) -> None:
+        read = Payload(body)
+        if letter == b"S":
+            self._skipping = False
+            if self.runner.status == IDLE:
+                self.runner.kept.end_transaction()
+            self._write(ready(self.runner.status))
+            await self._flush()
+        elif letter == b"H":
+            await self._flush()
+        elif letter == b"Q":
+            self._skipping = False
+            await self._guarded(self._simple(read), simple=True)
+            self._write(ready(self.runner.status))
+            await self._flush()
+        elif letter == b"F":
+            await self._guarded(self._function_call(), simple=True)
+            self._write(ready(self.runner.status))
+            await self._flush()
+        elif letter in _EXTENDED:
+            if not self._skipping:
+                await self._guarded(_EXTENDED[letter](self, read), simple=False)
+        elif letter not in (b"d", b"c", b"f"):  # what is left of a copy is passed over
+            raise ProtocolError("an unknown message")
+
+    async def _guarded(self, work: Coroutine[Any, Any, None], *, simple: bool) -> None:
+        """Do the work of one message; its error is told, and ends the transaction's luck."""
+        self._running = asyncio.ensure_future(work)
+        try:
+            async with asyncio.timeout(self.runner.asking.settings.timeout_seconds):
+                await self._running
+            return
+        except asyncio.CancelledError:
+            if not self._cancelled:
+                raise
+            self._cancelled = False
+            self._write(error_message(CallRefused("wire-cancelled", "the statement was cancelled, as asked for")))
+        except TimeoutError:
+            self._write(error_message(CallRefused("wire-time-over", "the statement took longer than statement_timeout")))
+        except LoginEnded:
+            gone = CallRefused("unauthenticated", "the key of this session is not good any more")
+            self._write(error_message(gone, severity="FATAL"))
+            await self._flush()
+            raise ProtocolError("the login ended") from None
+        except ShadowError as error:
+            self._write(message(b"E", error.body))
+        except ProtocolError as error:
+            self._write(error_message(CallRefused("wire-protocol", str(error))))
+        except PlacedError as error:
+            self._write(error_message(as_shown(error.error), position=error.position))
+        except Exception as error:  # what is not ours may hold a value: it is told as "internal"
+            own = as_shown(error)
+            if own.code == "internal":
+                _log.error("%s in a session on the wire", type(error).__name__)
+            self._write(error_message(own))
+        finally:
+            self._running = None
+        if self.runner.status == OPEN:
+            self.runner.status = FAILED
+        self._skipping = not simple
+
+    # -- the simple protocol -----------------------------------------------------------------------------------------------------------
+
+    async def _simple(self, read: Payload) -> None:
+        text = read.text()
+        read.end()
+        self.runner.kept.statements.pop("", None)
+        self.runner.kept.portals.pop("", None)
+        statements = [self._recognised(text, part) for part in self._parts(text)]
+        if not statements:
+            self._write(_EMPTY)
+        for statement in statements:
+            self._require_luck(statement)
+            await self.runner.read(statement)
+            if statement.types and not isinstance(statement.command, PrepareNamed):
+                raise CallRefused("wire-parameter", "parameters have no values in a simple statement")
+            outcome = await self.runner.opened(PortalInUse(statement))
+            self._begin_outcome(outcome)
+            if outcome.fields is not None and outcome.copied is None:
+                self._write(row_description(outcome.fields, [0] * len(outcome.fields)))
+            await self._rows(outcome, [0] * len(outcome.fields or ()), 0, None)
+            self._end_outcome(outcome)
+
+    def _parts(self, text: str) -> list[list[Word]]:
+        try:
+            return statements_of(words_of(text))
+        except LapwingError as error:
+            raise _placed(error) from error
+
+    def _recognised(self, text: str, words: list[Word]) -> KeptStatement:
+        try:
+            return KeptStatement(self.recogniser.command(text, words), text)
+        except LapwingError as error:
+            raise _placed(error) from error
+
+    def _require_luck(self, statement: KeptStatement) -> None:
+        """In a transaction that failed, only its end is answered."""
+        ends = isinstance(statement.command, Transaction) and statement.command.word in _ENDERS
+        if self.runner.status == FAILED and not ends:
+            raise CallRefused("wire-transaction", "the transaction failed: statements are passed over until it ends", hint="ROLLBACK")
+
+    # -- the extended protocol ---------------------------------------------------------------------------------------------------------
+
+    async def _parse(self, read: Payload) -> None:
+        name, text = read.text(), read.text()
+        given = tuple(read.oid() for _ in range(read.count()))
+        read.end()
+        if len(given) > PARAMETERS_MAX:
+            raise CallRefused("wire-parameter", "there are too many parameters")
+        if not name:
+            self.runner.kept.statements.pop("", None)
+        parts = self._parts(text)
+        if len(parts) > 1:
+            raise Refused("statement-several", "there is more than one statement", hint="send the statements one by one")
+        statement = self._recognised(text, parts[0]) if parts else KeptStatement(None, text)
+        statement.given = given
+        if statement.command is not None:
+            self._require_luck(statement)
+            await self.runner.read(statement)
+        self.runner.kept.keep_statement(name, statement)
+        self._write(message(b"1"))
+
+    async def _bind(self, read: Payload) -> None:
+        name, statement_name = read.text(), read.text()
+        forms = [read.int16() for _ in range(read.count())]
+        values = [read.counted() for _ in range(read.count())]
+        formats = [read.int16() for _ in range(read.count())]
+        read.end()
+        if not set(forms) | set(formats) <= {0, 1}:
+            raise ProtocolError("there are two formats: text and binary")
+        statement = self.runner.kept.statement(statement_name)
+        if len(values) != len(statement.types):
+            message_text = f"{len(statement.types)} parameters are wanted, and {len(values)} are given"
+            raise CallRefused("wire-parameter", message_text)
+        formats_of(forms, len(values))
+        if not name:
+            self.runner.kept.portals.pop("", None)
+        self.runner.kept.keep_portal(name, PortalInUse(statement, values, forms, formats))
+        self._write(message(b"2"))
+
+    async def _describe(self, read: Payload) -> None:
+        kind, name = read.take(1), read.text()
+        read.end()
+        if kind == b"S":
+            statement = self.runner.kept.statement(name)
+            self._write(parameter_description(statement.types))
+            statement.described = fields = await self.runner.fields(statement)
+            self._write(_NO_DATA if fields is None else row_description(fields, [0] * len(fields)))
+        elif kind == b"P":
+            portal = self.runner.kept.portal(name)
+            if portal.described is None:
+                portal.described = await self.runner.fields(portal.statement, portal)
+            fields = portal.described
+            self._write(_NO_DATA if fields is None else row_description(fields, formats_of(portal.formats, len(fields))))
+        else:
+            raise ProtocolError("statements and portals are described")
+
+    async def _execute(self, read: Payload) -> None:
+        portal, most = self.runner.kept.portal(read.text()), read.int32()
+        read.end()
+        if portal.statement.command is None:
+            self._write(_EMPTY)
+            return
+        self._require_luck(portal.statement)
+        begun = portal.outcome is None
+        outcome = await self.runner.opened(portal)
+        if begun:
+            self._begin_outcome(outcome)
+        formats = formats_of(portal.formats, len(outcome.fields or ()))
+        limit = most if most > 0 and outcome.copied is None else None
+        if await self._rows(outcome, formats, portal.at, limit):
+            portal.at += most
+            self._write(_SUSPENDED)
+            return
+        left = 0 if outcome.rows is None else len(outcome.rows) - portal.at
+        portal.at += left
+        self._end_outcome(outcome, left)
+
+    async def _close(self, read: Payload) -> None:
+        kind, name = read.take(1), read.text()
+        read.end()
+        if kind not in (b"S", b"P"):
+            raise ProtocolError("statements and portals are closed")
+        (self.runner.kept.statements if kind == b"S" else self.runner.kept.portals).pop(name, None)
+        self._write(message(b"3"))
+
+    async def _function_call(self) -> None:
+        raise CallRefused("wire-statement", "functions are not called by their numbers here")
+
+    # -- writing -----------------------------------------------------------------------------------------------------------------------
+
+    def _begin_outcome(self, outcome: StatementOutcome) -> None:
+        if outcome.notices and self.runner.asking.settings.wants_notices:
+            self._write(notice(outcome.notices[0], detail="\n".join(outcome.notices[1:])))
+        if outcome.status is not None:
+            self._write(parameter_status(*outcome.status))
+
+    async def _rows(self, outcome: StatementOutcome, formats: list[int], first: int, most: int | None) -> bool:
+        """Send rows; says whether there are more than ``most``."""
+        if outcome.rows is None:
+            return False
+        if outcome.copied is not None:
+            binary = int(outcome.copied.form == "binary")
+            columns = len(outcome.fields or ())
+            head = bytes([binary]) + columns.to_bytes(2, "big") + binary.to_bytes(2, "big") * columns
+            self._write(message(b"H", head))
+            for piece in copied(outcome.copied, outcome.fields or (), outcome.rows):
+                self._write(message(b"d", piece))
+                await self._flush_full()
+            self._write(message(b"c"))
+            return False
+        last = len(outcome.rows) if most is None else min(first + most, len(outcome.rows))
+        for place in range(first, last):
+            self._write(data_row(outcome.rows.cells(place, formats)))
+            await self._flush_full()
+        return most is not None and last == first + most
+
+    def _end_outcome(self, outcome: StatementOutcome, sent: int | None = None) -> None:
+        word, _, count = outcome.tag.partition(" ")
+        tag = f"{word} {sent}" if sent is not None and count.isdigit() else outcome.tag
+        self._write(message(b"C", zero_ended(tag)))
+
+    def _write(self, data: bytes) -> None:
+        self._out += data
+
+    async def _flush_full(self) -> None:
+        if len(self._out) > FLUSH_BYTES:
+            await self._flush()
+
+    async def _flush(self) -> None:
+        self.writer.write(bytes(self._out))
+        self._out.clear()
+        await self.writer.drain()
+
+
+def _placed(error: LapwingError) -> PlacedError:
+    """Pre: the error points into all that the client sent."""
+    return PlacedError(error, None if error.span is None else error.span.start + 1)
+
+
+_EXTENDED = {
+    b"P": WireSession._parse,
+    b"B": WireSession._bind,
+    b"D": WireSession._describe,
+    b"E": WireSession._execute,
+    b"C": WireSession._close,
+}

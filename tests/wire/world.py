@@ -1,0 +1,101 @@
+"""A server with the wire, in this process, over the demonstration with a large budget; and the truth that its answers are compared with."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import duckdb
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from lapwing.demo import write_demo
+from lapwing.server.access import Office
+from lapwing.server.configuration import WireSettings
+from lapwing.wire.declared import declared_tables
+from lapwing.wire.run import shadow_password, wired
+from lapwing.wire.shadow_database import make_shadow
+from tests.ledger.cluster import Cluster
+from tests.server.office import ServerUnderTest
+
+TABLES = ("patients", "visits", "diagnoses", "prescriptions", "clinics")
+
+
+@dataclass
+class WireUnderTest:
+    """The server, where its wire listens, and the shadow's database."""
+
+    server: ServerUnderTest
+    port: int
+    cluster: Cluster
+
+    def dsn(self, who: str = "ada", *, password: str | None = None, **other: str) -> str:
+        """How this person connects."""
+        key = self.server.keys[who] if password is None else password
+        parts = {"host": "127.0.0.1", "port": str(self.port), "user": who, "password": key, "dbname": self.server.data_set, **other}
+        return " ".join(f"{name}='{value}'" for name, value in parts.items())
+
+    def url(self, who: str = "ada", scheme: str = "postgresql") -> str:
+        """The same as an address."""
+        return f"{scheme}://{who}:{self.server.keys[who]}@127.0.0.1:{self.port}/{self.server.data_set}"
+
+    def connect(self, who: str = "ada", **other: Any) -> psycopg.Connection:
+        """A connection of psycopg, outside of transactions."""
+        return psycopg.connect(self.dsn(who), autocommit=True, **other)
+
+    def psql(self, script: str, *options: str) -> subprocess.CompletedProcess[str]:
+        """What psql prints."""
+        return subprocess.run(
+            ["psql", "-X", "-v", "VERBOSITY=verbose", *options, self.dsn()], input=script, capture_output=True, text=True, timeout=120
+        )
+
+    def truth(self, sql: str) -> list[tuple[Any, ...]]:
+        """What is really there."""
+        with duckdb.connect() as exact:
+            for table in TABLES:
+                exact.execute(f"CREATE VIEW {table} AS FROM '{self.server.home / 'clinic' / table}.parquet'")
+            return exact.execute(sql).fetchall()
+
+    def spent(self) -> float:
+        """The share of the budget that is spent."""
+        with self.server.office.desk.served[self.server.data_set].opened() as opened:
+            return opened.budget.share_spent
+
+
+def write_rich_demo(directory: Path, *, patients: int = 400) -> None:
+    """The demonstration, with so much budget that tests do not run out of it."""
+    catalogue = write_demo(directory, patients=patients)[0]
+    text = catalogue.read_text(encoding="utf-8")
+    text = re.sub(r"(?m)^epsilon = 3 .*$", "epsilon = 400", text, count=1)
+    text = re.sub(r"(?m)^ceiling = .*$", "ceiling = { epsilon = 400 }", text, count=1)
+    text = re.sub(r"(?m)^epsilon = 0\.1 .*$", "epsilon = 2", text, count=1)
+    catalogue.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def wire_over(cluster: Cluster, home: Path, **settings: Any) -> Iterator[WireUnderTest]:
+    """A server with the wire."""
+    parts = conninfo_to_dict(cluster.dsn("postgres", role="postgres"))
+    shadow = f"postgresql://postgres@/postgres?host={quote(str(parts['host']), safe='')}"
+    wire = WireSettings(shadow=shadow, port=0, role=f"wire_{abs(hash(home)) % 10**8}", **settings)
+    ports: list[int] = []
+
+    @asynccontextmanager
+    async def beside(office: Office) -> AsyncIterator[None]:
+        for name, served in office.desk.served.items():
+            with served.opened() as opened:
+                tables = declared_tables(opened)
+            password = shadow_password(office.identities.wire_secret())
+            make_shadow(shadow, database=name, role=wire.role, password=password, tables=tables)
+        async with wired(office, home) as port:
+            ports.append(port)
+            yield
+
+    with ServerUnderTest.over(write_rich_demo, home, wire=wire, beside=beside) as server:
+        yield WireUnderTest(server, ports[0], cluster)
