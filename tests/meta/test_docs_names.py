@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import lapwing
+from lapwing.wire.settings import OWN as SETTINGS_OF_THE_WIRE
 from tests.meta.tree import DOCS, ROOT, SOURCE, python_files, tracked_files
 
 _CODE_FONT = re.compile(r"`([^`\n]+)`")
@@ -73,7 +74,7 @@ _NOT_MODULES = (".toml", ".db")
 def _dangling(text: str) -> list[str]:
     """Dotted names of ours in code font that nothing has."""
     dotted = {match.group() for piece in _code_font(text) for match in _DOTTED.finditer(piece)}
-    return sorted(name for name in dotted if not name.endswith(_NOT_MODULES) and not _resolves(name))
+    return sorted(name for name in dotted if not name.endswith(_NOT_MODULES) and name not in SETTINGS_OF_THE_WIRE and not _resolves(name))
 
 
 def test_no_page_names_a_module_or_function_that_is_gone() -> None:

@@ -18,7 +18,16 @@ from starlette.testclient import TestClient
 from lapwing.client.dataset import open as open_data_set
 from lapwing.server.access import Office
 from lapwing.server.api import application, nothing_beside
-from lapwing.server.configuration import ListenTo, MomentSettings, Provider, Served, ServerConfiguration, ServerLimits, TraceSettings, WireSettings
+from lapwing.server.configuration import (
+    ListenTo,
+    MomentSettings,
+    Provider,
+    Served,
+    ServerConfiguration,
+    ServerLimits,
+    TraceSettings,
+    WireSettings,
+)
 from lapwing.server.desk import Desk
 from lapwing.server.rights import Grant, Role
 from lapwing.server.run import open_office

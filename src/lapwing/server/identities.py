@@ -230,13 +230,13 @@ class Identities:
         now = _text(datetime.now(UTC))
         good = (_keys.c.key_id == _verifiers.c.key_id) & _keys.c.revoked_at.is_(None) & (_keys.c.expires_at > now)
         query = sa.select(_verifiers).join(_keys, good).where((_verifiers.c.name == name) & (_keys.c.name == name))
-        with self._engine.connect() as connection:
+        with _reached(), self._engine.connect() as connection:
             rows = connection.execute(query.order_by(_verifiers.c.key_id)).all()
         return [(row.key_id, Verifier(bytes.fromhex(row.stored_key), bytes.fromhex(row.server_key))) for row in rows]
 
     def of_key_id(self, key_id: str) -> Identity | None:
         """Whose key this is, for somebody who showed before that they have it; None where it is not good any more."""
-        with self._engine.connect() as connection:
+        with _reached(), self._engine.connect() as connection:
             row = connection.execute(sa.select(_keys).where(_keys.c.key_id == key_id)).first()
         if row is None or row.revoked_at is not None or row.expires_at <= _text(datetime.now(UTC)):
             return None
