@@ -146,6 +146,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "moments": MomentSettings,
     "traces": TraceSettings,
     "oidc": Provider,
+    "wire": WireSettings,
 }
 """Tables of the file whose words the environment may say."""
 

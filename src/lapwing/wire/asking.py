@@ -13,6 +13,7 @@ from lapwing.client.dataset import DataSet
 from lapwing.curator.asked_columns import AskedColumns, asked_columns
 from lapwing.errors import CallRefused, LapwingError, Refused
 from lapwing.server.access import Office, too_many
+from lapwing.server.call_notes import CallNotes
 from lapwing.server.desk import ServedDataSet
 from lapwing.server.problems import shown
 from lapwing.server.rights import Act, Identity
@@ -47,14 +48,14 @@ class Asking:
     async def answer(self, text: str) -> Answer:
         """The answer, or why there is none: an error that may be shown. Each call has a line in the audit log."""
         act = Act.EXPLAIN if text.lstrip()[:7].lower() == "explain" else Act.ASK
-        number, outcome, who = secrets.token_hex(8), "00000", ""
+        number, outcome, who, notes = secrets.token_hex(8), "00000", "", CallNotes()
         try:
             identity = await self._allowed(act)
             who = identity.credential
             wait = self.office.rates.seconds_to_wait(identity.name)
             if wait:
                 raise too_many(wait)
-            return await self._asked(self._with_terms(text), number)
+            return await self._asked(self._with_terms(text), number, notes)
         except LapwingError as error:
             outcome = error.code
             raise
@@ -63,11 +64,10 @@ class Asking:
             raise
         finally:
             self.office.metrics.replied("WIRE", act.value, 200 if outcome == "00000" else 400, None if outcome == "00000" else outcome)
-            self.office.audit.write(
-                who=self.name, credential=who, act=act.value, data_set=self.served.data_set_id, outcome=outcome, request=number
-            )
+            said = {"who": self.name, "credential": who, "act": act.value, "data_set": self.served.data_set_id}
+            self.office.audit.write(**said, outcome=outcome, request=number, charges=notes.charges)
 
-    async def _asked(self, text: str, number: str) -> Answer:
+    async def _asked(self, text: str, number: str, notes: CallNotes) -> Answer:
         epsilon, confidence = self.settings.own("epsilon"), self.settings.own("confidence")
         said = _names_terms(text)
 
@@ -84,7 +84,7 @@ class Asking:
         until = time.monotonic() + self.settings.timeout_seconds
         while True:
             try:
-                return await self.served.run(self.spending.limited(work))
+                return await self.served.run(self.spending.limited(work), notes)
             except TimeoutError:
                 pass  # it goes on by itself; asked again under the same name, it is found
             except Refused as error:

@@ -16,8 +16,9 @@ from lapwing.errors import LapwingError
 from lapwing.server.access import Office
 from lapwing.server.api import application
 from lapwing.server.configuration import CONFIGURATION_FILE, ServerConfiguration, WireSettings, read_configuration
+from lapwing.server.environment import HOME_VARIABLE
 from lapwing.server.identities import Identities
-from lapwing.server.run import HOME_VARIABLE, open_office
+from lapwing.server.run import open_office
 from lapwing.server.run import serve as serve_application
 from lapwing.wire.declared import declared_tables
 from lapwing.wire.listener import Listener
