@@ -205,13 +205,9 @@ def _configuration(home: Path) -> ServerConfiguration:
 
 def _served(home: Path) -> list[str]:
     """The ids of the data sets that the configuration names."""
-    from lapwing.client.dataset import open as open_data_set
+    from lapwing.curator.catalogue_name import catalogue_name
 
-    names = []
-    for item in _configuration(home).data_set:
-        with open_data_set(home / item.catalogue) as data_set:
-            names.append(data_set.curator.declaration.dataset.id)
-    return names
+    return [catalogue_name(home / item.catalogue) for item in _configuration(home).data_set]
 
 
 def _require_extra() -> None:

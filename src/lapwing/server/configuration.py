@@ -50,6 +50,8 @@ class ServerLimits(_Strict):
     """Statements of one data set that run at once, or wait for their moment, in each worker."""
     waiting_max: Annotated[int, Field(ge=0, le=10_000)] = 64
     """Statements of one data set that wait for that."""
+    open_max: Annotated[int, Field(ge=1, le=10_000)] = 50
+    """Data sets that are open at once in each worker, each with a connection to its ledger: beyond it, idle ones are closed."""
     wait_seconds: Annotated[float, Field(gt=0, le=600)] = 20.0
     """How long an answer is waited for before the caller is told to look again."""
     stop_seconds: Annotated[int, Field(ge=1, le=3_600)] = 60

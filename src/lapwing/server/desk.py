@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from lapwing.client.dataset import DataSet
 from lapwing.client.dataset import open as open_data_set
+from lapwing.curator.catalogue_name import catalogue_name
 from lapwing.curator.life import Curator
 from lapwing.curator.public_work import Hold, PublicWork, told_before_charges, told_of_charges
 from lapwing.errors import CallRefused, LapwingError
@@ -28,46 +29,69 @@ Result = TypeVar("Result")
 
 
 class ServedDataSet:
-    """One data set, as one worker serves it. A version that was prepared meanwhile, here or elsewhere, is opened by itself."""
+    """One data set, as one worker serves it. It is opened when somebody asks; a version that was prepared meanwhile is opened by itself.
 
-    def __init__(self, catalogue: Path, limits: ServerLimits, moments: PublicMoments, *, home: Path | None = None) -> None:
+    ``opened_now`` is told after it was opened, so that others may be closed.
+    """
+
+    def __init__(
+        self,
+        data_set_id: str,
+        catalogue: Path,
+        limits: ServerLimits,
+        moments: PublicMoments,
+        *,
+        opened_now: Callable[[ServedDataSet], None],
+        home: Path | None = None,
+    ) -> None:
+        self.data_set_id = data_set_id
+        self.moments = moments
+        self.used_at = 0.0
         self._catalogue = catalogue
         self._home = home
-        self._gate = threading.Lock()
-        self._current = self._open()
-        self._looked = time.monotonic()
         self._limits = limits
+        self._opened_now = opened_now
+        self._opening = threading.Lock()
+        """Held while the data set is opened: by threads of the pool, never by whoever takes in requests."""
+        self._counting = threading.Lock()
+        self._current: _Opened | None = None
+        self._looked = 0.0
         self._inside = 0
-        self._pool = ThreadPoolExecutor(limits.running_max, thread_name_prefix="lapwing-ask")
-        self.moments = moments
-        self.data_set_id = self._current.data_set.curator.declaration.dataset.id
+        self._pool: ThreadPoolExecutor | None = None
 
     @contextmanager
     def opened(self) -> Iterator[DataSet]:
         """The data set in its newest version; what is running in an older one goes on there."""
-        with self._gate:
-            self._look()
-            one = self._current
+        with self._opening:
+            is_new = self._current is None
+            one = self._newest()
             one.users += 1
+            self.used_at = time.monotonic()
         try:
+            if is_new:
+                self._opened_now(self)
             yield one.data_set
         finally:
-            with self._gate:
+            with self._opening:
                 one.users -= 1
                 done = one.users == 0 and one is not self._current
             if done:
                 one.data_set.close()
 
-    def _look(self) -> None:
-        """Open a newer version, where there is one. Pre: the gate is held."""
-        if time.monotonic() - self._looked < LOOK_SECONDS:
-            return
+    def _newest(self) -> _Opened:
+        """The newest version, opened where it is not. Pre: nobody else is opening it."""
+        before = self._current
+        if before is not None:
+            if time.monotonic() - self._looked < LOOK_SECONDS:
+                return before
+            self._looked = time.monotonic()
+            if before.data_set.curator.engine.versions()[-1:] == before.versions:
+                return before
+        self._current = self._open()
         self._looked = time.monotonic()
-        if self._current.data_set.curator.engine.versions()[-1:] == self._current.versions:
-            return
-        before, self._current = self._current, self._open()
-        if before.users == 0:
+        if before is not None and before.users == 0:
             before.data_set.close()
+        return self._current
 
     def _open(self) -> _Opened:
         curator = Curator(self._catalogue, home=self._home, shared=True)
@@ -75,6 +99,28 @@ class ServedDataSet:
         with suppress(LapwingError):  # here, where one thread is: many would open them many times. What is wrong is told to whoever asks.
             _ = curator.ledger, curator.snapshot
         return _Opened(DataSet(curator), versions)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it holds files and connections."""
+        return self._current is not None
+
+    def close_if_idle(self) -> bool:
+        """Give up files, connections and threads where nobody uses them now; says whether that was done."""
+        if not self._opening.acquire(blocking=False):
+            return False
+        try:
+            with self._counting:
+                one = self._current
+                if one is None or one.users or self._inside:
+                    return False
+                pool, self._current, self._pool = self._pool, None, None
+        finally:
+            self._opening.release()
+        if pool is not None:
+            pool.shutdown(wait=False)
+        one.data_set.close()
+        return True
 
     def apart(self) -> DataSet:
         """The data set opened once more, for an owner's act: what others ask meanwhile goes on. To be closed by whoever asked for it."""
@@ -85,11 +131,14 @@ class ServedDataSet:
 
         What it charges is noted in ``notes``.
         """
-        with self._gate:
+        with self._counting:
             if self._inside >= self._limits.running_max + self._limits.waiting_max:
                 raise CallRefused("busy", "too many statements of this data set wait already", hint="ask again in a moment")
             self._inside += 1
-        future = asyncio.get_running_loop().run_in_executor(self._pool, self._inside_the_pool, work, notes or CallNotes())
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._limits.running_max, thread_name_prefix="lapwing-ask")
+            pool = self._pool
+        future = asyncio.get_running_loop().run_in_executor(pool, self._inside_the_pool, work, notes or CallNotes())
         return await asyncio.wait_for(asyncio.shield(future), self._limits.wait_seconds)
 
     def _inside_the_pool(self, work: Callable[[DataSet], Result], notes: CallNotes) -> Result:
@@ -101,7 +150,7 @@ class ServedDataSet:
             ):
                 return work(data_set)
         finally:
-            with self._gate:
+            with self._counting:
                 self._inside -= 1
 
     def _announced(self, work: PublicWork, notes: CallNotes) -> Hold:
@@ -119,8 +168,10 @@ class ServedDataSet:
 
     def close(self) -> None:
         """Let what runs come to its end, then give up files and connections."""
-        self._pool.shutdown(wait=True)
-        self._current.data_set.close()
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+        if self._current is not None:
+            self._current.data_set.close()
 
 
 @dataclass(slots=True)
@@ -132,31 +183,39 @@ class _Opened:
     users: int = 0
 
 
-@dataclass(slots=True)
 class Desk:
-    """All data sets of a worker, by their names."""
+    """All data sets of a worker, by their names. So many are open at once; who was used longest ago is closed for another."""
 
-    served: dict[str, ServedDataSet] = field(default_factory=dict)
+    def __init__(self, open_max: int) -> None:
+        self.served: dict[str, ServedDataSet] = {}
+        self._open_max = open_max
+        self._closing = threading.Lock()
 
     @classmethod
     def open(
         cls, listed: list[Served], limits: ServerLimits, moments: MomentSettings, *, directory: Path, home: Path | None = None
     ) -> Desk:
-        """Open every catalogue that is listed, as seen from ``directory``."""
-        desk = cls()
-        try:
-            for item in listed:
-                base = moments.base_seconds if item.answer_after is None else item.answer_after
-                own = PublicMoments(base, moments.public, fixed=item.answer_after is not None)
-                one = ServedDataSet(directory / item.catalogue, limits, own, home=home)
-                if one.data_set_id in desk.served:
-                    one.close()
-                    raise LapwingError("server-configuration", f"two catalogues have the name {one.data_set_id!r}")
-                desk.served[one.data_set_id] = one
-        except BaseException:
-            desk.close()
-            raise
+        """Every catalogue that is listed, as seen from ``directory``; none is opened before somebody asks it."""
+        desk = cls(limits.open_max)
+        for item in listed:
+            base = moments.base_seconds if item.answer_after is None else item.answer_after
+            own = PublicMoments(base, moments.public, fixed=item.answer_after is not None)
+            catalogue = directory / item.catalogue
+            name = catalogue_name(catalogue)
+            if name in desk.served:
+                raise LapwingError("server-configuration", f"two catalogues have the name {name!r}")
+            desk.served[name] = ServedDataSet(name, catalogue, limits, own, opened_now=desk.make_room, home=home)
         return desk
+
+    def make_room(self, newest: ServedDataSet) -> None:
+        """Close those that were used longest ago and are idle, as many as are open beyond the limit."""
+        with self._closing:
+            others = sorted((one for one in self.served.values() if one.is_open and one is not newest), key=lambda one: one.used_at)
+            excess = len(others) + 1 - self._open_max
+            for one in others:
+                if excess <= 0:
+                    return
+                excess -= one.close_if_idle()
 
     def of(self, data_set: str) -> ServedDataSet | None:
         """The data set of this name."""

@@ -1,0 +1,123 @@
+"""Many data sets in one worker: each is opened when it is asked, and so many at most are open."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from lapwing.client.dataset import DataSet
+from lapwing.client.dataset import open as open_data_set
+from lapwing.demo import write_demo
+from lapwing.errors import LapwingError
+from lapwing.server.configuration import MomentSettings, Served, ServerLimits
+from lapwing.server.desk import Desk, ServedDataSet
+
+pytestmark = pytest.mark.xdist_group("server: desk")
+NAMES = ("one", "two", "three", "four")
+
+
+@dataclass
+class Prepared:
+    """Data sets in a directory, and a desk that may have two of them open."""
+
+    directory: Path
+    desk: Desk
+
+    def of(self, name: str) -> ServedDataSet:
+        return self.desk.served[f"the-{name}"]
+
+    def open_ones(self) -> set[str]:
+        return {name for name in NAMES if self.of(name).is_open}
+
+
+def _count(opened: DataSet) -> int:
+    return len(opened.ask("SELECT COUNT(*) AS n FROM patients", epsilon="0.01").table)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("many")
+    for name in NAMES:
+        write_demo(directory / name, patients=60)
+        catalogue = directory / name / "lapwing.toml"
+        lines = [f'id = "the-{name}"' if line.startswith("id = ") else line for line in catalogue.read_text(encoding="utf-8").splitlines()]
+        catalogue.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        with open_data_set(directory / name, home=directory / "home") as data_set:
+            data_set.prepare()
+    return directory
+
+
+@pytest.fixture
+def prepared(written: Path) -> Iterator[Prepared]:
+    listed = [Served(catalogue=name) for name in NAMES]
+    desk = Desk.open(listed, ServerLimits(open_max=2), MomentSettings(public=False), directory=written, home=written / "home")
+    yield Prepared(written, desk)
+    desk.close()
+
+
+def test_nothing_is_open_before_somebody_asks_and_the_one_used_longest_ago_is_closed(prepared: Prepared) -> None:
+    assert prepared.open_ones() == set()
+    for name, left in (("one", {"one"}), ("two", {"one", "two"}), ("one", {"one", "two"}), ("three", {"one", "three"})):
+        assert asyncio.run(prepared.of(name).run(_count)) == 1
+        assert prepared.open_ones() == left
+    threads = {thread.name for thread in threading.enumerate() if thread.name.startswith("lapwing-ask")}
+    assert len(threads) <= 3, "who is closed has no threads"
+    assert asyncio.run(prepared.of("two").run(_count)) == 1, "who was closed is opened again"
+    assert prepared.open_ones() == {"two", "three"}
+
+
+def test_who_is_asked_now_is_not_closed(prepared: Prepared) -> None:
+    with prepared.of("one").opened() as first, prepared.of("two").opened() as second:
+        assert asyncio.run(prepared.of("three").run(_count)) == 1
+        assert prepared.open_ones() == {"one", "two", "three"}, "more than the limit, for as long as they are used"
+        assert _count(first) == _count(second) == 1
+    assert asyncio.run(prepared.of("four").run(_count)) == 1
+    assert prepared.open_ones() == {"three", "four"}
+
+
+def test_many_threads_ask_more_data_sets_than_may_be_open(prepared: Prepared) -> None:
+    async def all_of_them() -> list[int]:
+        return await asyncio.gather(*(prepared.of(NAMES[number % 4]).run(_count) for number in range(24)))
+
+    assert asyncio.run(all_of_them()) == [1] * 24
+
+
+def test_while_a_data_set_is_opened_requests_are_taken_in(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    opening, go_on = threading.Event(), threading.Event()
+    plain = ServedDataSet._open
+
+    def slowly(self: ServedDataSet) -> object:
+        opening.set()
+        assert go_on.wait(60)
+        return plain(self)
+
+    monkeypatch.setattr(ServedDataSet, "_open", slowly)
+
+    async def meanwhile() -> list[int]:
+        asked = [asyncio.ensure_future(prepared.of("one").run(_count))]
+        while not opening.is_set():
+            await asyncio.sleep(0.01)
+        asked.append(asyncio.ensure_future(prepared.of("one").run(_count)))
+        await asyncio.sleep(0.05)  # the loop goes on: neither has taken hold of it
+        go_on.set()
+        return await asyncio.gather(*asked)
+
+    assert asyncio.run(asyncio.wait_for(meanwhile(), 120)) == [1, 1]
+
+
+def test_a_catalogue_that_cannot_be_read_stops_who_starts_and_one_that_is_wrong_stops_who_asks(written: Path, tmp_path: Path) -> None:
+    with pytest.raises(LapwingError):
+        Desk.open([Served(catalogue="nowhere")], ServerLimits(), MomentSettings(), directory=tmp_path)
+    (tmp_path / "lapwing.toml").write_text('format = 1\n[dataset]\nid = "wrong"\n', encoding="utf-8")
+    listed = [Served(catalogue=str(tmp_path)), Served(catalogue=str(written / "one"))]
+    desk = Desk.open(listed, ServerLimits(), MomentSettings(public=False), directory=tmp_path, home=written / "home")
+    with pytest.raises(LapwingError) as refusal:
+        asyncio.run(desk.served["wrong"].run(_count))
+    assert refusal.value.code.startswith("catalogue-")
+    assert asyncio.run(desk.served["the-one"].run(_count)) == 1
+    desk.close()
