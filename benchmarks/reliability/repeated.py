@@ -51,7 +51,7 @@ class ForgettingLedger:
     def commit(self, permit: Permit, payload: bytes) -> None:
         self._newest[permit.digest] = StoredAnswer(permit.charge_id, payload)
 
-    def find(self, digest: str, *, analyst: str | None = None) -> StoredAnswer | None:
+    def find(self, digest: str, *, analyst: str | None = None, request_id: str | None = None) -> StoredAnswer | None:
         return self._newest.get(digest) if self._recalls else None
 
     def forget(self) -> None:
