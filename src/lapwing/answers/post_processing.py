@@ -5,10 +5,13 @@ It has no file, no network, no extension and no Python access, and its configura
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 import duckdb
 import numpy as np
@@ -31,24 +34,52 @@ PUBLIC_SECONDS_MAX = 5.0
 """Time for a statement over public facts. Its tables are small, but joins of many are not."""
 PUBLIC_ROWS_MAX = 1_000_000
 """Rows of its answer."""
-_local = threading.local()
+IDLE_MAX = 4
+"""Connections that are kept for the next statement: a process with hundreds of threads needs few at a time, and each takes megabytes."""
+_idle: list[duckdb.DuckDBPyConnection] = []
+Parameters = ParamSpec("Parameters")
+Found = TypeVar("Found")
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
-    """One locked connection per thread."""
-    connection: duckdb.DuckDBPyConnection | None = getattr(_local, "connection", None)
-    if connection is None:
-        connection = duckdb.connect(config={"threads": "1", "memory_limit": "512MB", "python_enable_replacements": "false"})
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
-        _local.connection = connection
+    """A locked connection to a database of its own."""
+    connection = duckdb.connect(config={"threads": "1", "memory_limit": "512MB", "python_enable_replacements": "false"})
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
     return connection
 
 
-def evaluate(combinations: Combinations, limit: int) -> list[tuple[Value, ...]] | None:
+def _connected(act: Callable[Concatenate[duckdb.DuckDBPyConnection, Parameters], Found]) -> Callable[Parameters, Found]:
+    """The same with a connection that nobody else uses meanwhile."""
+
+    @wraps(act)
+    def borrowed(*arguments: Parameters.args, **named: Parameters.kwargs) -> Found:
+        try:
+            connection = _idle.pop()
+        except IndexError:
+            connection = _connection()
+        is_clean = False
+        try:
+            found = act(connection, *arguments, **named)
+            is_clean = True
+            return found
+        finally:  # after a failure something may be left in it that is not for the next one
+            if is_clean and len(_idle) < IDLE_MAX:
+                _idle.append(connection)
+            else:
+                connection.close()
+
+    return borrowed
+
+
+os.register_at_fork(after_in_child=_idle.clear)  # they are the parent's
+
+
+@_connected
+def evaluate(connection: duckdb.DuckDBPyConnection, combinations: Combinations, limit: int) -> list[tuple[Value, ...]] | None:
     """Distinct values of keys over every combination of listed values that meets the conditions; by the engine's own functions."""
-    connection, keys, domains = _connection(), combinations.keys, combinations.domains
+    keys, domains = combinations.keys, combinations.domains
     scope = VisibleColumns(domains, "t", DUCKDB)
     listed = [f"{render_expression(key, scope)} AS k{i}" for i, key in enumerate(keys)] or ["TRUE AS k0"]
     conditions = " AND ".join(f"({render_expression(condition, scope)})" for condition in combinations.conditions) or "TRUE"
@@ -119,9 +150,9 @@ class Processed:
     marks: dict[str, list[CellMark | None]]
 
 
-def post_process(noisy: Sequence[pa.Table], post: PostProcess) -> Processed:
+@_connected
+def post_process(connection: duckdb.DuckDBPyConnection, noisy: Sequence[pa.Table], post: PostProcess) -> Processed:
     """All that is done with noisy tables."""
-    connection = _connection()
     names = [f"q{number}" for number in range(len(noisy))]
     for name, table in zip(names, noisy, strict=True):
         connection.register(name, table.append_column(ROW, pa.array(range(table.num_rows), pa.int64())))
@@ -144,14 +175,14 @@ def post_process(noisy: Sequence[pa.Table], post: PostProcess) -> Processed:
     return Processed(table, None if result.num_columns == listed else [int(row) for row in result.column(listed).to_pylist()], marks)
 
 
-def post_process_runs(noisy: Sequence[pa.Table], post: PostProcess, *, runs: int) -> pa.Table:
+@_connected
+def post_process_runs(connection: duckdb.DuckDBPyConnection, noisy: Sequence[pa.Table], post: PostProcess, *, runs: int) -> pa.Table:
     """The same for many runs at once: every table has the columns ``_run``, from 0 on, and ``_row``. So has the result, in front.
 
     One statement that does all runs side by side: each sees its own rows under the names of the tables. Its columns c0, c1, .. are the
     outputs, and the last is the number of the noisy row where there is one. Refuses (``post-processing``) what the engine cannot do that
     way.
     """
-    connection = _connection()
     names = [f"q{number}" for number in range(len(noisy))]
     for name, table in zip(names, noisy, strict=True):
         connection.register(f"{name}_runs", table)
@@ -166,9 +197,9 @@ def post_process_runs(noisy: Sequence[pa.Table], post: PostProcess, *, runs: int
             connection.unregister(f"{name}_runs")
 
 
-def query_public(tables: Mapping[str, pa.Table], sql: str) -> pa.Table:
+@_connected
+def query_public(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table], sql: str) -> pa.Table:
     """The answer of a SELECT over tables of public facts, within ``PUBLIC_SECONDS_MAX``; or ``Refused``."""
-    connection = _connection()
     for name, table in tables.items():
         connection.register(name, table)
     watch = threading.Timer(PUBLIC_SECONDS_MAX, connection.interrupt)
