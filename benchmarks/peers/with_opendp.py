@@ -55,7 +55,8 @@ def _released(query: Any, job: Job, keys: tuple[str, ...], names: dict[str, str]
 
 
 def answer(data: pl.LazyFrame, job: Job) -> Answered:
-    amount = pl.col("amount").fill_nan(0.0).dp.sum((0.0, AMOUNT_MAX)).alias("total")
+    cleaned: Any = pl.col("amount").fill_nan(0.0)  # OpenDP adds `dp` to it
+    amount = cleaned.dp.sum((0.0, AMOUNT_MAX)).alias("total")
     count = dp.len(signed=True).alias("n")
     match job.question:
         case "Q1":
@@ -80,7 +81,7 @@ def answer(data: pl.LazyFrame, job: Job) -> Answered:
             yield from _released(query, job, ("region", "product_name"), {"n": "n"})
         case "Q7":
             candidates = [step / 2 for step in range(201)]
-            median = pl.col("amount").fill_nan(0.0).dp.median(candidates).alias("median")
+            median = cleaned.dp.median(candidates).alias("median")
             keys = pl.LazyFrame({"region": REGIONS})
             plain = Job(job.question, job.rows, 0, job.draws)
             query = _query(data, plain, job.rows).group_by("region").agg(median).with_keys(keys)

@@ -1,23 +1,28 @@
-"""Makes the pictures of the documentation from the real thing: a terminal, a notebook table, a chart.
+"""Makes the pictures of the documentation from the real thing: terminals, what a notebook shows, charts.
 
     python docs/images/make_pictures.py
 
-Needs Chromium and matplotlib. The figures in the pictures are noisy and come out anew each time; nothing checks them.
+Needs Chromium, matplotlib and pyte. The figures in the pictures are noisy and come out anew each time; nothing checks them.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import pty
+import re
+import select
 import shlex
 import shutil
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 from fcntl import ioctl
 from pathlib import Path
 from termios import TIOCSWINSZ
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 COLUMNS = 92
@@ -28,6 +33,9 @@ TERMINAL = (
     "lapwing -C clinic ask 'SELECT region, COUNT(*) FROM patients GROUP BY regoin'",
     "lapwing -C clinic budget",
 )
+SHELL_FIRST = "SELECT smoker, COUNT(*) AS n, AVG(income) AS income FROM patients GROUP BY smoker"
+SHELL_SECOND = "SELECT kind, COUNT(*) AS visits\nFROM visits JOIN clinics USING (clinic_id)\nWHERE visits.minutes > 30 GROUP BY ki"
+LINE = "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS visits FROM visits GROUP BY month"
 CHART = "SELECT region, COUNT(*) AS patients FROM patients GROUP BY region ORDER BY region"
 TABLE = (
     "SELECT kind, COUNT(*) AS visits, AVG(LEAST(minutes, 120)) AS minutes FROM visits JOIN clinics USING (clinic_id)"
@@ -41,7 +49,7 @@ pre {{ margin: 0; font: 14px/1.35 'DejaVu Sans Mono', monospace }}
 
 
 def main() -> None:
-    """Make all three."""
+    """Make all of them."""
     with tempfile.TemporaryDirectory() as scratch:
         os.chdir(scratch)
         os.environ["LAPWING_HOME"] = str(Path(scratch) / "home")
@@ -49,7 +57,10 @@ def main() -> None:
         run_on_terminal("lapwing -C clinic prepare")
         photograph(terminal_html(), HERE / "terminal.png", style="background: #fff; color: #24292e")
         photograph(notebook_html(), HERE / "notebook.png", style="background: #fff; color: #1f2328; font: 14px sans-serif")
-        draw_chart(HERE / "chart.png")
+        photograph(shell_html(), HERE / "shell.png", style="background: #fff; color: #24292e")
+        photograph(views_html(), HERE / "notebook-views.png", style="background: #fff; color: #1f2328; font: 14px sans-serif")
+        draw_chart(HERE / "chart.png", CHART, place="small", epsilon=0.5)
+        draw_chart(HERE / "line.png", LINE, place="clinic", epsilon=1)
 
 
 def run_on_terminal(command: str) -> str:
@@ -124,17 +135,88 @@ def photograph(body: str, target: Path, *, style: str) -> None:
     picture.crop(box).quantize(64).save(target, optimize=True)
 
 
-def draw_chart(target: Path) -> None:
+def shell_html() -> str:
+    """The shell, with a statement that is answered and one that is being typed."""
+    import pyte
+
+    screen = pyte.Screen(COLUMNS, 24)
+    stream = pyte.ByteStream(screen)
+    ours, theirs = pty.openpty()
+    ioctl(theirs, TIOCSWINSZ, struct.pack("HHHH", screen.lines, COLUMNS, 0, 0))
+    variables = {**os.environ, "TERM": "xterm-256color"}
+    command = [sys.executable, "-m", "lapwing.cli", "shell", "clinic"]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=variables, close_fds=True, start_new_session=True)
+    os.close(theirs)
+
+    def show_until(text: str) -> None:
+        until = time.monotonic() + 60
+        while time.monotonic() < until and text not in "\n".join(screen.display):
+            if select.select([ours], [], [], 0.2)[0]:
+                piece = os.read(ours, 65_536)
+                stream.feed(piece)
+                if b"\x1b[6n" in piece:  # asked where the cursor is
+                    os.write(ours, f"\x1b[{screen.cursor.y + 1};{screen.cursor.x + 1}R".encode())
+
+    try:
+        show_until("lapwing> ")
+        os.write(ours, SHELL_FIRST.encode())
+        show_until("gaussian")
+        os.write(ours, b";\r")
+        show_until("cost epsilon")
+        os.write(ours, SHELL_SECOND.replace("\n", "\r").encode())
+        show_until("kind  clinics")
+        os.write(ours, b"nd")
+        show_until("visits: gaussian")
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    return "<pre>" + "\n".join(_line_html(screen.buffer[row], COLUMNS) for row in range(screen.lines)).rstrip() + "</pre>"
+
+
+def _line_html(line: Any, columns: int) -> str:
+    """A line of a screen, with its colours."""
+    import html
+
+    pieces = []
+    cells_of_line = [line[column] for column in range(columns)]
+    for look, cells in itertools.groupby(cells_of_line, key=lambda cell: (cell.fg, cell.bg, cell.bold, cell.reverse)):
+        colour, background, bold, reverse = look
+        front, back = (f"#{shade}" if re.fullmatch("[0-9a-f]{6}", shade) else "" for shade in (colour, background))
+        if reverse:
+            front, back = back or "#fff", front or "#24292e"
+        style = (f"color:{front};" if front else "") + (f"background:{back};" if back else "") + ("font-weight:bold" if bold else "")
+        text = html.escape("".join(cell.data for cell in cells))
+        pieces.append(f"<span style='{style}'>{text}</span>" if style else text)
+    return "".join(pieces).rstrip()
+
+
+def views_html() -> str:
+    """A data set, an explanation and a budget as a notebook shows them."""
+    import lapwing
+
+    frame = "border:1px solid #d0d7de;padding:8px;margin:10px 0 4px;background:#f6f8fa"
+    with lapwing.open("clinic") as clinic:
+        shown = [
+            ("clinic", clinic._repr_html_()),
+            (f"clinic.explain({CHART!r})", clinic.explain(CHART)._repr_html_()),
+            ("clinic.budget", clinic.budget._repr_html_()),
+        ]
+    return "".join(f"<div style='{frame}'><pre>{cell}</pre></div>{html}" for cell, html in shown)
+
+
+def draw_chart(target: Path, statement: str, *, place: str, epsilon: float) -> None:
     """An answer drawn by its own method."""
     import matplotlib
 
     import lapwing
 
     matplotlib.use("agg")
-    run_on_terminal("lapwing demo small --patients 2000")
-    with lapwing.open("small") as small:
-        small.prepare()
-        axes = small.ask(CHART, epsilon=0.5).plot()
+    if not Path("small").exists():
+        run_on_terminal("lapwing demo small --patients 2000")
+        run_on_terminal("lapwing -C small prepare")
+    with lapwing.open(place) as data_set:
+        axes = data_set.ask(statement, epsilon=epsilon).plot()
     figure = axes.get_figure(root=True)
     assert figure is not None
     figure.savefig(str(target), dpi=110)

@@ -40,10 +40,19 @@ def free_port() -> int:
 
 
 @contextmanager
-def started(directory: Path, serve: tuple[str, ...]) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """A server that is ready, and its address; killed at the end. Nobody else can read the directory."""
+def started(directory: Path, serve: tuple[str, ...], *, more: str = "") -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """A server that is ready, and its address; killed at the end. Nobody else can read the directory.
+
+    ``more`` is added to its configuration, which is then written here: under the last data set.
+    """
     os.chmod(directory, 0o700)
     port = free_port()
+    if more:
+        home = directory / "lapwing-server"
+        home.mkdir(mode=0o700)
+        listed = "".join(f'[[data_set]]\ncatalogue = "{directory / name}"\n' for name in serve[1:])
+        (home / "lapwing-server.toml").write_text(f"[server]\nport = {port}\n{listed}{more}", encoding="utf-8")
+        serve = serve[:1]
     command = [sys.executable, "-m", "lapwing.cli", *serve, "--port", str(port)]
     process = subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:

@@ -20,6 +20,7 @@ def add_analysing(app: typer.Typer) -> None:
     app.command("ask", short_help="Ask a statement and pay for it.")(ask)
     app.command("explain", short_help="Say what a statement would cost; free.")(explain)
     app.command("describe", short_help="Show the tables, or the columns of one.")(describe)
+    app.command("shell", short_help="Ask one statement after another, with the price in sight.")(shell)
     app.command("budget", short_help="Show what may be spent, what is spent and what is left.")(budget)
     app.command("history", short_help="Show the ledger, newest entries first.")(history)
 
@@ -100,6 +101,34 @@ def explain(
     with reported(statement), whereabouts(context).opened(analyst=analyst) as data:
         explained = data.explain(statement, epsilon=epsilon, dialect=dialect.value, scaled_groups=scaled_groups or None)
         write_explanation(explained, form)
+
+
+def shell(
+    context: typer.Context,
+    place: Annotated[
+        Path | None, typer.Argument(metavar="[PLACE]", help="The data set: a directory or a catalogue, instead of -C.", show_default=False)
+    ] = None,
+    server: Annotated[str | None, typer.Option(metavar="URL", help="A data set on a server.")] = None,
+    data_set: Annotated[str | None, typer.Option(metavar="ID", help="With --server: which one.")] = None,
+    token_file: Annotated[Path | None, typer.Option(metavar="FILE", help="With --server: a file with the token.")] = None,
+    analyst: Annotated[str | None, typer.Option(metavar="NAME", help="Who asks, as for ask.")] = None,
+) -> None:
+    """Ask one statement after another: with history, completion, and the price shown before it is paid.
+
+    Statements end with a semicolon; \\? lists the commands. From a pipe it runs what comes, up to the first failure.
+
+    \b
+    Example:
+        lapwing shell clinic
+        lapwing shell --server https://curator.example:8765
+        echo "SELECT COUNT(*) FROM visits;" | lapwing shell clinic
+    """
+    from lapwing.cli.shell.run import run_shell
+
+    with reported():
+        said = whereabouts(context).but(directory=place, server=server, data_set=data_set, token_file=token_file)
+        with said.opened(analyst=analyst, shared=True) as data:
+            raise typer.Exit(run_shell(data))
 
 
 def describe(

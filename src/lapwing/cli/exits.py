@@ -63,21 +63,22 @@ def reported(statement: str = "") -> Iterator[None]:
     """Turn errors into text on standard error and an exit status. ``statement`` is the SQL that a refusal's caret points into."""
     try:
         yield
-    except LapwingError as error:
-        _print_error(error, statement)
-        raise typer.Exit(status_of(error)) from None
     except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError, KeyboardInterrupt):
         raise
     except Exception as error:
-        sys.stderr.write(f"internal error: {type(error).__name__} at {_place(error)}\n")
-        sys.stderr.write("This is a fault in Lapwing. Its message is withheld, because it could hold a value from the data.\n")
-        raise typer.Exit(ExitStatus.INTERNAL) from None
+        raise typer.Exit(told(error, statement)) from None
 
 
-def _print_error(error: LapwingError, statement: str) -> None:
+def told(error: Exception, statement: str = "") -> ExitStatus:
+    """Write an error to standard error; the exit status that it means."""
     from lapwing.cli.terminal import write_error
 
-    write_error(error_text(error, statement))
+    if isinstance(error, LapwingError):
+        write_error(error_text(error, statement))
+        return status_of(error)
+    sys.stderr.write(f"internal error: {type(error).__name__} at {_place(error)}\n")
+    sys.stderr.write("This is a fault in Lapwing. Its message is withheld, because it could hold a value from the data.\n")
+    return ExitStatus.INTERNAL
 
 
 def error_text(error: LapwingError, statement: str = "") -> str:

@@ -27,6 +27,17 @@ class Whereabouts:
     """On a server that has several."""
     token_file: Path | None = None
 
+    def but(self, *, directory: Path | None, server: str | None, data_set: str | None, token_file: Path | None) -> Whereabouts:
+        """The same with what is said after the command."""
+        if directory is not None and (server or self.server) is not None:
+            raise usage_error("a data set is here or on a server, not both")
+        return Whereabouts(
+            self.directory if directory is None else directory,
+            self.server if server is None else server,
+            self.data_set if data_set is None else data_set,
+            self.token_file if token_file is None else token_file,
+        )
+
     def catalogue(self) -> Path:
         """The catalogue, or its directory; wrong usage where a server was named."""
         if self.server is not None:

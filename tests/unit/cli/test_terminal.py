@@ -104,7 +104,7 @@ def test_plain_tables_line_up() -> None:
 
 def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
     """What keeps ``lapwing --help`` quick, in a form that does not depend on how busy the machine is."""
-    heavy = ("duckdb", "numpy", "opendp", "pandas", "pyarrow", "pydantic", "rich", "sqlglot")
+    heavy = ("duckdb", "numpy", "opendp", "pandas", "prompt_toolkit", "pyarrow", "pydantic", "rich", "sqlglot")
     code = (
         "import sys\nfrom lapwing.cli import main\ntry:\n    main()\nexcept SystemExit as ended:\n"
         f"    print([name for name in {heavy!r} if name in sys.modules], ended.code, file=sys.stderr)\n"
@@ -116,7 +116,7 @@ def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
 def test_every_command_teaches_by_an_example_and_is_in_the_reference(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     names = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback is not None]
-    assert len(names) == 17
+    assert len(names) == 18
     for name in names:
         shown = run(name, "--help", home=tmp_path).out
         assert f"lapwing {name}" in shown.partition("Example:")[2].replace("-C clinic ", ""), name

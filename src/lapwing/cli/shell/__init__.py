@@ -1,0 +1,1 @@
+"""``lapwing shell``: statements one after another, with the price in sight before it is paid."""
