@@ -87,6 +87,7 @@ class ServerUnderTest:
         limits: ServerLimits | None = None,
         identities: str | None = None,
         traces: str | None = None,
+        listen: ListenTo | None = None,
         wire: WireSettings | None = None,
         beside: Callable[[Office], AbstractAsyncContextManager[None]] = nothing_beside,
     ) -> Iterator[ServerUnderTest]:
@@ -96,7 +97,7 @@ class ServerUnderTest:
             data_set.prepare()
             name = data_set.curator.declaration.dataset.id
         configuration = ServerConfiguration(
-            server=ListenTo(identities=identities),
+            server=listen or ListenTo(identities=identities),
             limits=limits or ServerLimits(requests_per_second=10_000.0, burst=100_000, failures_per_minute=100_000),
             moments=moments or MomentSettings(base_seconds=0.01),
             traces=TraceSettings(endpoint=traces),

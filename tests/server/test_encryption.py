@@ -9,43 +9,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 
 import lapwing
 from lapwing.errors import LapwingError
 from lapwing.server.identities import Identities
 from lapwing.server.rights import Grant, Role
+from tests.server.certificate import write_certificate
 from tests.server.process import START_SECONDS, free_port, lapwing_in
 
 pytestmark = pytest.mark.xdist_group("server: encryption")
-
-
-def _certificate(directory: Path) -> None:
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    built = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    (directory / "server.pem").write_bytes(built.public_bytes(Encoding.PEM))
-    (directory / "server.key").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +31,7 @@ def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, s
     lapwing_in(directory, "-C", "clinic", "prepare")
     home = directory / "lapwing-server"
     home.mkdir()
-    _certificate(home)
+    write_certificate(home)
     said = ["[server]", f"port = {port}", 'certificate = "server.pem"', 'key = "server.key"', "workers = 2"]
     (home / "lapwing-server.toml").write_text("\n".join([*said, "[[data_set]]", f'catalogue = "{directory / "clinic"}"']) + "\n")
     identities = Identities(f"sqlite:///{home / 'identities.db'}")

@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from lapwing.demo import write_demo
 from lapwing.server.access import Office
-from lapwing.server.configuration import WireSettings
+from lapwing.server.configuration import ListenTo, WireSettings
 from lapwing.wire.declared import declared_tables
 from lapwing.wire.run import shadow_password, wired
 from lapwing.wire.shadow_database import make_shadow
@@ -79,7 +79,7 @@ def write_rich_demo(directory: Path, *, patients: int = 400) -> None:
 
 
 @contextmanager
-def wire_over(cluster: Cluster, home: Path, **settings: Any) -> Iterator[WireUnderTest]:
+def wire_over(cluster: Cluster, home: Path, *, listen: ListenTo | None = None, **settings: Any) -> Iterator[WireUnderTest]:
     """A server with the wire."""
     parts = conninfo_to_dict(cluster.dsn("postgres", role="postgres"))
     shadow = f"postgresql://postgres@/postgres?host={quote(str(parts['host']), safe='')}"
@@ -97,5 +97,5 @@ def wire_over(cluster: Cluster, home: Path, **settings: Any) -> Iterator[WireUnd
             ports.append(port)
             yield
 
-    with ServerUnderTest.over(write_rich_demo, home, wire=wire, beside=beside) as server:
+    with ServerUnderTest.over(write_rich_demo, home, listen=listen, wire=wire, beside=beside) as server:
         yield WireUnderTest(server, ports[0], cluster)

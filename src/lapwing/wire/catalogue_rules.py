@@ -25,7 +25,7 @@ _NOT_CALLED_AFTER = (")", "as", "ordinality", "with", "recursive")
 """After these a name with a bracket is an alias with the names of its columns."""
 _VOLATILE_ALLOWED_WORDS = """
 pg_is_in_recovery pg_relation_size pg_table_size pg_total_relation_size pg_indexes_size pg_database_size pg_tablespace_size
-clock_timestamp timeofday pg_is_wal_replay_paused random
+clock_timestamp timeofday pg_is_wal_replay_paused random pg_advisory_unlock_all
 """
 VOLATILE_ALLOWED = frozenset(_VOLATILE_ALLOWED_WORDS.split())
 """Functions that PostgreSQL takes for volatile and that change nothing."""

@@ -307,7 +307,9 @@ class _Reading:
         form, header, delimiter, null = "text", False, "", None
         while (word := self._next()) is not None and not word.says(")"):
             if self._accept("format"):
-                form = self._name()
+                named = self._next()
+                form = named.value.lower() if named is not None and (named.is_name or named.kind is WordKind.TEXT) else ""
+                self._at += 1
             elif self._accept("csv", "binary"):
                 form = self._words[self._at - 1].value
             elif self._accept("header"):

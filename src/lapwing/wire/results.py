@@ -103,19 +103,19 @@ def rows_of(answer: Answer, fields: Sequence[FieldSpec] | None, *, intervals: bo
 def copied(copy: CopyOut, fields: Sequence[FieldSpec], rows: RowsToSend) -> Iterator[bytes]:
     """The pieces of a copy."""
     formats = [int(copy.form == "binary")] * len(fields)
-    if copy.form == "binary":
-        yield _COPY_SIGNATURE
-    elif copy.header:
+    head = _COPY_SIGNATURE if copy.form == "binary" else b""  # goes with the first row, as PostgreSQL sends it
+    if copy.header and copy.form != "binary":
         yield _line(copy, [field.name.encode() for field in fields])
     for place in range(len(rows)):
         cells = rows.cells(place, formats)
         if copy.form == "binary":
             lengths = (b"\xff\xff\xff\xff" if cell is None else struct.pack("!I", len(cell)) + cell for cell in cells)
-            yield struct.pack("!H", len(cells)) + b"".join(lengths)
+            yield head + struct.pack("!H", len(cells)) + b"".join(lengths)
+            head = b""
         else:
             yield _line(copy, cells)
     if copy.form == "binary":
-        yield b"\xff\xff"
+        yield head + b"\xff\xff"
 
 
 def _line(copy: CopyOut, cells: Sequence[bytes | None]) -> bytes:

@@ -57,7 +57,7 @@ def _matching(pattern: str) -> Callable[[str], str]:
 
 
 def _encoding(value: str) -> str:
-    if value.lower().replace("-", "").replace("_", "") not in ("utf8", "unicode", "sqlascii"):
+    if value.strip("'").lower().replace("-", "").replace("_", "") not in ("utf8", "unicode", "sqlascii"):
         raise ValueError
     return "UTF8"
 

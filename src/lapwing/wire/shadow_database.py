@@ -24,6 +24,8 @@ from lapwing.server.scram_verifiers import ITERATIONS, verifier_of
 from lapwing.wire.shadow_link import ShadowAddress
 
 MARK = "shadow of a Lapwing data set: no row is ever in it"
+_FORMAT = 2
+"""Changes when shadows are to be made anew although their declarations are as before."""
 _TIMEOUT = "10s"
 _SESSION = {
     "statement_timeout": _TIMEOUT,
@@ -36,7 +38,7 @@ _SESSION = {
 }
 _DANGEROUS: LiteralString = (
     "^(lo_|pg_notify$|pg_sleep|pg_terminate_backend$|pg_cancel_backend$|query_to_xml|cursor_to_xml|table_to_xml|schema_to_xml|database_to_xml"
-    "|pg_advisory|pg_try_advisory|pg_logical|pg_export_snapshot|pg_log_backend|ts_stat|pg_stat_get_activity|setval|nextval|loread|lowrite)"
+    "|pg_advisory_lock|pg_advisory_xact|pg_advisory_unlock(_shared)?$|pg_try_advisory|pg_logical|pg_export_snapshot|pg_log_backend|ts_stat|pg_stat_get_activity|setval|nextval|loread|lowrite)"
 )
 _TYPES = frozenset({"boolean", "bigint", "double precision", "text", "date", "timestamp without time zone"})
 
@@ -125,7 +127,7 @@ def _make_database(connection: psycopg.Connection, database: str, role: str) -> 
 
 def _make_tables(connection: psycopg.Connection, role: str, tables: Sequence[DeclaredTable]) -> None:
     """All of it in one transaction: sessions see the old declaration or the new one."""
-    digest = hashlib.sha256(repr((role, tables)).encode()).hexdigest()
+    digest = hashlib.sha256(repr((_FORMAT, role, tables)).encode()).hexdigest()
     there = connection.execute("SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = 'public'").fetchone()
     if there is not None and there[0] == f"declared: {digest}":
         return

@@ -117,14 +117,13 @@ def literal_of_text(text: str, of: int) -> str:
         return {"t": "TRUE", "true": "TRUE", "1": "TRUE", "on": "TRUE", "f": "FALSE", "false": "FALSE", "0": "FALSE", "off": "FALSE"}[
             text.strip().lower()
         ]
-    if of == DATE:
-        return f"DATE '{date.fromisoformat(text.strip())}'"
+    if of == DATE:  # JDBC adds its time zone, which PostgreSQL passes over too
+        return f"DATE '{date.fromisoformat(text.strip().split(' ')[0])}'"
     if of in (TIMESTAMP, TIMESTAMPTZ):
         moment = datetime.fromisoformat(text.strip())
-        if moment.tzinfo is not None:
-            if moment.utcoffset() != timedelta(0):
-                raise ValueError("a moment in another time zone")
-            moment = moment.replace(tzinfo=None)
+        if of == TIMESTAMPTZ and moment.utcoffset() not in (None, timedelta(0)):
+            raise ValueError("a moment in another time zone")
+        moment = moment.replace(tzinfo=None)
         return f"TIMESTAMP '{moment.isoformat(sep=' ')}'"
     if of not in _TEXTS:
         raise ValueError("a type that is not read")
