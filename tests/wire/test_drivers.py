@@ -209,7 +209,7 @@ def jdbc(wire: WireUnderTest, tmp_path_factory: pytest.TempPathFactory) -> dict[
     arguments = [str(wire.port), wire.server.data_set, "ada", wire.server.keys["ada"]]
     done = subprocess.run(["java", "-cp", str(JAR), str(program), *arguments], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    return dict(line.split(" ", 1) if " " in line else (line, "") for line in done.stdout.splitlines())
+    return {name: rest for name, _, rest in (line.partition(" ") for line in done.stdout.splitlines())}
 
 
 JDBC = {
