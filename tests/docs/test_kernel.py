@@ -57,6 +57,18 @@ def test_the_python_of_a_page_runs_in_a_kernel_without_ipywidgets(page: str, fol
         assert any("image/png" in output["data"] for output in shown[1])
 
 
+def test_a_long_wait_is_shown_in_the_cell_and_is_gone_afterwards(folder: Path) -> None:
+    watch = (
+        "import time\nfrom IPython.display import DisplayHandle\nshown = []\nupdate = DisplayHandle.update\n"
+        "DisplayHandle.update = lambda self, what, **more: (shown.append(what.data), update(self, what, **more))\n"
+        "from lapwing.client.waiting import waited_for\nwaited_for(lambda: time.sleep(2.5) or 'there')"
+    )
+    waited, told = _run([watch, "print(shown)"], folder)
+    assert [output["data"]["text/plain"] for output in waited if output["output_type"] == "execute_result"] == ["'there'"]
+    assert [output["data"]["text/html"] for output in waited if output["output_type"] == "display_data"] == [""]
+    assert "waiting for the answer, 2 s" in told[0]["text"]
+
+
 def test_a_virtual_version_answers_in_a_kernel(folder: Path) -> None:
     cells = [
         _NO_WIDGETS,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,7 @@ from lapwing.client.waiting import SHOWN_AFTER_SECONDS, waited_for
 from lapwing.errors import CallRefused, LapwingError, LedgerError, PreparationError
 from lapwing.receipts import new_key
 from tests.server.process import Running, lapwing_in, started
-from tests.unit.cli.support import Ran, run
+from tests.unit.cli.support import ROOT, Ran, run
 
 pytestmark = pytest.mark.xdist_group("server: client")
 
@@ -166,6 +168,21 @@ def test_receipts_are_checked_here(running: Running, public_keys: Path, tmp_path
     answer.receipt = None
     with pytest.raises(LedgerError, match="receipt-invalid"):
         answer.check_receipt(public_keys)
+
+
+def test_the_examples_of_the_page_run(
+    running: Running, public_keys: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those that the page itself cannot run, having no server."""
+    monkeypatch.setenv("LAPWING_TOKEN", running.key)
+    page = (ROOT / "docs" / "how-to" / "python.md").read_text(encoding="utf-8")
+    first, second = re.findall(r"^% skip: next\n\n```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {"lapwing": lapwing, "asyncio": asyncio}
+    exec(first.replace("https://curator.example:8765", running.url).replace("public-keys", str(public_keys)), names)
+    assert len(names["answer"]) == 1
+    exec(second, names)
+    asyncio.run(names["ages"](running.url))
+    assert capsys.readouterr().out.count("cost epsilon 0.05") == 3
 
 
 def test_many_statements_are_awaited_at_once(running: Running) -> None:

@@ -26,7 +26,13 @@ def test_the_commands_of_the_pages_are_those_that_are_run() -> None:
         "lapwing serve clinic",
         "lapwing access grant ada analyst '*'",
         "lapwing access key ada",
+        "lapwing --server http://127.0.0.1:8765 describe",
+        'lapwing --server http://127.0.0.1:8765 ask "SELECT region, COUNT(*) AS n FROM patients GROUP BY region" --epsilon 0.2',
+        "lapwing shell --server http://127.0.0.1:8765",
     ]
     assert [line for line in _typed((ROOT / "README.md").read_text(encoding="utf-8")) if line not in page] == []
     for words in ('"demo", "clinic"', '"-C", "clinic", "prepare"', '"serve", "clinic"', '"grant", "ada", "analyst", "*"', '"key", "ada"'):
         assert words in run
+    for file, wanted in {"test_client.py": ('("describe",)', '"ask", STATEMENT'), "test_shell.py": ('"shell", "--server"',)}.items():
+        text = (ROOT / "tests" / "server" / file).read_text(encoding="utf-8")
+        assert [word for word in wanted if word not in text] == []

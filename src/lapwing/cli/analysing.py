@@ -106,7 +106,7 @@ def explain(
 def shell(
     context: typer.Context,
     place: Annotated[
-        Path | None, typer.Argument(metavar="[PLACE]", help="The data set: a directory or a catalogue, instead of -C.", show_default=False)
+        Path | None, typer.Argument(metavar="PLACE", help="The data set: a directory or a catalogue, instead of -C.", show_default=False)
     ] = None,
     server: Annotated[str | None, typer.Option(metavar="URL", help="A data set on a server.")] = None,
     data_set: Annotated[str | None, typer.Option(metavar="ID", help="With --server: which one.")] = None,

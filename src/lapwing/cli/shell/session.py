@@ -134,9 +134,15 @@ class ShellSession:
         return bool(news)
 
     def settle(self) -> None:
-        """Before leaving: let statements that were left come to their end, so that what they are charged for is stored."""
+        """Before leaving: let statements that were left come to their end, so that what they are charged for is stored. A server does that
+        by itself."""
+        from lapwing.client.dataset import DataSet
+
         running = [asking for asking in self._left.values() if not asking.done()]
         if not running:
+            return
+        if not isinstance(self.data_set, DataSet):
+            terminal.write_note("The server goes on with a statement that you left. Once it is answered, asking the same is free.")
             return
         terminal.write_note("Waiting for a statement that is being answered; Ctrl-C leaves it to its fate.")
         try:
