@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -48,7 +49,8 @@ class Runner:
     """Types of the columns of the data set, to guess those of parameters."""
     kept: KeptThings = field(default_factory=KeptThings)
     status: str = IDLE
-    catalogue_rates: Rates | None = None
+    catalogue_rates: Rates = field(default_factory=lambda: Rates(200.0, 2_000))
+    """Of what is free: who asks faster is answered more slowly, not refused."""
 
     # -- before running --------------------------------------------------------------------------------------------------------------
 
@@ -65,6 +67,7 @@ class Runner:
         """The columns that a statement will give; None where it gives no rows. Free."""
         match statement.command:
             case Ask() as ask:
+                await self._paced()
                 text = sampled(ask.text, statement.types) if portal is None else self._filled(ask, portal)
                 with _pointing_at(ask, text):
                     columns = await self.asking.columns(text.text)
@@ -168,12 +171,17 @@ class Runner:
         return StatementOutcome(f"SELECT {len(rows)}", fields, rows, (answer.summary(), *answer.notes))
 
     async def _ask_shadow(self, about: AboutCatalogue, portal: PortalInUse) -> StatementOutcome:
+        await self._paced()
         async with self.pool.lent(self.asking.settings.for_shadow()) as link:
             prepared = await link.prepare(about.text, portal.statement.types)
             columns = len(prepared.fields or ())
             formats = formats_of(portal.formats, columns)
             given = await link.run(about.text, portal.statement.types, portal.values, portal.forms, formats)
         return StatementOutcome(given.tag, prepared.fields or (), ShadowCells(given.rows, tuple(formats)))
+
+    async def _paced(self) -> None:
+        while wait := self.catalogue_rates.seconds_to_wait(self.asking.name):
+            await asyncio.sleep(wait)
 
     async def _show(self, name: str) -> StatementOutcome:
         value = self.asking.settings.shown(name)
