@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -113,6 +114,7 @@ def measure(cluster: Cluster, directory: Path, chosen: argparse.Namespace) -> No
             ratios.append(empty / filled)
             print(f"  {1000 / empty:.2f} ms and {1000 / filled:.2f} ms a reservation: {empty / filled:.2f} x")
         print(f"  median {statistics.median(ratios):.2f} x")
+        processor_time_of_answers(place)
         processor_time(place, {name: scripts[name] for name in ("INSERT", "procedure, hot", "hot, 32 a statement")})
     for workers in (1, MANY_WORKERS):
         overhead(place, workers, chosen.answers)
@@ -176,6 +178,29 @@ def processor_time(place: Place, scripts: dict[str, str]) -> None:
                 found[name].append(used / 1000 / STATEMENTS_A_CHUNK / (TOGETHER if "32 a statement" in name else 1))
     for name, chunks in found.items():
         print(f"processor time, {name}: median {statistics.median(chunks):.0f} us a request, least {min(chunks):.0f} us")
+
+
+def processor_time_of_answers(place: Place) -> None:
+    """What reserving and storing an answer take of a processor in the server: one by one, and 32 in one statement."""
+    with PostgresLedger.open(place.dsn, source_id=place.source_id, anchors=place.anchors) as ledger:
+        [(pid,)] = ledger.connection.ask("SELECT pg_catalog.pg_backend_pid()", again=True)
+        clock = Path(f"/proc/{pid}/schedstat")
+        found: dict[str, list[float]] = {"reserve": [], "commit": [], "reserve, 32 together": [], "commit, 32 together": []}
+
+        def used(name: str, act: Callable[[], Any]) -> Any:
+            before = int(clock.read_text().split()[0])
+            result = act()
+            found[name].append((int(clock.read_text().split()[0]) - before) / 1000 / TOGETHER)
+            return result
+
+        for _ in range(CHUNKS):
+            asked = [request(secrets.token_hex(8), analyst="ana", loss=1) for _ in range(2 * TOGETHER)]
+            permits = used("reserve", lambda asked=asked: [ledger.reserve(one) for one in asked[:TOGETHER]])
+            used("commit", lambda permits=permits: [ledger.commit(permit, b"a" * ANSWER_BYTES) for permit in permits])
+            permits = used("reserve, 32 together", lambda asked=asked: ledger.reserve_many(asked[TOGETHER:]))
+            used("commit, 32 together", lambda permits=permits: ledger.commit_many([(permit, b"a" * ANSWER_BYTES) for permit in permits]))
+    for name, chunks in found.items():
+        print(f"processor time, {name}: median {statistics.median(chunks):.0f} us an answer, least {min(chunks):.0f} us")
 
 
 def overhead(place: Place, workers: int, answers: int) -> None:

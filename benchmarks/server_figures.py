@@ -100,6 +100,16 @@ def worker_of(one: Replica) -> int:
     return next(iter(one.workers()), one.process.pid)
 
 
+def processor_seconds(one: Replica) -> float:
+    """What all of its processes have used of processors."""
+    assert one.process is not None
+    found = 0
+    for pid in (one.process.pid, *one.workers()):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        found += int(fields[11]) + int(fields[12])
+    return found / os.sysconf("SC_CLK_TCK")
+
+
 def megabytes(pid: int) -> float:
     """What it has in memory."""
     return (resident_bytes(pid) or 0) / 1e6
@@ -161,6 +171,7 @@ def replays(scratch: Path, seconds: float, clients: int = 16) -> None:
         with serving(scratch, f"server-{workers}", [scratch / "there"], workers=workers) as (one, key):
             lapwing.connect(one.url, token=key).ask(statement(0), epsilon=EPSILON)
             done, until = [0] * clients, time.monotonic() + seconds
+            used = processor_seconds(one)
 
             def client(number: int, url: str = one.url, token: str = key, done: list[int] = done, until: float = until) -> None:
                 remote = lapwing.connect(url, token=token)
@@ -173,10 +184,15 @@ def replays(scratch: Path, seconds: float, clients: int = 16) -> None:
                 thread.start()
             for thread in threads:
                 thread.join()
-            print(f"replays with {workers} worker(s), {clients} clients: {sum(done) / seconds:.1f} a second; load {os.getloadavg()[0]:.1f}")
+            rate, each = sum(done) / seconds, 1000 * (processor_seconds(one) - used) / max(1, sum(done))
+            print(
+                f"replays with {workers} worker(s), {clients} clients: {rate:.1f} a second, {each:.0f} ms of processor each;"
+                f" load {os.getloadavg()[0]:.1f}",
+                flush=True,
+            )
 
 
-def data_sets(scratch: Path, listed: int, asked: int) -> None:
+def data_sets(scratch: Path, listed: int, asked: int, open_max: int) -> None:
     """Many catalogues in one worker."""
     os.environ["LAPWING_TEST_DISK"] = "1"
     cluster = Cluster()
@@ -200,14 +216,14 @@ def data_sets(scratch: Path, listed: int, asked: int) -> None:
             catalogues.append(base / "clinic")
         for count, name in ((1, "one"), (listed, "all")):
             begun = time.perf_counter()
-            with serving(scratch, name, catalogues[:count], public=False) as (one, key):
+            with serving(scratch, name, catalogues[:count], public=False, more=[f"open_max = {open_max}"]) as (one, key):
                 took, worker = time.perf_counter() - begun, worker_of(one)
                 print(f"{count:,} data sets: answers after {took:.1f} s, {megabytes(worker):.0f} MB", flush=True)
                 for number in range(min(asked, count)):
                     remote = lapwing.connect(one.url, token=key, data_set=f"data-set-{number}")
                     first = timed(partial(remote.ask, statement(number), epsilon=EPSILON))
                     second = timed(partial(remote.ask, statement(number + listed), epsilon=EPSILON))
-                    if (number + 1) in (1, 10, 25, 50, 75, 100, asked):
+                    if number + 1 in (1, open_max // 2, open_max, open_max + 5, asked):
                         with cluster.superuser() as superuser:
                             row = superuser.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = %s", [database]).fetchone()
                         print(
@@ -268,6 +284,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--listed", type=int, default=1_000)
     parser.add_argument("--asked", type=int, default=75)
+    parser.add_argument("--open-max", type=int, default=50, help="data sets that may be open at once")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         scratch = Path(directory)
@@ -277,7 +294,7 @@ def main() -> None:
             case "replays":
                 replays(scratch, given.seconds)
             case "data-sets":
-                data_sets(scratch, given.listed, given.asked)
+                data_sets(scratch, given.listed, given.asked, given.open_max)
             case _:
                 cells(scratch)
 

@@ -29,6 +29,10 @@ FINAL = frozenset({"budget-exceeded", "analyst-budget", "request-forfeited", "no
 """What ends a request without an answer. Anything else that is refused is not expected here."""
 
 
+PASSING = frozenset({0, 202, 503})
+"""Statuses of what passes by itself; 0 is a connection that broke."""
+
+
 class Kind(StrEnum):
     """What an analyst does."""
 
@@ -162,6 +166,8 @@ class Analyst:
             if status == 200:
                 return
             self._trouble(status, content)
+            if status not in PASSING:
+                return
         self.crowd.surprises["explain: undecided"] += 1
 
     def ask(self, asked: Asked, kind: Kind) -> Got:
@@ -181,7 +187,7 @@ class Analyst:
                 stored = hashlib.sha256(answer.stored).hexdigest()
                 return Got(asked, kind, "", answer.receipt.statement.charge_id, stored, answer.cost.free, took, attempts)
             code = self._trouble(status, content)
-            if code in FINAL:
+            if status not in PASSING:
                 return Got(asked, kind, code, seconds=took, attempts=attempts)
         self.crowd.surprises[f"{kind}: undecided"] += 1
         return Got(asked, kind, "undecided", seconds=UNDECIDED_SECONDS, attempts=attempts)
@@ -192,7 +198,7 @@ class Analyst:
         if code in FINAL:
             return code
         self.crowd.troubles[code] += 1
-        if status not in (0, 202, 503):
+        if status not in PASSING:
             self.crowd.surprises[f"{status} {code}"] += 1
         time.sleep(PAUSE_SECONDS * (0.5 + self.dice.random()))
         return code

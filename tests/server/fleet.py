@@ -24,13 +24,16 @@ from psycopg.conninfo import conninfo_to_dict
 from lapwing.client.dataset import DataSet
 from lapwing.curator.life import Curator
 from lapwing.curator.policies import admit_share
+from lapwing.ledger.postgres.policy import Limits, set_limits
 from lapwing.server.identities import Identities
 from lapwing.server.rights import Grant, Role
 from tests.ledger.cluster import Cluster
-from tests.ledger.wired import Wired, new_wired
+from tests.ledger.wired import Wired, new_wired, server_ledger
 
 START_SECONDS_MAX = 180.0
 SAMPLE_SECONDS = 1.0
+LOST_WORKERS_MAX = 1_000
+"""Workers that may die with something reserved before the ledger closes the data set: by default it does so after ten, for life."""
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -187,6 +190,7 @@ class Fleet:
         wired.edit("epsilon = 3    ", f"epsilon = {offered.epsilon}    ")
         with DataSet(Curator(wired.directory, home=base.parent / "home")) as data_set:
             data_set.prepare()
+            set_limits(server_ledger(data_set), Limits(lost_workers_max=LOST_WORKERS_MAX))
             for analyst, share in offered.shares.items():
                 admit_share(data_set.curator, analyst, share, by="owner", reason="to be asked by many")
             self.names.append(data_set.curator.declaration.dataset.id)
