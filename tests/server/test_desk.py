@@ -121,3 +121,23 @@ def test_a_catalogue_that_cannot_be_read_stops_who_starts_and_one_that_is_wrong_
     assert refusal.value.code.startswith("catalogue-")
     assert asyncio.run(desk.served["the-one"].run(_count)) == 1
     desk.close()
+
+
+def test_work_of_the_same_name_that_is_under_way_is_not_begun_again(prepared: Prepared) -> None:
+    begun: list[str] = []
+    go_on = threading.Event()
+
+    def work(_: DataSet) -> int:
+        begun.append("once")
+        assert go_on.wait(60)
+        return len(begun)
+
+    async def several() -> list[int]:
+        served = prepared.of("one")
+        asked = [asyncio.ensure_future(served.run(work, name=name)) for name in ("a", "a", "b", "a")]
+        while len(begun) < 2:
+            await asyncio.sleep(0.01)
+        go_on.set()
+        return [*await asyncio.gather(*asked), await served.run(work, name="a")]
+
+    assert asyncio.run(several()) == [2, 2, 2, 2, 3], "and what is over is not remembered"

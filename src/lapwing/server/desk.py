@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from lapwing.client.dataset import DataSet
 from lapwing.client.dataset import open as open_data_set
@@ -58,6 +58,8 @@ class ServedDataSet:
         self._looked = 0.0
         self._inside = 0
         self._pool: ThreadPoolExecutor | None = None
+        self._named: dict[Hashable, asyncio.Future[Any]] = {}
+        """What is under way and has a name; of the loop's thread alone."""
 
     @contextmanager
     def opened(self) -> Iterator[DataSet]:
@@ -126,11 +128,21 @@ class ServedDataSet:
         """The data set opened once more, for an owner's act: what others ask meanwhile goes on. To be closed by whoever asked for it."""
         return open_data_set(self._catalogue, home=self._home)
 
-    async def run(self, work: Callable[[DataSet], Result], notes: CallNotes | None = None) -> Result:
+    async def run(self, work: Callable[[DataSet], Result], notes: CallNotes | None = None, *, name: Hashable = None) -> Result:
         """What ``work`` gives, in the pool; ``busy`` where too much waits, ``TimeoutError`` when it takes long: it goes on by itself.
 
-        What it charges is noted in ``notes``.
+        What it charges is noted in ``notes``. Work of the same ``name`` that is under way is waited for and not begun again: whoever is
+        told to look again, and does, costs nothing.
         """
+        future: asyncio.Future[Result] | None = None if name is None else self._named.get(name)
+        if future is None:
+            future = self._begun(work, notes or CallNotes())
+            if name is not None:
+                self._named[name] = future
+                future.add_done_callback(lambda _: self._named.pop(name, None))
+        return await asyncio.wait_for(asyncio.shield(future), self._limits.wait_seconds)
+
+    def _begun(self, work: Callable[[DataSet], Result], notes: CallNotes) -> asyncio.Future[Result]:
         with self._counting:
             if self._inside >= self._limits.running_max + self._limits.waiting_max:
                 raise CallRefused("busy", "too many statements of this data set wait already", hint="ask again in a moment")
@@ -138,8 +150,7 @@ class ServedDataSet:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._limits.running_max, thread_name_prefix="lapwing-ask")
             pool = self._pool
-        future = asyncio.get_running_loop().run_in_executor(pool, self._inside_the_pool, work, notes or CallNotes())
-        return await asyncio.wait_for(asyncio.shield(future), self._limits.wait_seconds)
+        return asyncio.get_running_loop().run_in_executor(pool, self._inside_the_pool, work, notes)
 
     def _inside_the_pool(self, work: Callable[[DataSet], Result], notes: CallNotes) -> Result:
         try:

@@ -115,7 +115,8 @@ async def ask(
     form = _form(request)
     key = secrets.token_hex(16) if idempotency_key is None else idempotency_key
     try:
-        answer = await call.served.run(lambda opened: _answer(opened, question, call.identity.name, key), call.notes)
+        same = (call.identity.name, key, question.model_dump_json())
+        answer = await call.served.run(lambda opened: _answer(opened, question, call.identity.name, key), call.notes, name=same)
     except TimeoutError:
         return _later(key)
     except Refused as error:
