@@ -25,6 +25,8 @@ ROUTES: dict[tuple[str, str], tuple[Act | None, Any]] = {
     ("GET", "/v1/data-sets/{data_set}/receipts/{charge}"): (Act.OWN_HISTORY, None),
     ("POST", "/v1/data-sets/{data_set}/requests"): (Act.REQUEST, {"share": 0.5}),
     ("GET", "/v1/data-sets/{data_set}/terms"): (Act.SEE_TERMS, None),
+    ("PUT", "/v1/data-sets/{data_set}/limits"): (Act.ADMIT, {"answers_shared": True}),
+    ("GET", "/v1/data-sets/{data_set}/report"): (Act.ALL_HISTORY, None),
     ("PUT", "/v1/data-sets/{data_set}/analysts/{analyst}"): (Act.ADMIT, {}),
     ("POST", "/v1/data-sets/{data_set}/analysts/{analyst}/suspend"): (Act.ADMIT, {}),
     ("POST", "/v1/data-sets/{data_set}/proposals"): (Act.PROPOSE, {"what": "budget", "epsilon": 1}),
@@ -39,7 +41,7 @@ ROUTES: dict[tuple[str, str], tuple[Act | None, Any]] = {
     ("GET", "/metrics"): (Act.METRICS, None),
 }
 """What a route does, and a body for it. Those without an act are open to whoever is known."""
-NEEDS_A_DATABASE = ("approve", "deny", "requests", "proposals", "{analyst}", "suspend")
+NEEDS_A_DATABASE = ("approve", "limits", "deny", "requests", "proposals", "{analyst}", "suspend")
 """What a local ledger cannot do."""
 OPEN = {("GET", "/health/live"), ("GET", "/health/ready")}
 ALLOWED = {

@@ -144,3 +144,22 @@ def test_while_the_database_of_identities_is_away_callers_are_told_to_come_again
     reply = shared.ask(COUNT, epsilon="0.05")
     assert (reply.status_code, reply.json()["code"], reply.headers["retry-after"]) == (503, "unavailable", "1")
     assert shared.call("GET", "/health/ready").status_code == 503
+
+
+def test_an_owner_decides_whether_answers_are_shared(shared: ServerUnderTest) -> None:
+    shared.office.identities.grant("cy", Grant(Role.ANALYST, "*"))
+    key, _ = shared.office.identities.new_key("cy")
+    for name in ("ada", "cy"):
+        shared.call("PUT", f"/v1/data-sets/{{d}}/analysts/{name}", by="olga", json={"share": 0.9})
+    body = {"sql": "SELECT COUNT(*) AS n FROM patients WHERE NOT smoker", "epsilon": "0.013"}
+    assert shared.call("POST", "/v1/data-sets/{d}/ask", json=body).json()["cost"]["epsilon"] > 0
+    assert shared.call("POST", "/v1/data-sets/{d}/replay", token=key, json=body).status_code == 200
+    off = {"answers_shared": False, "reason": "each pays"}
+    assert shared.call("PUT", "/v1/data-sets/{d}/limits", json=off).status_code == 403
+    assert shared.call("PUT", "/v1/data-sets/{d}/limits", by="olga", json=off).json() == {"answers_shared": False, "changed": True}
+    alone = shared.call("POST", "/v1/data-sets/{d}/replay", token=key, json=body)
+    assert (alone.status_code, alone.json()["code"]) == (404, "not-answered-before")
+    assert shared.call("POST", "/v1/data-sets/{d}/replay", json=body).status_code == 200, "whoever paid sees it"
+    on = {"answers_shared": True}
+    assert shared.call("PUT", "/v1/data-sets/{d}/limits", by="otto", json=on).json()["changed"]
+    assert shared.call("POST", "/v1/data-sets/{d}/replay", token=key, json=body).status_code == 200

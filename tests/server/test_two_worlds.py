@@ -157,6 +157,7 @@ def _requests() -> list[tuple[str, str, str, Any]]:
                 "versions",
                 "terms",
                 "incidents",
+                "report",
                 "receipts/1",
                 "tables/visits",
                 "tables/nowhere",
@@ -205,19 +206,55 @@ def test_replies_and_logs_are_the_same_but_for_noise(
         assert str(CANARY_NUMBER) not in text
 
 
-def test_a_fault_is_the_same_in_both(worlds: tuple[ServerUnderTest, ServerUnderTest], monkeypatch: pytest.MonkeyPatch) -> None:
+FAULTS = (
+    ValueError(f"could not convert {CANARY}"),
+    KeyError(CANARY_NUMBER),
+    MemoryError(CANARY),
+    OSError(5, CANARY),
+    ZeroDivisionError(CANARY),
+    UnicodeDecodeError("utf-8", CANARY.encode(), 0, 1, "no"),
+    Incident(),
+)
+"""What may go wrong after rows were read, with a value in its text."""
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
+def test_a_fault_is_the_same_in_both(
+    worlds: tuple[ServerUnderTest, ServerUnderTest],
+    fault: Exception,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     def failing(*_: object, **__: object) -> None:
-        raise ValueError(f"could not convert {CANARY}")
+        raise fault
 
     monkeypatch.setattr(DuckDBSnapshot, "run", failing)
-    call = ("ada", "POST", "ask", {"sql": "SELECT COUNT(*) AS n FROM visits WHERE minutes > 77", "epsilon": EPSILON})
-    first, second = (_seen(world, call) for world in worlds)
-    assert first == second
-    assert first[0] == 500
-    after = [_seen(world, call) for world in worlds]
-    assert after[0] == after[1]
-    assert (after[0][0], after[0][2]["code"]) == (423, "data-set-closed")
-    assert Incident().code == "incident"
+    number = FAULTS.index(fault)
+    ask = ("ada", "POST", "ask", {"sql": f"SELECT COUNT(*) AS n FROM visits WHERE minutes > {77 + number}", "epsilon": EPSILON})
+    calls: list[tuple[str, str, str, Any]] = [
+        ask,
+        ask,
+        ("ada", "POST", "replay", ask[3]),
+        ("ada", "GET", "history", None),
+        ("olga", "GET", "incidents", None),
+        ("aude", "GET", "report", None),
+        ("olga", "POST", "reopen", {"reason": "looked into"}),
+        ("ada", "GET", "budget", None),
+    ]
+    replies = []
+    for call in calls:
+        first, second = (_seen(world, call) for world in worlds)
+        assert first == second, call
+        replies.append((first[0], first[2].get("code")))
+    assert replies[:3] == [(500, "incident"), (423, "data-set-closed"), (423, "data-set-closed")]
+    assert {status for status, _ in replies[3:]} == {200}
+    logs = [_log(world) for world in worlds]
+    assert logs[0] == logs[1]
+    written = capfd.readouterr()
+    for text in (caplog.text, written.out, written.err, *(world.call("GET", "/metrics", by="ops").text for world in worlds)):
+        assert CANARY not in text
+        assert str(CANARY_NUMBER) not in text
 
 
 def _log(world: ServerUnderTest) -> list[dict[str, Any]]:

@@ -45,6 +45,13 @@ class Admission(Strict):
     reason: Text = ""
 
 
+class LimitsBody(Strict):
+    """An owner says who sees stored answers: all who may ask, or only whoever paid."""
+
+    answers_shared: bool
+    reason: Text = ""
+
+
 class ProposalBody(Strict):
     """Another budget in force, or another ceiling, which the promise is made for."""
 

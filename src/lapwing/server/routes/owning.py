@@ -6,18 +6,26 @@ import asyncio
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Depends, Path, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from lapwing.client.dataset import DataSet
 from lapwing.curator.asked_price import exact_number
 from lapwing.curator.life import EntryKind
 from lapwing.curator.policies import Policies, admit_share, policies, standing
+from lapwing.curator.spending_report import spending_report
+from lapwing.server import progress_events
 from lapwing.server.access import AllowedCall, to
+from lapwing.server.progress_events import Step
 from lapwing.server.rights import Act
-from lapwing.server.shapes import Admission, Decision, Number, PreparationBody, ProposalBody, replies
+from lapwing.server.shapes import Admission, Decision, LimitsBody, Number, PreparationBody, ProposalBody, replies
 
 INCIDENTS_LOOKED_THROUGH = 10_000
 _INCIDENTS = frozenset({EntryKind.CLOSE, EntryKind.REOPEN, EntryKind.FORFEIT})
+_EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "how far it is, as it goes on", "content": {progress_events.MEDIA_TYPE: {}}},
+    201: {"description": "the number of the version", "content": {"application/json": {}}},
+}
 router = APIRouter(prefix="/v1/data-sets/{data_set}", tags=["owning"])
 Name = Annotated[str, Path(min_length=1, max_length=200)]
 Result = TypeVar("Result")
@@ -27,6 +35,30 @@ Result = TypeVar("Result")
 async def terms(call: Annotated[AllowedCall, Depends(to(Act.SEE_TERMS))]) -> dict[str, Any]:
     """Where the ledger is, who may ask on what terms, and what waits for a second person."""
     return await call.served.run(lambda opened: standing(opened.curator)[0])
+
+
+@router.put("/limits", responses=replies(409))
+async def set_limits(wanted: LimitsBody, call: Annotated[AllowedCall, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
+    """Whether answers are free for everybody who may ask, or only for whoever paid for them."""
+
+    def set_on(office: Policies) -> bool:
+        return office.set_limits(
+            statement_loss=lambda limit: limit,
+            day_loss=lambda limit: limit,
+            shared=wanted.answers_shared,
+            lost_workers=None,
+            lost_seconds=None,
+            by=call.identity.name,
+            reason=wanted.reason,
+        )
+
+    return {"answers_shared": wanted.answers_shared, "changed": await _decided(call, set_on)}
+
+
+@router.get("/report", responses=replies())
+async def report(call: Annotated[AllowedCall, Depends(to(Act.ALL_HISTORY))]) -> dict[str, Any]:
+    """What was spent, by whom: every sum can be added up again from the history, and each charge has its receipt."""
+    return await call.served.run(lambda opened: spending_report(opened.curator))
 
 
 @router.put("/analysts/{analyst}", responses=replies(409))
@@ -75,15 +107,22 @@ async def versions(call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[s
     return {"versions": await call.served.run(lambda opened: list(opened.curator.engine.versions()))}
 
 
-@router.post("/versions", status_code=201, responses=replies(409))
-async def prepare(wanted: PreparationBody, call: Annotated[AllowedCall, Depends(to(Act.PREPARE))]) -> dict[str, Any]:
-    """Write a new version from the sources. What is asked meanwhile is answered from the version before."""
+@router.post("/versions", status_code=201, responses=replies(409) | _EVENTS)
+async def prepare(wanted: PreparationBody, call: Annotated[AllowedCall, Depends(to(Act.PREPARE))], request: Request) -> Response:
+    """Write a new version from the sources. What is asked meanwhile is answered from the version before.
 
-    def work() -> int:
+    With ``Accept: text/event-stream`` it tells how far it is: an event ``progress`` for each table, then ``done`` or ``problem``. How long
+    tables take to read is for owners alone.
+    """
+
+    def work(step: Step) -> dict[str, Any]:
         with call.served.apart() as opened:
-            return opened.curator.prepare(override=wanted.override, append=wanted.append, accept_losses=wanted.accept_losses)
+            terms = {"override": wanted.override, "append": wanted.append, "accept_losses": wanted.accept_losses}
+            return {"version": opened.curator.prepare(progress=step, **terms)}
 
-    return {"version": await asyncio.to_thread(work)}
+    if progress_events.MEDIA_TYPE in request.headers.get("accept", ""):
+        return StreamingResponse(progress_events.events(work), media_type=progress_events.MEDIA_TYPE)
+    return JSONResponse(await asyncio.to_thread(work, lambda _what, _done, _total: None), status_code=201)
 
 
 @router.post("/versions/{number}/retire", responses=replies(409))
