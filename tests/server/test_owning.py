@@ -35,9 +35,9 @@ def test_a_report_can_be_added_up_again(server: ServerUnderTest) -> None:
     assert sum(Decimal(entry[unit]) for entry in entries) == Decimal(told["spent_by_the_ledger"][unit])
     of_ada = next(part for part in told["by_analyst"] if part["analyst"] == "ada")
     assert sum(Decimal(entry[unit]) for entry in entries if entry["analyst"] == "ada") == Decimal(of_ada[unit]) > 0
-    assert told["digest"] == entries_digest(entries)
+    assert told["entries_sha256"] == entries_digest(entries)
     changed = [entries[0] | {"analyst": "bo"}, *entries[1:]]
-    assert told["digest"] != entries_digest(changed)
+    assert told["entries_sha256"] != entries_digest(changed)
     assert server.call("GET", "/v1/data-sets/{d}/report").status_code == 403
 
 

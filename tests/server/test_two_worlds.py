@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lapwing.audit.second_list import second_list
-from lapwing.curator import charged_release
+from lapwing.curator import bound_statement, charged_release
 from lapwing.demo import write_demo
 from lapwing.engines.duckdb.snapshot import DuckDBSnapshot
 from lapwing.errors import Incident
@@ -32,6 +32,7 @@ from lapwing.kernel.exact import Exact
 from lapwing.kernel.laws import Sampler
 from lapwing.kernel.permit import Permit
 from lapwing.kernel.release import NoisyTable, Released, release
+from lapwing.server.configuration import ServerLimits
 from lapwing.server.traces import MILLISECOND
 from tests.server.collector import Collector, attributes, collector
 from tests.server.office import ServerUnderTest
@@ -41,9 +42,13 @@ pytestmark = pytest.mark.xdist_group("server: two worlds")
 
 CANARY = "zq-canary-7f3a"
 CANARY_NUMBER = 77_770_777
-MOMENTS = frozenset({"at", "date", "x-request-id", "idempotency-key"})
-"""What says when, or is drawn anew for each request."""
+MOMENTS = frozenset({"at", "date", "x-request-id", "idempotency-key", "entries_sha256"})
+"""What says when, or is a digest of that, or is drawn anew for each request."""
 EPSILON = "0.002"
+PATIENT = ServerLimits(requests_per_second=10_000.0, burst=100_000, wait_seconds=600.0)
+"""Whether a busy machine lets a call wait for its answer, or tells it to look again, is not what is compared."""
+ASKED_AT = 1_790_000_000_000_000
+"""What NOW() is in both worlds: the clock of the curator is no secret, and goes on between two requests."""
 STATEMENTS = size("two worlds, statements")
 
 Seen = tuple[int, dict[str, str], Any]
@@ -84,6 +89,7 @@ def _fixed(table: NoisyTable, name: str) -> NoisyTable:
 def _same_noise() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(charged_release, "release", _replaced)
+        patch.setattr(bound_statement, "moment_of_asking", lambda: ASKED_AT)
         yield
 
 
@@ -108,8 +114,8 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[ServerUnd
     ):
         same: Callable[[Path], object] = lambda directory: shutil.copytree(plain, directory)  # noqa: E731
         with (
-            ServerUnderTest.over(same, tmp_path_factory.mktemp("w0"), traces=of_first.url) as first,
-            ServerUnderTest.over(other, tmp_path_factory.mktemp("w1"), traces=of_second.url) as second,
+            ServerUnderTest.over(same, tmp_path_factory.mktemp("w0"), limits=PATIENT, traces=of_first.url) as first,
+            ServerUnderTest.over(other, tmp_path_factory.mktemp("w1"), limits=PATIENT, traces=of_second.url) as second,
         ):
             yield first, second
         # Everything is sent when the servers stop.

@@ -104,3 +104,9 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def private_or_encrypted(url: str) -> bool:
+    """Whether nobody else hears what is said to this address: over https, or on this machine."""
+    parts = urlsplit(url)
+    return parts.hostname is not None and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname)))

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from lapwing.client.transport import is_loopback
+from lapwing.client.transport import is_loopback, private_or_encrypted
 from lapwing.errors import LapwingError
 from lapwing.server.environment import with_environment
 
@@ -136,9 +136,9 @@ class ServerConfiguration(_Strict):
             raise LapwingError("server-configuration", message, hint="name a certificate and its key, or say behind_proxy = true")
         if self.wire is not None and not encrypted and not is_loopback(self.wire.host):
             raise LapwingError("server-configuration", message, hint="name a certificate and its key in [server]; the wire uses them too")
-        if self.oidc is not None and not _is_private_or_encrypted(self.oidc.issuer):
+        if self.oidc is not None and not private_or_encrypted(self.oidc.issuer):
             raise LapwingError("server-configuration", "the issuer's address must begin with https://")
-        if self.traces.endpoint is not None and not _is_private_or_encrypted(self.traces.endpoint):
+        if self.traces.endpoint is not None and not private_or_encrypted(self.traces.endpoint):
             raise LapwingError("server-configuration", "the address for traces must begin with https://, or be on this machine")
 
 
@@ -168,10 +168,3 @@ def read_configuration(path: Path, environment: Mapping[str, str] | None = None)
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise LapwingError("server-configuration", f"{path.name}, {where}: {first['msg']}") from error
-
-
-def _is_private_or_encrypted(url: str) -> bool:
-    if url.startswith("https://"):
-        return True
-    host = url.removeprefix("http://").split("/")[0].rsplit(":", 1)[0]
-    return url.startswith("http://") and is_loopback(host)

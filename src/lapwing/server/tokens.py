@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import threading
 import time
@@ -9,9 +10,11 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import jwt
 
+from lapwing.client.transport import private_or_encrypted
 from lapwing.errors import LapwingError
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA")
@@ -47,10 +50,35 @@ class TokenHolder:
     groups: tuple[str, ...]
 
 
+class _Staying(urllib.request.HTTPRedirectHandler):
+    """Follows nobody elsewhere: what the provider says comes from the address that it was asked at."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """None is an error to whoever asked."""
+
+
 def fetch_json(url: str) -> Any:
-    """Read JSON from the issuer."""
-    with urllib.request.urlopen(url, timeout=_FETCH_SECONDS) as reply:
-        return json.loads(reply.read(_REPLY_BYTES_MAX))
+    """Read JSON from the issuer: over https or from this machine, of bounded length, in bounded time, from the address itself."""
+    if not private_or_encrypted(url):
+        raise ValueError("not an address that is asked")
+    until = time.monotonic() + _FETCH_SECONDS
+    opener = urllib.request.OpenerDirector()  # without handlers of files and of other protocols
+    for handler in (
+        urllib.request.ProxyHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPErrorProcessor,
+        urllib.request.HTTPDefaultErrorHandler,
+        _Staying,
+    ):
+        opener.add_handler(handler())
+    with opener.open(url, timeout=_FETCH_SECONDS) as reply:
+        content = b""
+        while piece := reply.read1(65_536):
+            content += piece
+            if len(content) > _REPLY_BYTES_MAX or time.monotonic() > until:
+                raise ValueError("longer, or slower, than is waited for")
+    return json.loads(content)
 
 
 @dataclass(slots=True)
@@ -61,6 +89,7 @@ class Tokens:
     fetch: Fetch = fetch_json
     _keys: dict[str, jwt.PyJWK] = field(default_factory=dict)
     _fetched: float = float("-inf")
+    _failed: float = float("-inf")
     _gate: threading.Lock = field(default_factory=threading.Lock)
 
     def holder(self, token: str) -> TokenHolder | None:
@@ -90,26 +119,43 @@ class Tokens:
         """The issuer's key of this name. One that has no name, or names another algorithm, signs nothing for us."""
         if not isinstance(key_id, str) or algorithm not in ALGORITHMS:
             return None
-        with self._gate:
-            age = time.monotonic() - self._fetched
-            if age > KEYS_SECONDS or (key_id not in self._keys and age > UNKNOWN_KEY_SECONDS):
-                self._keys, self._fetched = self._current_keys(), time.monotonic()
-            key = self._keys.get(key_id)
+        if self._should_fetch(key_id):
+            with self._gate:  # whoever has a key that is known does not wait here
+                if self._should_fetch(key_id):
+                    self._fetch_keys()
+        key = self._keys.get(key_id)
         return key if key is not None and key.algorithm_name == algorithm else None
+
+    def _should_fetch(self, key_id: str) -> bool:
+        age = time.monotonic() - self._fetched
+        return age > KEYS_SECONDS or (key_id not in self._keys and age > UNKNOWN_KEY_SECONDS)
+
+    def _fetch_keys(self) -> None:
+        """The keys anew; a provider that failed is not asked again at once, however many tokens come. Pre: the gate is held."""
+        if time.monotonic() - self._failed < UNKNOWN_KEY_SECONDS:
+            raise LapwingError("issuer-unreachable", "the keys of the identity provider could not be read a moment ago")
+        try:
+            self._keys, self._fetched = self._current_keys(), time.monotonic()
+        except LapwingError:
+            self._failed = time.monotonic()
+            raise
 
     def _current_keys(self) -> dict[str, jwt.PyJWK]:
         try:
             found = self.fetch(f"{self.issuer.url.rstrip('/')}/.well-known/openid-configuration")
             if found["issuer"] != self.issuer.url:
                 raise LapwingError("issuer-mismatch", "the provider names another issuer than the configuration")
-            listed = self.fetch(found["jwks_uri"])["keys"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            where = str(found["jwks_uri"])
+            if urlsplit(where).scheme != urlsplit(self.issuer.url).scheme:
+                raise ValueError("a provider elsewhere names no address on this machine")
+            listed = list(self.fetch(where)["keys"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, http.client.HTTPException) as error:
             raise LapwingError("issuer-unreachable", "the keys of the identity provider cannot be read") from error
         keys = {}
         for item in listed:
             if isinstance(item, dict) and isinstance(item.get("kid"), str) and item.get("use", "sig") == "sig" and item.get("kty") != "oct":
                 try:
                     keys[item["kid"]] = jwt.PyJWK(item)
-                except jwt.PyJWTError:
+                except (jwt.PyJWTError, ValueError, TypeError):
                     continue  # of a kind that is not known here
         return keys
