@@ -163,3 +163,23 @@ def test_an_owner_decides_whether_answers_are_shared(shared: ServerUnderTest) ->
     on = {"answers_shared": True}
     assert shared.call("PUT", "/v1/data-sets/{d}/limits", by="otto", json=on).json()["changed"]
     assert shared.call("POST", "/v1/data-sets/{d}/replay", token=key, json=body).status_code == 200
+
+
+def test_one_analyst_cannot_spend_what_belongs_to_all(shared: ServerUnderTest) -> None:
+    shared.office.identities.grant("greedy", Grant(Role.ANALYST, "*"))
+    shared.office.identities.grant("modest", Grant(Role.ANALYST, "*"))
+    keys = {name: shared.office.identities.new_key(name)[0] for name in ("greedy", "modest")}
+    assert shared.call("PUT", "/v1/data-sets/{d}/analysts/greedy", by="olga", json={"share": 0.01}).status_code == 200
+    assert shared.call("PUT", "/v1/data-sets/{d}/analysts/modest", by="olga", json={}).status_code == 200
+
+    def ask(name: str, year: int) -> tuple[int, str]:
+        body = {"sql": f"SELECT COUNT(*) AS n FROM patients WHERE birth_year <> {year}", "epsilon": "0.1"}
+        reply = shared.call("POST", "/v1/data-sets/{d}/ask", token=keys[name], json=body)
+        return reply.status_code, reply.json().get("code", "")
+
+    statuses = [ask("greedy", 1950 + number) for number in range(20)]
+    assert statuses[-1] == (402, "analyst-budget")
+    assert sum(status == 200 for status, _ in statuses) < 10
+    own = shared.call("GET", "/v1/data-sets/{d}/budget", token=keys["greedy"]).json()
+    assert float(own["own"]["spent"]) <= 0.01 * float(own["loss"]["total"])
+    assert ask("modest", 1990) == (200, "")

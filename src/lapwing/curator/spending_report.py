@@ -56,7 +56,9 @@ def spending_report(curator: Curator) -> dict[str, Any]:
         "spent_by_the_ledger": _amounts(balance.spent, unit),
         "spent_by_the_entries": _amounts(total, unit),
         "adds_up": complete and total == balance.spent,
-        "by_analyst": [{"analyst": name or None, **_amounts(part.spent, unit), "entries": part.kinds} for name, part in sorted(parts.items())],
+        "by_analyst": [
+            {"analyst": name or None, **_amounts(part.spent, unit), "entries": part.kinds} for name, part in sorted(parts.items())
+        ],
         "entries_sha256": entries_digest(entry_fields(entry, unit) for entry in entries),
     }
 

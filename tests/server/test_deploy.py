@@ -1,0 +1,76 @@
+"""What runs the server: the unit of systemd is sound and closed, the container file runs as nobody special, and the pages name what is there."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.meta.tree import DOCS, ROOT
+
+UNIT = ROOT / "deploy" / "lapwing.service"
+CONTAINER = ROOT / "deploy" / "Containerfile"
+EXPOSURE_MAX = 2.0
+"""As systemd counts it, from 0 (closed) to 10; a service without any protection has 9.6."""
+
+
+def _unit(directory: Path) -> Path:
+    """The unit with a program that is there."""
+    file = directory / "lapwing.service"
+    text = UNIT.read_text(encoding="utf-8")
+    assert text.count("/opt/lapwing/bin/lapwing") == 1
+    file.write_text(text.replace("/opt/lapwing/bin/lapwing", sys.executable), encoding="utf-8")
+    return file
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_systemd_finds_nothing_wrong_and_little_that_is_open(tmp_path: Path) -> None:
+    unit = _unit(tmp_path)
+    verified = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    assert (verified.returncode, [line for line in verified.stderr.splitlines() if "lapwing.service" in line]) == (0, [])
+    judged = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--no-pager", unit], capture_output=True, text=True, check=True
+    ).stdout
+    found = re.search(r"exposure level for lapwing\.service: ([0-9.]+)", judged)
+    assert found is not None
+    assert float(found[1]) <= EXPOSURE_MAX
+
+
+def test_the_unit_gives_up_what_it_does_not_need() -> None:
+    said = set(UNIT.read_text(encoding="utf-8").splitlines())
+    assert said >= {
+        "NoNewPrivileges=yes",
+        "ProtectSystem=strict",
+        "ProtectHome=yes",
+        "CapabilityBoundingSet=",
+        "User=lapwing",
+        "LimitCORE=0",
+    }
+    assert said >= {"UMask=0077", "StateDirectoryMode=0700", "SuccessExitStatus=143"}
+
+
+def test_the_image_runs_as_a_user_of_its_own_and_holds_nothing_secret() -> None:
+    text = CONTAINER.read_text(encoding="utf-8")
+    steps = [line.split()[0] for line in text.splitlines() if line and not line.startswith(("#", " "))]
+    assert "USER" in steps
+    assert steps.index("USER") < steps.index("ENTRYPOINT")
+    copied = [line for line in text.splitlines() if line.startswith("COPY")]
+    assert copied == [
+        "COPY pyproject.toml constraints.txt README.md LICENSE /source/",
+        "COPY src /source/src",
+        "COPY --from=build /opt/lapwing /opt/lapwing",
+    ]
+    for name in re.findall(r"COPY ([a-zA-Z. ]+) /source/", text)[0].split():
+        assert (ROOT / name).exists()
+
+
+@pytest.mark.parametrize("page", ["run-as-a-service", "run-in-a-container"])
+def test_the_pages_name_files_that_are_there(page: str) -> None:
+    text = (DOCS / "how-to" / f"{page}.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"deploy/[\w.]+", text))
+    assert named
+    assert [name for name in named if not (ROOT / name).exists()] == []
