@@ -1,4 +1,4 @@
-"""What runs the server: the unit of systemd is sound and closed, the container file runs as nobody special, and the pages name what is there."""
+"""What runs the server: the unit of systemd is sound and closed, the image runs as nobody special, the pages name what is there."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _unit(directory: Path) -> Path:
     """The unit with a program that is there."""
     file = directory / "lapwing.service"
     text = UNIT.read_text(encoding="utf-8")
-    assert text.count("/opt/lapwing/bin/lapwing") == 1
-    file.write_text(text.replace("/opt/lapwing/bin/lapwing", sys.executable), encoding="utf-8")
+    assert text.count("/usr/local/lib/lapwing/bin/lapwing") == 1
+    file.write_text(text.replace("/usr/local/lib/lapwing/bin/lapwing", sys.executable), encoding="utf-8")
     return file
 
 
@@ -62,7 +62,7 @@ def test_the_image_runs_as_a_user_of_its_own_and_holds_nothing_secret() -> None:
     assert copied == [
         "COPY pyproject.toml constraints.txt README.md LICENSE /source/",
         "COPY src /source/src",
-        "COPY --from=build /opt/lapwing /opt/lapwing",
+        "COPY --from=build /usr/local/lib/lapwing /usr/local/lib/lapwing",
     ]
     for name in re.findall(r"COPY ([a-zA-Z. ]+) /source/", text)[0].split():
         assert (ROOT / name).exists()

@@ -18,7 +18,7 @@ Step = Callable[[str, int, int], None]
 
 
 async def events(work: Callable[[Step], dict[str, Any]], *, silence: float = SILENCE_SECONDS) -> AsyncIterator[str]:
-    """Run ``work`` in a thread; ``progress`` for each step, then ``done`` or ``problem``. Whoever stops listening does not stop the work."""
+    """Run ``work`` in a thread; ``progress`` for each step, then ``done`` or ``problem``. Who stops listening does not stop the work."""
     loop = asyncio.get_running_loop()
     told: asyncio.Queue[str] = asyncio.Queue()
 

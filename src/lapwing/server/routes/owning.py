@@ -117,8 +117,10 @@ async def prepare(wanted: PreparationBody, call: Annotated[AllowedCall, Depends(
 
     def work(step: Step) -> dict[str, Any]:
         with call.served.apart() as opened:
-            terms = {"override": wanted.override, "append": wanted.append, "accept_losses": wanted.accept_losses}
-            return {"version": opened.curator.prepare(progress=step, **terms)}
+            version = opened.curator.prepare(
+                progress=step, override=wanted.override, append=wanted.append, accept_losses=wanted.accept_losses
+            )
+        return {"version": version}
 
     if progress_events.MEDIA_TYPE in request.headers.get("accept", ""):
         return StreamingResponse(progress_events.events(work), media_type=progress_events.MEDIA_TYPE)
