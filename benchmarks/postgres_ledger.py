@@ -193,12 +193,15 @@ def processor_time_of_answers(place: Place) -> None:
             found[name].append((int(clock.read_text().split()[0]) - before) / 1000 / TOGETHER)
             return result
 
+        def one_by_one(act: Callable[[Any], Any], items: list[Any]) -> list[Any]:
+            return [act(item) for item in items]
+
         for _ in range(CHUNKS):
             asked = [request(secrets.token_hex(8), analyst="ana", loss=1) for _ in range(2 * TOGETHER)]
-            permits = used("reserve", lambda asked=asked: [ledger.reserve(one) for one in asked[:TOGETHER]])
-            used("commit", lambda permits=permits: [ledger.commit(permit, b"a" * ANSWER_BYTES) for permit in permits])
-            permits = used("reserve, 32 together", lambda asked=asked: ledger.reserve_many(asked[TOGETHER:]))
-            used("commit, 32 together", lambda permits=permits: ledger.commit_many([(permit, b"a" * ANSWER_BYTES) for permit in permits]))
+            permits = used("reserve", partial(one_by_one, ledger.reserve, asked[:TOGETHER]))
+            used("commit", partial(one_by_one, lambda permit: ledger.commit(permit, b"a" * ANSWER_BYTES), permits))
+            permits = used("reserve, 32 together", partial(ledger.reserve_many, asked[TOGETHER:]))
+            used("commit, 32 together", partial(ledger.commit_many, [(permit, b"a" * ANSWER_BYTES) for permit in permits]))
     for name, chunks in found.items():
         print(f"processor time, {name}: median {statistics.median(chunks):.0f} us an answer, least {min(chunks):.0f} us")
 
