@@ -117,15 +117,15 @@ def require_own_first(ledger: Ledger) -> None:
             ledger.commit(permit, f"answer of {key}".encode())
     found = {key: ledger.find("plan", analyst="ana", request_id=key) for key in ("one", "two", "three", "thre", "open", "gone", "new")}
     said = {key: None if answer is None else answer.payload.decode() for key, answer in found.items()}
-    newest = "answer of three/norms-1"
+    first = "answer of one"
     assert said == {
         "one": "answer of one",
         "two": "answer of two",
-        "three": newest,
-        "thre": newest,
+        "three": "answer of three/norms-1",
+        "thre": first,
         "open": None,
-        "gone": newest,
-        "new": newest,
+        "gone": first,
+        "new": first,
     }
     for other in (ledger.find("plan"), ledger.find("plan", analyst="bo", request_id="one"), ledger.find("plan", request_id="one")):
-        assert other is not None and other.payload.decode() == newest
+        assert other is not None and other.payload.decode() == first

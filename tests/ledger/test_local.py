@@ -110,7 +110,7 @@ def test_replay_returns_the_same_bytes_and_charges_nothing(tmp_path: Path) -> No
         assert ledger.balance().spent == Cost(loss=7, delta=0)
 
 
-def test_find_gives_the_newest_committed_answer_whoever_paid(tmp_path: Path) -> None:
+def test_find_gives_the_answer_that_was_committed_first_whoever_paid(tmp_path: Path) -> None:
     with new_ledger(tmp_path) as ledger:
         assert ledger.find("shared") is None
         open_permit = permit_for(ledger, "open", digest="shared")
@@ -119,8 +119,9 @@ def test_find_gives_the_newest_committed_answer_whoever_paid(tmp_path: Path) -> 
         outcome = ledger.reserve(request("second", digest="shared", analyst="bo"))
         assert isinstance(outcome, Permit)
         ledger.commit(outcome, b"2")
-        ledger.forfeit(open_permit, incident=False)
-        assert ledger.find("shared") == StoredAnswer(charge_id=outcome.charge_id, payload=b"2")
+        ledger.commit(open_permit, b"0")  # reserved before the others, and too late to be the one that is given
+        assert open_permit.charge_id < outcome.charge_id
+        assert ledger.find("shared") == StoredAnswer(charge_id=outcome.charge_id - 1, payload=b"1")
 
 
 def test_an_empty_answer_is_an_answer(tmp_path: Path) -> None:
@@ -413,6 +414,6 @@ def test_the_local_ledger_is_a_ledger(tmp_path: Path) -> None:
 
 
 def test_a_request_finds_what_it_paid_for_itself_before_what_others_paid(tmp_path: Path) -> None:
-    """Two may pay for the same plan at the same time. Each gets its own answer again; whoever paid for nothing gets the newest."""
+    """Two may pay for the same plan at the same time. Each gets its own answer again; whoever paid for nothing gets the first."""
     with new_ledger(tmp_path, budget=pure_budget(20)) as ledger:
         require_own_first(ledger)

@@ -160,7 +160,7 @@ class Ledger(Protocol):
         ...
 
     def find(self, digest: str, *, analyst: str | None = None, request_id: str | None = None) -> StoredAnswer | None:
-        """The newest committed answer with this digest, whoever paid for it: replay is free.
+        """The answer with this digest that was committed first, whoever paid for it: replay is free.
 
         Several may have paid for the same at the same time. What this request of the analyst paid for itself, or a part of it (whose name
         begins with its name and a slash), comes before all others; while that is not settled, nothing is found.

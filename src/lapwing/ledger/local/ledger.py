@@ -246,7 +246,7 @@ class LocalLedger:
         """As :meth:`lapwing.ledger.protocol.Ledger.find`. Whoever has the file may see all of it."""
         self._require_own_process()
         with self._database.read() as connection:
-            return rows.newest_answer(connection, digest, analyst=analyst, request_id=request_id)
+            return rows.first_answer(connection, digest, analyst=analyst, request_id=request_id)
 
     def bought(self, *, version: int, limit: int, analyst: str | None = None) -> tuple[Bought, ...]:
         """The newest committed answers about one version, newest first, whoever paid for them."""

@@ -204,15 +204,16 @@ def stored_answer(connection: sqlite3.Connection, charge_id: int) -> StoredAnswe
     return StoredAnswer(charge_id=charge_id, payload=row[0])
 
 
-def newest_answer(
+def first_answer(
     connection: sqlite3.Connection, digest: str, *, analyst: str | None = None, request_id: str | None = None
 ) -> StoredAnswer | None:
-    """The newest committed answer with this digest; what this request of the analyst paid for comes first, and none while it is open."""
+    """The answer with this digest that was committed first; what this request of the analyst paid for comes before it, and none while that
+    is open. Of several answers, the one that was given first is given ever after."""
     row = connection.execute(
         "SELECT charge_id, state FROM (SELECT charge_id, state,"
         " coalesce(analyst = :analyst AND (request_id = :key OR substr(request_id, 1, length(:key) + 1) = :key || '/'), false) AS own"
-        " FROM charge WHERE digest = :digest) WHERE state = 'committed' OR (state = 'reserved' AND own)"
-        " ORDER BY own DESC, charge_id DESC LIMIT 1",
+        " FROM charge WHERE digest = :digest) AS c WHERE state = 'committed' OR (state = 'reserved' AND own)"
+        " ORDER BY own DESC, (SELECT entry_id FROM entry WHERE kind = 'commit' AND entry.charge_id = c.charge_id) LIMIT 1",
         {"analyst": analyst, "key": request_id, "digest": digest},
     ).fetchone()
     return None if row is None or row[1] != "committed" else stored_answer(connection, row[0])

@@ -351,7 +351,8 @@ END $$;
 
 -- What was found may have been committed a moment ago and not be on the disk yet: the caller waits for that before it is shown to anybody.
 -- p_analyst NULL: the owner's own view. Else only to an analyst who may ask, and others' answers only where they are shared. Of several, what
--- this request of the analyst paid for itself (p_request_id, or a part of it) comes first; while that is still reserved, nothing is found.
+-- this request of the analyst paid for itself (p_request_id, or a part of it) comes first; while that is still reserved, nothing is found. Then
+-- the one that was committed first: what was given once is given ever after, so a plan that follows from it is made again as it was.
 CREATE FUNCTION lapwing.find_answer(p_ledger_id text, p_digest text, p_analyst text, p_request_id text,
     OUT o_charge_id bigint, OUT o_payload bytea, OUT o_payload_digest text) LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN c.state = 'committed' THEN c.charge_id END, c.payload, c.payload_digest
@@ -360,7 +361,8 @@ CREATE FUNCTION lapwing.find_answer(p_ledger_id text, p_digest text, p_analyst t
     WHERE c.ledger_id = p_ledger_id AND c.digest = p_digest AND (c.state = 'committed' OR (c.state = 'reserved' AND whose.own))
         AND (p_analyst IS NULL OR (NOT d.closed AND (d.answers_shared OR c.analyst = p_analyst) AND EXISTS (
             SELECT FROM lapwing.analyst a WHERE a.ledger_id = p_ledger_id AND a.analyst = p_analyst AND NOT a.suspended)))
-    ORDER BY whose.own DESC, c.charge_id DESC LIMIT 1
+    ORDER BY whose.own DESC, (SELECT e.entry_id FROM lapwing.entry e
+        WHERE e.ledger_id = c.ledger_id AND e.charge_id = c.charge_id AND e.kind = 'commit') NULLS FIRST LIMIT 1
 $$;
 
 -- A transaction that has to wait for the disk holds its locks while it waits, so the changes of one data set would share no wait. The two
