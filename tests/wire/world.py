@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,8 +79,15 @@ def write_rich_demo(directory: Path, *, patients: int = 400) -> None:
 
 
 @contextmanager
-def wire_over(cluster: Cluster, home: Path, *, listen: ListenTo | None = None, **settings: Any) -> Iterator[WireUnderTest]:
-    """A server with the wire."""
+def wire_over(
+    cluster: Cluster,
+    home: Path,
+    write: Callable[[Path], object] = write_rich_demo,
+    *,
+    listen: ListenTo | None = None,
+    **settings: Any,
+) -> Iterator[WireUnderTest]:
+    """A server with the wire, over what ``write`` writes to a directory."""
     parts = conninfo_to_dict(cluster.dsn("postgres", role="postgres"))
     shadow = f"postgresql://postgres@/postgres?host={quote(str(parts['host']), safe='')}"
     wire = WireSettings(shadow=shadow, port=0, role=f"wire_{abs(hash(home)) % 10**8}", **settings)
@@ -97,5 +104,5 @@ def wire_over(cluster: Cluster, home: Path, *, listen: ListenTo | None = None, *
             ports.append(port)
             yield
 
-    with ServerUnderTest.over(write_rich_demo, home, listen=listen, wire=wire, beside=beside) as server:
+    with ServerUnderTest.over(write, home, listen=listen, wire=wire, beside=beside) as server:
         yield WireUnderTest(server, ports[0], cluster)

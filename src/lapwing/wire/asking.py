@@ -6,6 +6,8 @@ import asyncio
 import re
 import secrets
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 from lapwing.answers.answer import Answer
@@ -84,15 +86,35 @@ class Asking:
         until = time.monotonic() + self.settings.timeout_seconds
         while True:
             try:
-                return await self.served.run(self.spending.limited(work), notes)
-            except TimeoutError:
-                pass  # it goes on by itself; asked again under the same name, it is found
+                return await self._awaited(self.spending.limited(work), notes, until)
             except Refused as error:
-                if error.code != "request-in-progress":
+                if error.code != "request-in-progress" or time.monotonic() > until:
                     raise
-            if time.monotonic() > until:
-                raise CallRefused("wire-time-over", "the answer is not there yet", hint="ask again: it is charged once")
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+    async def _awaited(self, work: Callable[[DataSet], Answer], notes: CallNotes, until: float) -> Answer:
+        """What comes of the work, which is begun once: begun again it may be another plan, where answers of others came in between."""
+        finished: Future[Answer] = Future()
+
+        def kept(opened: DataSet) -> Answer:
+            try:
+                answer = work(opened)
+            except BaseException as error:
+                finished.set_exception(error)
+                raise
+            finished.set_result(answer)
+            return answer
+
+        try:
+            return await self.served.run(kept, notes)
+        except TimeoutError:
+            pass  # it goes on by itself
+        waited = asyncio.wrap_future(finished)
+        waited.add_done_callback(_taken_note_of)
+        await asyncio.wait({waited}, timeout=max(until - time.monotonic(), 0.0))
+        if not waited.done():
+            raise CallRefused("wire-time-over", "the answer is not there yet", hint="ask again: it is charged once")
+        return waited.result()
 
     def _with_terms(self, text: str) -> str:
         """The text with the accuracy that the session asks for, where the statement says nothing itself."""
@@ -110,6 +132,12 @@ class Asking:
         if not identity.may(act, self.served.data_set_id):
             raise CallRefused("forbidden", f"none of your roles on this data set allows to {act.value}")
         return identity
+
+
+def _taken_note_of(waited: asyncio.Future[Answer]) -> None:
+    """An error that nobody waits for any more is not written to a log."""
+    if not waited.cancelled():
+        waited.exception()
 
 
 def _names_terms(text: str) -> bool:
