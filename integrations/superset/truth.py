@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -66,11 +68,11 @@ class Truth:
             rows = found.fetchall()
         measured = [name for name in names if f"{name}_lo" in names]
         keys = [name for name in exact[0] if name not in measured]
-        true = {json.dumps([row[exact[0].index(key)] for key in keys], default=str): row for row in exact[1]}
+        true = {_key(row[exact[0].index(key)] for key in keys): row for row in exact[1]}
         checked = good = 0
         for row in rows:
             own = dict(zip(names, row, strict=True))
-            real = true.get(json.dumps([own[key] for key in keys], default=str))
+            real = true.get(_key(own[key] for key in keys))
             for name in measured:
                 if own[name] is None or own[f"{name}_lo"] is None:
                     continue
@@ -81,5 +83,20 @@ class Truth:
                 inside = float(own[f"{name}_lo"]) <= float(value) <= float(own[f"{name}_hi"])
                 good += inside
                 if not inside and confidence == "0.9999":
-                    print(f"outside: {name} {own} truth {value}: {sql}")
+                    print(f"outside: {name} {own}, truth {value}: {' '.join(sql.split())}")
         return checked, good
+
+
+def _key(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Values of groups, alike where two servers have different types for them."""
+    return tuple(_plain(value) for value in values)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None)
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)
+    if isinstance(value, int | Decimal) and not isinstance(value, bool):
+        return float(value)
+    return value
