@@ -47,6 +47,7 @@ SIZES = {
     ),
     "random messages on the wire": Size("messages at random, in all", 2_000, 100_000, "wire/test_fuzz.py"),
     "visitors of the wire": Size("connections that ask and go, 50 at a time", 60, 5_000, "wire/test_process.py"),
+    "Superset in two worlds": Size("statements of Superset that are asked on both worlds", 8, 32, "wire/test_superset.py"),
     "two worlds, statements": Size("statements of the second list that are asked on both worlds", 27, 210, "server/test_two_worlds.py"),
     "two worlds, requests": Size("requests in all, at least", 100, 500, "server/test_two_worlds.py"),
     # The sensitivity oracle. Mutants are looked for in the same worlds (tests/properties/test_mutants.py).
