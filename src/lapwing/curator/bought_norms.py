@@ -87,13 +87,18 @@ def _bought_before(curator: Curator, wanted: Sequence[UnitNorms], units: int, an
     return {norms: answered for summary, answered in enough for mark, norms in marks.items() if summary.startswith(mark)}
 
 
+DIGITS_OF_NAME = 16
+"""Of a plan's digest, in the name under which a request buys it."""
+
+
 def buy_norms(
     curator: Curator, priced: PricedNorms, *, sql: str, analyst: str, request_id: str | None
 ) -> tuple[dict[UnitNorms, NormFit], Cost]:
     """All wanted histograms, fitted, and what was paid for those that were missing."""
     charged, answers = Cost.zero(), dict(priced.found)
-    for number, (norms, plan) in enumerate(priced.missing(), start=1):
-        name = None if request_id is None else f"{request_id}/norms-{number}"
+    for norms, plan in priced.missing():
+        # By what it is, not by its place: a request may buy finer ones later on, and one that is sent again misses fewer.
+        name = None if request_id is None else f"{request_id}/norms-{plan.digest[:DIGITS_OF_NAME]}"
         answered = curator.answer(plan.plan, summary=summary_of(norms, sql), analyst=analyst, request_id=name)
         charged = charged if answered.free else charged + plan.cost
         answers[norms] = answered

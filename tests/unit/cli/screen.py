@@ -52,7 +52,10 @@ class Screen:
             shown = self.shown()
             if shown.count(text) >= times:
                 return shown
-            if not self._process.isalive() and not self._read(0.05):
+            if not self._process.isalive():
+                self._read_the_rest()
+                if (shown := self.shown()).count(text) >= times:
+                    return shown
                 break
         raise AssertionError(f"{text!r} is not on the screen:\n{self.shown()}")
 
@@ -65,13 +68,20 @@ class Screen:
         until = time.monotonic() + WAIT_SECONDS
         while self._process.isalive() and time.monotonic() < until:
             self._read(0.05)
-        self._read(0.05)
+        self._read_the_rest()
         self._process.close()
         return int(self._process.exitstatus if self._process.exitstatus is not None else 128 + (self._process.signalstatus or 0))
 
     def close(self) -> None:
         """End the program, whatever it does."""
         self._process.close(force=True)
+
+    def _read_the_rest(self) -> None:
+        """What it said before it ended: the system hands it over a moment after the process is gone."""
+        until = time.monotonic() + 1.0
+        while time.monotonic() < until:
+            if not self._read(0.05):
+                time.sleep(0.05)
 
     def _read(self, seconds: float) -> bool:
         try:

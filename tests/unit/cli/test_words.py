@@ -44,6 +44,7 @@ def test_an_error_in_words(clinic: Clinic) -> None:
     ran = clinic.run(
         "ask", "SELECT COUNT(*) AS n FROM visits WHERE minutes > 10 WITH PRIVACY (error = 2500, confidence = 0.9)", "--format", "json"
     )
+    assert ran.status == 0, ran.err
     values = json.loads(ran.out)
     low, high = values["intervals"]["n"][0]
     notes = values["notes"]

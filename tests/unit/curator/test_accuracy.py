@@ -396,3 +396,15 @@ def test_norms_and_a_pilot_come_first_where_bounds_are_chosen_from_them(tmp_path
         again, easier = data.ask(sql), data.ask(sql.replace("5000", "5500"))
         assert again.cost.free and again.table == first.table
         assert easier.cost.free and easier.table == first.table
+
+
+def test_a_request_with_a_name_may_buy_norms_more_than_once(tmp_path: Path) -> None:
+    """Finer norms are another purchase of the same request: they had the name of the first, and were refused as another request."""
+    sql = f"{COUNT} WITH PRIVACY (error = 1200)"
+    with make(tmp_path / "clinic", epsilon="1000") as data:
+        first = data.ask(sql, request_id="named")
+        bought = [entry.detail for entry in data.history(limit=50) if entry.kind.value == "reserve" and "norms " in entry.detail]
+        assert len(bought) >= 2, "the target is too easy to show it"
+        spent = data.curator.balance().spent
+        again = data.ask(sql, request_id="named")
+        assert again.table == first.table and data.curator.balance().spent == spent
