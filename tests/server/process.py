@@ -28,7 +28,8 @@ class Running:
 
 def lapwing_in(directory: Path, *arguments: str) -> str:
     """What a command prints that does what it should."""
-    done = subprocess.run([sys.executable, "-m", "lapwing.cli", *arguments], cwd=directory, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-m", "lapwing.cli", *arguments], cwd=directory, capture_output=True, text=True)
+    assert done.returncode == 0, (arguments, done.returncode, done.stderr)
     return done.stdout
 
 

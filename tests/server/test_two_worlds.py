@@ -46,6 +46,8 @@ MOMENTS = frozenset({"at", "date", "x-request-id", "idempotency-key"})
 EPSILON = "0.002"
 STATEMENTS = size("two worlds, statements")
 
+CLOCK = re.compile(r"NOW\(\) is [0-9-]+ [0-9:]+")
+"""The clock of the curator is no secret, and goes on between two requests."""
 Seen = tuple[int, dict[str, str], Any]
 
 
@@ -181,6 +183,8 @@ def _masked(value: Any) -> Any:
             return {key: None if key in MOMENTS else _masked(item) for key, item in value.items()}
         case list():
             return [_masked(item) for item in value]
+        case str():
+            return CLOCK.sub("NOW() is then", value)
         case _:
             return value
 

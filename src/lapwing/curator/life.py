@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import secrets
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -62,6 +63,7 @@ class Curator:
             self.declaration, local=self.state.ledger_path, home=home, query_timeout_seconds=self.settings.query_timeout_seconds
         )
         self._shared = shared
+        self._opening = threading.RLock()  # of threads that ask at once, one opens
         self._ledger: Ledger | None = None
         self._snapshot: Snapshot | None = None
         self._settling = Settling()
@@ -245,9 +247,10 @@ class Curator:
         return self._open_ledger()
 
     def _open_ledger(self, *, override: str = "", create: bool = False) -> Ledger:
-        if self._ledger is None:
-            self._ledger = open_ledger(self.place, self.declaration, override=override, create=create, shared=self._shared)
-        return self._ledger
+        with self._opening:
+            if self._ledger is None:
+                self._ledger = open_ledger(self.place, self.declaration, override=override, create=create, shared=self._shared)
+            return self._ledger
 
     def latest(self) -> int:
         """The newest version, or an error that says to prepare one."""
@@ -273,11 +276,12 @@ class Curator:
     @property
     def snapshot(self) -> Snapshot:
         """The newest prepared version."""
-        if self._snapshot is None:
-            version = self.latest()
-            self._require_current()
-            self._snapshot = self.engine.open(version, ranking_key=self.state.ranking_key())
-        return self._snapshot
+        with self._opening:
+            if self._snapshot is None:
+                version = self.latest()
+                self._require_current()
+                self._snapshot = self.engine.open(version, ranking_key=self.state.ranking_key())
+            return self._snapshot
 
     def _require_current(self) -> None:
         outdated = [c for c in classify(self._prepared_declaration(), self.declaration) if c.verdict is not Verdict.KEEPS]

@@ -120,6 +120,9 @@ class DuckDBSnapshot:
         self._connection.close()
 
 
+_locking_down = threading.Lock()
+
+
 def _locked_connection(path: Path, settings: Settings) -> duckdb.DuckDBPyConnection:
     config: Mapping[str, str] = {
         "memory_limit": f"{settings.memory_limit_bytes}B",
@@ -127,14 +130,15 @@ def _locked_connection(path: Path, settings: Settings) -> duckdb.DuckDBPyConnect
         "autoload_known_extensions": "false",
         "python_enable_replacements": "false",
     }
-    try:
-        connection = duckdb.connect(str(path), read_only=True, config=dict(config))
-    except duckdb.Error as error:
-        raise PreparationError("snapshot-unreadable", "the snapshot cannot be opened", hint="prepare the data set again") from error
-    # Two connections of one process to one file share a database, and so a configuration that is already locked.
-    if not connection.execute("SELECT current_setting('lock_configuration')").fetchall()[0][0]:
-        begin_session(connection)
-        _lock_down(connection)
+    # Two connections of one process to one file share a database, and so a configuration that is already locked: one thread at a time.
+    with _locking_down:
+        try:
+            connection = duckdb.connect(str(path), read_only=True, config=dict(config))
+        except duckdb.Error as error:
+            raise PreparationError("snapshot-unreadable", "the snapshot cannot be opened", hint="prepare the data set again") from error
+        if not connection.execute("SELECT current_setting('lock_configuration')").fetchall()[0][0]:
+            begin_session(connection)
+            _lock_down(connection)
     return connection
 
 

@@ -1,0 +1,36 @@
+"""Threads that ask a data set which nobody has opened yet."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import lapwing
+from lapwing.client.dataset import DataSet
+from lapwing.curator.life import Curator
+from lapwing.demo import write_demo
+
+THREADS, TIMES = 6, 4
+STATEMENT = "SELECT COUNT(*) AS n FROM patients"
+
+
+def test_threads_open_a_data_set_once_and_versions_of_it_side_by_side(tmp_path: Path) -> None:
+    """An engine's settings are locked when it is opened: a second thread found them half made."""
+    write_demo(tmp_path / "clinic", patients=300)
+    with lapwing.open(tmp_path / "clinic", home=tmp_path / "home") as data_set:
+        data_set.prepare()
+        expected = str(data_set.explain(STATEMENT))
+    for _ in range(TIMES):
+        one, other = (DataSet(Curator(tmp_path / "clinic", home=tmp_path / "home", shared=True)) for _ in range(2))
+        together = Barrier(THREADS)
+
+        def explained(number: int, one: DataSet = one, other: DataSet = other, together: Barrier = together) -> tuple[str, int]:
+            data_set = one if number % 2 else other
+            together.wait()
+            return str(data_set.explain(STATEMENT)), id(data_set.curator.snapshot)
+
+        with one, other, ThreadPoolExecutor(THREADS) as threads:
+            found = list(threads.map(explained, range(THREADS)))
+        assert {text for text, _ in found} == {expected}
+        assert len({snapshot for _, snapshot in found}) == 2
