@@ -54,6 +54,8 @@ class Model:
     ceiling: Budget
     closed: bool = False
     charges: list[ModelCharge] = field(default_factory=list)
+    committed: list[ModelCharge] = field(default_factory=list)
+    """Those with an answer, in the order in which they got it."""
     keys: dict[str, int] = field(default_factory=dict)
     dead: set[int] = field(default_factory=set)
     """Uses that look dead."""
@@ -115,6 +117,8 @@ class Model:
         if charge.state != "reserved" or charge.owner != use:
             return "charge-not-open"
         charge.state, charge.payload = ("forfeited" if payload is None else "committed"), payload
+        if payload is not None:
+            self.committed.append(charge)
         return "done"
 
     def find_dead(self) -> None:
@@ -143,7 +147,7 @@ class Model:
         return "done"
 
     def find(self, digest: str) -> bytes | None:
-        return next((charge.payload for charge in reversed(self.charges) if charge.digest == digest and charge.payload is not None), None)
+        return next((charge.payload for charge in self.committed if charge.digest == digest), None)
 
 
 class Use(Ledger, Protocol):

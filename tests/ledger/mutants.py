@@ -105,7 +105,7 @@ SEEN_BY_THE_MODEL = [
         (("local/ledger", "if not admits(to, spent=state.spent, cost=Cost.zero()):", "if False:"), TOTAL_MAY_BE_PASSED),
     ),
     Mutant("no ceiling", (("local/ledger", "limits.require_within(to, state.ceiling)", "pass"), TOTAL_MAY_BE_PASSED)),
-    Mutant("finds the oldest", (("local/rows", "SELECT max(charge_id) FROM", "SELECT min(charge_id) FROM"),)),
+    Mutant("finds the newest", (("local/rows", "entry.charge_id = c.charge_id) LIMIT 1", "entry.charge_id = c.charge_id) DESC LIMIT 1"),)),
 ]
 
 _DECISION = "_require_within(state, request.cost)"

@@ -73,7 +73,16 @@ def _connected(act: Callable[Concatenate[duckdb.DuckDBPyConnection, Parameters],
     return borrowed
 
 
-os.register_at_fork(after_in_child=_idle.clear)  # they are the parent's
+_of_the_parent: list[duckdb.DuckDBPyConnection] = []
+
+
+def _leave_to_the_parent() -> None:
+    """In a child of a fork: their threads are not here, so they are neither used nor closed; closing one would end the process."""
+    _of_the_parent.extend(_idle)
+    _idle.clear()
+
+
+os.register_at_fork(after_in_child=_leave_to_the_parent)
 
 
 @_connected

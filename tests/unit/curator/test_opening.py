@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -34,3 +35,15 @@ def test_threads_open_a_data_set_once_and_versions_of_it_side_by_side(tmp_path: 
             found = list(threads.map(explained, range(THREADS)))
         assert {text for text, _ in found} == {expected}
         assert len({snapshot for _, snapshot in found}) == 2
+
+
+def test_a_process_that_has_asked_can_still_fork(tmp_path: Path) -> None:
+    """What an engine keeps open is not closed in the child, where its threads are not: that ended the child at once."""
+    write_demo(tmp_path / "clinic", patients=300)
+    with lapwing.open(tmp_path / "clinic", home=tmp_path / "home") as data_set:
+        data_set.prepare()
+        data_set.ask(STATEMENT)
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
