@@ -97,6 +97,8 @@ class PolicyModel:
     analysts: dict[str, Analyst] = field(default_factory=dict)
     groups: dict[str, Account] = field(default_factory=dict)
     charges: list[Charge] = field(default_factory=list)
+    committed: list[Charge] = field(default_factory=list)
+    """Those with an answer, in the order in which they got it."""
     proposals: list[Proposal] = field(default_factory=list)
     closed: bool = False
     today: int = 0
@@ -173,6 +175,7 @@ class PolicyModel:
         if charge.epoch != epoch or charge.state != "reserved" or epoch in self.ended:
             return "charge-not-open"
         charge.state, charge.payload = "committed", payload
+        self.committed.append(charge)
         return "done"
 
     def forfeit(self, epoch: str, number: int, *, incident: bool) -> str:
@@ -187,8 +190,8 @@ class PolicyModel:
         who = self.analysts.get(analyst or "")
         if analyst is not None and (self.closed or who is None or who.suspended):
             return None
-        for charge in reversed(self.charges):
-            if charge.digest == digest and charge.payload is not None:
+        for charge in self.committed:
+            if charge.digest == digest:
                 if analyst is None or self.limits.answers_shared or charge.analyst == analyst:
                     return charge.payload
         return None

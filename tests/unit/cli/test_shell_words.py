@@ -156,12 +156,13 @@ def test_a_price_beyond_what_is_left_says_so(data_set: DataSet) -> None:
     assert refusal(Refused("some-code", "no", hint="so")).words == "[some-code] no (so)"
 
 
-def test_from_a_pipe_statements_run_up_to_the_first_failure(clinic: Clinic) -> None:
+def test_from_a_pipe_statements_run_up_to_the_first_failure(own_clinic: Clinic) -> None:
+    assert own_clinic.run("prepare").status == 0
     script = (
         "-- a report\nSELECT COUNT(*) AS n\nFROM patients;\n\\set epsilon 0.05\n\\d\nSELECT COUNT(*) AS m FROM visits;"
         "SELECT nonsense FROM visits;\nSELECT 1;\n"
     )
-    ran = clinic.run("shell", stdin=script)
+    ran = own_clinic.run("shell", stdin=script)
     assert ran.status == 3
     assert ran.out.count("of the budget is left") == 2 and "cost epsilon 0.05" in ran.out and "prescriptions" in ran.out
     assert ran.err.startswith("[unknown-column] there is no column 'nonsense' here\n   1 | SELECT nonsense")
