@@ -18,6 +18,7 @@ from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.policy import Limits
+from lapwing.ledger.postgres.verify import verify
 from lapwing.ledger.protocol import EntryKind, StoredAnswer
 from tests.ledger.cluster import OWNER_ROLE, Cluster
 from tests.ledger.pg import Place
@@ -157,6 +158,13 @@ def test_raising_needs_a_second_person_and_lowering_stops_at_what_is_spent(place
         policy.deny(second, denied, by="piet", reason="enough")
         assert ledger.balance().budget == pure_budget(20)
         assert [proposal.state for proposal in policy.proposals(ledger)] == ["denied", "approved", "approved"]
+
+
+def test_more_than_nine_proposals_are_verified_in_their_order(place: Place) -> None:
+    with place.create(pure_budget(10), pure_budget(40)) as ledger:
+        for total in range(11, 23):
+            policy.propose_budget(ledger, pure_budget(total), by="olga", reason="more")
+        assert verify(ledger.connection, place.source_id, anchors=place.anchors).problems == ()
 
 
 def test_the_database_itself_lowers_no_ceiling(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

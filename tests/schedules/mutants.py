@@ -141,8 +141,8 @@ BATCHES = [
         "a permit before its anchor",
         (
             python(
-                "        if texts is not None:\n            self._advance(rows.state_of_texts(texts))",
-                "        if False:\n            self._advance(rows.state_of_texts(texts))",
+                "        if texts is not None:\n            self._advance(rows.state_of_texts(texts), known=known)",
+                "        if False:\n            self._advance(rows.state_of_texts(texts), known=known)",
             ),
         ),
     ),
@@ -216,14 +216,17 @@ FAULTS_AND_KEYS = [
     Mutant(
         "another answer over the first",
         "model",
-        "done instead of charge-not-open",
+        "charge-not-open",
         (sql("IF c.state = 'committed' AND c.payload_digest = hashed THEN", "IF c.state = 'committed' THEN"),),
     ),
 ]
 
 WORKERS = [
     Mutant(
-        "epoch ignored in commit", "model", "done instead of charge-not-open", (sql("AND o.epoch = p_epoch AND o.nonce", "AND o.nonce"),)
+        "epoch ignored in commit",
+        "model",
+        "charge-not-open",
+        (sql("o.charge_id = p_charge_id AND o.epoch = p_epoch AND o.nonce", "o.charge_id = p_charge_id AND o.nonce"),),
     ),
     Mutant(
         "forfeited charge committed later",
@@ -379,7 +382,7 @@ CHAIN_ANCHOR_DISK = [
         "a permit before its anchor",
         (
             python(
-                "                    self._advance(rows.state_of_texts(texts), permit)\n                    return permit",
+                "                    self._advance(rows.state_of_texts(texts), permit, known=known)\n                    return permit",
                 "                    return permit",
             ),
         ),

@@ -208,7 +208,9 @@ def bias_bound(
     excess, (upper,) = float((weights @ fit.expected)[0]), fit.upper(weights, beyond=FIT_BEYOND)
     parts = len(released)
     means, variances = (each[:, 0] for each in _in_parts(fit, [choice.cap], spread, shares, parts))
-    added = _added(means, _unsure(means, upper, excess, shares), variances, np.full(parts, choice.noise), parts, beyond)
+    rate = max(excess, 0.0) / max(float(released.sum()), choice.noise * math.sqrt(parts))
+    by_share = _by_share(released, choice.noise, rate)
+    added = _added(means, _unsure(means, upper, excess, shares), variances, np.full(parts, choice.noise), parts, beyond, by_share)
     unseen = _extreme(extreme, choice.cap, spread, shares)
     return [float(each) for each in np.where(unseen > 0.0, np.maximum(added, unseen + means), added)]
 
@@ -229,6 +231,23 @@ def shares_of(released: Floats, noise: float) -> Floats:
     signal = max(1.0 - noise**2 / max(float(released.var()), 1e-300), 0.0) if len(released) > 1 else 1.0
     clipped = np.maximum(mean + signal * (released - mean), 0.0)
     return np.asarray(clipped / max(float(clipped.sum()), 1e-9))
+
+
+def _by_share(released: Floats, noise: float, rate: float) -> float:
+    """What the variance of a value and its loss together has above the noise's, since noise hides the share from which the loss is guessed.
+
+    With ``rate`` lost for each one kept, the truth is ``1 + rate`` times what was kept. Let kept values have the variance t from part to
+    part, and the noise n: the guess of one, drawn towards the mean by s = t / (t + n), is off by s n, and goes with the noise by s n as
+    well, so that the loss adds (rate^2 + 2 rate) s n. t is known from the released values only, so the largest likely one is taken.
+    """
+    freedom = len(released) - 1
+    if not freedom or rate <= 0.0:
+        return 0.0
+    third = 2.0 / (9.0 * freedom)  # Wilson and Hilferty: the cube root of a chi-squared over its degrees is nearly normal
+    lowest = max(1.0 - third + NormalDist().inv_cdf(FIT_BEYOND) * math.sqrt(third), 0.0) ** 3
+    largest = float(released.var()) * (freedom + 1) / freedom
+    hidden = 1.0 - noise**2 * lowest / max(largest, 1e-300)
+    return max(hidden, 0.0) * (rate**2 + 2.0 * rate) * noise**2
 
 
 def _extreme(extreme: float, cap: float, spread: _Spread, shares: Floats) -> Floats:
@@ -273,10 +292,11 @@ def _unsure(mean: Floats, upper: Floats | float, excess: Floats | float, shares:
     return np.asarray(np.where(mean > 0.0, factor * mean, np.asarray(shares) * upper))
 
 
-def _added(mean: Floats, unsure: Floats, variance: Floats, noise: Floats, parts: int, beyond: float) -> Floats:
+def _added(mean: Floats, unsure: Floats, variance: Floats, noise: Floats, parts: int, beyond: float, by_share: float = 0.0) -> Floats:
     """What reaches beyond the noise's own interval: the expected loss, and the uncertainties that do not come together.
 
-    ``unsure`` is how much more than the expected loss it may be at ``FIT_BEYOND``, ``variance`` is by chance from part to part.
+    ``unsure`` is how much more than the expected loss it may be at ``FIT_BEYOND``, ``variance`` is by chance from part to part,
+    ``by_share`` the variance that comes from a share which is not known well.
     """
     normal = NormalDist()
     both, one, fitted = -normal.inv_cdf(beyond / 2.0), -normal.inv_cdf(beyond), -normal.inv_cdf(FIT_BEYOND)
@@ -284,5 +304,5 @@ def _added(mean: Floats, unsure: Floats, variance: Floats, noise: Floats, parts:
     score = one + (both - one) * np.exp(-1.5 * mean / noise)
     by_part = np.maximum(gamma_quantile(mean, variance, score), mean) - mean
     unlike = score * UNLIKE * mean if parts > 1 else 0.0
-    reach = np.sqrt((score * noise) ** 2 + (score / fitted * unsure) ** 2 + by_part**2 + unlike**2)
+    reach = np.sqrt(score**2 * (noise**2 + by_share) + (score / fitted * unsure) ** 2 + by_part**2 + unlike**2)
     return np.maximum(mean + reach - both * noise, 0.0)

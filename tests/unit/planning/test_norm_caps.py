@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
-from benchmarks.norm_caps import drawn_table, edges, unit_noise
+from benchmarks.norm_caps import Table, drawn_table, edges, unit_noise
 
 from lapwing.planning.norm_caps import _spread, best_cap, bias_bound, predicted
 from lapwing.planning.norm_fit import NormFit, NormHistogram, fitted_norms
@@ -193,3 +194,28 @@ def test_intervals_cover_what_was_there_before_the_cap() -> None:
             low, high = answer - SCORE * choice.noise, answer + SCORE * choice.noise + added
             covered.setdefault(law, []).append(float(((low <= truth) & (truth <= high)).mean()))
     assert all(np.mean(shares) > 0.88 for shares in covered.values()), {law: float(np.mean(shares)) for law, shares in covered.items()}
+
+
+@pytest.mark.parametrize("beyond", [0.05, 1e-3])
+def test_cells_whose_sizes_the_noise_hides_are_covered_too(beyond: float) -> None:
+    """A few cells have most of the rows, noise is larger than any of them, and most is cut off: their bars must reach as far."""
+    random = np.random.default_rng(3)
+    cells, units, score = 72, 1_700, -NormalDist().inv_cdf(beyond / 2.0)
+    sizes = np.where(np.arange(cells) < 12, 8.0, 1.0)
+    inside: list[bool] = []
+    for _ in range(20):
+        rows = np.clip(np.rint(random.lognormal(1.5, 0.8, size=units)), 1, 100).astype(np.int64)
+        unit = np.repeat(np.arange(units), rows)
+        keys, counts = np.unique(unit * cells + random.choice(cells, size=len(unit), p=sizes / sizes.sum()), return_counts=True)
+        value = counts.astype(float)
+        norms = np.sqrt(np.bincount(keys // cells, weights=value**2, minlength=units))
+        drawn = Table(keys // cells, keys % cells, value, norms, cells)
+        truth = drawn.clipped(math.inf)
+        fit = histogram_of(drawn.norms, 30.0, random)
+        choice = best_cap(fit, unit_noise=150.0, cells=cells, total_l1=None)
+        assert choice.lost > 0.5
+        answer = drawn.clipped(choice.cap) + random.normal(0.0, choice.noise, size=cells)
+        added = np.asarray(bias_bound(fit, choice, cells=cells, beyond=beyond, values=list(answer)))
+        inside += list((answer - score * choice.noise <= truth) & (truth <= answer + score * choice.noise + added))
+    of_large = np.reshape(inside, (-1, cells))[:, :12]
+    assert np.mean(inside) >= 1.0 - beyond and np.mean(of_large) >= 1.0 - 2.0 * beyond

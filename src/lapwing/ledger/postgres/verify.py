@@ -210,7 +210,7 @@ def _check_proposals(connection: psycopg.Connection[tuple[Any, ...]], ledger_id:
     statement = (
         "SELECT proposal_id::text, kind, target, proposed_by, budget, loss_total::text, delta_total::text, proposed_role,"
         " pure_total::text"
-        " FROM lapwing.proposal WHERE ledger_id = %s ORDER BY proposal_id"
+        " FROM lapwing.proposal WHERE ledger_id = %s ORDER BY proposal.proposal_id"  # the number: the column of the result is a text
     )
     stored = connection.execute(statement.encode(), [ledger_id]).fetchall()
     evidence = [rows.digest_of(*rows.with_later(row if row[-1] else row[:-1], pure)) for *row, pure in stored]
