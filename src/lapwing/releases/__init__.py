@@ -1,0 +1,1 @@
+"""The non-interactive half: what is measured once, and answers for ever. Sees noisy values and public facts only."""
