@@ -134,8 +134,11 @@ async def visits(place: Place, until: float, chance: random.Random, counts: dict
             continue
         counts["connected"] += 1
         for _ in range(chance.randint(1, 4)):
-            await connection.fetchval(f"SELECT COUNT(*) AS n FROM patients WHERE birth_year > {1950 + chance.randrange(20)}")
-            counts["answers"] += 1
+            try:
+                await connection.fetchval(f"SELECT COUNT(*) AS n FROM patients WHERE birth_year > {1950 + chance.randrange(20)}")
+                counts["answers"] += 1
+            except asyncpg.TooManyConnectionsError:  # more wait for one data set than may: said so, and the session goes on
+                counts["told to come again"] += 1
             await asyncio.sleep(chance.uniform(0, 4))
         await connection.fetchval("SELECT relname FROM pg_class WHERE relname = $1", "visits")
         if chance.random() < 2 / 3:
@@ -146,7 +149,7 @@ async def visits(place: Place, until: float, chance: random.Random, counts: dict
 
 async def crowd(place: Place, seconds: float, connections: int) -> bool:
     """All of them, and what the server holds meanwhile."""
-    counts = {"connected": 0, "answers": 0}
+    counts = {"connected": 0, "answers": 0, "told to come again": 0}
     chance, begun = random.Random(), time.monotonic()
     tasks = [asyncio.create_task(visits(place, begun + seconds, chance, counts)) for _ in range(connections)]
     files: list[int] = []
@@ -159,7 +162,7 @@ async def crowd(place: Place, seconds: float, connections: int) -> bool:
     await asyncio.sleep(5)
     left, links = place.files(), place.links()
     print(f"all gone: {megabytes(worker_of(place.server)):.0f} MB, {left} files, {links} links; load {os.getloadavg()[0]:.1f}")
-    return left <= min(files) and set(counts) == {"connected", "answers"}
+    return left <= min(files) and len(counts) == 3
 
 
 def main() -> None:

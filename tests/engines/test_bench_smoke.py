@@ -50,7 +50,7 @@ def _vectors(comparison: Comparison, snapshot: DuckDBSnapshot, *, binding: bool)
     certified = certify(plan_of(comparison, binding=binding), snapshot.facts)
     groups = certified.plan.queries[0].groups
     assert isinstance(groups, KnownGroups)
-    return dense_vectors(groups.groups, snapshot.run(certified)._tables[0])
+    return dense_vectors(groups, snapshot.run(certified)._tables[0])
 
 
 def _expected(comparison: Comparison, bare: duckdb.DuckDBPyConnection) -> list[list[int]]:

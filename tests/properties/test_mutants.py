@@ -12,7 +12,7 @@ from tests.properties.mutants import BY_NAME, MUTANTS, Mutant
 from tests.properties.test_sensitivity_oracle import SEEDS, WORLDS
 
 
-def _apply(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+def apply(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     for target, name, replacement in mutant.patches:
         monkeypatch.setattr(target, name, replacement)
         if name == "dense_vectors":  # the oracle looks at what release would show
@@ -23,7 +23,7 @@ def _apply(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_oracle_sees_the_bug(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant = BY_NAME[name]
     only = {key: shape for key, shape in shapes(mutant.account).items() if not mutant.shapes or key in mutant.shapes}
-    _apply(mutant, monkeypatch)
+    apply(mutant, monkeypatch)
     for seed in SEEDS:
         worlds = WORLDS[mutant.relation]
         outcome = run_oracle(

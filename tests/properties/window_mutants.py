@@ -10,7 +10,8 @@ from lapwing.kernel import stability
 from lapwing.kernel import unit_windows as kernel_windows
 from lapwing.kernel.domains import Kind, with_null
 from lapwing.kernel.expressions import Function, Literal, call
-from lapwing.kernel.ir import Reach, UnitWindow, WindowColumn, WindowKind
+from lapwing.kernel.ir import UnitWindow
+from lapwing.kernel.window_columns import Reach, WindowColumn, WindowKind
 from lapwing.planning import relations as planned_relations
 from lapwing.render import relations
 from lapwing.render import unit_windows as rendered_windows

@@ -20,7 +20,7 @@ from lapwing.kernel.certify import Certified, CertifiedQuery, certify
 from lapwing.kernel.exact import Counts, Exact, ExactTable
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import DiscoveredGroups, KnownGroups, Plan
+from lapwing.kernel.ir import DiscoveredGroups, Plan
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.release import dense_vectors
 from lapwing.kernel.selections import CertifiedQuantiles
@@ -94,10 +94,10 @@ def _compare_query(
     breaches: list[RefutedClaim] = []
     delta = Fraction(0)
     groups = query.query.groups
-    if isinstance(groups, KnownGroups):
-        sides = dense_vectors(groups.groups, left), dense_vectors(groups.groups, right)
-        if any(len(vector) != len(groups.groups) for side in sides for vector in side):
-            return [RefutedClaim("number of cells shown", len(groups.groups), "depends on the data")], Fraction(0), Fraction(0)
+    if not isinstance(groups, DiscoveredGroups):
+        sides = dense_vectors(groups, left), dense_vectors(groups, right)
+        if any(len(vector) != groups.cells for side in sides for vector in side):
+            return [RefutedClaim("number of cells shown", groups.cells, "depends on the data")], Fraction(0), Fraction(0)
         pairs = list(zip(*sides, strict=True))
     else:
         union = list(dict.fromkeys([*left._groups, *right._groups]))
@@ -128,7 +128,7 @@ def _compare_quantiles(
     That the mass on the line moves by no more than these rows is proved, and tested on every small data set.
     """
     name, groups = quantiles.quantiles.name, query.query.groups
-    shown = groups.groups if isinstance(groups, KnownGroups) else tuple(dict.fromkeys([*left, *right]))
+    shown = tuple(dict.fromkeys([*left, *right])) if isinstance(groups, DiscoveredGroups) else groups.groups
     went = came = 0
     for group in shown:
         before, after = (_rows_by_value(side.get(group, ())) for side in (left, right))

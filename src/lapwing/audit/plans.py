@@ -128,7 +128,7 @@ def moved_cells(certified: Certified, left: Exact, right: Exact) -> tuple[Moved,
 
 def _moved(query: CertifiedQuery, left: ExactTable, right: ExactTable) -> Moved:
     known = query.query.groups
-    union = list(known.groups) if isinstance(known, KnownGroups) else list(dict.fromkeys([*left._groups, *right._groups]))
+    union = list(dict.fromkeys([*left._groups, *right._groups])) if isinstance(known, DiscoveredGroups) else list(known.groups)
     rows = [dict(zip(table._groups, zip(*table._vectors, strict=True), strict=True)) if table._vectors else {} for table in (left, right)]
     units: list[dict[Group, int]] = [dict(zip(table._groups, table._units or (), strict=False)) for table in (left, right)]
     zeros = (0,) * len(query.vectors)
@@ -142,7 +142,7 @@ def _moved(query: CertifiedQuery, left: ExactTable, right: ExactTable) -> Moved:
         a, b = (tuple(side.get(group, zeros)[position] for group in groups) for side in rows)
         if a != b:
             vectors.append(MovedVector(position, vector.vector.name, vector.vector.law, a, b))
-    counted = None if isinstance(known, KnownGroups) else tuple((units[0].get(group), units[1].get(group)) for group in groups)
+    counted = None if not isinstance(known, DiscoveredGroups) else tuple((units[0].get(group), units[1].get(group)) for group in groups)
     return Moved(query, groups, tuple(vectors), counted)
 
 
@@ -159,7 +159,8 @@ def _ratios_at_once(moved: Moved, facts: Facts, *, right: bool, runs: int) -> Fl
     vectors = [[(vector.right if right else vector.left)[place] for place in present] * runs for vector in moved.vectors]
     units = None if moved.units is None else [moved.units[place][right] or 0 for place in present] * runs
     query = moved.query.query
-    groups = KnownGroups(tuple(tiled)) if isinstance(query.groups, KnownGroups) else replace(query.groups, groups_max=len(tiled) + 1)
+    known, discovered = KnownGroups(tuple(tiled)), query.groups
+    groups = replace(discovered, groups_max=len(tiled) + 1) if isinstance(discovered, DiscoveredGroups) else known
     narrowed = replace(
         moved.query,
         query=replace(query, groups=groups, vectors=tuple(query.vectors[vector.position] for vector in moved.vectors), quantiles=()),

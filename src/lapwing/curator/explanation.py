@@ -177,7 +177,7 @@ def _explained(
         lines += total_lines
         totals.append(detail)
     return lines, {
-        "groups": len(query.query.groups.groups) if isinstance(query.query.groups, KnownGroups) else None,
+        "groups": None if isinstance(query.query.groups, DiscoveredGroups) else query.query.groups.cells,
         "threshold": None if query.keys is None else query.keys.units,
         "bounding": part.choice.kind.value,
         "limit": part.choice.limit,

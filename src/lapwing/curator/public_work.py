@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from lapwing.errors import CallRefused
 from lapwing.kernel.certify import Certified, CertifiedQuery
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import KnownGroups, UnitNorms
+from lapwing.kernel.ir import DiscoveredGroups, UnitNorms
 from lapwing.kernel.workload import unit_bytes, unit_work
 from lapwing.statements import scans_of
 
@@ -120,5 +120,5 @@ def _of_query(certified: CertifiedQuery, facts: Facts, rows: Callable[[str], flo
     source = query.source.source if isinstance(query.source, UnitNorms) else query.source
     read = sum(rows(scan.table) for scan in scans_of(source))
     measured = len(query.vectors) + len(query.quantiles) + (certified.keys is not None)
-    groups = len(query.groups.groups) if isinstance(query.groups, KnownGroups) else 0  # how many are found is not public
+    groups = 0 if isinstance(query.groups, DiscoveredGroups) else query.groups.cells  # how many are found is not public
     return PublicWork(round(read * (1 + measured)), groups * measured, unit_bytes(query, shape, facts), unit_work(query, shape))

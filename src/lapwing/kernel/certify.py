@@ -27,6 +27,7 @@ from lapwing.kernel.ir import (
     Grouped,
     KnownGroups,
     Plan,
+    ProductGroups,
     Query,
     Ranked,
     RowCount,
@@ -187,6 +188,12 @@ def _check_groups(query: Query, shape: Shape) -> int | None:
             if any(len(group) != len(query.keys) for group in groups):
                 raise Refused("groups-invalid", "a known group does not fit the keys")
             return len(groups)
+        case ProductGroups(axes):
+            if len(axes) != len(query.keys) or any(len(set(axis)) != len(axis) for axis in axes):
+                raise Refused("groups-invalid", "the axes of known groups must be as many as the keys, and their values distinct")
+            if not 1 <= query.groups.cells <= CELLS_MAX or query.quantiles:
+                raise Refused("groups-invalid", f"a product of axes has from 1 to {CELLS_MAX} groups, and no quantiles")
+            return query.groups.cells
         case DiscoveredGroups():
             if not query.keys:
                 raise Refused("groups-invalid", "groups cannot be discovered without keys")
@@ -270,7 +277,7 @@ def _bound(vector: Vector, row: RowRange, query: Query, shape: Shape, facts: Fac
             return bounds_table.rows_weighing(neighbours, weight=weight_rows << bits, row=row)
         case Clipped(), (Cap() | Follow()):
             # Two units have at most so many cells in which they differ.
-            cells = len(query.groups.groups) if isinstance(query.groups, KnownGroups) else 2 * per_unit
+            cells = 2 * per_unit if isinstance(query.groups, DiscoveredGroups) else query.groups.cells
             return bounds_table.clipped(neighbours, norm=_norm(vector, row, query), cells=cells, non_negative=row.non_negative)
         case Grouped(groups), Cap(limit, None) if 1 <= limit < INTEGER_LIMIT and groups >= 1:
             return bounds_table.grouped(neighbours, groups=per_unit, cell=limit, non_negative=row.non_negative)

@@ -7,6 +7,8 @@ aggregates one relation into one vector of integers per output column, one cell 
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -15,6 +17,7 @@ from typing import TypeAlias
 from lapwing.kernel.expressions import Expression, Value
 from lapwing.kernel.laws import Law
 from lapwing.kernel.quantile_tree import Target
+from lapwing.kernel.window_columns import WindowColumn
 
 
 class JoinKind(Enum):
@@ -119,58 +122,6 @@ class PerUnit:
     source: Relation
     columns: tuple[tuple[str, UnitAggregate], ...]
     keys: tuple[tuple[str, Expression], ...] = ()
-
-
-class WindowKind(Enum):
-    """What a window column holds: of the rows of the same unit and partition, in an order."""
-
-    ROW_NUMBER = "row_number"
-    RANK = "rank"
-    DENSE_RANK = "dense_rank"
-    LAG = "lag"
-    LEAD = "lead"
-    FIRST = "first_value"
-    LAST = "last_value"
-    COUNT = "count"
-    SUM = "sum"
-    MIN = "min"
-    MAX = "max"
-
-
-class Reach(Enum):
-    """How far a COUNT, SUM, MIN or MAX reaches from the first row of the partition on."""
-
-    ALL = "all"
-    """To the last row."""
-    PEERS = "peers"
-    """To the last row that the order does not tell from this one."""
-    ROW = "row"
-    """To this row."""
-
-
-@dataclass(frozen=True, slots=True)
-class OrderKey:
-    """What a window is ordered by."""
-
-    value: Expression
-    descending: bool = False
-    nulls_first: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class WindowColumn:
-    """A value from the rows of the same unit that are equal in ``partition``.
-
-    Where the place of a row matters, rows that ``order`` does not tell apart are told apart by all columns of the source, in turn; rows
-    that are equal in these are the same row twice. ``offset`` is for LAG and LEAD, ``reach`` for COUNT, SUM, MIN and MAX.
-    """
-
-    kind: WindowKind
-    value: Expression | None
-    partition: tuple[Expression, ...] = ()
-    order: tuple[OrderKey, ...] = ()
-    offset: int = 1
-    reach: Reach = Reach.ALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +267,28 @@ class KnownGroups:
 
     groups: tuple[tuple[Value, ...], ...]
 
+    @property
+    def cells(self) -> int:
+        """How many groups there are."""
+        return len(self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class ProductGroups:
+    """Known groups that are all combinations of one value of each axis, not written out; the last key runs fastest."""
+
+    axes: tuple[tuple[Value, ...], ...]
+
+    @property
+    def groups(self) -> tuple[tuple[Value, ...], ...]:
+        """All of them, written out."""
+        return tuple(itertools.product(*self.axes))
+
+    @property
+    def cells(self) -> int:
+        """How many groups there are."""
+        return math.prod(map(len, self.axes))
+
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredGroups:
@@ -336,7 +309,7 @@ class Query:
 
     source: Relation | UnitNorms
     keys: tuple[tuple[str, Expression], ...]
-    groups: KnownGroups | DiscoveredGroups
+    groups: KnownGroups | ProductGroups | DiscoveredGroups
     bounding: Bounding
     vectors: tuple[Vector, ...]
     quantiles: tuple[QuantileSet, ...] = ()

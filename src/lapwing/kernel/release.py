@@ -6,6 +6,7 @@ Noise is drawn here and nowhere else, once per cell, after the charge is durable
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from lapwing.kernel.certify import Certified, CertifiedQuery, CertifiedVector, c
 from lapwing.kernel.exact import Counts, Exact, ExactTable
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import DiscoveredGroups, KnownGroups
+from lapwing.kernel.ir import DiscoveredGroups, KnownGroups, ProductGroups
 from lapwing.kernel.laws import Law, Sampler, pure_loss
 from lapwing.kernel.noise.additive import add_noise
 from lapwing.kernel.noise.quantile_tree import draw_quantiles
@@ -57,7 +58,10 @@ class ChosenQuantiles:
 
 @dataclass(frozen=True, slots=True)
 class NoisyTable:
-    """The release of one query. ``threshold`` is set when groups were discovered: a group needs about that many units to be shown."""
+    """The release of one query. ``threshold`` is set when groups were discovered: a group needs about that many units to be shown.
+
+    With ``axes``, groups are all combinations of their values, the last key running fastest, and ``groups`` is empty.
+    """
 
     keys: tuple[str, ...]
     groups: tuple[tuple[Value, ...], ...]
@@ -65,6 +69,7 @@ class NoisyTable:
     threshold: int | None
     rows_max: int
     quantiles: tuple[ChosenQuantiles, ...] = ()
+    axes: tuple[tuple[Value, ...], ...] | None = None
 
     def column(self, name: str) -> NoisyColumn:
         """The column of that name."""
@@ -134,12 +139,15 @@ def _release_query(certified: CertifiedQuery, how: HowDrawn, table: ExactTable) 
     if not fits or any(len(v) != len(table._groups) for v in table._vectors):
         raise LapwingError("engine-result", "the engine's result does not fit the plan")
     columns: list[NoisyColumn] = []
-    threshold = None
+    threshold, axes = None, None
     groups: Sequence[tuple[Value, ...]]
     vectors: Sequence[Sequence[int]]
     if isinstance(query.groups, KnownGroups):
         groups = query.groups.groups
-        vectors = dense_vectors(groups, table)
+        vectors = dense_vectors(query.groups, table)
+    elif isinstance(query.groups, ProductGroups):
+        groups, axes = (), query.groups.axes
+        vectors = dense_vectors(query.groups, table)
     else:
         groups, vectors, units = _shown(certified, query.groups, how, table)
         if certified.keys is not None:
@@ -149,7 +157,7 @@ def _release_query(certified: CertifiedQuery, how: HowDrawn, table: ExactTable) 
         columns.append(_noisy(vector, how, values))
     keys = tuple(name for name, _ in query.keys)
     chosen = tuple(_chosen(item, groups, rows, how.facts) for item, rows in zip(certified.quantiles, table._quantiles, strict=True))
-    return NoisyTable(keys, tuple(groups), tuple(columns), threshold, certified.shape.rows_max, chosen)
+    return NoisyTable(keys, tuple(groups), tuple(columns), threshold, certified.shape.rows_max, chosen, axes)
 
 
 def _chosen(certified: CertifiedQuantiles, groups: Sequence[tuple[Value, ...]], rows: Counts, facts: Facts) -> ChosenQuantiles:
@@ -170,16 +178,30 @@ def rank_line(rows: Sequence[tuple[int, int]], *, lower: int, upper: int) -> Ran
     return RankLine(values, [counts[value] for value in values], lower=lower, upper=upper)
 
 
-def dense_vectors(groups: Sequence[tuple[Value, ...]], table: ExactTable) -> list[list[int]]:
+class ProductPlaces:
+    """Where each combination of values of the axes is, the last axis running fastest, without a list of all of them."""
+
+    def __init__(self, axes: Sequence[Sequence[Value]]) -> None:
+        strides = [math.prod(map(len, axes[number + 1 :])) for number in range(len(axes))]
+        self._offsets = [{value: place * by for place, value in enumerate(axis)} for axis, by in zip(axes, strides, strict=True)]
+
+    def get(self, group: tuple[Value, ...]) -> int | None:
+        """The place of a group, None if it is not one of these."""
+        found = [offsets.get(value) for offsets, value in zip(self._offsets, group, strict=True)]
+        return sum(place for place in found if place is not None) if None not in found else None
+
+
+def dense_vectors(groups: KnownGroups | ProductGroups, table: ExactTable) -> list[list[int]]:
     """One value per known group, 0 where the engine found no rows; groups that are not known are left out."""
     _require_once(table)
-    position = {group: index for index, group in enumerate(groups)}
-    dense = [[0] * len(groups) for _ in table._vectors]
+    places: ProductPlaces | dict[tuple[Value, ...], int]
+    places = ProductPlaces(groups.axes) if isinstance(groups, ProductGroups) else {group: i for i, group in enumerate(groups.groups)}
+    dense = [[0] * groups.cells for _ in table._vectors]
     for row, group in enumerate(table._groups):
-        index = position.get(group)
-        if index is not None:
+        place = places.get(group)
+        if place is not None:
             for values, released in zip(dense, table._vectors, strict=True):
-                values[index] = released[row]
+                values[place] = released[row]
     return dense
 
 

@@ -12,7 +12,7 @@ from lapwing.errors import Refused
 from lapwing.kernel.domains import DOUBLE_EXACT_LIMIT, INTEGER_LIMIT, DateDomain, Domain, TimestampDomain, grid_integer, is_numeric, kind_of
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.functions import STEPS_MAX
-from lapwing.kernel.ir import KnownGroups, QuantileSet, Query, Ranked
+from lapwing.kernel.ir import DiscoveredGroups, QuantileSet, Query, Ranked
 from lapwing.kernel.quantile_tree import QuantileTree
 from lapwing.kernel.stability import Shape, domain_of
 
@@ -41,7 +41,7 @@ def certify_quantiles(quantiles: QuantileSet, query: Query, shape: Shape, facts:
         raise Refused("measure-unsupported", "quantiles are taken with ranked bounding only")
     domain = domain_of(quantiles.value, shape.columns)
     lower, upper = quantile_bounds(quantiles, domain)
-    alone = len(quantiles.targets) == 1 and isinstance(query.groups, KnownGroups) and len(query.groups.groups) == 1
+    alone = len(quantiles.targets) == 1 and not isinstance(query.groups, DiscoveredGroups) and query.groups.cells == 1
     mechanism = QuantileTree(lower, upper, quantiles.targets, shape.rows_per_unit, facts.neighbours, quantiles.scale, alone)
     rounding = Fraction(1, 2 * quantiles.steps) if is_numeric(domain) else Fraction(0)
     event = mechanism.event()

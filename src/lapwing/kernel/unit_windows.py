@@ -13,8 +13,8 @@ from lapwing.errors import Refused
 from lapwing.kernel.domains import BooleanDomain, Domain, IntegerDomain, KeyDomain, RealDomain, TextDomain, bounds, is_numeric, with_null
 from lapwing.kernel.expression_domains import domain_of
 from lapwing.kernel.expressions import Call, Column, Expression, Function, Literal, part_count
-from lapwing.kernel.ir import WindowColumn, WindowKind
 from lapwing.kernel.shapes import Shape, named
+from lapwing.kernel.window_columns import WindowColumn, WindowKind
 
 OFFSET_MAX = 10_000
 """Furthest row that LAG and LEAD look at."""

@@ -21,7 +21,6 @@ from lapwing.kernel.ir import (
     Follow,
     GridSum,
     Grouped,
-    KnownGroups,
     QuantileSet,
     Ranked,
     RowCount,
@@ -152,7 +151,7 @@ def needs_choice(certified: CertifiedQuery) -> bool:
     """Whether a unit can have more groups than it may keep."""
     groups = certified.query.groups
     most = certified.shape.rows_per_unit
-    if isinstance(groups, KnownGroups) and not certified.query.keys:
+    if not isinstance(groups, DiscoveredGroups) and not certified.query.keys:
         most = 1
     return most > certified.groups_per_unit
 

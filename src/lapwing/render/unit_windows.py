@@ -7,7 +7,7 @@ from typing import assert_never
 from lapwing.kernel.domains import KeyDomain, TextDomain
 from lapwing.kernel.expression_domains import domain_of
 from lapwing.kernel.expressions import Column, Expression
-from lapwing.kernel.ir import OrderKey, Reach, WindowColumn, WindowKind
+from lapwing.kernel.window_columns import OrderKey, Reach, WindowColumn, WindowKind
 from lapwing.render.expressions import VisibleColumns, render_expression
 
 _BY_PLACE = frozenset({WindowKind.ROW_NUMBER, WindowKind.LAG, WindowKind.LEAD, WindowKind.FIRST, WindowKind.LAST})

@@ -15,7 +15,8 @@ from sqlglot import exp
 
 from lapwing.errors import Refused, Span
 from lapwing.kernel.expressions import Expression
-from lapwing.kernel.ir import Filter, OrderKey, Relation
+from lapwing.kernel.ir import Filter, Relation
+from lapwing.kernel.window_columns import OrderKey
 from lapwing.sql.deciding import DECIDING_MAX, BoundBefore, decided
 from lapwing.sql.grouped import GroupedLeaves, keys_of, meant
 from lapwing.sql.inside import Inside, Keys, distinct_rows

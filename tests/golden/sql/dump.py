@@ -8,7 +8,8 @@ from typing import assert_never
 from lapwing.kernel import calendar
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Literal
-from lapwing.kernel.ir import Filter, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin, UnitWindow, WindowColumn
+from lapwing.kernel.ir import Filter, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin, UnitWindow
+from lapwing.kernel.window_columns import WindowColumn
 from lapwing.statements import Aggregate, ComputedOutput, Derivation, KeyOutput, LinearOutput, Noisy, PrivateQuery, RatioOutput, Statement
 
 

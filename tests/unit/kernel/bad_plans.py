@@ -35,6 +35,7 @@ from lapwing.kernel.ir import (
     Measure,
     PerUnit,
     Plan,
+    ProductGroups,
     Project,
     PublicJoin,
     QuantileSet,
@@ -190,6 +191,9 @@ GROUPS = {
     "no known group": fault("groups-invalid", BY_CITY, replace(BY_CITY, groups=KnownGroups(()))),
     "a known group twice": fault("groups-invalid", BY_CITY, replace(BY_CITY, groups=KnownGroups((("a",), ("a",))))),
     "a known group of other keys": fault("groups-invalid", BY_CITY, replace(BY_CITY, groups=KnownGroups((("a", "b"),)))),
+    "an axis with a value twice": fault("groups-invalid", BY_CITY, replace(BY_CITY, groups=ProductGroups((("a", "a"),)))),
+    "an axis without a key": fault("groups-invalid", BY_CITY, replace(BY_CITY, groups=ProductGroups((("a",), ("b",))))),
+    "an axis without values": fault("groups-invalid", BY_CITY, replace(BY_CITY, groups=ProductGroups(((),)))),
     "groups discovered without keys": fault("groups-invalid", BY_NOTE, replace(BY_NOTE, keys=())),
     "groups discovered without delta": fault(
         "keys-need-delta",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import pickle
 import threading
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account, Cost
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.exact import Counts, Exact, ExactTable
-from lapwing.kernel.ir import DiscoveredGroups, Plan, Query, Scan
+from lapwing.kernel.ir import DiscoveredGroups, KnownGroups, Plan, ProductGroups, Query, Scan
 from lapwing.kernel.laws import SCALE_MIN, DiscreteLaplace
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.permit import Permit, issue
@@ -257,3 +258,39 @@ def test_exact_results_show_nothing_of_themselves() -> None:
     for thing in (result, result._tables[0]):
         with pytest.raises(TypeError):
             pickle.dumps(thing)
+
+
+TWO_KEYS = replace(COUNTED, keys=(*COUNTED.keys, ("again", COUNTED.keys[0][1])))
+CITIES = ("b", None, "a")
+
+
+def test_a_product_of_axes_is_released_like_its_groups_written_out() -> None:
+    """The same values in the same order, and groups that the product does not have are left out; the certificate costs the same."""
+    found = [("a", "b"), ("b", "b"), (None, None), ("a", "elsewhere"), ("elsewhere", None)]
+    by_form = []
+    for groups in (ProductGroups((CITIES, CITIES)), KnownGroups(tuple(itertools.product(CITIES, CITIES)))):
+        plan = certify(Plan((replace(TWO_KEYS, groups=groups),)), FACTS)
+        (table,) = release(plan, permit_for(plan), exact(plan, groups=found, vectors=[[1, 2, 3, 4, 5]])).tables
+        by_form.append((plan.cost, table.column("rows").values, table.keys))
+    assert by_form[0] == by_form[1]
+    assert by_form[0][1] == (2, 0, 0, 0, 3, 0, 1, 0, 0)
+    assert ProductGroups((CITIES, CITIES)).groups == tuple(itertools.product(CITIES, CITIES))
+
+
+def test_a_product_says_its_axes_in_the_place_of_groups() -> None:
+    plan = certify(Plan((replace(COUNTED, groups=ProductGroups((CITIES,))),)), FACTS)
+    (table,) = release(plan, permit_for(plan), exact(plan)).tables
+    assert (table.axes, table.groups, table.column("rows").values) == ((CITIES,), (), (7, 0, 3))
+
+
+def test_a_product_without_axes_is_one_cell() -> None:
+    plan = certify(Plan((replace(COUNTED, keys=(), groups=ProductGroups(())),)), FACTS)
+    (table,) = release(plan, permit_for(plan), exact(plan, groups=[()], vectors=[[9]])).tables
+    assert (table.axes, table.column("rows").values) == ((), (9,))
+
+
+def test_of_a_product_too_a_group_may_come_once_only() -> None:
+    plan = certify(Plan((replace(COUNTED, groups=ProductGroups((CITIES,))),)), FACTS)
+    with pytest.raises(LapwingError) as failed:
+        release(plan, permit_for(plan), exact(plan, groups=[("a",), ("a",)]))
+    assert failed.value.code == "engine-result"

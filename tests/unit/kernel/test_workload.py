@@ -25,7 +25,6 @@ from lapwing.kernel.ir import (
     Grouped,
     JoinKind,
     KnownGroups,
-    OrderKey,
     PerUnit,
     Plan,
     Project,
@@ -43,14 +42,13 @@ from lapwing.kernel.ir import (
     UnitNorms,
     UnitWindow,
     Vector,
-    WindowColumn,
-    WindowKind,
 )
 from lapwing.kernel.laws import DiscreteGaussian
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.release import dense_vectors
 from lapwing.kernel.stability import shape_of
 from lapwing.kernel.unit_norms import source_shape
+from lapwing.kernel.window_columns import OrderKey, WindowColumn, WindowKind
 from lapwing.kernel.workload import unit_work
 
 LAW = DiscreteGaussian(Fraction(1))
@@ -212,9 +210,9 @@ def test_numbers_of_a_plan_have_the_type_their_field_says(plan: Plan) -> None:
 def test_a_group_that_an_engine_returns_twice_is_refused() -> None:
     table = ExactTable(groups=[(1,), (1,)], vectors=[[3, 4]], units=None)
     with pytest.raises(LapwingError) as refused:
-        dense_vectors([(1,), (2,)], table)
+        dense_vectors(KnownGroups(((1,), (2,))), table)
     assert refused.value.code == "engine-result"
-    assert dense_vectors([(1,), (2,)], ExactTable(groups=[(2,)], vectors=[[3]], units=None)) == [[0, 3]]
+    assert dense_vectors(KnownGroups(((1,), (2,))), ExactTable(groups=[(2,)], vectors=[[3]], units=None)) == [[0, 3]]
 
 
 def test_norms_cost_what_their_rows_and_edges_cost() -> None:

@@ -9,7 +9,7 @@ from typing import Any, assert_never
 
 from lapwing.kernel.domains import Domain
 from lapwing.kernel.expressions import Column
-from lapwing.kernel.ir import OrderKey, Reach, WindowColumn, WindowKind
+from lapwing.kernel.window_columns import OrderKey, Reach, WindowColumn, WindowKind
 from tests.support.reference import evaluator
 
 UNIT = "_unit"

@@ -28,9 +28,9 @@ from lapwing.kernel.ir import (
     UnitAggregateKind,
     UnitJoin,
     UnitWindow,
-    WindowKind,
 )
 from lapwing.kernel.stability import domain_of, shape_of
+from lapwing.kernel.window_columns import WindowKind
 from lapwing.statements import conjuncts, substituted
 
 PublicRows: TypeAlias = Callable[[str], Mapping[str, Sequence[Value]] | None]

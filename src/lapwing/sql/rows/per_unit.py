@@ -12,7 +12,6 @@ from lapwing.kernel.expressions import Case, Column, Expression, Function, Liter
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
     Filter,
-    OrderKey,
     PerUnit,
     Project,
     Relation,
@@ -20,10 +19,9 @@ from lapwing.kernel.ir import (
     UnitAggregateKind,
     UnitJoin,
     UnitWindow,
-    WindowColumn,
-    WindowKind,
 )
 from lapwing.kernel.stability import shape_of
+from lapwing.kernel.window_columns import OrderKey, WindowColumn, WindowKind
 from lapwing.sql.rows.distinct_tuples import combined, several_distinct
 from lapwing.sql.rows.tables import UNIT_DOMAIN
 from lapwing.sql.rows.text_order import extreme

@@ -14,9 +14,10 @@ from lapwing.errors import Refused
 from lapwing.kernel.domains import Domain, Kind, is_numeric
 from lapwing.kernel.expressions import Column, Expression, Function, Literal, call
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import Filter, OrderKey, Reach, Relation, UnitWindow, WindowColumn, WindowKind
+from lapwing.kernel.ir import Filter, Relation, UnitWindow
 from lapwing.kernel.stability import shape_of
 from lapwing.kernel.unit_windows import OFFSET_MAX
+from lapwing.kernel.window_columns import OrderKey, Reach, WindowColumn, WindowKind
 from lapwing.sql.rows.per_unit import where_kept, within_ends
 from lapwing.sql.rows.text_order import extreme
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column_name, qualifier

@@ -1,0 +1,65 @@
+"""Whole releases for the sensitivity oracle: several tables over the same rows, with noise of their own, under one charge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TypeAlias
+
+from lapwing.audit.plan_shapes import law_of
+from lapwing.kernel.domains import Kind
+from lapwing.kernel.expressions import Column, Function, Literal, call
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import Bounding, Filter, Plan, Ranked, Relation, Scan, Weighted
+from lapwing.kernel.stability import shape_of
+from lapwing.releases.axes import Axis, axis_of
+from lapwing.releases.measurements import CountTable, release_plan
+
+Shape: TypeAlias = Callable[[Facts], Plan]
+BITS = 10
+ALL_PAIRS = ((), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2))
+WITH_TRIPLE = (*ALL_PAIRS, (0, 1, 2))
+COST_EDGES = (Fraction(1), Fraction(12), Fraction(499))
+
+
+def _visit_axes(facts: Facts) -> list[Axis]:
+    """A column with a bin for each value, spans of money at edges, spans of days."""
+    columns = shape_of(Scan("visits", 1), facts).columns
+    return [
+        axis_of("clinic", columns["clinic"]),
+        axis_of("cost", columns["cost"], bins=COST_EDGES),
+        axis_of("day", columns["day"], bins=3),
+    ]
+
+
+def _released(rows: Relation, axes: Sequence[Axis], tables: Sequence[tuple[int, ...]], bounding: Bounding, facts: Facts) -> Plan:
+    """Tables with more axes have more noise, so that no table can stand for another."""
+    law = law_of(facts)
+    laws = [replace(law, scale=law.scale * (1 + place)) for place in range(len(tables))]
+    return release_plan(rows, axes, [CountTable(*one) for one in zip(tables, laws, strict=True)], bounding)
+
+
+def _people(facts: Facts) -> Plan:
+    columns = shape_of(Scan("people", 1), facts).columns
+    axes = [axis_of("sex", columns["sex"]), axis_of("age", columns["age"], bins=4), axis_of("score", columns["score"], bins=5)]
+    return _released(Scan("people", 1), axes, WITH_TRIPLE, Ranked(), facts)
+
+
+def _tree(facts: Facts) -> Plan:
+    """Levels of a tree over days: each is a table over an axis of its own."""
+    day = shape_of(Scan("visits", 1), facts).columns["day"]
+    axes = [axis_of("day", day, bins=bins) for bins in (1, 4, 16, 64)]
+    return _released(Scan("visits", 3), axes, [(number,) for number in range(4)], Ranked(), facts)
+
+
+def release_shapes() -> dict[str, Shape]:
+    """Every kind of release: one row per unit, several, several that weigh together, some rows only, a tree."""
+    july = call(Function.EQUAL, call(Function.MONTH, Column("day")), Literal(7, Kind.INTEGER))
+    return {
+        "release, one row per unit": _people,
+        "release, ranked rows": lambda f: _released(Scan("visits", 3), _visit_axes(f), WITH_TRIPLE, Ranked(), f),
+        "release, weighted rows": lambda f: _released(Scan("visits", 12), _visit_axes(f), ALL_PAIRS, Weighted(2, BITS), f),
+        "release, some rows": lambda f: _released(Filter(Scan("visits", 3), july), _visit_axes(f), ALL_PAIRS, Ranked(), f),
+        "release, a tree": _tree,
+    }

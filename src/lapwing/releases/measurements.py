@@ -1,0 +1,36 @@
+"""The plan of a release: one count of rows for each table, all over the same rows, each table with a law of its own.
+
+One plan, one certificate, one charge: what it costs in all is the sum over its tables, and the kernel finds it. Every table is bounded in
+the same way, so that a row weighs the same in all of them, and tables agree but for their noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lapwing.kernel.ir import Bounding, Plan, ProductGroups, Query, Relation, RowCount, Vector
+from lapwing.kernel.laws import Law
+from lapwing.releases.axes import Axis
+
+COUNT = "n"
+"""Name of the one column of each table."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountTable:
+    """A table of counts by some axes, by their numbers in rising order, with the noise that it gets."""
+
+    axes: tuple[int, ...]
+    law: Law
+
+
+def release_plan(rows: Relation, axes: Sequence[Axis], tables: Sequence[CountTable], bounding: Bounding) -> Plan:
+    """Counts of ``rows`` in every table, over all combinations of bins."""
+    return Plan(tuple(_query(rows, [axes[number] for number in table.axes], table.law, bounding) for table in tables))
+
+
+def _query(rows: Relation, axes: Sequence[Axis], law: Law, bounding: Bounding) -> Query:
+    keys = tuple((f"k{place}", axis.key()) for place, axis in enumerate(axes))
+    groups = ProductGroups(tuple(axis.cells() for axis in axes))
+    return Query(rows, keys, groups, bounding, (Vector(COUNT, RowCount(), law),))
