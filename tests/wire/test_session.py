@@ -58,6 +58,23 @@ def test_an_error_in_a_pipeline_passes_over_the_rest(wire: WireUnderTest) -> Non
         assert wire.spent() == before
 
 
+@pytest.mark.parametrize(
+    ("kept", "text"),
+    [("itself", "FETCH ALL FROM itself"), ("b", "BEGIN"), ("s", "SET lapwing.intervals = on"), ("e", "EXECUTE e"), ("c", "CLOSE ALL")],
+)
+def test_rows_are_fetched_of_questions_only(wire: WireUnderTest, kept: str, text: str) -> None:
+    """The protocol keeps any statement under any name: one that fetches or executes itself would never end."""
+    with RawClient(wire.port, "ada", wire.server.keys["ada"], wire.server.data_set) as client:
+        client.send(parse(text, kept) + bind(portal=kept, statement=kept) + parse(f"FETCH ALL FROM {kept}") + bind() + execute() + SYNC)
+        assert letters(client.until()) == "1212EZ"
+        client.send(parse(f"EXECUTE {kept}") + bind() + execute() + SYNC)
+        assert letters(client.until()) == "12EZ"
+        client.send(describe("S", kept) + SYNC)
+        assert letters(client.until())[-1] == "Z"
+        client.send(parse("SELECT 7 AS seven") + bind() + execute() + SYNC)
+        assert letters(client.until())[-1] == "Z"
+
+
 def test_rows_are_handed_out_as_many_as_are_asked_for(wire: WireUnderTest) -> None:
     with RawClient(wire.port, "ada", wire.server.keys["ada"], wire.server.data_set) as client:
         client.simple("BEGIN")

@@ -78,11 +78,11 @@ class Runner:
             case ShowOne(name):
                 return (FieldSpec(name, TEXT),)
             case FetchRows(name, _, move=False):
-                cursor = self.kept.portal(name)
+                cursor = self._cursor(name)
                 cursor.described = cursor.described or await self.fields(cursor.statement, cursor)
                 return cursor.described
             case ExecuteNamed(name, values):
-                kept = self.kept.statement(name)
+                kept = self._prepared(name)
                 return await self.fields(kept, PortalInUse(kept, _texts(values)))
             case _:
                 return None
@@ -145,7 +145,7 @@ class Runner:
                 self.kept.keep_statement(name, kept)
                 return StatementOutcome("PREPARE")
             case ExecuteNamed(name, values):
-                kept = self.kept.statement(name)
+                kept = self._prepared(name)
                 return await self.run(PortalInUse(kept, _texts(values), (), portal.formats))
             case Deallocate(None):
                 self.kept.statements.clear()
@@ -220,7 +220,7 @@ class Runner:
         return StatementOutcome("DECLARE CURSOR")
 
     async def _fetch(self, name: str, count: int | None, *, move: bool, formats: Sequence[int]) -> StatementOutcome:
-        cursor = self.kept.portal(name)
+        cursor = self._cursor(name)
         if cursor.outcome is None:
             cursor.formats = formats
         notices = () if cursor.outcome is not None else (await self.opened(cursor)).notices
@@ -233,6 +233,20 @@ class Runner:
         if move:
             return StatementOutcome(f"MOVE {taken}", notices=notices)
         return StatementOutcome(f"FETCH {taken}", outcome.fields, rows, notices)
+
+    def _cursor(self, name: str) -> PortalInUse:
+        """A portal whose rows can be fetched. That of a FETCH could be its own: rows are those of questions."""
+        cursor = self.kept.portal(name)
+        if not isinstance(cursor.statement.command, Query):
+            raise CallRefused("wire-statement", "rows are fetched of a question, and this cursor has none")
+        return cursor
+
+    def _prepared(self, name: str) -> KeptStatement:
+        """A statement that EXECUTE runs: a question, as PREPARE keeps it. The protocol can keep others, such as one that executes itself."""
+        kept = self.kept.statement(name)
+        if not isinstance(kept.command, Query):
+            raise CallRefused("wire-statement", "EXECUTE runs questions, and this statement is none")
+        return kept
 
     async def opened(self, portal: PortalInUse) -> StatementOutcome:
         """What came of a portal, which is run once."""
