@@ -134,6 +134,9 @@ SIZES = {
     # Samples. What a band allows follows from the number.
     "draws of noise": Size("draws of each law, against the law", 500_000, 100_000_000, "statistical/test_drawn_laws.py"),
     "ratios of sub-totals": Size("averages of sub-totals with Laplace noise", 1_000, 10_000, "statistical/test_level_coverage.py"),
+    "releases whose free answers are compared with the truth": Size(
+        "releases for each law and set of tables, with about 155 free answers each", 1, 200, "statistical/test_free_answers.py"
+    ),
     "targets against the truth": Size("runs of each statement asked for an accuracy", 8, 200, "statistical/test_targets_and_truth.py"),
     "messy sources, members": Size(
         "members, and rows that are units, of the messy sources", 1_000, 4_000, "statistical/test_messy_sources.py"

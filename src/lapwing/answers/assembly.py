@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import assert_never
+from typing import Protocol, assert_never
 
 import pyarrow as pa
 
@@ -15,17 +15,28 @@ from lapwing.answers.intervals import Interval, ratio_interval
 from lapwing.answers.marking import Judged, Marks
 from lapwing.answers.post_processing import post_process, typed_array
 from lapwing.answers.scaled_groups import scaled_column, scaled_estimates
-from lapwing.answers.simulated_intervals import NoisyCells, Redrawn, computed_intervals
+from lapwing.answers.simulated_intervals import NoisyCells, Redrawable, Redrawn, computed_intervals
 from lapwing.answers.subtotals import Level, levels_of, shown_levels
 from lapwing.errors import Refused
-from lapwing.kernel.domains import Kind, kind_of
+from lapwing.kernel.domains import Domain, Kind, kind_of
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.kernel.stability import domain_of
 from lapwing.planning.measures import Counted, Recipe, Summed, is_whole
 from lapwing.planning.planned import Part, Planned
 from lapwing.planning.quantiles import Chosen
-from lapwing.statements import CellMark, ComputedOutput, Derivation, KeyOutput, LinearOutput, Noisy, Output, PostProcess, RatioOutput
+from lapwing.statements import (
+    CellMark,
+    ComputedOutput,
+    Derivation,
+    KeyOutput,
+    LinearOutput,
+    Noisy,
+    Output,
+    PostProcess,
+    PrivateQuery,
+    RatioOutput,
+)
 
 PAIRS_MAX = 1_000_000
 """Most pairs of rows that a join of answers without an equality may look at."""
@@ -53,27 +64,67 @@ def assemble(
     parts = [_part(part, planned, released, confidence, withholding=withholding) for part in planned.parts]
     if any(part.scaled for part in planned.parts):
         post = replace(post, outputs=tuple(_without_ratio(output) for output in post.outputs))
+    redrawn: list[Redrawn] | None = None
+    if released is not None and all(part.number is not None for part in planned.parts) and has_computed(post):
+        redrawn = []
+        for part, seen in zip(planned.parts, parts, strict=True):
+            apart = {kept: _cells(total, released, confidence) for kept, total in part.apart.items()}
+            redrawn.append(Redrawn(part.query, _cells(part, released, confidence), seen.table, apart))
+
+    def ratio(output: RatioOutput, above: int, below: int) -> Interval | None:
+        return _ratio_of_cells(output, parts, above, below, confidence)
+
+    return put_together(parts, post, confidence=confidence, ratio=ratio, redrawn=redrawn)
+
+
+class AnsweredPart(Protocol):
+    """The noisy answer of one private query."""
+
+    @property
+    def estimates(self) -> Sequence[Sequence[Estimate]]:
+        """By aggregate and row of the table."""
+        ...
+
+    @property
+    def table(self) -> pa.Table:
+        """What post-processing sees."""
+        ...
+
+
+def has_computed(post: PostProcess) -> bool:
+    """Whether there are outputs whose error bars are simulated."""
+    return any(isinstance(output.derivation, ComputedOutput) for output in post.outputs)
+
+
+def put_together(
+    parts: Sequence[AnsweredPart],
+    post: PostProcess,
+    *,
+    confidence: Fraction,
+    ratio: Callable[[RatioOutput, int, int], Interval | None],
+    redrawn: Sequence[Redrawable] | None,
+) -> Assembled:
+    """The answer of a statement from those of its private queries, whoever measured them.
+
+    ``ratio`` gives the interval of a ratio of an aggregate in one row and another in another; ``redrawn`` are the parts as they might have
+    been, None where that is not known: outputs that are computed have no intervals then.
+    """
     processed = post_process([part.table for part in parts], post)
     table, rows = processed.table, processed.rows
     intervals: dict[str, list[Interval | None]] = {}
     places = [None] * table.num_rows if rows is None else rows
     for output in post.outputs:
         if not isinstance(output.derivation, KeyOutput | ComputedOutput):
-            intervals[output.name] = [_derived(output.derivation, parts, post.rows_of, row, confidence) for row in places]
-    computed = any(isinstance(output.derivation, ComputedOutput) for output in post.outputs)
-    if computed and released is not None and all(part.number is not None for part in planned.parts):
-        drawn = []
-        for part, seen in zip(planned.parts, parts, strict=True):
-            apart = {kept: _cells(total, released, confidence) for kept, total in part.apart.items()}
-            drawn.append(Redrawn(part.query, _cells(part, released, confidence), seen.table, apart))
-        intervals |= computed_intervals(drawn, post, table, rows, confidence=confidence)
+            intervals[output.name] = [_derived(output.derivation, parts, post.rows_of, row, ratio) for row in places]
+    if redrawn is not None and has_computed(post):
+        intervals |= computed_intervals(redrawn, post, table, rows, confidence=confidence)
     for name in intervals.keys() & processed.marks.keys():
         pairs = zip(intervals[name], processed.marks[name], strict=True)
         intervals[name] = [None if mark is CellMark.MEANINGLESS else interval for interval, mark in pairs]
     return Assembled(table, intervals, processed.marks, _aggregated(parts) if post.aggregates else (0, 0))
 
 
-def _aggregated(parts: Sequence[NoisyPart]) -> tuple[int, int]:
+def _aggregated(parts: Sequence[AnsweredPart]) -> tuple[int, int]:
     """How many groups of answers with several have a value that is noise only, and how many groups these answers have."""
     noise = groups = 0
     for table in (part.table for part in parts if part.table.num_rows > 1):
@@ -139,7 +190,9 @@ def _part(part: Part, planned: Planned, released: Released | None, confidence: F
             marks[i] += own
         rows += [NoisyRow(one.part.recipes, table, place, terms) for place in range(len(table.groups))]
     values = [[estimate.value for estimate in column] for column in estimates]
-    return NoisyPart(rows, estimates, _noisy_table(part, planned, [one.level for one in shown], values, marks))
+    return NoisyPart(
+        rows, estimates, noisy_table(part.query, planned.columns(part), part.recipes, [one.level for one in shown], values, marks)
+    )
 
 
 def empty_or_declared(part: Part, planned: Planned, groups: Sequence[tuple[Value, ...]]) -> pa.Table:
@@ -147,7 +200,7 @@ def empty_or_declared(part: Part, planned: Planned, groups: Sequence[tuple[Value
     levels = levels_of(groups, part.query.levels, keys=len(part.query.keys))
     rows = sum(len(level.groups) for level in levels)
     values = [[0 if isinstance(recipe, Counted | Summed) else None] * rows for recipe in part.recipes]
-    return _noisy_table(part, planned, levels, values, [[None] * rows for _ in part.recipes])
+    return noisy_table(part.query, planned.columns(part), part.recipes, levels, values, [[None] * rows for _ in part.recipes])
 
 
 def check_post(planned: Planned, post: PostProcess) -> None:
@@ -155,14 +208,18 @@ def check_post(planned: Planned, post: PostProcess) -> None:
 
     Joins that pair any row with any row of answers need groups that are known, and not too many.
     """
-    groups = [1 if not part.query.keys else None if part.groups is None else len(part.groups) for part in planned.parts]
+    check_pairs([1 if not part.query.keys else None if part.groups is None else len(part.groups) for part in planned.parts], post)
+    empty_answer(planned, post)
+
+
+def check_pairs(groups: Sequence[int | None], post: PostProcess) -> None:
+    """Refuse joins of answers that pair too many rows, by how many groups each answer has."""
     for pairs in post.crossed:
         many = pairs.given(groups)
         factors = [query for query in pairs.queries if query >= len(groups) or groups[query] != 1]
         if len(factors) + (pairs.many > 1) > 1 and (many is None or many > PAIRS_MAX):
             message = "every row of one answer would be paired with every row of another, and these are too many, or not known"
             raise Refused("join-unconditional", message, hint="join answers on an equality of keys, or group by declared columns")
-    empty_answer(planned, post)
 
 
 def empty_answer(planned: Planned, post: PostProcess) -> pa.Table:
@@ -170,19 +227,24 @@ def empty_answer(planned: Planned, post: PostProcess) -> pa.Table:
     return post_process([empty_or_declared(part, planned, ()) for part in planned.parts], post).table
 
 
-def _noisy_table(
-    part: Part, planned: Planned, levels: Sequence[Level], values: Sequence[Sequence[float | int | None]], marks: Sequence[Marks]
+def noisy_table(
+    query: PrivateQuery,
+    columns: Mapping[str, Domain],
+    recipes: Sequence[Recipe],
+    levels: Sequence[Level],
+    values: Sequence[Sequence[float | int | None]],
+    marks: Sequence[Marks],
 ) -> pa.Table:
-    columns = planned.columns(part)
+    """What post-processing sees of a private query: keys, levels, aggregates and their marks, by row."""
     groups = [group for level in levels for group in level.groups]
     names, arrays = [], []
-    for i, (_, key) in enumerate(part.query.keys):
+    for i, (_, key) in enumerate(query.keys):
         arrays.append(typed_array([group[i] for group in groups], kind_of(domain_of(key, columns))))
         names.append(f"k{i}")
-    for i in range(len(part.query.keys) if part.query.levels is not None else 0):
+    for i in range(len(query.keys) if query.levels is not None else 0):
         arrays.append(pa.array([int(i not in level.kept) for level in levels for _ in level.groups], pa.int64()))
         names.append(f"g{i}")
-    for i, (recipe, column, column_marks) in enumerate(zip(part.recipes, values, marks, strict=True)):
+    for i, (recipe, column, column_marks) in enumerate(zip(recipes, values, marks, strict=True)):
         kind = recipe.kind if isinstance(recipe, Chosen) else Kind.INTEGER if is_whole(recipe) else Kind.REAL
         arrays.append(typed_array(column, kind))
         arrays.append(pa.array([0 if mark is None else mark.code for mark in column_marks], pa.int64()))
@@ -191,7 +253,11 @@ def _noisy_table(
 
 
 def _derived(
-    derivation: Derivation, parts: Sequence[NoisyPart], rows_of: int | None, row: int | None, confidence: Fraction
+    derivation: Derivation,
+    parts: Sequence[AnsweredPart],
+    rows_of: int | None,
+    row: int | None,
+    ratio: Callable[[RatioOutput, int, int], Interval | None],
 ) -> Interval | None:
     """The interval of an output. A query other than the one whose rows these are stands for one value: its only row."""
 
@@ -210,17 +276,21 @@ def _derived(
                 return None
             ends = sorted((float(scale) * interval.lo + float(shift), float(scale) * interval.hi + float(shift)))
             return Interval(ends[0], ends[1])
-        case RatioOutput(numerator, denominator, scale):
+        case RatioOutput(numerator, denominator):
             above, below = place(numerator), place(denominator)
-            if above is None or below is None:
-                return None
-            top, bottom = _plain_cell(parts[numerator.query], numerator, above), _plain_cell(parts[denominator.query], denominator, below)
-            same = numerator.query == denominator.query
-            if top is None or bottom is None or (same and top.column.name == bottom.column.name) or top.terms != bottom.terms:
-                return None
-            return _ratio(top, bottom, float(scale), confidence)
+            return None if above is None or below is None else ratio(derivation, above, below)
         case _:
             assert_never(derivation)
+
+
+def _ratio_of_cells(output: RatioOutput, parts: Sequence[NoisyPart], above: int, below: int, confidence: Fraction) -> Interval | None:
+    """The interval of a ratio of two released cells, where their noises are independent."""
+    numerator, denominator = output.numerator, output.denominator
+    top, bottom = _plain_cell(parts[numerator.query], numerator, above), _plain_cell(parts[denominator.query], denominator, below)
+    same = numerator.query == denominator.query
+    if top is None or bottom is None or (same and top.column.name == bottom.column.name) or top.terms != bottom.terms:
+        return None
+    return _ratio(top, bottom, float(output.scale), confidence)
 
 
 @dataclass(frozen=True, slots=True)

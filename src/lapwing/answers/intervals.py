@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
+import numpy as np
+
 from lapwing.answers.noise_sums import laplace_chernoff_width
+from lapwing.answers.simulation import Floats
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
 
 
@@ -71,6 +74,21 @@ def ratio_interval(
 
     step = (1 + float(sum_law.scale)) / max(abs(count), 1.0)
     return estimate, Interval(_edge(explained, estimate, lo, step), _edge(explained, estimate, hi, step))
+
+
+def ratio_ends(top: Floats, bottom: Floats, *, variances: tuple[Floats, Floats], covariance: Floats, reach: float) -> tuple[Floats, Floats]:
+    """Fieller's interval of top / bottom, element by element, for noise with these moments; ``reach`` is its half-width in deviations.
+
+    Not a number where no interval holds: the bottom may be 0 for all that is known.
+    """
+    square = bottom**2 - reach**2 * variances[1]
+    middle = top * bottom - reach**2 * covariance
+    rest = top**2 - reach**2 * variances[0]
+    with np.errstate(all="ignore"):
+        root = np.sqrt(np.maximum(middle**2 - square * rest, 0.0))
+        ends = (middle - root) / square, (middle + root) / square
+    bounded = (square > 0) & (bottom > 0)
+    return np.where(bounded, ends[0], np.nan), np.where(bounded, ends[1], np.nan)
 
 
 def _summed_width(sum_law: Law, count_law: Law, *, slope: float, terms: int, beyond: float) -> float:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from lapwing.errors import Refused
 from lapwing.kernel.domains import DateDomain, Domain, KeyDomain, Kind, RealDomain, kind_of
-from lapwing.kernel.expressions import Value
+from lapwing.kernel.expressions import Expression, Value
 from lapwing.kernel.stability import domain_of
 from lapwing.planning.possible.groups import Combinations
 from lapwing.planning.possible.listing import ListedValues
@@ -107,6 +107,30 @@ def evaluate(connection: duckdb.DuckDBPyConnection, combinations: Combinations, 
         return None
     columns = [key_values(result.column(i), domain_of(key, domains)) for i, key in enumerate(keys)]
     return [*zip(*columns, strict=True)] if columns else [()] * result.num_rows
+
+
+@_connected
+def values_on(
+    connection: duckdb.DuckDBPyConnection,
+    points: Mapping[str, Sequence[Value]],
+    domains: Mapping[str, Domain],
+    expressions: Sequence[Expression],
+) -> list[pa.ChunkedArray]:
+    """What each expression is on every combination of the points of all columns, those of the last column in turn first.
+
+    In the physical form of its domain: a real on a grid as its integer.
+    """
+    scope = VisibleColumns(domains, "t", DUCKDB)
+    listed = [f"{render_expression(expression, scope)} AS e{i}" for i, expression in enumerate(expressions)]
+    shape = tuple(len(values) for values in points.values())
+    places = np.indices(shape, dtype=np.int64).reshape(len(shape), -1) if shape else np.zeros((0, 1), dtype=np.int64)
+    arrays = [_physical(values, domains[name]).take(pa.array(at)) for (name, values), at in zip(points.items(), places, strict=True)]
+    connection.register("points", pa.table([*arrays, pa.array(np.arange(places.shape[1]))], names=[*points, ROW]))
+    try:
+        result = connection.sql(f"SELECT {', '.join(listed)} FROM points AS t ORDER BY t.{ROW}").to_arrow_table()
+    finally:
+        connection.unregister("points")
+    return list(result.columns)
 
 
 def _enumerated(listing: ListedValues, domain: Domain) -> pa.Array:

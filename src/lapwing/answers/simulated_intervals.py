@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, assert_never
+from typing import Any, Protocol, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,28 @@ _SELECTING = re.compile(
 )
 """The largest of noisy values is biased by choosing it; doing so again says nothing about the truth. So is a place among them; and
 noise adds to the spread of values, so that more noise only adds more."""
+
+
+class Redrawable(Protocol):
+    """The answer of a query, as post-processing sees it, which could have been another with other noise."""
+
+    @property
+    def table(self) -> pa.Table:
+        """What post-processing sees."""
+        ...
+
+    @property
+    def recipes(self) -> Sequence[Recipe]:
+        """How its aggregates come about."""
+        ...
+
+    def size(self) -> int:
+        """How many noisy cells there are."""
+        ...
+
+    def values(self, place: str, runs: int) -> list[Floats]:
+        """By aggregate, run and row of the table, had the noise been another."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +102,11 @@ class Redrawn:
     apart: Mapping[tuple[int, ...], NoisyCells] = field(default_factory=dict)
     """Releases of levels that are measured apart."""
 
+    @property
+    def recipes(self) -> Sequence[Recipe]:
+        """How its aggregates come about."""
+        return self.cells.recipes
+
     def size(self) -> int:
         """How many noisy cells there are."""
         return sum(len(each.noisy.groups) * max(len(each.noisy.columns), 1) for each in (self.cells, *self.apart.values()))
@@ -88,22 +115,22 @@ class Redrawn:
         """By aggregate, run and row of the table, had the noise been another."""
         drawn = self.cells.drawn(place, runs)
         if self.query.levels is None:
-            return [_values(recipe, drawn) for recipe in self.cells.recipes]
+            return [redrawn_values(recipe, drawn) for recipe in self.cells.recipes]
         levels: list[list[Floats]] = []
         for kept in self.query.levels:
             if kept in self.apart:
                 own = self.apart[kept].drawn(f"{place} {kept}", runs)
-                levels.append([_values(recipe, own) for recipe in self.apart[kept].recipes])
+                levels.append([redrawn_values(recipe, own) for recipe in self.apart[kept].recipes])
                 continue
             for level in levels_of(self.cells.noisy.groups, (kept,), keys=len(self.query.keys)):
                 added = {name: cells[:, np.array(level.members)].sum(axis=2) for name, cells in drawn.items()}
-                levels.append([_values(recipe, added) for recipe in self.cells.recipes])
+                levels.append([redrawn_values(recipe, added) for recipe in self.cells.recipes])
         nothing = np.zeros((runs, 0))
         return [np.concatenate([nothing, *(values[i] for values in levels)], axis=1) for i in range(len(self.cells.recipes))]
 
 
 def computed_intervals(
-    parts: Sequence[Redrawn], post: PostProcess, answer: pa.Table, rows: list[int] | None, *, confidence: Fraction
+    parts: Sequence[Redrawable], post: PostProcess, answer: pa.Table, rows: list[int] | None, *, confidence: Fraction
 ) -> dict[str, list[Interval | None]]:
     """Intervals of the computed outputs, by name: only those that are numbers, and that noise moves. Empty where none can be given."""
     computed = [
@@ -163,14 +190,14 @@ def _is_number(table: pa.Table, output: int) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-def _can_be_redrawn(parts: Sequence[Redrawn], post: PostProcess) -> bool:
+def _can_be_redrawn(parts: Sequence[Redrawable], post: PostProcess) -> bool:
     if post.distinct or post.distinct_on or post.qualify is not None or _SELECTING.search(post.source):
         return False
     groups = [part.table.num_rows for part in parts]
     if any((pairs.given(groups) or 0) > PAIRS_MAX for pairs in post.crossed):
         return False
     # A quantile is selected, not noised.
-    return not any(isinstance(recipe, Chosen) for part in parts for recipe in part.cells.recipes)
+    return not any(isinstance(recipe, Chosen) for part in parts for recipe in part.recipes)
 
 
 def _telling(answer: pa.Table, outputs: Sequence[pa.ChunkedArray], run: list[int]) -> list[int]:
@@ -203,11 +230,11 @@ def _interval(value: float | None, drawn: Floats, outside: int) -> Interval | No
     return Interval(min(lower, value), max(upper, value)) if math.isfinite(lower) and math.isfinite(upper) else None
 
 
-def _drawn(part: Redrawn, place: str, runs: int) -> pa.Table:
+def _drawn(part: Redrawable, place: str, runs: int) -> pa.Table:
     """The tables that post-processing would see, had the noise been another; one below the other, with the number of the run."""
     rows = part.table.num_rows
     table = part.table.take(np.tile(np.arange(rows), runs))
-    for i, (recipe, drawn) in enumerate(zip(part.cells.recipes, part.values(place, runs), strict=True)):
+    for i, (recipe, drawn) in enumerate(zip(part.recipes, part.values(place, runs), strict=True)):
         values = drawn.ravel()
         # What is withheld is in no run, as it is in no answer.
         withheld = np.asarray(table.column(f"m{i}")) >= CellMark.MEANINGLESS.code
@@ -227,7 +254,7 @@ def _put_back(missing: Sequence[Missing], runs: int) -> Floats:
     return np.asarray(np.outer(shares, most + below) - below)
 
 
-def _values(recipe: Recipe, cells: dict[str, Floats]) -> Floats:
+def redrawn_values(recipe: Recipe, cells: dict[str, Floats]) -> Floats:
     """An aggregate's values from its noisy sums, as they would be shown."""
     match recipe:
         case Counted(vector):

@@ -99,12 +99,12 @@ def _possible(
         if len(found) > cells_max:
             return Possible(None)
     columns = shape_of(source, facts).columns
-    places = [_place(domain_of(key, columns)) for _, key in keys]
+    places = [place_in(domain_of(key, columns)) for _, key in keys]
     ordered = sorted(found, key=lambda group: tuple(place(value) for place, value in zip(places, group, strict=True)))
     return Possible(tuple(ordered), causes)
 
 
-def _place(domain: Domain) -> Callable[[Value], tuple[bool, Value]]:
+def place_in(domain: Domain) -> Callable[[Value], tuple[bool, Value]]:
     """Values in their own order, declared text in that of the declaration; NULL last."""
     if isinstance(domain, TextDomain) and domain.values is not None:
         numbers = {value: number for number, value in enumerate(domain.values)}
