@@ -1,0 +1,109 @@
+"""Tables for the benchmark of synthetic tables: rows of bins, from generators of its own, and Adult from a file."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Rows: TypeAlias = npt.NDArray[np.int64]
+Generator: TypeAlias = np.random.Generator  # noqa: TID251  (made-up rows, not noise)
+
+BINS = 16
+WIDE = 32
+"""Numbers of more values than this are cut into ``BINS``."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Rows of bins, and how many bins each column has."""
+
+    name: str
+    rows: Rows
+    sizes: tuple[int, ...]
+
+
+def adult(folder: Path, *, binned: bool) -> World:
+    """Adult as codes (``adult.csv``) with the number of values of each column (``adult-domain.json``); countries are never binned."""
+    full: dict[str, int] = json.loads((folder / "adult-domain.json").read_text(encoding="utf-8"))
+    with (folder / "adult.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    sizes = tuple(BINS if binned and size > WIDE and name != "native-country" else size for name, size in full.items())
+    columns = [np.array([int(line[name]) for line in lines]) * size // full[name] for name, size in zip(full, sizes, strict=True)]
+    return World(f"Adult, {'16 public bins' if binned else 'full domain'}", np.stack(columns, 1).astype(np.int64), sizes)
+
+
+def _generator(seed: int) -> Generator:
+    return np.random.default_rng(seed)  # noqa: TID251
+
+
+def _hidden_classes(rows: int, columns: int, values: int, classes: int, concentration: float) -> Rows:
+    """Columns independent given a hidden class; the smaller the concentration, the more a class says."""
+    generator = _generator(11)
+    laws = generator.dirichlet(np.full(values, concentration), (classes, columns))
+    hidden = generator.integers(0, classes, rows)
+    return np.stack([_drawn(laws[hidden, column], generator) for column in range(columns)], 1)
+
+
+def _chain(rows: int, columns: int, values: int, stay: float) -> Rows:
+    """Each column repeats the one before with a chance, else it is drawn anew: strong pairs beside one another, weak ones far apart."""
+    generator = _generator(12)
+    made = [generator.integers(0, values, rows)]
+    for _ in range(columns - 1):
+        made.append(np.where(generator.random(rows) < stay, made[-1], generator.integers(0, values, rows)))
+    return np.stack(made, 1)
+
+
+def _skewed(rows: int, columns: int, values: int) -> Rows:
+    """Zipf's law in every column, and each the noisy rank of one latent number."""
+    generator = _generator(13)
+    law = 1 / np.arange(1, values + 1) ** 1.3
+    ends = np.cumsum(law / law.sum())
+    latent = generator.normal(size=rows)
+    made = []
+    for _ in range(columns):
+        mixed = 0.7 * latent + 0.7 * generator.normal(size=rows)
+        ranks = np.argsort(np.argsort(mixed)) / rows
+        made.append(np.minimum(np.searchsorted(ends, ranks), values - 1))
+    return np.stack(made, 1)
+
+
+def _mixed_sizes(rows: int) -> Rows:
+    """30 columns of 2 to 12 values in groups of five that share a class."""
+    generator = _generator(14)
+    made = []
+    for group in range(6):
+        hidden = generator.integers(0, 5, rows)
+        for place in range(5):
+            values = 2 + (group * 5 + place) * 7 % 11
+            laws = generator.dirichlet(np.full(values, 0.8), 5)
+            made.append(_drawn(laws[hidden], generator))
+    return np.stack(made, 1)
+
+
+def _drawn(laws: npt.NDArray[np.float64], generator: Generator) -> Rows:
+    """One value for each row of chances."""
+    above = (generator.random(len(laws))[:, None] > np.cumsum(laws, axis=1)).sum(axis=1)
+    return np.asarray(np.minimum(above, laws.shape[1] - 1), dtype=np.int64)
+
+
+GENERATED: dict[str, Callable[[], Rows]] = {
+    "strong: 8 classes, 10 x 10, 10^5 rows": lambda: _hidden_classes(100_000, 10, 10, 8, 0.4),
+    "weak: 4 classes, 12 x 6, 2 * 10^4 rows": lambda: _hidden_classes(20_000, 12, 6, 4, 5.0),
+    "binary: 6 classes, 15 x 2, 10^4 rows": lambda: _hidden_classes(10_000, 15, 2, 6, 1.0),
+    "chain: 12 x 8, 5 * 10^4 rows": lambda: _chain(50_000, 12, 8, 0.7),
+    "skew: Zipf, 8 x 40, 5 * 10^4 rows": lambda: _skewed(50_000, 8, 40),
+    "wide: 30 columns of 2 to 12, 5 * 10^4 rows": lambda: _mixed_sizes(50_000),
+}
+
+
+def generated(name: str) -> World:
+    """A world of ours, the same every time."""
+    rows = GENERATED[name]()
+    return World(name, rows, tuple(int(size) for size in rows.max(axis=0) + 1))
