@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from lapwing.releases.synopsis import Axes, Floats
-from lapwing.releases.workload import WantedCounts, Workload, total
+from lapwing.releases.workload import NoiseModel, WantedCounts, Workload, total
 
 Objective: TypeAlias = Literal["rmse", "l1", "max"]
 """What is made small: the mean squared error of a cell, the mean absolute error of a cell, or the largest half-width."""
@@ -119,23 +119,23 @@ def target_price(
     return TargetPrice(math.sqrt(value) * reach if pure else 0.5 * value * reach * reach, split)
 
 
-def _best(workload: Workload, *, pure: bool, objective: Objective) -> tuple[PriceSplit, float]:
-    value_of = _value(workload, objective)
-    bound = 0.0
+def best_shares(model: NoiseModel, *, pure: bool, objective: Objective) -> tuple[Floats, float, float | None]:
+    """A share of the price for each table, the value of the objective at a price of one, and how near to the best that is at least."""
+    value_of = _value(model, objective)
+    bound: float | None = None
     if pure:
-        shares = _with_laplace(workload, objective)
+        shares = _with_laplace(model, objective)
     else:
-        shares, bound = _with_gaussian(workload, objective)
-    shares, value = _without_idle(workload, shares, value_of, pure)
+        shares, bound = _with_gaussian(model, objective)
+    shares, value = _without_idle(model, shares, value_of, pure)
+    return shares, value, None if bound is None else max(0.0, value / bound - 1.0)
+
+
+def _best(workload: Workload, *, pure: bool, objective: Objective) -> tuple[PriceSplit, float]:
+    shares, value, within = best_shares(workload, pure=pure, objective=objective)
     kept = np.flatnonzero(shares)
-    split = PriceSplit(
-        workload.sizes,
-        pure,
-        tuple(workload.tables[index] for index in kept),
-        tuple(float(shares[index]) for index in kept),
-        None if pure else max(0.0, value / bound - 1.0),
-    )
-    return split, value
+    tables = tuple(workload.tables[index] for index in kept)
+    return PriceSplit(workload.sizes, pure, tables, tuple(float(shares[index]) for index in kept), within), value
 
 
 def _precision(share: float, pure: bool) -> float:
@@ -147,26 +147,26 @@ def _thetas(shares: Floats, pure: bool) -> Floats:
     return 0.5 * shares * shares if pure else shares
 
 
-def _value(workload: Workload, objective: Objective) -> Callable[[Floats], Floats]:
+def _value(model: NoiseModel, objective: Objective) -> Callable[[Floats], Floats]:
     """The objective as a function of variances: a sum of variances, a sum of deviations, or the largest variance."""
-    weights = workload.weights * workload.counts
+    weights = model.weights * model.counts
     match objective:
         case "rmse":
             return lambda variances: total(weights * variances)
         case "l1":
             return lambda variances: total(weights * np.sqrt(variances))
         case "max":
-            squared = workload.weights * workload.weights
+            squared = model.weights * model.weights
             return lambda variances: np.asarray(np.max(squared * variances, axis=-1), dtype=np.float64)
 
 
 class _Pull:
     """How much each variance counts at the moment: fixed for squared errors, by its deviation for absolute ones, learnt for the largest."""
 
-    def __init__(self, workload: Workload, objective: Objective) -> None:
+    def __init__(self, model: NoiseModel, objective: Objective) -> None:
         self._objective = objective
-        self._weights: Floats = workload.weights * (workload.counts if objective != "max" else workload.weights)
-        self._blame = np.full(len(workload.weights), 1.0 / len(workload.weights))
+        self._weights: Floats = model.weights * (model.counts if objective != "max" else model.weights)
+        self._blame = np.full(len(model.weights), 1.0 / len(model.weights))
 
     def of(self, variances: Floats) -> Floats:
         match self._objective:
@@ -194,16 +194,16 @@ class _Pull:
             self._blame = _normal(self._blame * np.sqrt(self._weights * variances))
 
 
-def _with_gaussian(workload: Workload, objective: Objective) -> tuple[Floats, float]:
+def _with_gaussian(model: NoiseModel, objective: Objective) -> tuple[Floats, float]:
     """Multiplicative updates from equal shares: a share grows with the square root of its slope. Also the best lower bound on the way."""
-    value_of, pull = _value(workload, objective), _Pull(workload, objective)
-    shares = np.full(len(workload.tables), 1.0 / len(workload.tables))
+    value_of, pull = _value(model, objective), _Pull(model, objective)
+    shares = np.full(model.count, 1.0 / model.count)
     best, least, bound = shares, math.inf, 0.0
     for _ in range(ROUNDS_MAX):
-        precisions = workload.precisions(shares)
-        variances = workload.variances(precisions)
+        precisions = model.precisions(shares)
+        variances = model.variances(precisions)
         value = float(value_of(variances))
-        slopes = workload.slopes(precisions, pull.of(variances))
+        slopes = model.slopes(precisions, pull.of(variances))
         if value < least:
             best, least = shares, value
         bound = max(bound, pull.lower_bound(variances, slopes, value))
@@ -214,46 +214,46 @@ def _with_gaussian(workload: Workload, objective: Objective) -> tuple[Floats, fl
     return best, bound
 
 
-def _with_laplace(workload: Workload, objective: Objective) -> Floats:
+def _with_laplace(model: NoiseModel, objective: Objective) -> Floats:
     """Updates from several starts, and then exchanges between two tables while one helps."""
-    value_of = _value(workload, objective)
-    shares = min((_descended(workload, objective, start) for start in _starts(workload)), key=lambda each: each[1])[0]
-    return _exchanged(workload, shares, value_of)
+    value_of = _value(model, objective)
+    shares = min((_descended(model, objective, start) for start in _starts(model)), key=lambda each: each[1])[0]
+    return _exchanged(model, shares, value_of)
 
 
-def _starts(workload: Workload) -> list[Floats]:
+def _starts(model: NoiseModel) -> list[Floats]:
     """Equal shares, the largest tables only, and uneven ones: equal shares of tables that are alike never come apart by themselves."""
-    count = len(workload.tables)
-    numbers = np.arange(1.0, count + 1.0)
-    largest = np.array([not any(set(axes) < set(other) for other in workload.tables) for axes in workload.tables], dtype=np.float64)
+    numbers = np.arange(1.0, model.count + 1.0)
     scattered = (numbers * 0.6180339887498949) % 1.0
-    return [_normal(each) for each in (np.ones(count), largest, numbers, numbers[::-1].copy(), scattered * scattered + _NOTHING)]
+    return [
+        _normal(each) for each in (np.ones(model.count), model.largest(), numbers, numbers[::-1].copy(), scattered * scattered + _NOTHING)
+    ]
 
 
-def _descended(workload: Workload, objective: Objective, shares: Floats) -> tuple[Floats, float]:
+def _descended(model: NoiseModel, objective: Objective, shares: Floats) -> tuple[Floats, float]:
     """Each update minimises a bound that touches the value (a share to the power 4/3 times its slope to 1/3), three quarters of the way."""
-    value_of, pull = _value(workload, objective), _Pull(workload, objective)
+    value_of, pull = _value(model, objective), _Pull(model, objective)
     best, least = shares, math.inf
     for _ in range(PURE_ROUNDS):
-        precisions = workload.precisions(_thetas(shares, pure=True))
-        variances = workload.variances(precisions)
+        precisions = model.precisions(_thetas(shares, pure=True))
+        variances = model.variances(precisions)
         value = float(value_of(variances))
         if not math.isfinite(value):
             break
         if value < least:
             best, least = shares, value
-        worth = shares * workload.slopes(precisions, pull.of(variances))
+        worth = shares * model.slopes(precisions, pull.of(variances))
         pull.learn(variances)
         shares = _normal(shares * np.sqrt(np.sqrt(worth / float(np.max(worth)))))
     return best, least
 
 
-def _exchanged(workload: Workload, shares: Floats, value_of: Callable[[Floats], Floats]) -> Floats:
+def _exchanged(model: NoiseModel, shares: Floats, value_of: Callable[[Floats], Floats]) -> Floats:
     """While giving a part of one table's share to another helps, that is done."""
-    count = len(workload.tables)
+    count = model.count
     parts = np.array([1.0, 0.5, 0.25, 0.0625, 0.015625])
-    value = float(value_of(workload.variances(workload.precisions(_thetas(shares, pure=True)))))
-    effort = workload.entries * count * len(parts)
+    value = float(value_of(model.variances(model.precisions(_thetas(shares, pure=True)))))
+    effort = model.entries * count * len(parts)
     work, improved = effort * np.count_nonzero(shares), True
     while improved and work <= EXCHANGE_WORK:
         improved = False
@@ -262,7 +262,7 @@ def _exchanged(workload: Workload, shares: Floats, value_of: Callable[[Floats], 
             given = np.repeat(parts * shares[giver], count)
             moved[:, giver] -= given
             moved[np.arange(len(moved)), np.tile(np.arange(count), len(parts))] += given
-            variances = workload.variances(workload.precisions(_thetas(moved, pure=True)))
+            variances = model.variances(model.precisions(_thetas(moved, pure=True)))
             values = value_of(variances)
             chosen = int(np.argmin(values))
             if values[chosen] < (1.0 - 1e-6) * value:
@@ -271,11 +271,11 @@ def _exchanged(workload: Workload, shares: Floats, value_of: Callable[[Floats], 
     return shares
 
 
-def _without_idle(workload: Workload, shares: Floats, value_of: Callable[[Floats], Floats], pure: bool) -> tuple[Floats, float]:
+def _without_idle(model: NoiseModel, shares: Floats, value_of: Callable[[Floats], Floats], pure: bool) -> tuple[Floats, float]:
     """Leaves out as many of the smallest shares as the value hardly feels."""
 
     def valued(each: Floats) -> float:
-        return float(value_of(workload.variances(workload.precisions(_thetas(each, pure)))))
+        return float(value_of(model.variances(model.precisions(_thetas(each, pure)))))
 
     value = valued(shares)
     for part in (0.1, 0.03, 0.01, 0.001, 1e-6):

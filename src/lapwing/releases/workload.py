@@ -36,8 +36,56 @@ def subsets(axes: Axes) -> Iterable[Axes]:
     return (part for count in range(len(axes) + 1) for part in combinations(axes, count))
 
 
-class Workload:
-    """WantedCounts counts, and the tables that may be measured for them: all sets of axes of a wanted one, and of those in ``further``."""
+class NoiseModel:
+    """How the noise of measured tables reaches what is wanted, through residuals, whose precisions are sums of those of the tables.
+
+    ``factors`` has entries (residual, table, factor), ``coefficients`` has (wanted, residual, coefficient). There are as many residuals as
+    tables. ``weights`` and ``counts`` say how much each wanted count matters and how many there are of its kind.
+    """
+
+    def __init__(
+        self,
+        tables: int,
+        factors: Sequence[tuple[int, int, float]],
+        coefficients: Sequence[tuple[int, int, float]],
+        weights: Floats,
+        counts: Floats,
+    ) -> None:
+        self.count = tables
+        self.weights, self.counts = weights, counts
+        self._to, self._of, self._factor = _columns(factors)
+        self._row, self._part, self._coefficient = _columns(coefficients)
+
+    @property
+    def entries(self) -> int:
+        """How much work one look at all variances is."""
+        return len(self._to) + len(self._row)
+
+    def largest(self) -> Floats:
+        """One for each table that says nothing about another one's residual, else nought."""
+        serving = np.zeros(self.count)
+        serving[self._to[self._to != self._of]] = 1.0
+        return 1.0 - serving
+
+    def precisions(self, thetas: Floats) -> Floats:
+        """The precision of every residual, from those of the tables. A further axis in front is for several plans at once."""
+        return _summed(self._factor * thetas[..., self._of], self._to, self.count)
+
+    def variances(self, precisions: Floats) -> Floats:
+        """The variance of each wanted count; infinite where nothing measured says it."""
+        with np.errstate(divide="ignore"):
+            return _summed(self._coefficient / precisions[..., self._part], self._row, len(self.weights))
+
+    def slopes(self, precisions: Floats, weights: Floats) -> Floats:
+        """By how much the weighted sum of variances falls with the precision of each table."""
+        by_part = _summed(self._coefficient * weights[self._row], self._part, self.count)
+        # What no wanted count depends on may be known with no precision at all.
+        by_part = np.divide(by_part, precisions * precisions, out=np.zeros_like(by_part), where=by_part > 0.0)
+        return _summed(self._factor * by_part[self._to], self._of, self.count)
+
+
+class Workload(NoiseModel):
+    """Wanted counts, and the tables that may be measured for them: all sets of axes of a wanted one, and of those in ``further``."""
 
     def __init__(self, sizes: Sequence[int], wanted: Sequence[WantedCounts], *, further: Sequence[Axes] = ()) -> None:
         if not wanted:
@@ -47,24 +95,23 @@ class Workload:
         larger = [tuple(axis for axis in axes if sizes[axis] > 1) for axes in further]
         every = {part for axes in (*(axes for axes, _ in asked), *larger) for part in subsets(axes)}
         self.tables: tuple[Axes, ...] = tuple(sorted(every, key=lambda axes: (len(axes), axes)))
-        self.weights = np.array([each.weight for each in wanted], dtype=np.float64)
-        if not (np.all(np.isfinite(self.weights)) and np.all(self.weights > 0.0)):
+        weights = np.array([each.weight for each in wanted], dtype=np.float64)
+        if not (np.all(np.isfinite(weights)) and np.all(weights > 0.0)):
             raise ValueError("a weight is above 0")
-        # How many counts of its kind make up the whole table.
-        self.counts = np.array([math.prod(sizes[axis] / taken for axis, taken in zip(axes, bins, strict=True)) for axes, bins in asked])
         number = {axes: index for index, axes in enumerate(self.tables)}
-        reached = [
+        factors = [
             (number[part], column, 1.0 / math.prod(sizes[axis] for axis in axes if axis not in part))
             for column, axes in enumerate(self.tables)
             for part in subsets(axes)
         ]
-        self._to, self._of, self._factor = _columns(reached)
-        shares = [
+        coefficients = [
             (row, number[part], math.prod(self._share(axis, taken, axis in part) for axis, taken in zip(axes, bins, strict=True)))
             for row, (axes, bins) in enumerate(asked)
             for part in subsets(axes)
         ]
-        self._row, self._part, self._coefficient = _columns(shares)
+        # How many counts of its kind make up the whole table.
+        counts = [math.prod(sizes[axis] / taken for axis, taken in zip(axes, bins, strict=True)) for axes, bins in asked]
+        super().__init__(len(self.tables), factors, coefficients, weights, np.array(counts, dtype=np.float64))
 
     def _effective(self, wanted: WantedCounts) -> tuple[Axes, Axes]:
         """Without the axes of which all bins are taken: an axis of one bin says nothing, and a sum over all is a smaller table's cell."""
@@ -79,27 +126,6 @@ class Workload:
     def _share(self, axis: int, taken: int, within: bool) -> float:
         size = self.sizes[axis]
         return taken * (1.0 - taken / size) if within else (taken / size) ** 2
-
-    @property
-    def entries(self) -> int:
-        """How much work one look at all variances is."""
-        return len(self._to) + len(self._row)
-
-    def precisions(self, thetas: Floats) -> Floats:
-        """The precision of every residual, from those of the tables. A further axis in front is for several plans at once."""
-        return _summed(self._factor * thetas[..., self._of], self._to, len(self.tables))
-
-    def variances(self, precisions: Floats) -> Floats:
-        """The variance of each wanted count; infinite where nothing measured says it."""
-        with np.errstate(divide="ignore"):
-            return _summed(self._coefficient / precisions[..., self._part], self._row, len(self.weights))
-
-    def slopes(self, precisions: Floats, weights: Floats) -> Floats:
-        """By how much the weighted sum of variances falls with the precision of each table."""
-        by_part = _summed(self._coefficient * weights[self._row], self._part, len(self.tables))
-        # What no wanted count depends on may be known with no precision at all.
-        by_part = np.divide(by_part, precisions * precisions, out=np.zeros_like(by_part), where=by_part > 0.0)
-        return _summed(self._factor * by_part[self._to], self._of, len(self.tables))
 
 
 def total(values: Floats) -> Floats:
