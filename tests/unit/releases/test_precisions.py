@@ -20,7 +20,7 @@ from lapwing.releases.synopsis import Axes, MeasuredMarginal, Synopsis
 from lapwing.releases.workload import WantedCounts, Workload
 
 OBJECTIVES: tuple[Objective, ...] = ("rmse", "l1", "max")
-ADULT = (16, 9, 16, 16, 16, 7, 15, 6, 5, 2, 16, 16, 16, 42)
+ADULT = (16, 9, 16, 16, 7, 15, 6, 5, 2, 16, 16, 16, 42, 2)
 """Sizes of the columns of the census table that releases are compared on, with large ones cut into 16 bins."""
 
 WORKLOADS: dict[str, tuple[Axes, tuple[WantedCounts, ...]]] = {
@@ -178,7 +178,7 @@ def test_four_thousand_counts_within_one_percent() -> None:
     assert max(found.split.deviations(wanted, found.price)) <= target * (1.0 + 1e-12)
 
 
-@pytest.mark.parametrize(("ways", "most"), [(2, 1.07), (3, 1.07)], ids=["pairs", "triples"])
+@pytest.mark.parametrize(("ways", "most"), [(2, 1.06), (3, 1.08)], ids=["pairs", "triples"])
 def test_plain_marginals_are_near_the_best_of_all_ways_to_measure(ways: int, most: float) -> None:
     """If residuals were measured instead, each at a precision of its own, the best is known in closed form (mean squared error)."""
     wanted = tuple(WantedCounts(axes) for axes in itertools.combinations(range(len(ADULT)), ways))
