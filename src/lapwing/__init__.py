@@ -22,9 +22,15 @@ if TYPE_CHECKING:
     from lapwing.client.remote import connect as connect
     from lapwing.client.remote import connect_async as connect_async
     from lapwing.curator.explanation import Explanation as Explanation
+    from lapwing.curator.release_file import open_release as open_release
+    from lapwing.curator.release_file import save_release as save_release
+    from lapwing.curator.releasing import ReleasePlan as ReleasePlan
     from lapwing.errors import BudgetRefused as BudgetRefused
     from lapwing.errors import LapwingError as LapwingError
     from lapwing.errors import Refused as Refused
+    from lapwing.releases.released import Release as Release
+    from lapwing.releases.request import Marginals as Marginals
+    from lapwing.releases.request import SyntheticTable as SyntheticTable
 
 __version__ = version("lapwing")
 __all__ = [
@@ -34,11 +40,17 @@ __all__ = [
     "DataSet",
     "Explanation",
     "LapwingError",
+    "Marginals",
     "Refused",
+    "Release",
+    "ReleasePlan",
     "RemoteDataSet",
+    "SyntheticTable",
     "connect",
     "connect_async",
     "open",
+    "open_release",
+    "save_release",
 ]
 
 _HOMES = {
@@ -48,11 +60,17 @@ _HOMES = {
     "DataSet": "lapwing.client.dataset",
     "Explanation": "lapwing.curator.explanation",
     "LapwingError": "lapwing.errors",
+    "Marginals": "lapwing.releases.request",
     "Refused": "lapwing.errors",
+    "Release": "lapwing.releases.released",
+    "ReleasePlan": "lapwing.curator.releasing",
     "RemoteDataSet": "lapwing.client.remote",
+    "SyntheticTable": "lapwing.releases.request",
     "connect": "lapwing.client.remote",
     "connect_async": "lapwing.client.remote",
     "open": "lapwing.client.dataset",
+    "open_release": "lapwing.curator.release_file",
+    "save_release": "lapwing.curator.release_file",
 }
 
 

@@ -24,6 +24,8 @@ CLASSES: tuple[type, ...] = (
     CostView,
     lapwing.Explanation,
     BudgetView,
+    lapwing.ReleasePlan,
+    lapwing.Release,
 )
 # What a class sets in __init__ is no attribute of the class; these are found on an instance of it.
 INSTANCE_MEMBERS = {
@@ -31,6 +33,7 @@ INSTANCE_MEMBERS = {
     lapwing.RemoteDataSet: {"name"},
     lapwing.AsyncDataSet: {"name"},
     lapwing.Answer: inspect.signature(lapwing.Answer.__init__).parameters,
+    lapwing.Release: {"terms"},
 }
 
 

@@ -49,7 +49,7 @@ def _people(facts: Facts) -> Plan:
 def _tree(facts: Facts) -> Plan:
     """Levels of a tree over days: each is a table over an axis of its own."""
     day = shape_of(Scan("visits", 1), facts).columns["day"]
-    axes = [axis_of("day", day, bins=bins) for bins in (1, 4, 16, 64)]
+    axes = [axis_of("day", day, bins=bins) for bins in (1, 4, 16, 64)]  # one table for each: no two in one
     return _released(Scan("visits", 3), axes, [(number,) for number in range(4)], Ranked(), facts)
 
 

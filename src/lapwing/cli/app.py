@@ -16,6 +16,7 @@ from lapwing.cli.ledgers import ledger_app, receipt_app
 from lapwing.cli.owning import add_owning
 from lapwing.cli.place import Whereabouts
 from lapwing.cli.policies import add_policies
+from lapwing.cli.releases import release_app
 from lapwing.cli.serving import add_serving
 from lapwing.cli.starting import add_starting
 
@@ -36,6 +37,7 @@ add_owning(app)
 add_serving(app)
 add_conformance(app)
 add_policies(ledger_app)
+app.add_typer(release_app)
 app.add_typer(ledger_app)
 app.add_typer(receipt_app)
 

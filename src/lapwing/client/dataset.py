@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.budget import BudgetView
@@ -24,6 +24,11 @@ from lapwing.curator.life import Curator, Entry, Progress, silent
 from lapwing.curator.public_work import only_free, told_before_charges
 from lapwing.errors import LedgerError
 from lapwing.receipts import Receipt
+
+if TYPE_CHECKING:
+    from lapwing.curator.releasing import ReleasePlan
+    from lapwing.releases.released import Release
+    from lapwing.releases.request import Wanted
 
 
 class DataSet:
@@ -155,6 +160,37 @@ class DataSet:
         if found is None:
             raise LedgerError("receipt-missing", "charges of this data set are not signed")
         return found
+
+    def release(
+        self,
+        wanted: Wanted,
+        *,
+        name: str,
+        table: str | None = None,
+        epsilon: Number | None = None,
+        rows_per_unit: int | None = None,
+        analyst: str | None = None,
+    ) -> ReleasePlan:
+        """Plan a release of one table, :class:`Marginals` or a :class:`SyntheticTable`: nothing is charged before its ``run()``.
+
+        ``epsilon`` is for the whole release. ``rows_per_unit``: for how many rows one unit counts, where it may have many.
+        """
+        from lapwing.curator.releasing import plan_release
+
+        who = self.analyst if analyst is None else analyst
+        return plan_release(self.curator, wanted, name=name, table=table, epsilon=epsilon, rows_per_unit=rows_per_unit, analyst=who)
+
+    def releases(self, *, analyst: str | None = None) -> tuple[Release, ...]:
+        """What was released of the newest version, newest first. Free."""
+        from lapwing.curator.releasing import releases
+
+        return releases(self.curator, analyst=self.analyst if analyst is None else analyst)
+
+    def release_named(self, name: str, *, analyst: str | None = None) -> Release:
+        """The newest release of this name. Free."""
+        from lapwing.curator.releasing import release_named
+
+        return release_named(self.curator, name, analyst=self.analyst if analyst is None else analyst)
 
     def request(self, share: float, *, reason: str = "") -> int:
         """Ask the owners for this share of the whole budget, from 0 to 1; the number of the proposal."""

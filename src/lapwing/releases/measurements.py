@@ -13,8 +13,8 @@ from lapwing.kernel.ir import Bounding, Plan, ProductGroups, Query, Relation, Ro
 from lapwing.kernel.laws import Law
 from lapwing.releases.axes import Axis
 
-COUNT = "n"
-"""Name of the one column of each table."""
+COUNT = "_rows"
+"""Name of the one column of each table; keys have the names of their columns, so that a stored table says what it is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,6 @@ def release_plan(rows: Relation, axes: Sequence[Axis], tables: Sequence[CountTab
 
 
 def _query(rows: Relation, axes: Sequence[Axis], law: Law, bounding: Bounding) -> Query:
-    keys = tuple((f"k{place}", axis.key()) for place, axis in enumerate(axes))
+    keys = tuple((axis.column, axis.key()) for axis in axes)
     groups = ProductGroups(tuple(axis.cells() for axis in axes))
     return Query(rows, keys, groups, bounding, (Vector(COUNT, RowCount(), law),))

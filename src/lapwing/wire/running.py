@@ -242,7 +242,7 @@ class Runner:
         return cursor
 
     def _prepared(self, name: str) -> KeptStatement:
-        """A statement that EXECUTE runs: a question, as PREPARE keeps it. The protocol can keep others, such as one that executes itself."""
+        """A statement that EXECUTE runs: a question, as PREPARE keeps it. The protocol keeps others too, one that executes itself even."""
         kept = self.kept.statement(name)
         if not isinstance(kept.command, Query):
             raise CallRefused("wire-statement", "EXECUTE runs questions, and this statement is none")

@@ -1,0 +1,166 @@
+"""Releases under the ledger: planned for free, bought with one charge, found again for ever."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lapwing.answers.answer import CostView
+from lapwing.answers.budget import BudgetView
+from lapwing.answers.number_format import figure
+from lapwing.curator.asked_price import Number, exact_number
+from lapwing.curator.bound_statement import unit_columns
+from lapwing.curator.charged_release import Answered
+from lapwing.curator.life import Curator
+from lapwing.errors import Refused
+from lapwing.kernel.accounting import Cost, statement_loss
+from lapwing.ledger.protocol import Bought
+from lapwing.releases.explained import explained
+from lapwing.releases.planned import PlannedRelease, axes_of, planned_release
+from lapwing.releases.released import Release, ReleaseTerms, facts_of_table
+from lapwing.releases.request import SUMMARY, ReleaseRequest, Wanted
+
+LISTED_MAX = 10_000
+"""Answers of a version among which releases are looked for."""
+CUT_OFF = 0.05
+"""Where a unit may have many rows, it counts for as many that this share of all rows is predicted to be left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasePlan:
+    """A release with its price, before it is paid."""
+
+    curator: Curator
+    planned: PlannedRelease
+    analyst: str
+    rows: float | None
+
+    @property
+    def cost(self) -> CostView:
+        """What it will cost; nothing if it was bought before."""
+        free = self.curator.stored(self.planned.certified, analyst=self.analyst) is not None
+        return CostView.of(self.planned.certified.cost, self.curator.balance().budget, free=free)
+
+    def explain(self) -> str:
+        """What is measured, with how much noise, and what it costs. Free; touches no data."""
+        return explained(self.planned, self.cost, self.curator.budget(), rows=self.rows, notes=_notes(self.curator, self.planned.request))
+
+    def __str__(self) -> str:
+        return self.explain()
+
+    def run(self, *, request_id: str | None = None) -> Release:
+        """Buy it: one charge for all of it. The same release again is free."""
+        planned, curator = self.planned, self.curator
+        text = planned.request.text()
+        answered = curator.answer(planned.certified.plan, summary=text, analyst=self.analyst, request_id=request_id)
+        return _release(curator, planned.request, planned.tables, answered, planned.certified.cost, curator.budget())
+
+
+def plan_release(
+    curator: Curator,
+    wanted: Wanted,
+    *,
+    name: str,
+    table: str | None = None,
+    epsilon: Number | None = None,
+    rows_per_unit: int | None = None,
+    analyst: str | None = None,
+) -> ReleasePlan:
+    """The plan of a release of one table, at the price of one statement of this epsilon."""
+    facts = curator.facts
+    of_table = _table(curator, wanted, table)
+    request = ReleaseRequest(name, of_table, wanted, _rows_per_unit(curator, of_table, rows_per_unit))
+    asked = curator.declaration.defaults.epsilon if epsilon is None else exact_number(epsilon, "epsilon")
+    loss = statement_loss(curator.balance().budget, asked)
+    rows = rows_of(curator, of_table)
+    planned = planned_release(request, facts, loss=loss, rows=rows)
+    curator.snapshot.check(planned.certified)
+    return ReleasePlan(curator, planned, curator.analyst_default if analyst is None else analyst, rows)
+
+
+def releases(curator: Curator, *, analyst: str | None = None) -> tuple[Release, ...]:
+    """Releases of the newest version that this analyst may see, newest first. Free."""
+    found = curator.released_before(lambda summary: summary.startswith(SUMMARY), limit=LISTED_MAX, analyst=analyst)
+    budget = curator.budget()
+    return tuple(_found(curator, bought, answered, budget) for bought, answered in found)
+
+
+def release_named(curator: Curator, name: str, *, analyst: str | None = None) -> Release:
+    """The newest release of this name; ``release-unknown`` where there is none."""
+    begins = f"{SUMMARY}{name} "
+    found = curator.released_before(lambda summary: summary.startswith(begins), limit=LISTED_MAX, analyst=analyst)
+    if not found:
+        raise Refused("release-unknown", f"there is no release {name!r} of the newest version", hint="see which ones there are")
+    return _found(curator, *found[0], curator.budget())
+
+
+def rows_of(curator: Curator, table: str) -> float | None:
+    """About how many rows a table has, as far as it is public; None where nothing is known."""
+    facts, bought = curator.facts.table(table), curator.contributions()
+    if table in bought:
+        return bought[table].rows()
+    units = curator.declaration.dataset.units
+    return float(units) if facts.rows_per_unit_max == 1 and units is not None else None
+
+
+def _table(curator: Curator, wanted: Wanted, table: str | None) -> str:
+    if table is not None:
+        curator.facts.table(table)
+        return table
+    holding = [name for name, facts in curator.facts.tables.items() if all(column in facts.columns for column in wanted.columns)]
+    if len(holding) != 1:
+        message = f"{'no table has' if not holding else 'several tables have'} all of these columns"
+        raise Refused("release-table", message, hint="name the table")
+    return holding[0]
+
+
+def _rows_per_unit(curator: Curator, table: str, asked: int | None) -> int:
+    """For how many rows a unit counts: as asked; else so many that few rows are predicted to be left out."""
+    most, known = curator.facts.table(table).rows_per_unit_max, curator.contributions().get(table)
+    if asked is not None:
+        if asked < 1:
+            raise Refused("rows-per-unit", "a unit counts for at least one row")
+        return min(asked, most)
+    if known is None:
+        return most
+    low, high = 1, most
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if known.excess(middle) <= CUT_OFF * known.rows() else (middle + 1, high)
+    return low
+
+
+def _notes(curator: Curator, request: ReleaseRequest) -> tuple[str, ...]:
+    """What every answer says of how rows were bounded."""
+    rows, known = request.rows_per_unit, curator.contributions().get(request.table)
+    if rows == curator.facts.table(request.table).rows_per_unit_max:
+        return ()
+    lost = "" if known is None else f": about {figure(100 * known.excess(rows) / max(known.rows(), 1.0), digits=2)} % is predicted missing"
+    unit = curator.declaration.dataset.unit
+    return (f"a {unit} counts for at most {rows} rows in this release{lost}, and the error bars do not reach to it",)
+
+
+def _found(curator: Curator, bought: Bought, answered: Answered, budget: BudgetView) -> Release:
+    """A release from the bytes that the ledger keeps, whose tables say what they are of."""
+    request = ReleaseRequest.of_text(bought.summary)
+    numbers = {column: number for number, column in enumerate(request.wanted.columns)}
+    tables = tuple(tuple(numbers[key] for key in table.keys) for table in answered.released.tables)
+    return _release(curator, request, tables, answered, bought.cost, budget)
+
+
+def _release(
+    curator: Curator, request: ReleaseRequest, tables: tuple[tuple[int, ...], ...], answered: Answered, cost: Cost, budget: BudgetView
+) -> Release:
+    named = {name: column for name, column in unit_columns(curator.declaration).items() if name == request.table}
+    terms = ReleaseTerms(
+        request,
+        facts_of_table(curator.facts, request.table),
+        named,
+        axes_of(request, curator.facts),
+        tables,
+        _notes(curator, request),
+        CostView.of(cost, budget.budget, free=False),
+        budget,
+        answered.stored.payload,
+        curator.receipt(answered.stored),
+    )
+    return Release(terms, answered.released)

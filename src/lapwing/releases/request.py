@@ -1,0 +1,122 @@
+"""What somebody wants released: marginals, a synthetic table. With a text form, which the ledger keeps and a file carries."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from lapwing.errors import Refused
+
+WAYS_MAX = 4
+"""Axes of one marginal."""
+COLUMNS_MAX = 64
+NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,79}$")
+SUMMARY = "release "
+"""How the ledger's line of a release begins."""
+
+Bins: TypeAlias = int | tuple[Fraction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Marginals:
+    """Counts of rows by every combination of ``ways`` of the columns, and by fewer; by pairs, if nothing is said.
+
+    ``bins`` says for columns with many values into how many spans they are cut, or at which edges (in values of the column; days and
+    microseconds since 1970 for dates and moments).
+    """
+
+    columns: tuple[str, ...]
+    ways: int
+    bins: tuple[tuple[str, Bins], ...]
+
+    def __init__(
+        self, *columns: str, ways: int | None = None, bins: Mapping[str, int | Sequence[int | float | str | Fraction]] | None = None
+    ) -> None:
+        object.__setattr__(self, "columns", tuple(columns))
+        object.__setattr__(self, "ways", min(2, len(columns)) if ways is None else ways)
+        object.__setattr__(self, "bins", _bins(bins or {}))
+        _require_columns(self.columns, self.bins)
+        if not 1 <= self.ways <= min(WAYS_MAX, len(columns)):
+            raise Refused("release-ways", f"marginals are over 1 to {min(WAYS_MAX, len(columns))} of these columns at a time, not {ways}")
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticTable:
+    """Rows that are like the rows of the table in the columns and pairs of columns that were measured; they belong to nobody.
+
+    ``method`` is ``auto``, ``pairs`` or ``independent``: see docs/explanation/synthetic-tables.md.
+    """
+
+    columns: tuple[str, ...]
+    method: str
+    bins: tuple[tuple[str, Bins], ...]
+
+    def __init__(
+        self, *columns: str, method: str = "auto", bins: Mapping[str, int | Sequence[int | float | str | Fraction]] | None = None
+    ) -> None:
+        object.__setattr__(self, "columns", tuple(columns))
+        object.__setattr__(self, "method", method)
+        object.__setattr__(self, "bins", _bins(bins or {}))
+        _require_columns(self.columns, self.bins)
+        if method not in ("auto", "pairs", "independent"):
+            raise Refused("release-method", f"a synthetic table is made by auto, pairs or independent, not by {method!r}")
+
+
+Wanted: TypeAlias = Marginals | SyntheticTable
+
+
+def _bins(given: Mapping[str, int | Sequence[int | float | str | Fraction]]) -> tuple[tuple[str, Bins], ...]:
+    return tuple((column, cut if isinstance(cut, int) else tuple(Fraction(str(edge)) for edge in cut)) for column, cut in given.items())
+
+
+def _require_columns(columns: tuple[str, ...], bins: tuple[tuple[str, Bins], ...]) -> None:
+    if not 1 <= len(columns) <= COLUMNS_MAX or len(set(columns)) != len(columns):
+        raise Refused("release-columns", f"a release is of 1 to {COLUMNS_MAX} different columns")
+    unknown = [column for column, _ in bins if column not in columns]
+    if unknown:
+        raise Refused("release-columns", f"bins are given for {unknown[0]!r}, which is not among the columns")
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRequest:
+    """A release as it is asked for: of one table, under a name."""
+
+    name: str
+    table: str
+    wanted: Wanted
+    rows_per_unit: int = 1
+    """For how many rows one unit counts."""
+
+    def __post_init__(self) -> None:
+        if not NAME.match(self.name):
+            raise Refused("release-name", "a release is named with letters, digits, points, hyphens and underscores, at most 80")
+
+    def text(self) -> str:
+        """One line that says it all; the same request has the same text."""
+        bins = {column: cut if isinstance(cut, int) else [str(edge) for edge in cut] for column, cut in self.wanted.bins}
+        about: dict[str, Any] = {"table": self.table, "columns": list(self.wanted.columns), "bins": bins, "rows": self.rows_per_unit}
+        match self.wanted:
+            case Marginals(ways=ways):
+                about |= {"kind": "marginals", "ways": ways}
+            case SyntheticTable(method=method):
+                about |= {"kind": "synthetic", "method": method}
+        return f"{SUMMARY}{self.name} {json.dumps(about, ensure_ascii=True, separators=(',', ':'))}"
+
+    @classmethod
+    def of_text(cls, text: str) -> ReleaseRequest:
+        """Inverse of :meth:`text`; ``ValueError`` where it is none."""
+        if not text.startswith(SUMMARY):
+            raise ValueError("not a release")
+        name, _, rest = text.removeprefix(SUMMARY).partition(" ")
+        about = json.loads(rest)
+        columns, bins = about["columns"], about["bins"]
+        wanted: Wanted
+        if about["kind"] == "marginals":
+            wanted = Marginals(*columns, ways=about["ways"], bins=bins)
+        else:
+            wanted = SyntheticTable(*columns, method=about["method"], bins=bins)
+        return cls(name, about["table"], wanted, about["rows"])
