@@ -67,7 +67,7 @@ ROOMS = {
     "client": Room("other", "Python, notebooks", (1,)),
     "curator": Room("knows", "asks and prepares", (2,)),
     "introspection": Room("noisy", "what there is to ask"),
-    "releases": Room("noisy", "bought once, free for ever"),
+    "releases": Room("noisy", "bought once, then free"),
     "sql": Room("other", "text to statement", (3,)),
     "planning": Room("other", "statement to plan", (4,)),
     "kernel": Room("trusted", "certifies and releases", (5, 8)),
