@@ -1,9 +1,9 @@
 """Synthetic tables beside the truth and beside peers: mean total variation over all pairs and triples of columns.
 
     python -m benchmarks.synthetic_tables own                       # generators of our own: is `auto` the best of its methods?
-    python -m benchmarks.synthetic_tables adult --adult FOLDER [--peer NAME=PYTHON ...] [--limit 900]
+    python -m benchmarks.synthetic_tables adult --adult FOLDER      # errors at epsilon 0.1, 1 and 10
+    python -m benchmarks.synthetic_tables peers --adult FOLDER --peer NAME=PYTHON ... [--limit 900]
     python -m benchmarks.synthetic_tables size                      # 15 columns of 100 values: CPU seconds and memory
-    python -m benchmarks.synthetic_tables attacks                   # who is in the table, and what is in one row, beside the bound
 
 FOLDER holds `adult.csv` (48,842 rows of codes) and `adult-domain.json` (values of each column), as in the `data` folder of
 github.com/ryan112358/mbi; the project does not carry them. Neighbours differ in one row, delta is 1e-9, rho follows from epsilon, figures
@@ -46,6 +46,7 @@ from lapwing.releases.synthetic import model_of
 DELTA = Fraction(1, 10**9)
 EPSILONS = ("0.1", "1", "10")
 OWN_EPSILONS = ("0.05", "0.2", "1", "4")
+HEAD = ("table", "epsilon", "method", "2-way", "3-way", "CPU s")
 NEAR = 1.1
 """`auto` is as good as the best where its error is at most this many times as large."""
 
@@ -104,15 +105,15 @@ def own(runs: int) -> None:
             worse = errors[plan.method] / min(errors.values())
             near += worse <= NEAR
             figures = (f"{errors[SyntheticMethod.PAIRS]:.4f}", f"{errors[SyntheticMethod.INDEPENDENT]:.4f}")
-            lines.append((name, epsilon, f"{plan.predicted or 0:.3f}", *figures, plan.method.value, f"{worse:.2f}"))
+            lines.append((name, epsilon, f"{plan.noise or 0:.3f}", *figures, plan.method.value, f"{worse:.2f}"))
             show(" | ".join(lines[-1]))
-    head = ("table", "epsilon", "predicted", "pairs", "independent", "auto", "auto / best")
+    head = ("table", "epsilon", "noise", "pairs", "independent", "auto", "auto / best")
     table(f"Mean total variation of pairs, {runs} runs", head, lines)
     show("", f"`auto` is within {NEAR} of the best at {near} of {len(lines)} points.")
 
 
-def on_adult(folder: Path, runs: int, peers: Sequence[tuple[str, str]], limit: int) -> None:
-    """Adult in both forms: pairs and triples, CPU seconds; then each peer."""
+def on_adult(folder: Path, runs: int) -> None:
+    """Adult in both forms: pairs and triples, CPU seconds."""
     lines = []
     for binned in (True, False):
         world = adult(folder, binned=binned)
@@ -123,10 +124,19 @@ def on_adult(folder: Path, runs: int, peers: Sequence[tuple[str, str]], limit: i
             seconds = (time.process_time() - begun) / runs
             lines.append((world.name, epsilon, f"Lapwing, {plan.method}", *_errors(world, [rows for rows, _ in tables]), f"{seconds:.1f}"))
             show(" | ".join(lines[-1]))
-            for name, python in peers:
+    table(f"Adult, means of {runs} runs", HEAD, lines)
+
+
+def peers_on_adult(folder: Path, runs: int, peers: Sequence[tuple[str, str]], limit: int) -> None:
+    """The same by peers."""
+    lines = []
+    for name, python in peers:
+        for binned in (True, False):
+            world = adult(folder, binned=binned)
+            for epsilon in EPSILONS:
                 lines.append((world.name, epsilon, name, *_of_peer(world, epsilon, name, python, limit, runs)))
                 show(" | ".join(lines[-1]))
-    table(f"Adult, means of {runs} runs", ("table", "epsilon", "method", "2-way", "3-way", "CPU s"), lines)
+    table(f"Peers on Adult, means of {runs} runs", HEAD, lines)
 
 
 def _errors(world: World, tables: Sequence[Rows]) -> Iterator[str]:
@@ -180,7 +190,7 @@ def size() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("part", choices=("own", "adult", "size"))
+    parser.add_argument("part", choices=("own", "adult", "peers", "size"))
     parser.add_argument("--adult", type=Path)
     parser.add_argument("--peer", action="append", default=[], help="NAME=PYTHON")
     parser.add_argument("--runs", type=int, default=5)
@@ -194,7 +204,11 @@ def main() -> None:
         case _:
             if asked.adult is None:
                 parser.error("--adult FOLDER is needed")
-            on_adult(asked.adult, asked.runs, [tuple(each.split("=", 1)) for each in asked.peer], asked.limit)
+            if asked.part == "adult":
+                on_adult(asked.adult, asked.runs)
+            else:
+                named = [each.partition("=") for each in asked.peer]
+                peers_on_adult(asked.adult, asked.runs, [(name, python) for name, _, python in named], asked.limit)
 
 
 if __name__ == "__main__":

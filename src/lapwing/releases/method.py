@@ -1,13 +1,15 @@
 """Which way a synthetic table is made, decided from public facts before anything is paid: sizes, number of rows, price.
 
-Two ways. *Pairs*: all pairs of columns are measured and a mixture explains them. *Independent*: each column is measured alone, which leaves
-a price more than ten times as high for each, and dependences are given up. Which one is nearer to the truth depends on how much of the
-pairs is noise, and that is known before: the expected total variation between a pair's table and its noisy one is
+Two ways. *Pairs*: all pairs of columns are measured and a mixture explains them. *Independent*: each column is measured alone, at several
+times the precision, and dependences are given up. Which one is nearer to the truth depends on how much of the pairs is noise, and that is
+known before: a pair's table is a vector that adds up to the number of rows, and noise is one of the expected length
 
-    cells * E|noise| / (2 rows)
+    deviation * sqrt(cells)
 
-If its mean over all pairs is above ``PREDICTED_MAX``, the pairs are too noisy to be of use. The figures behind the rule are in
-docs/explanation/synthetic-tables.md.
+The mean over pairs of this length, as a share of the number of rows, decides. Above ``NOISE_MAX`` dependences drown in it. Below, the less
+noise there is, the less is spent on columns by themselves, since pairs tell them as well. (The predicted distance of a pair to its noisy
+table, cells * E|noise| / (2 rows), decides worse: tables with very many cells have most of them empty, and a mixture does not fit those.)
+The figures behind the rule are in docs/explanation/synthetic-tables.md.
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ from itertools import combinations
 from lapwing.errors import Refused
 from lapwing.kernel.laws import Family
 
-PREDICTED_MAX = 1.5
-"""Above this predicted error of pairs, columns are measured alone."""
+NOISE_MAX = 0.24
+"""Columns are measured alone where the noise of pairs is longer than this share of the rows."""
 
-ONES_SHARE_MIN, ONES_SHARE_MAX = 0.1, 0.5
-"""Of the price, for the columns by themselves, where pairs are measured: the noisier the pairs, the more."""
+ONES_SHARE_MIN, ONES_SHARE_MAX, ONES_NOISE = 0.1, 0.5, 0.1
+"""Of the price, for the columns by themselves, where pairs are measured: the most from noise of length ``ONES_NOISE`` on."""
 
 
 class SyntheticMethod(StrEnum):
@@ -38,14 +40,15 @@ class SyntheticMethod(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SyntheticPlan:
-    """A way, which share of the loss each table gets (tables by their axes, ascending), and the error it was chosen by.
+    """A way, and which share of the loss each table gets (tables by their axes, ascending).
 
-    ``predicted`` is None where it was not needed: the way was named, and the number of rows is not known.
+    ``noise``: how long that of a pair would be if pairs had the whole price, as a share of the rows. None where the way was named and the
+    number of rows is not known.
     """
 
     method: SyntheticMethod
     shares: dict[tuple[int, ...], float]
-    predicted: float | None
+    noise: float | None
 
 
 def chosen(
@@ -57,7 +60,7 @@ def chosen(
     ``rows``: how many there are, as declared or as bought before; never counted here.
     """
     pairs = pair_shares(sizes, family)
-    predicted = None if rows is None or not pairs else _predicted(sizes, pairs, loss=loss, rows=rows, family=family)
+    noise = None if rows is None or not pairs else _noise(sizes, pairs, loss=loss, family=family) / max(rows, 1.0)
     if method is SyntheticMethod.AUTO:
         if rows is None:
             raise Refused(
@@ -65,18 +68,18 @@ def chosen(
                 'method = "auto" chooses by how many rows there are, and that is not known',
                 hint='declare the number of units, buy statistics, or name a method: "pairs" or "independent"',
             )
-        method = SyntheticMethod.PAIRS if predicted is not None and predicted <= PREDICTED_MAX else SyntheticMethod.INDEPENDENT
+        method = SyntheticMethod.PAIRS if noise is not None and noise <= NOISE_MAX else SyntheticMethod.INDEPENDENT
     ones: dict[tuple[int, ...], float] = {(axis,): 1.0 / len(sizes) for axis in range(len(sizes))}
     if method is SyntheticMethod.INDEPENDENT or not pairs:
-        return SyntheticPlan(SyntheticMethod.INDEPENDENT, ones, predicted)
-    alone = ones_share(predicted)
+        return SyntheticPlan(SyntheticMethod.INDEPENDENT, ones, noise)
+    alone = ones_share(noise)
     shares = {table: alone * share for table, share in ones.items()} | {table: (1 - alone) * share for table, share in pairs.items()}
-    return SyntheticPlan(SyntheticMethod.PAIRS, shares, predicted)
+    return SyntheticPlan(SyntheticMethod.PAIRS, shares, noise)
 
 
-def ones_share(predicted: float | None) -> float:
-    """Of the price, what columns by themselves get beside pairs of this predicted error; little where it is not known."""
-    return ONES_SHARE_MIN + (ONES_SHARE_MAX - ONES_SHARE_MIN) * min(1.0, predicted or 0.0)
+def ones_share(noise: float | None) -> float:
+    """Of the price, what columns by themselves get beside pairs with noise of this length; little where it is not known."""
+    return ONES_SHARE_MIN + (ONES_SHARE_MAX - ONES_SHARE_MIN) * min(1.0, (noise or 0.0) / ONES_NOISE)
 
 
 def pair_shares(sizes: Sequence[int], family: Family) -> dict[tuple[int, ...], float]:
@@ -91,14 +94,12 @@ def pair_shares(sizes: Sequence[int], family: Family) -> dict[tuple[int, ...], f
     return {table: weight / whole for table, weight in weights.items()}
 
 
-def mean_absolute_noise(share: float, *, loss: float, family: Family) -> float:
-    """E|noise| of a cell, for the continuous law."""
-    return math.sqrt(2 / math.pi) / math.sqrt(2 * loss * share) if family is Family.GAUSSIAN else 1 / (loss * share)
+def deviation(share: float, *, loss: float, family: Family) -> float:
+    """Of the noise of a cell, for the continuous law."""
+    return 1 / math.sqrt(2 * loss * share) if family is Family.GAUSSIAN else math.sqrt(2) / (loss * share)
 
 
-def _predicted(sizes: Sequence[int], pairs: dict[tuple[int, ...], float], *, loss: float, rows: float, family: Family) -> float:
-    """The expected total variation between a pair and its noisy table, in the mean over pairs."""
-    errors = [
-        sizes[a] * sizes[b] * mean_absolute_noise(share, loss=loss, family=family) / (2 * max(rows, 1.0)) for (a, b), share in pairs.items()
-    ]
-    return sum(errors) / len(errors)
+def _noise(sizes: Sequence[int], pairs: dict[tuple[int, ...], float], *, loss: float, family: Family) -> float:
+    """The length of a pair's noise, in the mean over pairs."""
+    lengths = [math.sqrt(sizes[a] * sizes[b]) * deviation(share, loss=loss, family=family) for (a, b), share in pairs.items()]
+    return sum(lengths) / len(lengths)

@@ -9,7 +9,7 @@ import pytest
 
 from lapwing.errors import Refused
 from lapwing.kernel.laws import Family
-from lapwing.releases.method import PREDICTED_MAX, SyntheticMethod, chosen, mean_absolute_noise, ones_share, pair_shares
+from lapwing.releases.method import NOISE_MAX, SyntheticMethod, chosen, deviation, ones_share, pair_shares
 
 FAMILIES = (Family.GAUSSIAN, Family.LAPLACE)
 SIZES = (2, 9, 30, 16)
@@ -39,7 +39,7 @@ def test_auto_without_a_number_of_rows_is_refused_and_a_named_method_is_not() ->
         chosen(SIZES, loss=1.0, rows=None, family=Family.GAUSSIAN)
     assert refusal.value.code == "release-rows-unknown" and "pairs" in refusal.value.hint
     named = chosen(SIZES, loss=1.0, rows=None, family=Family.GAUSSIAN, method=SyntheticMethod.PAIRS)
-    assert named.method is SyntheticMethod.PAIRS and named.predicted is None
+    assert named.method is SyntheticMethod.PAIRS and named.noise is None
 
 
 def test_a_single_column_is_measured_alone() -> None:
@@ -52,7 +52,7 @@ def test_no_other_shares_make_the_sum_of_errors_less(family: Family) -> None:
     best = pair_shares(SIZES, family)
 
     def error(shares: dict[tuple[int, ...], float]) -> float:
-        return sum(SIZES[a] * SIZES[b] * mean_absolute_noise(share, loss=1.0, family=family) for (a, b), share in shares.items())
+        return sum(SIZES[a] * SIZES[b] * deviation(share, loss=1.0, family=family) for (a, b), share in shares.items())
 
     for moved in best:
         for other in best.keys() - {moved}:
@@ -60,10 +60,11 @@ def test_no_other_shares_make_the_sum_of_errors_less(family: Family) -> None:
             assert error(best | {moved: best[moved] - step, other: best[other] + step}) > error(best)
 
 
-def test_the_predicted_error_is_the_expected_distance_of_a_pair_to_its_noisy_table() -> None:
+def test_the_length_of_noise_as_a_share_of_the_rows_decides() -> None:
     plan = chosen((10, 10), loss=0.005, rows=1_000, family=Family.GAUSSIAN)
-    assert plan.predicted == pytest.approx(100 * math.sqrt(2 / math.pi) * 10 / 2_000)
-    least = 1_000 * (plan.predicted or 0) / PREDICTED_MAX
+    assert plan.noise == pytest.approx(10 * 10 / 1_000)
+    assert chosen((10, 10), loss=0.1, rows=1_000, family=Family.LAPLACE).noise == pytest.approx(10 * 10 * math.sqrt(2) / 1_000)
+    least = 1_000 * 0.1 / NOISE_MAX
     methods = [chosen((10, 10), loss=0.005, rows=least * factor, family=Family.GAUSSIAN).method for factor in (0.99, 1.01)]
     assert methods == [SyntheticMethod.INDEPENDENT, SyntheticMethod.PAIRS]
 
@@ -73,7 +74,7 @@ def test_nothing_but_public_facts_can_be_given() -> None:
 
 
 def test_the_noisier_the_pairs_the_more_is_for_the_columns_alone() -> None:
-    assert [ones_share(error) for error in (None, 0.0, 0.25, 1.0, 1.4)] == pytest.approx([0.1, 0.1, 0.2, 0.5, 0.5])
+    assert [ones_share(noise) for noise in (None, 0.0, 0.025, 0.1, 0.2)] == pytest.approx([0.1, 0.1, 0.2, 0.5, 0.5])
     plan = chosen(SIZES, loss=0.01, rows=10_000, family=Family.GAUSSIAN)
     alone = sum(share for axes, share in plan.shares.items() if len(axes) == 1)
-    assert plan.predicted is not None and alone == pytest.approx(ones_share(plan.predicted))
+    assert plan.noise is not None and alone == pytest.approx(ones_share(plan.noise))
