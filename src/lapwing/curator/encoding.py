@@ -86,14 +86,14 @@ def _packed(values: tuple[int, ...]) -> str:
     numbers = array("q", values)
     if sys.byteorder == "big":
         numbers.byteswap()
-    return base64.b85encode(zlib.compress(numbers.tobytes(), 1)).decode("ascii")
+    return base64.b64encode(zlib.compress(numbers.tobytes(), 1)).decode("ascii")
 
 
 def _values(stored: list[int] | str) -> tuple[int, ...]:
     if isinstance(stored, list):
         return tuple(stored)
     numbers = array("q")
-    numbers.frombytes(zlib.decompress(base64.b85decode(stored)))
+    numbers.frombytes(zlib.decompress(base64.b64decode(stored, validate=True)))
     if sys.byteorder == "big":
         numbers.byteswap()
     return tuple(numbers)
