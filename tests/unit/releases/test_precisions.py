@@ -32,6 +32,7 @@ WORKLOADS: dict[str, tuple[Axes, tuple[WantedCounts, ...]]] = {
     "pairs": ((2, 3, 5, 9), tuple(WantedCounts(axes) for axes in itertools.combinations(range(4), 2))),
     "uneven weights": ((6, 4, 3), (WantedCounts((), 50.0), WantedCounts((0,), 10.0), WantedCounts((0, 1)), WantedCounts((1, 2), 3.0))),
     "halves": ((8, 6, 4), (WantedCounts((0, 1), bins=(4, 3)), WantedCounts((0, 1, 2), bins=(2, 1, 2)), WantedCounts((2,), bins=(4,)))),
+    "census pairs": (ADULT, tuple(WantedCounts(axes) for axes in itertools.combinations(range(len(ADULT)), 2))),
     "an axis of one bin": ((4, 1, 3), (WantedCounts((0, 1)), WantedCounts((1, 2)), WantedCounts((0, 1, 2), 0.1))),
 }
 
@@ -62,7 +63,7 @@ class Judge:
                 return float((workload.weights**2 * variances).max())
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("name", sorted(set(WORKLOADS) - {"census pairs"}))
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("pure", [False, True], ids=["Gaussian", "pure"])
 def test_no_exchange_between_two_tables_improves_it(name: str, objective: Objective, pure: bool) -> None:
@@ -90,7 +91,7 @@ def test_gaussian_noise_is_divided_as_well_as_the_bound_says(name: str, objectiv
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("name", sorted(set(WORKLOADS) - {"up to three"}))
+@pytest.mark.parametrize("name", sorted(set(WORKLOADS) - {"up to three", "census pairs"}))
 def test_pure_noise_is_divided_as_well_as_from_many_starts(name: str, objective: Objective) -> None:
     """Random divisions, improved by changing one share at a time, find nothing that is better by more than a hundredth."""
     judge = Judge(name, objective, pure=True)
@@ -106,6 +107,28 @@ def test_pure_noise_is_divided_as_well_as_from_many_starts(name: str, objective:
                 if then < now:
                     shares, now = other, then
         assert judge.found <= 1.01 * now
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_many_tables_under_a_pure_price_have_no_exchange_that_helps(objective: Objective) -> None:
+    """All pairs of 14 columns are too many to try every exchange while planning; 1,000 at random find nothing. Uneven shares are found."""
+    judge = Judge("census pairs", objective, pure=True)
+    generator = np.random.default_rng(9)
+    givers = np.flatnonzero(judge.shares)
+
+    def best_exchange(shares: npt.NDArray[np.float64]) -> float:
+        least = math.inf
+        for _ in range(1_000):
+            giver, taker = int(generator.choice(givers)), int(generator.integers(len(shares)))
+            given = shares[giver] * generator.choice([1.0, 0.5, 0.25, 0.05, 0.01])
+            moved = shares.copy()
+            moved[giver] -= given
+            moved[taker] += given
+            least = min(least, judge.value(moved))
+        return least / judge.value(shares)
+
+    assert best_exchange(judge.shares) > 0.9999
+    assert best_exchange(judge.shares * generator.uniform(0.7, 1.3, len(judge.shares))) < 0.9999
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
