@@ -35,7 +35,7 @@ KEPT = Fraction(2**30 - 1, 2**30)
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
+class RowsCounted:
     """How many rows of one unit count, and how."""
 
     rows: int
@@ -54,7 +54,7 @@ class PlannedRelease:
     request: ReleaseRequest
     axes: tuple[Axis, ...]
     tables: tuple[tuple[int, ...], ...]
-    bounded: Bounded
+    bounded: RowsCounted
     method: str
     """How a synthetic table will be made; empty for marginals."""
     certified: Certified
@@ -77,7 +77,7 @@ class PlannedRelease:
 def planned_release(request: ReleaseRequest, facts: Facts, *, loss: Fraction, rows: float | None) -> PlannedRelease:
     """The plan of a release at a loss. ``rows``: how many there are, as far as that is public."""
     most = facts.table(request.table).rows_per_unit_max
-    bounded = Bounded(request.rows_per_unit, most, weighted=request.rows_per_unit < most)
+    bounded = RowsCounted(request.rows_per_unit, most, weighted=request.rows_per_unit < most)
     axes = axes_of(request, facts)
     method, shares = _shares(request, axes, facts, loss=float(loss), rows=rows, reach=bounded.rows)
     tables = tuple(shares)
@@ -124,7 +124,7 @@ def _require_size(sizes: Sequence[int], tables: Sequence[tuple[int, ...]]) -> No
 
 
 def _with_noise(
-    table: str, axes: Sequence[Axis], shares: Mapping[tuple[int, ...], float], facts: Facts, loss: Fraction, bounded: Bounded
+    table: str, axes: Sequence[Axis], shares: Mapping[tuple[int, ...], float], facts: Facts, loss: Fraction, bounded: RowsCounted
 ) -> Plan:
     """The noise that each table's share buys; sensitivities are the certifier's own."""
     rows, pure = Scan(table, bounded.scanned), facts.account is Account.PURE
