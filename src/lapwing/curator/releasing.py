@@ -21,6 +21,10 @@ from lapwing.releases.request import SUMMARY, ReleaseRequest, Wanted
 
 LISTED_MAX = 10_000
 """Answers of a version among which releases are looked for."""
+ROWS_A_SECOND = {"duckdb": 2e7, "postgres": 1e6, "spark": 2e6}
+"""Rows that one table of a release reads in a second on a slow and busy machine: a third of what was measured, or less."""
+TIME_SHARE = 0.5
+"""Of the time that an engine has: what a release may be expected to take."""
 CUT_OFF = 0.05
 """Where a unit may have many rows, it counts for as many that this share of all rows is predicted to be left out."""
 
@@ -73,6 +77,7 @@ def plan_release(
     loss = statement_loss(curator.balance().budget, asked)
     rows = rows_of(curator, of_table)
     planned = planned_release(request, facts, loss=loss, rows=rows)
+    _require_time(curator, planned)
     curator.snapshot.check(planned.certified)
     return ReleasePlan(curator, planned, curator.analyst_default if analyst is None else analyst, rows)
 
@@ -111,6 +116,18 @@ def _table(curator: Curator, wanted: Wanted, table: str | None) -> str:
         message = f"{'no table has' if not holding else 'several tables have'} all of these columns"
         raise Refused("release-table", message, hint="name the table")
     return holding[0]
+
+
+def _require_time(curator: Curator, planned: PlannedRelease) -> None:
+    """Refuse, by public facts, a release for which the engine's time could be over: that would be an incident, after it was charged."""
+    rows = curator.rows_known(planned.request.table) * len(planned.tables)
+    seconds = rows / ROWS_A_SECOND[curator.declaration.dataset.engine.value]
+    allowed = curator.settings.query_timeout_seconds * TIME_SHARE
+    if seconds > allowed:
+        message = (
+            f"{len(planned.tables):,} tables of so many rows could take {seconds:,.0f} seconds; at most {allowed:,.0f} are planned for"
+        )
+        raise Refused("release-size", message, hint="release fewer columns or ways at a time, or let the owner raise query_timeout_seconds")
 
 
 def _rows_per_unit(curator: Curator, table: str, asked: int | None) -> int:

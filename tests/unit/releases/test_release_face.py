@@ -13,6 +13,7 @@ import pytest
 
 import lapwing
 from lapwing import Marginals, SyntheticTable
+from lapwing.curator import releasing
 from lapwing.demo import write_demo
 from lapwing.errors import LapwingError, LedgerError, Refused
 from lapwing.receipts import new_key
@@ -240,6 +241,17 @@ def test_a_release_that_is_too_large_is_refused(clinic: lapwing.DataSet, monkeyp
     assert refusal.value.code == "release-size"
     monkeypatch.setattr(planned, limit, most + 1)
     assert clinic.release(PEOPLE, name="yes").planned.cells == 389
+
+
+def test_a_release_that_could_outlast_the_engine_is_refused_before_it_is_charged(
+    clinic: lapwing.DataSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(releasing.ROWS_A_SECOND, "duckdb", 6 * 3_000 / 300 * 0.5)
+    with pytest.raises(Refused) as refusal:
+        clinic.release(PEOPLE, name="long")
+    assert refusal.value.code == "release-size" and "seconds" in str(refusal.value)
+    monkeypatch.setitem(releasing.ROWS_A_SECOND, "duckdb", 6 * 3_000 / 300 * 2.0)
+    assert clinic.release(PEOPLE, name="long").planned.cells == 389
 
 
 def test_a_release_that_is_not_there_is_refused(clinic: lapwing.DataSet) -> None:
