@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import date, datetime
 from decimal import Decimal
@@ -55,8 +56,10 @@ class Truth:
             print(f"numbers in their {100 * float(confidence):g} % error bars: {good} of {numbers}")
 
     def _exact(self, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """All groups: which ones come first is another matter by noisy counts."""
+        whole = re.sub(r"\s+LIMIT\s+\d+$", "", sql, flags=re.IGNORECASE)
         with psycopg.connect(self.address, autocommit=True) as connection:
-            found = connection.execute(sql.encode())
+            found = connection.execute(whole.encode())
             return [column.name for column in found.description or ()], found.fetchall()
 
     def _checked(self, sql: str, confidence: str, exact: tuple[list[str], list[tuple[Any, ...]]]) -> tuple[int, int]:
