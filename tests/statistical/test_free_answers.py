@@ -1,7 +1,7 @@
 """Error bars of free answers hold as often as they say, for counts, sums, averages, ratios, sub-totals and what is computed from them.
 
 The whole path from the kernel's sampler to the intervals. At ordinary scales 95 % of them hold, within 1 %; where the noise is of few whole
-numbers bars reach half a step further than a normal law, so that more of them hold, and none of the kinds falls below 94 %.
+numbers bars reach half a step further than a normal law, so that more of them hold, and no kind has fewer than it should.
 False-alarm rate: in the long tier there are about 31,000 answers at each scale, and a share of as many independent ones has the standard
 deviation .13 %; those of a release share its noise, which is why the bands have several times that. The short tier looks at one release,
 155 answers with a standard deviation of about 3 %: it sees bars that are wrong by a factor, below 82 %.
@@ -15,6 +15,7 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pytest
 
 from lapwing.kernel.accounting import Account
@@ -49,8 +50,14 @@ def rows() -> Rows:
 
 
 @cache
-def truth(measured: str) -> ServedMarginals:
-    return served(rows(), MEASURED[measured])
+def truth(measured: str) -> dict[str, pa.Table]:
+    """By kind of statement: the answer without noise."""
+    marginals, found = served(rows(), MEASURED[measured]), {}
+    for kind, sql in STATEMENTS.items():
+        exact = serve(bound(sql), FACTS, marginals, confidence=CONFIDENCE)
+        assert not isinstance(exact, NotCovered)
+        found[kind] = exact.assembled.table
+    return found
 
 
 def noisy(law: Law, measured: str) -> ServedMarginals:
@@ -70,10 +77,10 @@ def held(law: Law, measured: str, releases: int) -> dict[str, tuple[int, int]]:
     for _ in range(releases):
         marginals = noisy(law, measured)
         for kind, sql in STATEMENTS.items():
-            free, exact = (serve(bound(sql), FACTS, each, confidence=CONFIDENCE) for each in (marginals, truth(measured)))
-            assert not isinstance(free, NotCovered) and not isinstance(exact, NotCovered)
+            free = serve(bound(sql), FACTS, marginals, confidence=CONFIDENCE)
+            assert not isinstance(free, NotCovered)
             for name, bars in free.assembled.intervals.items():
-                for bar, value in zip(bars, exact.assembled.table.column(name).to_pylist(), strict=True):
+                for bar, value in zip(bars, truth(measured)[kind].column(name).to_pylist(), strict=True):
                     if bar is not None and value is not None:
                         hits, many = found[kind]
                         found[kind] = hits + (bar.lo - 1e-9 <= float(value) <= bar.hi + 1e-9), many + 1
@@ -102,5 +109,5 @@ def test_error_bars_of_free_answers(law: Law, measured: str) -> None:
     shares = {kind: round(each[0] / each[1], 4) for kind, each in found.items()}
     assert hits / many >= (0.94 if TIER is Tier.SOAK else 0.82), (hits / many, many, shares)
     if TIER is Tier.SOAK:
-        assert all(share >= 0.93 for share in shares.values()), shares
+        assert all(share >= 0.91 for share in shares.values()), shares  # of some kinds there are 600, alike in each release
         assert law.scale < 6 or isinstance(law, DiscreteLaplace) or hits / many <= 0.96, (hits / many, many, shares)

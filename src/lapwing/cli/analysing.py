@@ -10,8 +10,12 @@ import typer
 
 from lapwing.cli.exits import reported
 from lapwing.cli.place import require_prepared, statement_text, whereabouts
-from lapwing.cli.views import AnswerFormat, ReportFormat, SqlSpelling
+from lapwing.cli.views import AnswerFormat, ReleasesServe, ReportFormat, SqlSpelling
 
+ReuseOption = Annotated[
+    ReleasesServe | None,
+    typer.Option("--reuse", help="Whether a release may answer, free: auto (where it is as accurate), never, or only."),
+]
 ScaledGroups = Annotated[bool, typer.Option("--scaled-groups", help="Scale groups, measured at a low bound, to a total: a model.")]
 
 
@@ -43,6 +47,7 @@ def ask(
         SqlSpelling, typer.Option(help="How the statement is spelt; what it means does not depend on it.")
     ] = SqlSpelling.DUCKDB,
     scaled_groups: ScaledGroups = False,
+    reuse: ReuseOption = None,
     receipt: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the signed receipt here.")] = None,
     stored: Annotated[
         Path | None, typer.Option("--answer", metavar="FILE", help="Write the stored answer, which the receipt is for, here.")
@@ -71,6 +76,7 @@ def ask(
             request_id=name,
             dialect=dialect.value,
             scaled_groups=scaled_groups or None,
+            reuse=None if reuse is None else reuse.value,
         )
         write_answer(answer, form)
         write_stored(answer, receipt=receipt, stored=stored)
@@ -88,6 +94,7 @@ def explain(
         SqlSpelling, typer.Option(help="How the statement is spelt; what it means does not depend on it.")
     ] = SqlSpelling.DUCKDB,
     scaled_groups: ScaledGroups = False,
+    reuse: ReuseOption = None,
 ) -> None:
     """Say what a statement would cost, how people's influence is bounded and how large the noise is. Free; reads no row.
 
@@ -99,7 +106,8 @@ def explain(
 
     statement = statement_text(sql)
     with reported(statement), whereabouts(context).opened(analyst=analyst) as data:
-        explained = data.explain(statement, epsilon=epsilon, dialect=dialect.value, scaled_groups=scaled_groups or None)
+        reused = None if reuse is None else reuse.value
+        explained = data.explain(statement, epsilon=epsilon, dialect=dialect.value, scaled_groups=scaled_groups or None, reuse=reused)
         write_explanation(explained, form)
 
 

@@ -36,6 +36,14 @@ class ReportFormat(StrEnum):
     JSON = "json"
 
 
+class ReleasesServe(StrEnum):
+    """Whether a release that was bought before may answer."""
+
+    AUTO = "auto"
+    NEVER = "never"
+    ONLY = "only"
+
+
 class SqlSpelling(StrEnum):
     """Of statements: the names of ``lapwing.sql.DIALECTS``, here so that nothing need be imported for them."""
 

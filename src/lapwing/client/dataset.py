@@ -79,6 +79,7 @@ class DataSet:
         request_id: str | None = None,
         dialect: str = "duckdb",
         scaled_groups: bool | None = None,
+        reuse: str | None = None,
     ) -> Answer:
         """Answer a statement. ``epsilon`` is for the whole statement; asking the same again on the same version is free.
 
@@ -86,6 +87,9 @@ class DataSet:
 
         With ``scaled_groups``, counts and sums by group are measured at a low bound and scaled up to a total measured at its own: a model,
         said in the answer (docs/how-to/scaled-groups.md).
+
+        ``reuse`` says whether a release that was bought before may answer, for nothing: ``auto`` (where it is at least as accurate as what
+        would be bought; the default), ``never``, or ``only`` (whatever no release covers is refused, ``release-not-covered``).
 
         ``EXPLAIN PRIVACY``, ``SHOW PRIVACY BUDGET`` and ``WITH PRIVACY (..)`` are read here too, and must agree with the arguments.
         """
@@ -99,6 +103,7 @@ class DataSet:
             request_id=request_id,
             dialect=dialect,
             scaled_groups=scaled_groups,
+            reuse=reuse,
         )
 
     def replay(
@@ -124,13 +129,23 @@ class DataSet:
         analyst: str | None = None,
         dialect: str = "duckdb",
         scaled_groups: bool | None = None,
+        reuse: str | None = None,
     ) -> Explanation:
         """What asking would cost, how it would be bounded and how accurate it would be. Free; touches no data.
 
         With or without ``EXPLAIN PRIVACY`` before the statement.
         """
         who = self.analyst if analyst is None else analyst
-        return explain(self.curator, sql, epsilon=epsilon, confidence=confidence, analyst=who, dialect=dialect, scaled_groups=scaled_groups)
+        return explain(
+            self.curator,
+            sql,
+            epsilon=epsilon,
+            confidence=confidence,
+            analyst=who,
+            dialect=dialect,
+            scaled_groups=scaled_groups,
+            reuse=reuse,
+        )
 
     @property
     def tables(self) -> tuple[str, ...]:

@@ -72,13 +72,14 @@ class RemoteDataSet:
         request_id: str | None = None,
         dialect: str = "duckdb",
         scaled_groups: bool | None = None,
+        reuse: str | None = None,
         waiting: Waiting | None = None,
     ) -> Answer:
         """Answer a statement, as a local data set does. A connection that breaks costs nothing: the request has a name, and is sent again.
 
         A long answer is waited for; a terminal or a notebook shows it, or ``waiting`` is told.
         """
-        body = _question(sql, epsilon, confidence, dialect, scaled_groups)
+        body = _question(sql, epsilon, confidence, dialect, scaled_groups, reuse)
         key = secrets.token_hex(16) if request_id is None else request_id
 
         def work() -> Answer:
@@ -111,9 +112,10 @@ class RemoteDataSet:
         confidence: Number | None = None,
         dialect: str = "duckdb",
         scaled_groups: bool | None = None,
+        reuse: str | None = None,
     ) -> Explanation:
         """What asking would cost, how it would be bounded and how accurate it would be. Free; touches no data."""
-        told = self._send("POST", "explain", body=_question(sql, epsilon, confidence, dialect, scaled_groups)).json()
+        told = self._send("POST", "explain", body=_question(sql, epsilon, confidence, dialect, scaled_groups, reuse)).json()
         lines = tuple((str(name), str(text)) for name, text in told["lines"])
         return Explanation(lines, cost_value(told["cost"]), told["values"])
 
@@ -203,10 +205,14 @@ class AsyncDataSet:
         request_id: str | None = None,
         dialect: str = "duckdb",
         scaled_groups: bool | None = None,
+        reuse: str | None = None,
         waiting: Waiting | None = None,
     ) -> Answer:
         """As :meth:`RemoteDataSet.ask`; ``waiting`` is told whenever the server says that it takes longer."""
-        body, key = _question(sql, epsilon, confidence, dialect, scaled_groups), secrets.token_hex(16) if request_id is None else request_id
+        body, key = (
+            _question(sql, epsilon, confidence, dialect, scaled_groups, reuse),
+            secrets.token_hex(16) if request_id is None else request_id,
+        )
         start = time.monotonic()
         while True:
             answer = await self._run(lambda: self._data_set._asked(body, key))
@@ -237,10 +243,13 @@ class AsyncDataSet:
         confidence: Number | None = None,
         dialect: str = "duckdb",
         scaled_groups: bool | None = None,
+        reuse: str | None = None,
     ) -> Explanation:
         """As :meth:`RemoteDataSet.explain`."""
         explain = self._data_set.explain
-        return await self._run(lambda: explain(sql, epsilon=epsilon, confidence=confidence, dialect=dialect, scaled_groups=scaled_groups))
+        return await self._run(
+            lambda: explain(sql, epsilon=epsilon, confidence=confidence, dialect=dialect, scaled_groups=scaled_groups, reuse=reuse)
+        )
 
     async def tables(self) -> tuple[str, ...]:
         """Names of the tables that statements may use: protected ones, then public ones."""
@@ -310,10 +319,12 @@ def connect(
     return RemoteDataSet(transport, seen[0] if data_set is None else data_set, keys=None if keys is None else Path(keys))
 
 
-def _question(sql: str, epsilon: Number | None, confidence: Number | None, dialect: str, scaled_groups: bool | None) -> dict[str, Any]:
+def _question(
+    sql: str, epsilon: Number | None, confidence: Number | None, dialect: str, scaled_groups: bool | None, reuse: str | None = None
+) -> dict[str, Any]:
     body: dict[str, Any] = {"sql": sql, "dialect": dialect}
     body |= {name: _number(value) for name, value in (("epsilon", epsilon), ("confidence", confidence)) if value is not None}
-    return body if scaled_groups is None else body | {"scaled_groups": scaled_groups}
+    return body | {name: value for name, value in (("scaled_groups", scaled_groups), ("reuse", reuse)) if value is not None}
 
 
 def _number(value: Number) -> str | float:

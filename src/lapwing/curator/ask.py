@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from lapwing.answers.answer import Answer
-from lapwing.curator.asked_price import Number, scaled_groups_of, terms_of
+from lapwing.curator.asked_price import Number, reuse_of, scaled_groups_of, terms_of
 from lapwing.curator.bound_statement import bound_statement
 from lapwing.curator.deciding import Deciding
 from lapwing.curator.explanation import Explanation, free_explanation
@@ -19,6 +19,7 @@ from lapwing.curator.privacy_statements import budget_answer, described_answer, 
 from lapwing.curator.request_name import answering
 from lapwing.errors import Refused
 from lapwing.planning.planned import Planned
+from lapwing.sql.text.privacy_terms import Reuse
 from lapwing.sql.text.privacy_words import Question, ShowBudget, read_words
 from lapwing.sql.text.refusals import span_of
 from lapwing.statements import Statement
@@ -34,6 +35,7 @@ def ask(
     request_id: str | None = None,
     dialect: str = "duckdb",
     scaled_groups: bool | None = None,
+    reuse: str | None = None,
 ) -> Answer:
     """Answer a statement, or what Lapwing's own words ask; see :meth:`lapwing.client.dataset.DataSet.ask`."""
     usual, described = curator.declaration.defaults.confidence, about_itself(curator, sql, dialect=dialect, analyst=analyst)
@@ -49,7 +51,15 @@ def ask(
         return described_answer(columns, curator.budget(), confidence=usual)
     with answering(request_id):
         posed = _posed(
-            curator, sql, words, epsilon=epsilon, confidence=confidence, analyst=analyst, dialect=dialect, scaled_groups=scaled_groups
+            curator,
+            sql,
+            words,
+            epsilon=epsilon,
+            confidence=confidence,
+            analyst=analyst,
+            dialect=dialect,
+            scaled_groups=scaled_groups,
+            reuse=reuse,
         )
         if words.explain:
             return explained_answer(posed.explained(), curator.budget(), confidence=posed.terms.confidence)
@@ -65,6 +75,7 @@ def explain(
     analyst: str | None = None,
     dialect: str = "duckdb",
     scaled_groups: bool | None = None,
+    reuse: str | None = None,
 ) -> Explanation:
     """What asking would cost, how it would be bounded and how accurate it would be. Free; touches no data."""
     if about_itself(curator, sql, dialect=dialect, analyst=analyst) is not None:
@@ -76,7 +87,15 @@ def explain(
     if columns_alone(curator, words.statement, dialect=dialect) is not None:
         return free_explanation(curator)
     posed = _posed(
-        curator, sql, words, epsilon=epsilon, confidence=confidence, analyst=analyst, dialect=dialect, scaled_groups=scaled_groups
+        curator,
+        sql,
+        words,
+        epsilon=epsilon,
+        confidence=confidence,
+        analyst=analyst,
+        dialect=dialect,
+        scaled_groups=scaled_groups,
+        reuse=reuse,
     )
     return posed.explained()
 
@@ -104,9 +123,14 @@ def _posed(
     analyst: str | None,
     dialect: str,
     scaled_groups: bool | None,
+    reuse: str | None,
 ) -> Posed | Deciding:
-    scaled = scaled_groups_of(words.clause, scaled_groups)
+    scaled, reused = scaled_groups_of(words.clause, scaled_groups), reuse_of(words.clause, reuse)
     bound = bound_statement(curator, words, dialect=dialect, scaled_groups=scaled)
     terms = terms_of(words.clause, epsilon=epsilon, confidence=confidence, declaration=curator.declaration, budget=bound.budget)
-    posed = Posed(curator, sql, words, dialect, bound, terms, curator.analyst_default if analyst is None else analyst)
+    # Groups that are scaled by a model are asked for by name: no release has them.
+    reused = Reuse.NEVER if scaled and reused is Reuse.AUTO else reused
+    posed = Posed(curator, sql, words, dialect, bound, terms, curator.analyst_default if analyst is None else analyst, reused)
+    if bound.statement.first and reused is Reuse.ONLY:
+        raise Refused("release-not-covered", "no release answers this: another answer decides which rows count")
     return Deciding(posed, words, scaled) if bound.statement.first else posed

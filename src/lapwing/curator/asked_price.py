@@ -12,7 +12,7 @@ from lapwing.catalog import Declaration
 from lapwing.curator.accuracy_targets import PILOTS_MAX, Target
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Account, Budget, statement_loss
-from lapwing.sql.text.privacy_terms import Clause, EpsilonAsked, ErrorAsked, RhoAsked, ShareAsked
+from lapwing.sql.text.privacy_terms import Clause, EpsilonAsked, ErrorAsked, Reuse, RhoAsked, ShareAsked
 
 Number = str | int | float | Decimal | Fraction
 PILOT_SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(1), Fraction(3))
@@ -68,6 +68,17 @@ def scaled_groups_of(clause: Clause | None, given: bool | None) -> bool:
         message = "groups that are scaled by a model cannot be asked for an error"
         raise Refused("privacy-contradiction", message, hint="name an epsilon", span=clause.asked.span)
     return scaled
+
+
+def reuse_of(clause: Clause | None, given: str | None) -> Reuse:
+    """Whether releases may answer, by the words or the argument; or ``Refused`` where these contradict one another."""
+    written = None if clause is None else clause.reuse
+    if given is not None and given not in [*Reuse]:
+        raise Refused("privacy-words", "reuse is auto, never or only")
+    if written is not None and given is not None and written.value != given:
+        message = "the statement says one thing about reuse and the argument it was asked with another"
+        raise Refused("privacy-contradiction", message, hint="leave one of the two out", span=written.span)
+    return Reuse(given or Reuse.AUTO) if written is None else written.value
 
 
 def pilot_epsilons(declaration: Declaration) -> tuple[Fraction, ...]:

@@ -72,7 +72,7 @@ def explanation(
     if certified is None:
         return free_explanation(curator)
     balance, unit = curator.balance(), curator.declaration.dataset.unit
-    protects = _protects(curator, planned.facts)
+    protects = protected_line(curator, planned.facts)
     first = Cost.zero() if norms is None else norms.cost()
     price_of_all = certified.cost + first
     cost = CostView.of(price_of_all, balance.budget, free=False)
@@ -128,10 +128,11 @@ def free_explanation(curator: Curator) -> Explanation:
     """The explanation of a statement that measures nothing."""
     nothing = CostView.of(Cost.zero(), curator.balance().budget, free=True)
     values: dict[str, Any] = {"cost": {**nothing.to_dict(), "loss": 0.0}, "share_of_budget": 0.0, "affordable": True, "parts": []}
-    return Explanation((_protects(curator, curator.facts), ("price", "free: answered from declarations alone")), nothing, values)
+    return Explanation((protected_line(curator, curator.facts), ("price", "free: answered from declarations alone")), nothing, values)
 
 
-def _protects(curator: Curator, facts: Facts) -> tuple[str, str]:
+def protected_line(curator: Curator, facts: Facts) -> tuple[str, str]:
+    """Whom the data set protects, as a line."""
     return "protects", f"{curator.declaration.protects}; {facts.neighbours.value} neighbours; version {facts.version}"
 
 

@@ -17,8 +17,10 @@ from lapwing.curator.bound_statement import BoundStatement
 from lapwing.curator.charged_release import Answered
 from lapwing.curator.explanation import Explanation, explanation
 from lapwing.curator.life import Curator
+from lapwing.curator.reuse import ReusableStatement, ServingRelease
 from lapwing.kernel.accounting import Cost, statement_loss
 from lapwing.planning.planned import Planned
+from lapwing.sql.text.privacy_terms import Reuse
 from lapwing.sql.text.privacy_words import Question
 
 
@@ -51,6 +53,8 @@ class Posed:
     bound: BoundStatement
     terms: Terms
     analyst: str
+    reuse: Reuse = Reuse.NEVER
+    """Whether a release may answer it."""
 
     def pilots(self) -> tuple[Fraction, ...]:
         """The losses of pilots, for a statement asked for an accuracy."""
@@ -63,6 +67,8 @@ class Posed:
     def answer(self, *, request_id: str | None, before: PaidBefore | None = None) -> Answer:
         """The answer; ``before`` is what was asked first and belongs to it."""
         before = PaidBefore() if before is None else before
+        if (served := self._served()) is not None:
+            return served
         bought = self.bought(request_id=request_id)
         return self._declared(bought.planned, before) if bought.answered is None else self._assembled(bought, bought.answered, before)
 
@@ -87,7 +93,9 @@ class Posed:
 
     def explained(self) -> Explanation:
         """What asking would do."""
-        goal = self.terms.goal
+        goal, server = self.terms.goal, self._server()
+        if server is not None and (not isinstance(goal, Target) or self._reusable().answer_within(server, goal) is not None):
+            return self._reusable().explanation(server)
         if isinstance(goal, Target):
             planned, priced = self.bound.checked_plan(self.pilots()[0]), PricedNorms()
             if planned.measured is not None:
@@ -96,6 +104,31 @@ class Posed:
             planned, priced = self.priced(goal)
         confidence, analyst = self.terms.confidence, self.analyst
         return explanation(self.bound.statement, planned, self.curator, confidence=confidence, analyst=analyst, norms=priced)
+
+    def _reusable(self) -> ReusableStatement:
+        return ReusableStatement(self.curator, self.bound.statement, self.terms.confidence, self.analyst, self.reuse)
+
+    def _server(self) -> ServingRelease | None:
+        """The release that may answer it; None where what was bought before does, where nothing has to be bought, or where none may."""
+        goal = self.terms.goal
+        if self.reuse is Reuse.NEVER or not self.bound.statement.privates:
+            return None
+        if self.reuse is Reuse.ONLY or (isinstance(goal, Target) and self._reusable().is_possible):
+            return self._reusable().server(None)
+        if isinstance(goal, Target) or not self._reusable().is_possible:
+            return None
+        planned, norms = self.priced(goal)
+        if planned.measured is None:
+            return None
+        if not norms.missing() and self.curator.stored(planned.certified, analyst=self.analyst) is not None:
+            return None
+        return self._reusable().server(planned)
+
+    def _served(self) -> Answer | None:
+        server, goal = self._server(), self.terms.goal
+        if server is None:
+            return None
+        return self._reusable().answer_within(server, goal) if isinstance(goal, Target) else self._reusable().answer(server)
 
     def priced(self, goal: Fraction) -> tuple[Planned, PricedNorms]:
         """The plan at this loss, with bounds from norms where these are bought already; and the norms."""

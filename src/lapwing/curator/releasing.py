@@ -98,6 +98,13 @@ def release_named(curator: Curator, name: str, *, analyst: str | None = None) ->
     return _found(curator, *found[0], curator.budget())
 
 
+def release_of(curator: Curator, bought: Bought, *, analyst: str) -> Release | None:
+    """A release that the ledger lists; None where this analyst may not see it any more."""
+    found = curator.released_before(lambda summary: summary == bought.summary, limit=LISTED_MAX, analyst=analyst)
+    budget = curator.budget()
+    return next((_found(curator, one, answered, budget) for one, answered in found if one.digest == bought.digest), None)
+
+
 def rows_of(curator: Curator, table: str) -> float | None:
     """About how many rows a table has, as far as it is public; None where nothing is known."""
     facts, bought = curator.facts.table(table), curator.contributions()

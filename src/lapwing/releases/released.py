@@ -137,6 +137,11 @@ class Release:
         return sum(math.prod(self.terms.axes[number].size for number in axes) for axes in self.terms.tables)
 
 
+def marginals_of(release: Release) -> ServedMarginals:
+    """The marginals of a release, ready to answer statements that are bound already."""
+    return release._served
+
+
 def facts_of_table(facts: Facts, table: str) -> Facts:
     """The facts that a release of one table needs, and no others."""
     return Facts(

@@ -27,8 +27,10 @@ Axes: TypeAlias = tuple[int, ...]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Whole: TypeAlias = npt.NDArray[np.int64]
 
-DENSE_MAX = 4_000_000
-"""Sums by group and cell are kept in one array up to this size, else those that there are."""
+DENSE_MAX = 100_000
+"""Sums by group and cell are kept in one array up to this size, or where most of them are there."""
+SMOOTH = 20.0
+"""Noise of so many steps of deviation is as good as continuous: half a step is 1 % of a bar."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,13 +63,18 @@ class Spreads:
     _precisions: dict[Axes, float] = field(default_factory=dict)
 
     def variances_of(self, sums: GroupedSums) -> tuple[Floats, Floats]:
-        """Of the sum of each group: its variance, and as much of it as does not come from the one table that gives most of it."""
+        """Of the sum of each group: its variance, and as much of it as does not come from the one table that gives most of it.
+
+        Where all of them spread over many steps, which table noise comes from does not matter, and all of it is given.
+        """
         products = {kept: self._products(sums, sums, kept) for kept in _parts(sums.axes)}
 
         def added(coefficients: Mapping[Axes, float]) -> Floats:
             return np.maximum(sum((each * products[kept] for kept, each in coefficients.items()), np.zeros(sums.groups)), 0.0)
 
         whole, largest = added(self._coefficients(sums.axes, sums.axes)), np.zeros(sums.groups)
+        if np.all(whole >= (SMOOTH * sums.largest()) ** 2):
+            return whole, whole
         free = {axis for axis in sums.axes if self.sizes[axis] > 1}
         for table in self.variances:
             if free <= set(table):
@@ -123,7 +130,7 @@ class Spreads:
         one, other = first.weights.ravel()[counted], second.weights.ravel()[counted]
         if len(kept) == len(first.axes):
             return _summed(codes // cells, one * other, first.groups)
-        if first.groups * cells > DENSE_MAX:
+        if first.groups * cells > max(DENSE_MAX, 2 * len(codes)):
             present, codes = np.unique(codes, return_inverse=True)
             groups, length = present // cells, len(present)
         else:

@@ -29,6 +29,7 @@ class AskedBody(Strict):
     confidence: Amount | None = None
     dialect: Literal["duckdb", "postgres"] = "duckdb"
     scaled_groups: bool | None = None
+    reuse: Literal["auto", "never", "only"] | None = None
 
 
 class Wish(Strict):

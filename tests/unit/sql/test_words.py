@@ -128,6 +128,10 @@ REFUSED = {
     f"{COUNT} WITH PRIVACY (scaled_groups = 'true')": ("privacy-words", "'true'"),
     f"{COUNT} WITH PRIVACY (scaled_groups = true false)": ("privacy-words", "true false"),
     f"{COUNT} WITH PRIVACY (scaled_groups)": ("privacy-words", "scaled_groups"),
+    f"{COUNT} WITH PRIVACY (reuse = 'only')": ("privacy-words", "'only'"),
+    f"{COUNT} WITH PRIVACY (reuse = sometimes)": ("privacy-words", "sometimes"),
+    f"{COUNT} WITH PRIVACY (reuse = only never)": ("privacy-words", "only never"),
+    f"{COUNT} WITH PRIVACY (reuse)": ("privacy-words", "reuse"),
     f"{COUNT} WITH PRIVACY (scaled_groups = true, scaled_groups = true)": ("privacy-words", "scaled_groups = true"),
     f"{COUNT} WITH PRIVACY (epsilon = 1) LIMIT 3": ("privacy-misplaced", "WITH PRIVACY"),
     f"{COUNT} WITH PRIVACY (epsilon = 1) WITH PRIVACY (epsilon = 1)": ("privacy-misplaced", "WITH PRIVACY"),
@@ -207,7 +211,7 @@ def test_words_around_a_statement_do_not_change_it(name: str, dialect: str) -> N
     assert found.explain and found.clause is not None and isinstance(found.clause.asked, ErrorAsked)
 
 
-TERMS = ["epsilon", "rho", "error", "confidence", "scaled_groups", "true", "=", ",", "'5%'", "0.95"]
+TERMS = ["epsilon", "rho", "error", "confidence", "scaled_groups", "true", "reuse", "only", "=", ",", "'5%'", "0.95"]
 WORDS = ["EXPLAIN", "PRIVACY", "SHOW", "BUDGET", "WITH", "(", ")", ";", "AS", *TERMS]
 
 

@@ -96,6 +96,7 @@ async def explain(question: AskedBody, call: Annotated[AllowedCall, Depends(to(A
             analyst=call.identity.name,
             dialect=question.dialect,
             scaled_groups=question.scaled_groups,
+            reuse=question.reuse,
         )
         lines = [list(line) for line in explained.lines]
         return {"lines": lines, "cost": cost_fields(explained.cost), "values": explained.to_dict(), "text": str(explained)}
@@ -218,6 +219,7 @@ def _answer(opened: DataSet, question: AskedBody, who: str, key: str) -> Answer:
         request_id=key,
         dialect=question.dialect,
         scaled_groups=question.scaled_groups,
+        reuse=question.reuse,
     )
 
 

@@ -14,10 +14,23 @@ from sqlglot.tokenizer_core import Token, TokenType
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused, Span
 from lapwing.kernel.accounting import EPSILON_MAX
-from lapwing.sql.text.privacy_terms import Asked, Clause, Confidence, EpsilonAsked, ErrorAsked, RhoAsked, ScaledGroups, ShareAsked
+from lapwing.sql.text.privacy_terms import (
+    Asked,
+    Clause,
+    Confidence,
+    EpsilonAsked,
+    ErrorAsked,
+    Reuse,
+    ReuseAsked,
+    RhoAsked,
+    ScaledGroups,
+    ShareAsked,
+)
 from lapwing.sql.text.refusals import span_of
 
-TERMS = ("epsilon", "rho", "error", "confidence", "scaled_groups")
+TERMS = ("epsilon", "rho", "error", "confidence", "scaled_groups", "reuse")
+_VALUES = {"scaled_groups": "true or false", "reuse": "auto, never or only"}
+"""What terms that are no numbers may be."""
 _EXAMPLE = "such as WITH PRIVACY (epsilon = 0.2) or WITH PRIVACY (error = '5%', confidence = 0.95)"
 _NUMBER = re.compile(r"(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?")
 """Digits are limited: 1e999999999 is a short text, but not a number that can be worked with exactly."""
@@ -120,6 +133,7 @@ class _Written:
         asked: Asked | None = None
         confidence: Confidence | None = None
         scaled: ScaledGroups | None = None
+        reuse: ReuseAsked | None = None
         seen: set[str] = set()
         at, last = 3, len(self.tokens) - 1
         if at == last:
@@ -134,6 +148,8 @@ class _Written:
                 confidence = self._confidence(at, end)
             elif name == "scaled_groups":
                 scaled = self._scaled_groups(at, end)
+            elif name == "reuse":
+                reuse = self._reuse(at, end)
             elif asked is not None:
                 message = "a statement is asked at an epsilon, at a rho or for an error: one of them"
                 raise self.refuse("privacy-contradiction", message, start=at, end=end, hint="leave this or the other out")
@@ -142,7 +158,7 @@ class _Written:
             at = end + 1
             if at == last:
                 raise self.refuse("privacy-words", "something is missing after this comma", start=end, end=end + 1)
-        return Clause(self.span(0, last + 1), asked, confidence, scaled)
+        return Clause(self.span(0, last + 1), asked, confidence, scaled, reuse)
 
     def _name(self, at: int, end: int) -> str:
         """The name of the term; name, an equals sign and a value must stand here."""
@@ -153,8 +169,7 @@ class _Written:
             message = f"only {', '.join(TERMS[:-1])} and {TERMS[-1]} can be asked for"
             raise self.refuse("privacy-words", message, start=at, end=at + 1, hint=_EXAMPLE)
         if end - at < 3 or self.tokens[at + 1].token_type is not TokenType.EQ:
-            value = "true or false" if name == "scaled_groups" else "a number"
-            raise self.refuse("privacy-words", f"write {name} = and {value}", start=at, end=end, hint=_EXAMPLE)
+            raise self.refuse("privacy-words", f"write {name} = and {_VALUES.get(name, 'a number')}", start=at, end=end, hint=_EXAMPLE)
         return name
 
     def _number(self, at: int, end: int, what: str) -> Fraction:
@@ -206,3 +221,9 @@ class _Written:
         if end != at + 3 or value not in ("true", "false") or not _is_word(self.tokens[at + 2], value.upper()):
             raise self.refuse("privacy-words", "scaled_groups is true or false", start=at + 2, end=end)
         return ScaledGroups(value == "true", self.span(at, end))
+
+    def _reuse(self, at: int, end: int) -> ReuseAsked:
+        value = self.tokens[at + 2].text.lower()
+        if end != at + 3 or value not in [*Reuse] or not _is_word(self.tokens[at + 2], value.upper()):
+            raise self.refuse("privacy-words", "reuse is auto, never or only", start=at + 2, end=end)
+        return ReuseAsked(Reuse(value), self.span(at, end))

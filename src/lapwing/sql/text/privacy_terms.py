@@ -1,8 +1,9 @@
-"""What ``WITH PRIVACY (..)`` may ask for: a price or an error, a confidence, and groups scaled by a model."""
+"""What ``WITH PRIVACY (..)`` may ask for: a price or an error, a confidence, groups scaled by a model, and whether releases answer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -60,11 +61,30 @@ class ScaledGroups:
     span: Span
 
 
+class Reuse(StrEnum):
+    """Whether a release that was bought before may answer a statement, for nothing."""
+
+    AUTO = "auto"
+    """Where it is at least as accurate as what would be bought."""
+    NEVER = "never"
+    ONLY = "only"
+    """However accurate it is; a statement that no release covers is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReuseAsked:
+    """``reuse = only``."""
+
+    value: Reuse
+    span: Span
+
+
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """``WITH PRIVACY (..)``: at most one of epsilon, rho and error, and perhaps a confidence and whether groups are scaled."""
+    """``WITH PRIVACY (..)``: at most one of epsilon, rho and error; and perhaps a confidence, whether groups are scaled, and reuse."""
 
     span: Span
     asked: Asked | None = None
     confidence: Confidence | None = None
     scaled_groups: ScaledGroups | None = None
+    reuse: ReuseAsked | None = None
