@@ -32,7 +32,7 @@ from pathlib import Path
 
 import numpy as np
 from benchmarks.markdown import show, table
-from benchmarks.synthetic_worlds import GENERATED, Rows, World, adult, generated
+from benchmarks.synthetic_worlds import GENERATED, HELD_OUT, Rows, World, adult, generated
 
 from lapwing.kernel.accounting import Account, rho_for
 from lapwing.kernel.laws import Family, law_for
@@ -93,8 +93,13 @@ def distance(world: World, rows: Rows, ways: int) -> float:
 
 def own(runs: int) -> None:
     """Both methods and `auto` on made-up tables."""
+    _compared("Tables that the rule was made with", list(GENERATED), runs)
+    _compared("Tables that it had not seen", list(HELD_OUT), runs)
+
+
+def _compared(title: str, names: Sequence[str], runs: int) -> None:
     lines, near = [], 0
-    for name in GENERATED:
+    for name in names:
         world = generated(name)
         for epsilon in OWN_EPSILONS:
             errors = {}
@@ -108,7 +113,7 @@ def own(runs: int) -> None:
             lines.append((name, epsilon, f"{plan.noise or 0:.3f}", *figures, plan.method.value, f"{worse:.2f}"))
             show(" | ".join(lines[-1]))
     head = ("table", "epsilon", "noise", "pairs", "independent", "auto", "auto / best")
-    table(f"Mean total variation of pairs, {runs} runs", head, lines)
+    table(f"{title}: mean total variation of pairs, {runs} runs", head, lines)
     show("", f"`auto` is within {NEAR} of the best at {near} of {len(lines)} points.")
 
 
@@ -127,13 +132,13 @@ def on_adult(folder: Path, runs: int) -> None:
     table(f"Adult, means of {runs} runs", HEAD, lines)
 
 
-def peers_on_adult(folder: Path, runs: int, peers: Sequence[tuple[str, str]], limit: int) -> None:
+def peers_on_adult(folder: Path, runs: int, peers: Sequence[tuple[str, str]], limit: int, epsilons: Sequence[str]) -> None:
     """The same by peers."""
     lines = []
     for name, python in peers:
         for binned in (True, False):
             world = adult(folder, binned=binned)
-            for epsilon in EPSILONS:
+            for epsilon in epsilons:
                 lines.append((world.name, epsilon, name, *_of_peer(world, epsilon, name, python, limit, runs)))
                 show(" | ".join(lines[-1]))
     table(f"Peers on Adult, means of {runs} runs", HEAD, lines)
@@ -193,6 +198,7 @@ def main() -> None:
     parser.add_argument("part", choices=("own", "adult", "peers", "size"))
     parser.add_argument("--adult", type=Path)
     parser.add_argument("--peer", action="append", default=[], help="NAME=PYTHON")
+    parser.add_argument("--epsilon", action="append", choices=EPSILONS, help="for peers; all three if none is named")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--limit", type=int, default=900)
     asked = parser.parse_args()
@@ -208,7 +214,9 @@ def main() -> None:
                 on_adult(asked.adult, asked.runs)
             else:
                 named = [each.partition("=") for each in asked.peer]
-                peers_on_adult(asked.adult, asked.runs, [(name, python) for name, _, python in named], asked.limit)
+                peers_on_adult(
+                    asked.adult, asked.runs, [(name, python) for name, _, python in named], asked.limit, asked.epsilon or EPSILONS
+                )
 
 
 if __name__ == "__main__":
