@@ -67,7 +67,7 @@ class ForgettingLedger:
         finally:
             self._recalls = False
 
-    def bought(self, *, version: int, limit: int, analyst: str | None = None) -> tuple[Bought, ...]:
+    def bought(self, *, version: int, limit: int, analyst: str | None = None, begins: str = "") -> tuple[Bought, ...]:
         return ()
 
     # What an owner does is left to the real ledger.

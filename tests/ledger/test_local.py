@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -122,6 +123,18 @@ def test_find_gives_the_answer_that_was_committed_first_whoever_paid(tmp_path: P
         ledger.commit(open_permit, b"0")  # reserved before the others, and too late to be the one that is given
         assert open_permit.charge_id < outcome.charge_id
         assert ledger.find("shared") == StoredAnswer(charge_id=outcome.charge_id - 1, payload=b"1")
+
+
+def test_what_was_bought_is_listed_by_how_its_summary_begins(tmp_path: Path) -> None:
+    with new_ledger(tmp_path) as ledger:
+        for key, summary in (("a", "release x"), ("b", "SELECT 1"), ("c", "release y"), ("d", "rel%")):
+            permit = ledger.reserve(replace(request(key), summary=summary))
+            assert isinstance(permit, Permit)
+            ledger.commit(permit, b"")
+        assert [one.summary for one in ledger.bought(version=1, limit=9, begins="release ")] == ["release y", "release x"]
+        assert [one.summary for one in ledger.bought(version=1, limit=2, begins="release ")] == ["release y"], "of the newest two"
+        assert [one.summary for one in ledger.bought(version=1, limit=9, begins="rel%")] == ["rel%"]
+        assert len(ledger.bought(version=1, limit=9)) == 4
 
 
 def test_an_empty_answer_is_an_answer(tmp_path: Path) -> None:

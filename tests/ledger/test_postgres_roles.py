@@ -57,6 +57,7 @@ def test_a_curator_answers_and_decides_nothing(place: Place) -> None:
         assert isinstance(permit, Permit)
         curator.commit(permit, b"answer")
         assert curator.find("plan of one", analyst="bo") is not None and curator.history(limit=3) and curator.bought(version=1, limit=1)
+        assert curator.bought(version=1, limit=1, begins="") and not curator.bought(version=1, limit=1, begins="release ")
         assert policy.analyst_share(curator, "ana") is not None
         failed = curator.reserve(request("two"))
         assert isinstance(failed, Permit)

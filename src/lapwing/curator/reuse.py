@@ -147,9 +147,8 @@ class ReusableStatement:
         if len(tables) != 1 or balance.closed:
             return []
         # Asked each time: what an analyst may see can change.
-        every = curator.ledger.bought(version=curator.facts.version, limit=LISTED_MAX, analyst=self.analyst)
-        listed = (bought for bought in every if bought.summary.startswith(SUMMARY))
-        return [bought for bought in listed if {ReleaseRequest.of_text(bought.summary).table} == tables]
+        every = curator.ledger.bought(version=curator.facts.version, limit=LISTED_MAX, analyst=self.analyst, begins=SUMMARY)
+        return [bought for bought in every if {ReleaseRequest.of_text(bought.summary).table} == tables]
 
     def _candidates(self) -> Iterator[Release]:
         kept = _kept.setdefault(self.curator, {})

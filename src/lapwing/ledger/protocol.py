@@ -169,8 +169,11 @@ class Ledger(Protocol):
         """
         ...
 
-    def bought(self, *, version: int, limit: int, analyst: str | None = None) -> tuple[Bought, ...]:
-        """The newest committed answers about one version, newest first; with ``analyst``, those that ``find`` would show this analyst."""
+    def bought(self, *, version: int, limit: int, analyst: str | None = None, begins: str = "") -> tuple[Bought, ...]:
+        """The newest committed answers about one version, newest first; with ``analyst``, those that ``find`` would show this analyst.
+
+        Of the newest ``limit``, those whose summary begins like this.
+        """
         ...
 
     def receipt(self, charge_id: int, *, keys: Path) -> Receipt:

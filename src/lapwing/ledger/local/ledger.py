@@ -248,11 +248,11 @@ class LocalLedger:
         with self._database.read() as connection:
             return rows.first_answer(connection, digest, analyst=analyst, request_id=request_id)
 
-    def bought(self, *, version: int, limit: int, analyst: str | None = None) -> tuple[Bought, ...]:
-        """The newest committed answers about one version, newest first, whoever paid for them."""
+    def bought(self, *, version: int, limit: int, analyst: str | None = None, begins: str = "") -> tuple[Bought, ...]:
+        """The newest committed answers about one version, newest first, whoever paid; of these, those whose summary ``begins`` so."""
         self._require_own_process()
         with self._database.read() as connection:
-            return rows.newest_bought(connection, version=version, limit=limit)
+            return rows.newest_bought(connection, version=version, limit=limit, begins=begins)
 
     def moved_to(self) -> str | None:
         """Where the ledger goes on since it was moved; None if it is here."""

@@ -219,11 +219,12 @@ def first_answer(
     return None if row is None or row[1] != "committed" else stored_answer(connection, row[0])
 
 
-def newest_bought(connection: sqlite3.Connection, *, version: int, limit: int) -> tuple[Bought, ...]:
+def newest_bought(connection: sqlite3.Connection, *, version: int, limit: int, begins: str = "") -> tuple[Bought, ...]:
     """The newest committed charges of a version, newest first."""
     rows = connection.execute(
-        "SELECT summary, loss, delta, pure, digest FROM charge WHERE version = ? AND state = 'committed' ORDER BY charge_id DESC LIMIT ?",
-        [version, limit],
+        "SELECT summary, loss, delta, pure, digest FROM (SELECT * FROM charge WHERE version = ? AND state = 'committed'"
+        " ORDER BY charge_id DESC LIMIT ?) WHERE substr(summary, 1, length(?)) = ? ORDER BY charge_id DESC",
+        [version, limit, begins, begins],
     )
     return tuple(Bought(summary, cost_value(loss, delta, pure), digest) for summary, loss, delta, pure, digest in rows)
 

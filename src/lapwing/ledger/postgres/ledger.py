@@ -331,13 +331,13 @@ class PostgresLedger:
         self._wait_for_disk()
         return rows.answer_of(charge_id, payload, payload_digest)
 
-    def bought(self, *, version: int, limit: int, analyst: str | None = None) -> tuple[Bought, ...]:
+    def bought(self, *, version: int, limit: int, analyst: str | None = None, begins: str = "") -> tuple[Bought, ...]:
         """The newest committed answers about one version, newest first; with ``analyst``, not what others paid for if that is not shared.
 
-        Whether the analyst is admitted is decided by :meth:`find`.
+        Of these, those whose summary ``begins`` like this. Whether the analyst is admitted is decided by :meth:`find`.
         """
         self._require_own_process()
-        return rows.bought_of(self._connection, ledger_id=self.ledger_id, version=version, limit=limit, analyst=analyst)
+        return rows.bought_of(self._connection, ledger_id=self.ledger_id, version=version, limit=limit, analyst=analyst, begins=begins)
 
     def receipt(self, charge_id: int, *, keys: Path) -> Receipt:
         """The signed receipt of a committed answer, made from its rows and the key in ``keys``; made again it says the same."""

@@ -81,12 +81,14 @@ def statement_of(connection: Connection, *, source_id: str, ledger_id: str, char
     return statement_of_row(rows[0] if rows else None, source_id=source_id, ledger_id=ledger_id, charge_id=charge_id, amount=int)
 
 
-def bought_of(connection: Connection, *, ledger_id: str, version: int, limit: int, analyst: str | None) -> tuple[Bought, ...]:
+def bought_of(
+    connection: Connection, *, ledger_id: str, version: int, limit: int, analyst: str | None, begins: str = ""
+) -> tuple[Bought, ...]:
     """The newest committed charges of a version, newest first; with ``analyst``, not those of others unless they are shared."""
     rows = connection.ask(
         "SELECT summary, loss::pg_catalog.text, delta::pg_catalog.text, pure::pg_catalog.text, digest"
-        " FROM lapwing.bought(%s, %s::pg_catalog.int8, %s, %s::pg_catalog.int8)",
-        [ledger_id, version, analyst, limit],
+        " FROM lapwing.bought(%s, %s::pg_catalog.int8, %s, %s::pg_catalog.int8) WHERE pg_catalog.starts_with(summary, %s)",
+        [ledger_id, version, analyst, limit, begins],
         again=True,
     )
     return tuple(Bought(summary, cost_of(*amounts), digest) for summary, *amounts, digest in rows)
