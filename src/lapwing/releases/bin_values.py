@@ -63,10 +63,14 @@ def bin_values(expressions: Sequence[Expression], axes: Sequence[Axis]) -> list[
     """What each expression is in each bin, or ``NotOneValue``. All that they read are columns of the axes."""
     numbers = {axis.column: number for number, axis in enumerate(axes)}
     domains = {axis.column: axis.domain for axis in axes}
+    found: dict[int, BinValues] = {}
     together: dict[tuple[int, ...], list[int]] = {}
     for place, expression in enumerate(expressions):
+        if isinstance(expression, Column) and (values := axes[numbers[expression.name]].values) is not None:
+            codes = np.array([*range(len(values)), *([-1] * domains[expression.name].nullable)])
+            found[place] = BinValues((numbers[expression.name],), values, codes)
+            continue
         together.setdefault(tuple(sorted(numbers[name] for name in columns_of(expression))), []).append(place)
-    found: dict[int, BinValues] = {}
     for own, places in together.items():
         asked = [expressions[place] for place in places]
         points = {axes[number].column: _points(axes[number], asked) for number in own}
@@ -202,7 +206,7 @@ def value_text(value: Fraction, domain: Domain) -> str:
         case TimestampDomain():
             return str((epoch + timedelta(microseconds=int(value))).replace(tzinfo=None))
         case _:
-            return f"{int(value):,}" if value.denominator == 1 else f"{float(value):g}"
+            return f"{int(value)}" if value.denominator == 1 else f"{float(value):g}"
 
 
 def _listed(points: Mapping[str, object]) -> str:

@@ -76,6 +76,9 @@ class Spreads:
         if np.all(whole >= (SMOOTH * sums.largest()) ** 2):
             return whole, whole
         free = {axis for axis in sums.axes if self.sizes[axis] > 1}
+        if not free:  # one residual, the number of all rows: each table has a share of it, and there are many tables
+            share = max(self._precision_from(table, ()) for table in self.variances) / self._precision(())
+            return whole, whole * (1 - share)
         for table in self.variances:
             if free <= set(table):
                 largest = np.maximum(largest, added(self._coefficients(sums.axes, sums.axes, table)))
