@@ -179,7 +179,7 @@ def size() -> None:
     drawn = [(starts[hidden, column] + 12 * generator.normal(rows)).astype(np.int64) % values for column in range(columns)]
     world = World("15 x 100", np.stack(drawn, 1), (values,) * columns)
     lines = []
-    for epsilon in EPSILONS:
+    for epsilon in (*EPSILONS, "1000"):  # the last for a fit that takes all steps there are
         plan, rho = planned(world, epsilon, SyntheticMethod.PAIRS)
         released = measured(world, plan, rho)
         begun, wall = time.process_time(), time.perf_counter()
