@@ -23,8 +23,8 @@ from tests.unit.cli.support import ROOT, Ran, run
 pytestmark = pytest.mark.xdist_group("server: client")
 
 STATEMENT = "SELECT kind, COUNT(*) AS n FROM visits JOIN clinics USING (clinic_id) GROUP BY kind ORDER BY kind"
-LOCAL_ONLY = {"analyst", "check", "curator", "prepare"}
-"""What an owner does with the files, and who asks, which a token says on a server."""
+LOCAL_ONLY = {"analyst", "check", "curator", "prepare", "release", "release_named", "releases"}
+"""What an owner does with the files, and who asks, which a token says on a server. Releases are bought here; there they serve ``ask``."""
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +91,8 @@ def test_a_remote_data_set_has_the_members_of_a_local_one_with_the_same_paramete
     [
         ("explain", STATEMENT, "--epsilon", "0.2"),
         ("explain", STATEMENT, "--format", "json"),
+        ("explain", STATEMENT, "--reuse", "never"),
+        ("ask", "SELECT COUNT(*) FROM patients", "--reuse", "only"),
         ("describe",),
         ("describe", "visits", "--format", "json"),
         ("budget",),

@@ -110,4 +110,5 @@ def test_error_bars_of_free_answers(law: Law, measured: str) -> None:
     assert hits / many >= (0.94 if TIER is Tier.SOAK else 0.82), (hits / many, many, shares)
     if TIER is Tier.SOAK:
         assert all(share >= 0.91 for share in shares.values()), shares  # of some kinds there are 600, alike in each release
-        assert law.scale < 6 or isinstance(law, DiscreteLaplace) or hits / many <= 0.96, (hits / many, many, shares)
+        # half a step is 1 % of coverage at scale 6, from one table
+        assert law.scale < 30 or isinstance(law, DiscreteLaplace) or hits / many <= 0.96, (hits / many, many, shares)
