@@ -8,9 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.ledger.cluster import Cluster, server_programs
 from tests.support.sizes import TIER, Tier
+
+# How long one example takes says how busy the machine is, and nothing about the code.
+settings.register_profile("without deadlines", deadline=None)
+settings.load_profile("without deadlines")
 
 JAVA_GROUP, SERVER_GROUP = "java", "postgres"
 """Tests that run on one worker, so that there is one of these in a run."""
