@@ -25,6 +25,8 @@ from lapwing.planning.measures import Recipe, measured
 from lapwing.planning.possible.groups import place_in
 from lapwing.releases.axes import Axis
 from lapwing.releases.bin_values import BinValues, NotOneValue, Whole, bin_values
+from lapwing.releases.spreads import Spreads
+from lapwing.releases.tree_spreads import TreeLevel, TreeSpreads
 from lapwing.statements import AggregateKind, PrivateQuery, Statement, conjuncts, substituted
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -58,11 +60,19 @@ class PublicMarginals:
     """Whether some of the noise is Laplace's, whose tails are longer."""
     notes: tuple[str, ...] = ()
     """What every answer should say of how the release was made, such as that units with many rows count for less."""
+    tree: tuple[TreeLevel, ...] = ()
+    """Where the last axis is that of a tree: its levels. The one marginal is then over all axes, and its cells are the leaves."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Bins of each axis."""
         return tuple(axis.size for axis in self.axes)
+
+    def spreads(self) -> Spreads | TreeSpreads:
+        """How far sums of cells spread."""
+        if not self.tree:
+            return Spreads(self.sizes, self.variances)
+        return TreeSpreads(self.sizes, self.sizes[-1] - self.axes[-1].domain.nullable, self.tree)
 
     def covers(self, axes: Sequence[int]) -> bool:
         """Whether one measured marginal holds all of these axes."""

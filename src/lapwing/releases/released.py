@@ -23,10 +23,11 @@ from lapwing.kernel.release import Released
 from lapwing.receipts import Receipt
 from lapwing.releases.axes import Axis
 from lapwing.releases.coverage import NotCovered
-from lapwing.releases.request import ReleaseRequest, SyntheticTable
+from lapwing.releases.request import RangeTree, ReleaseRequest, SyntheticTable
 from lapwing.releases.serving import ServedMarginals, serve
 from lapwing.releases.synopsis import MeasuredMarginal
 from lapwing.releases.synthetic import synthetic_table
+from lapwing.releases.tree_counts import TreeCounts
 from lapwing.spread import variance
 from lapwing.sql import bind
 
@@ -94,8 +95,25 @@ class Release:
 
     @cached_property
     def _served(self) -> ServedMarginals:
-        laplace = any(isinstance(table.columns[0].law, DiscreteLaplace) for table in self._released.tables)
-        return ServedMarginals.of(self.terms.request.table, self.terms.axes, self.measured, laplace=laplace, notes=self.terms.notes)
+        if self.tree is not None:
+            return ServedMarginals.of_tree(self.tree)
+        return ServedMarginals.of(self.terms.request.table, self.terms.axes, self.measured, laplace=self._laplace, notes=self.terms.notes)
+
+    @cached_property
+    def tree(self) -> TreeCounts | None:
+        """Its tables put together, where it is a tree of ranges."""
+        if not isinstance(self.terms.request.wanted, RangeTree):
+            return None
+        return TreeCounts.of(self.terms.request.table, self.terms.axes, self.measured, laplace=self._laplace, notes=self.terms.notes)
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The columns in bins, one axis for each: of a tree, the leaves."""
+        return self.terms.axes if self.tree is None else self.tree.public.axes
+
+    @property
+    def _laplace(self) -> bool:
+        return any(isinstance(table.columns[0].law, DiscreteLaplace) for table in self._released.tables)
 
     def query(self, sql: str, *, confidence: Fraction | float = CONFIDENCE, dialect: str = "duckdb") -> Answer:
         """Answer SQL from the release: free, with error bars. What it does not answer is refused (``release-not-covered``), with why."""
@@ -124,12 +142,20 @@ class Release:
 
         Its rows belong to nobody, and have no error bars: count with :meth:`query`.
         """
-        return synthetic_table(self.terms.axes, self.measured, hashlib.sha256(self.terms.stored).digest(), rows=rows)
+        measured, digest = self.measured, hashlib.sha256(self.terms.stored).digest()
+        if self.tree is not None:
+            measured = tuple(MeasuredMarginal(axes, self.tree.counts, noise) for axes, noise in self.tree.public.variances.items())
+        return synthetic_table(self.axes, measured, digest, rows=rows)
 
     @property
     def is_synthetic(self) -> bool:
         """Whether it was bought for its synthetic table."""
         return isinstance(self.terms.request.wanted, SyntheticTable)
+
+    @property
+    def kind(self) -> str:
+        """``marginals``, ``synthetic`` or ``tree``."""
+        return "synthetic" if self.is_synthetic else "tree" if self.tree is not None else "marginals"
 
     @property
     def cells(self) -> int:

@@ -1,4 +1,4 @@
-"""What somebody wants released: marginals, a synthetic table. With a text form, which the ledger keeps and a file carries."""
+"""What somebody wants released: marginals, a synthetic table, a tree of ranges. With a text form, which the ledger keeps and a file carries."""
 
 from __future__ import annotations
 
@@ -66,7 +66,48 @@ class SyntheticTable:
             raise Refused("release-method", f"a synthetic table is made by auto, pairs or independent, not by {method!r}")
 
 
-Wanted: TypeAlias = Marginals | SyntheticTable
+BRANCH_MAX = 64
+"""Children of one node of a tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class RangeTree:
+    """Counts of rows by ranges of one ordered column, of any length; for each combination of the ``by`` columns, if there are any.
+
+    The column is counted in leaves (its declared values, or ``bins``), in nodes of ``branch`` leaves, in nodes of ``branch`` of these, and
+    so on. ``bins``: into how many spans the column is cut, or at which edges; or that for each column, by name.
+    """
+
+    column: str
+    by: tuple[str, ...]
+    branch: int
+    bins: tuple[tuple[str, Bins], ...]
+
+    def __init__(
+        self,
+        column: str,
+        by: str | Sequence[str] = (),
+        branch: int = 4,
+        bins: int | Sequence[int | float | str | Fraction] | Mapping[str, int | Sequence[int | float | str | Fraction]] | None = None,
+    ) -> None:
+        cuts = bins if isinstance(bins, Mapping) else {} if bins is None else {column: bins}
+        object.__setattr__(self, "column", column)
+        object.__setattr__(self, "by", (by,) if isinstance(by, str) else tuple(by))
+        object.__setattr__(self, "branch", branch)
+        object.__setattr__(self, "bins", _bins(cuts))
+        _require_columns(self.columns, self.bins)
+        if not 2 <= branch <= BRANCH_MAX:
+            raise Refused("release-branch", f"a node of a tree has 2 to {BRANCH_MAX} children, not {branch}")
+        if len(self.by) >= WAYS_MAX:
+            raise Refused("release-ways", f"a tree is by at most {WAYS_MAX - 1} further columns")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns of the release; that of the tree is the last."""
+        return (*self.by, self.column)
+
+
+Wanted: TypeAlias = Marginals | SyntheticTable | RangeTree
 
 
 def _bins(given: Mapping[str, int | Sequence[int | float | str | Fraction]]) -> tuple[tuple[str, Bins], ...]:
@@ -104,6 +145,8 @@ class ReleaseRequest:
                 about |= {"kind": "marginals", "ways": ways}
             case SyntheticTable(method=method):
                 about |= {"kind": "synthetic", "method": method}
+            case RangeTree(branch=branch):
+                about |= {"kind": "tree", "branch": branch}
         return f"{SUMMARY}{self.name} {json.dumps(about, ensure_ascii=True, separators=(',', ':'))}"
 
     @classmethod
@@ -117,6 +160,8 @@ class ReleaseRequest:
         wanted: Wanted
         if about["kind"] == "marginals":
             wanted = Marginals(*columns, ways=about["ways"], bins=bins)
+        elif about["kind"] == "tree":
+            wanted = RangeTree(columns[-1], columns[:-1], about["branch"], bins)
         else:
             wanted = SyntheticTable(*columns, method=about["method"], bins=bins)
         return cls(name, about["table"], wanted, about["rows"])

@@ -26,6 +26,7 @@ from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
 from lapwing.releases.axes import Axis
 from lapwing.releases.coverage import ROWS, NotCovered, PublicMarginals, covered_queries
 from lapwing.releases.synopsis import MeasuredMarginal, Synopsis
+from lapwing.releases.tree_counts import TreeCounts
 from lapwing.releases.weighted_sums import JointSums, WeightedSums, covariances
 from lapwing.statements import CellMark, Noisy, RatioOutput, Statement
 
@@ -40,7 +41,7 @@ class ServedMarginals:
     """Released marginals, ready to answer."""
 
     public: PublicMarginals
-    synopsis: Synopsis
+    synopsis: Synopsis | TreeCounts
 
     @classmethod
     def of(
@@ -64,6 +65,11 @@ class ServedMarginals:
                 variances[each.axes] = each.variance
         public = PublicMarginals(table, tuple(axes), variances, laplace, notes)
         return cls(public, Synopsis(public.sizes, measured))
+
+    @classmethod
+    def of_tree(cls, counts: TreeCounts) -> ServedMarginals:
+        """The one marginal of a tree, by all its levels."""
+        return cls(counts.public, counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,7 @@ def serve(statement: Statement, facts: Facts, marginals: ServedMarginals, *, con
 class ServedPart:
     """One private query, estimated from marginals."""
 
-    def __init__(self, sums: WeightedSums, synopsis: Synopsis, confidence: Fraction) -> None:
+    def __init__(self, sums: WeightedSums, synopsis: Synopsis | TreeCounts, confidence: Fraction) -> None:
         self.sums, self.recipes, self._confidence = sums, sums.covered.recipes, confidence
         marginal = synopsis.marginal(sums.covered.axes)
         self.totals: Mapping[str, Floats] = {name: sums.values(name, marginal) for name in sums.covered.weights}

@@ -18,7 +18,7 @@ import numpy as np
 from lapwing.answers.subtotals import Level
 from lapwing.kernel.expressions import Value
 from lapwing.releases.coverage import CoveredQuery, PublicMarginals
-from lapwing.releases.spreads import Floats, GroupedSums, Spreads, Whole
+from lapwing.releases.spreads import Floats, GroupedSums, Whole
 
 DEVIATION_MIN = 1e-9
 """A deviation below this is taken as this much."""
@@ -44,7 +44,7 @@ class WeightedSums:
 
     def __init__(self, covered: CoveredQuery, marginals: PublicMarginals) -> None:
         self.covered, self.marginals = covered, marginals
-        self.spreads = Spreads(marginals.sizes, marginals.variances)
+        self.spreads = marginals.spreads()
         self.levels = _levels(covered)
         self._vectors: dict[str, _Vector] = {}
         self._covariances: dict[tuple[str, str], Floats] = {}
