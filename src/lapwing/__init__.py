@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lapwing.errors import Refused as Refused
     from lapwing.releases.released import Release as Release
     from lapwing.releases.request import Marginals as Marginals
+    from lapwing.releases.request import RangeTree as RangeTree
     from lapwing.releases.request import SyntheticTable as SyntheticTable
 
 __version__ = version("lapwing")
@@ -41,6 +42,7 @@ __all__ = [
     "Explanation",
     "LapwingError",
     "Marginals",
+    "RangeTree",
     "Refused",
     "Release",
     "ReleasePlan",
@@ -61,6 +63,7 @@ _HOMES = {
     "Explanation": "lapwing.curator.explanation",
     "LapwingError": "lapwing.errors",
     "Marginals": "lapwing.releases.request",
+    "RangeTree": "lapwing.releases.request",
     "Refused": "lapwing.errors",
     "Release": "lapwing.releases.released",
     "ReleasePlan": "lapwing.curator.releasing",

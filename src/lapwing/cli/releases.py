@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lapwing.curator.life import Curator
     from lapwing.curator.releasing import ReleasePlan
     from lapwing.releases.released import Release
+    from lapwing.releases.request import Wanted
 
 release_app = typer.Typer(
     name="release",
@@ -32,6 +33,8 @@ Analyst = Annotated[str | None, typer.Option(metavar="NAME", help="Who pays, on 
 TableName = Annotated[str | None, typer.Option("--table", metavar="TABLE", help="Of which table, where several have these columns.")]
 Ways = Annotated[int, typer.Option(min=1, max=4, help="Counts by so many columns at a time, and by fewer.")]
 Synthetic = Annotated[bool, typer.Option("--synthetic", help="Measure what a synthetic table needs.")]
+Tree = Annotated[bool, typer.Option("--tree", help="Counts of ranges of one column, of any length.")]
+By = Annotated[list[str] | None, typer.Option("--by", metavar="COLUMN", help="With --tree: ranges for each value of this column.")]
 Rows = Annotated[int | None, typer.Option("--rows-per-unit", min=1, help="For how many rows one unit counts.")]
 Keys = Annotated[Path | None, typer.Option(metavar="DIR", help="Of a file: public keys, one of which must have signed for it.")]
 
@@ -55,6 +58,8 @@ def plan(
     ways: Ways = 2,
     synthetic: Synthetic = False,
     method: Made = Method.AUTO,
+    tree: Tree = False,
+    by: By = None,
     table: TableName = None,
     epsilon: Epsilon = None,
     rows_per_unit: Rows = None,
@@ -65,9 +70,11 @@ def plan(
     \b
     Example:
         lapwing -C clinic release plan people sex region smoker birth_year=10 --epsilon 0.5
+        lapwing -C clinic release plan years birth_year --tree --by sex --epsilon 0.5
     """
     with reported(), curator_of(context) as curator:
-        typer.echo(_planned(curator, name, columns, ways, method if synthetic else None, table, epsilon, rows_per_unit, analyst).explain())
+        wanted = _wanted(columns, ways, method if synthetic else None, by or [] if tree or by else None)
+        typer.echo(_planned(curator, wanted, name, table, epsilon, rows_per_unit, analyst).explain())
 
 
 @release_app.command("run", short_help="Buy a release: one charge, and free answers for ever.")
@@ -78,6 +85,8 @@ def run(
     ways: Ways = 2,
     synthetic: Synthetic = False,
     method: Made = Method.AUTO,
+    tree: Tree = False,
+    by: By = None,
     table: TableName = None,
     epsilon: Epsilon = None,
     rows_per_unit: Rows = None,
@@ -91,7 +100,8 @@ def run(
         lapwing -C clinic release query people "SELECT sex, COUNT(*) AS n FROM patients WHERE smoker GROUP BY sex"
     """
     with reported(), curator_of(context) as curator:
-        planned = _planned(curator, name, columns, ways, method if synthetic else None, table, epsilon, rows_per_unit, analyst)
+        wanted = _wanted(columns, ways, method if synthetic else None, by or [] if tree or by else None)
+        planned = _planned(curator, wanted, name, table, epsilon, rows_per_unit, analyst)
         cost = planned.cost
         bought = planned.run()
         paid = "free: it was bought before" if cost.free else f"cost epsilon {cost.epsilon:.3g}"
@@ -105,7 +115,7 @@ def listed(context: typer.Context, analyst: Analyst = None) -> None:
 
     with reported(), curator_of(context) as curator:
         rows = [
-            [one.name, one.terms.request.table, ", ".join(one.columns), "synthetic" if one.is_synthetic else "marginals", f"{one.cells:,}"]
+            [one.name, one.terms.request.table, ", ".join(one.columns), one.kind, f"{one.cells:,}"]
             for one in releases(curator, analyst=analyst)
         ]
         write_table(["name", "table", "columns", "kind", "cells"], rows, right=[False, False, False, False, True])
@@ -200,34 +210,38 @@ def save(
         typer.echo(f"Wrote {file}.")
 
 
-def _planned(
-    curator: Curator,
-    name: str,
-    columns: list[str],
-    ways: int,
-    method: Method | None,
-    table: str | None,
-    epsilon: str | None,
-    rows_per_unit: int | None,
-    analyst: str | None,
-) -> ReleasePlan:
-    from lapwing.curator.releasing import plan_release
-    from lapwing.releases.request import Marginals, SyntheticTable, Wanted
+def _wanted(columns: list[str], ways: int, method: Method | None, by: list[str] | None) -> Wanted:
+    from lapwing.releases.request import Marginals, RangeTree, SyntheticTable
 
     bins: dict[str, int] = {}
     names: list[str] = []
-    for word in columns:
+    for word in (*columns, *(by or ())):
         column, given, cut = word.partition("=")
         if given and not cut.isdecimal():
             raise usage_error(f"{word!r} is not a column, nor a column=bins")
         names.append(column)
         if given:
             bins[column] = int(cut)
-    wanted: Wanted
+    if by is not None:
+        if method is not None or len(columns) != 1:
+            raise usage_error("a tree is over one column, further ones are given with --by; it is no synthetic table")
+        return RangeTree(names[0], names[1:], bins=bins)
     if method is None:
-        wanted = Marginals(*names, ways=min(ways, len(names)), bins=bins)
-    else:
-        wanted = SyntheticTable(*names, method=method.value, bins=bins)
+        return Marginals(*names, ways=min(ways, len(names)), bins=bins)
+    return SyntheticTable(*names, method=method.value, bins=bins)
+
+
+def _planned(
+    curator: Curator,
+    wanted: Wanted,
+    name: str,
+    table: str | None,
+    epsilon: str | None,
+    rows_per_unit: int | None,
+    analyst: str | None,
+) -> ReleasePlan:
+    from lapwing.curator.releasing import plan_release
+
     return plan_release(curator, wanted, name=name, table=table, epsilon=epsilon, rows_per_unit=rows_per_unit, analyst=analyst)
 
 

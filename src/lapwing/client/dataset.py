@@ -186,7 +186,7 @@ class DataSet:
         rows_per_unit: int | None = None,
         analyst: str | None = None,
     ) -> ReleasePlan:
-        """Plan a release of one table, :class:`Marginals` or a :class:`SyntheticTable`: nothing is charged before its ``run()``.
+        """Plan a release of one table, :class:`Marginals`, a :class:`RangeTree` or a :class:`SyntheticTable`; ``run()`` charges.
 
         ``epsilon`` is for the whole release. ``rows_per_unit``: for how many rows one unit counts, where it may have many.
         """

@@ -109,7 +109,7 @@ def croissant(release: Release) -> dict[str, Any]:
                 "name": request.table,
                 "field": [
                     {"@type": "cr:Field", "name": axis.column, "description": f"{axis.size} bins, declared beforehand"}
-                    for axis in release.terms.axes
+                    for axis in release.axes
                 ],
             }
         ],

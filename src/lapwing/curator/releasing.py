@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lapwing.answers.answer import CostView
@@ -13,7 +14,9 @@ from lapwing.curator.charged_release import Answered
 from lapwing.curator.life import Curator
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Cost, statement_loss
+from lapwing.kernel.release import NoisyTable
 from lapwing.ledger.protocol import Bought
+from lapwing.releases.axes import Axis
 from lapwing.releases.explained import explained
 from lapwing.releases.planned import PlannedRelease, axes_of, planned_release
 from lapwing.releases.released import Release, ReleaseTerms, facts_of_table
@@ -166,9 +169,18 @@ def _notes(curator: Curator, request: ReleaseRequest) -> tuple[str, ...]:
 def _found(curator: Curator, bought: Bought, answered: Answered, budget: BudgetView) -> Release:
     """A release from the bytes that the ledger keeps, whose tables say what they are of."""
     request = ReleaseRequest.of_text(bought.summary)
-    numbers = {column: number for number, column in enumerate(request.wanted.columns)}
-    tables = tuple(tuple(numbers[key] for key in table.keys) for table in answered.released.tables)
+    axes = axes_of(request, curator.facts)
+    tables = tuple(_numbers(table, axes) for table in answered.released.tables)
     return _release(curator, request, tables, answered, bought.cost, budget)
+
+
+def _numbers(table: NoisyTable, axes: Sequence[Axis]) -> tuple[int, ...]:
+    """The axes that a stored table is over: those of its keys, and of several of one column the one that has its cells."""
+    found = []
+    for key, cells in zip(table.keys, table.axes or (), strict=True):
+        of_column = [number for number, axis in enumerate(axes) if axis.column == key]
+        found.append(of_column[0] if len(of_column) == 1 else next(number for number in of_column if axes[number].cells() == cells))
+    return tuple(found)
 
 
 def _release(

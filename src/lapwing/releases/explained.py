@@ -10,27 +10,29 @@ from lapwing.answers.answer import CostView
 from lapwing.answers.budget import BudgetView
 from lapwing.answers.number_format import figure, percent
 from lapwing.releases.planned import PlannedRelease
-from lapwing.releases.request import Marginals
+from lapwing.releases.request import Marginals, RangeTree
+from lapwing.releases.tree_explained import SURE, tree_lines
 from lapwing.releases.workload import subsets
 
 SHOWN_MAX = 12
 """Tables that are listed; the rest is counted."""
 VARIANCE_MIN = 1e-12
 """Noise of the least scales is nothing."""
-SURE = 1.959964
-"""Half-widths of 95 % are so many deviations."""
 
 
 def explained(planned: PlannedRelease, cost: CostView, budget: BudgetView, *, rows: float | None, notes: Sequence[str]) -> str:
     """The explanation, as lines of text."""
     request = planned.request
-    what = f"synthetic table, by {planned.method}" if planned.method else "marginals"
-    columns = ", ".join(f"{axis.column} ({axis.size} bins)" for axis in planned.axes)
+    if isinstance(request.wanted, RangeTree):
+        what, about = "tree of ranges", tree_lines(planned)
+    else:
+        what = f"synthetic table, by {planned.method}" if planned.method else "marginals"
+        about = [f"columns: {', '.join(f'{axis.column} ({axis.size} bins)' for axis in planned.axes)}", *_errors(planned, rows)]
     lines = [
         f"release {request.name}: {what}, of {request.table}",
-        f"columns: {columns}",
+        about[0],
         f"measured: {_counted(len(planned.tables), 'table')} of {_counted(planned.cells, 'cell')}",
-        *_errors(planned, rows),
+        *about[1:],
         *(f"note: {note}" for note in notes),
         _price(cost, budget),
     ]

@@ -21,7 +21,9 @@ from lapwing.releases.axes import Axis, axis_of
 from lapwing.releases.measurements import CountTable, release_plan
 from lapwing.releases.method import SyntheticMethod, chosen
 from lapwing.releases.precisions import price_split
-from lapwing.releases.request import Marginals, ReleaseRequest, SyntheticTable
+from lapwing.releases.range_tree import tree_split, tree_widths
+from lapwing.releases.request import Marginals, RangeTree, ReleaseRequest, SyntheticTable
+from lapwing.releases.tree_axes import tree_axes
 from lapwing.releases.workload import WantedCounts
 from lapwing.spread import variance
 
@@ -87,12 +89,16 @@ def planned_release(request: ReleaseRequest, facts: Facts, *, loss: Fraction, ro
 
 
 def axes_of(request: ReleaseRequest, facts: Facts) -> tuple[Axis, ...]:
-    """The columns in bins, as they are declared."""
+    """The columns in bins, as they are declared; of a tree, first the further columns, then its levels, the leaves last."""
     columns, cuts = facts.table(request.table).columns, dict(request.wanted.bins)
     for column in request.wanted.columns:
         if column not in columns:
             raise Refused("unknown-column", f"there is no column {column!r} in the table {request.table!r}")
-    return tuple(axis_of(column, columns[column], bins=cuts.get(column)) for column in request.wanted.columns)
+    wanted = request.wanted
+    if isinstance(wanted, RangeTree):
+        further = tuple(axis_of(column, columns[column], bins=cuts.get(column)) for column in wanted.by)
+        return (*further, *tree_axes(wanted.column, columns[wanted.column], branch=wanted.branch, bins=cuts.get(wanted.column)))
+    return tuple(axis_of(column, columns[column], bins=cuts.get(column)) for column in wanted.columns)
 
 
 def _shares(
@@ -114,6 +120,12 @@ def _shares(
             family = Family.LAPLACE if pure else Family.GAUSSIAN
             found = chosen(sizes, loss=alone, rows=rows, family=family, method=SyntheticMethod(method))
             return found.method.value, found.shares
+        case RangeTree(branch=branch, by=by):
+            leaves = sizes[-1] - axes[-1].domain.nullable
+            levels, planned = tree_widths(leaves, branch=branch), tree_split(leaves, pure=pure, branch=branch)
+            further = tuple(range(len(by)))
+            numbers = [len(by) + levels.index(width) for width in planned.widths]
+            return "", {(*further, number): share for number, share in zip(numbers, planned.shares, strict=True)}
 
 
 def _require_size(sizes: Sequence[int], tables: Sequence[tuple[int, ...]]) -> None:

@@ -16,6 +16,8 @@ from lapwing.kernel.expressions import Value
 from lapwing.releases.axes import Axis
 from lapwing.releases.released import Release
 from lapwing.releases.synopsis import Synopsis
+from lapwing.releases.tree_axes import leaf_width
+from lapwing.releases.tree_counts import TreeCounts
 
 SURE = 1.959964
 BARS_MAX = 60
@@ -39,7 +41,8 @@ rect.bar { fill: var(--bar); } line.error { stroke: var(--line); stroke-width: 1
 
 def release_html(release: Release) -> str:
     """The page."""
-    synopsis = Synopsis([axis.size for axis in release.terms.axes], release.measured)
+    synopsis = release.tree or Synopsis([axis.size for axis in release.axes], release.measured)
+    everything = synopsis.linear((), np.ones(()))
     name, request, cost = escape(release.name), release.terms.request, release.terms.cost
     rho = "" if cost.rho is None else f" (rho {float(cost.rho):.3g})"
     facts = [
@@ -48,12 +51,12 @@ def release_html(release: Release) -> str:
         ("measured", f"{len(release.terms.tables):,} tables of {release.cells:,} cells"),
         ("cost", f"epsilon {cost.epsilon:.3g}{rho}, once"),
         ("protected", f"one {release.terms.budget.unit}, {release.terms.facts.neighbours.value} neighbours"),
-        ("rows, by the release", _with_bar(float(synopsis.marginal(())), SURE * math.sqrt(synopsis.cell_variance(())))),
+        ("rows, by the release", _with_bar(everything.value, SURE * everything.deviation)),
         ("receipt", "signed" if release.receipt is not None else "none: no keys are declared"),
     ]
     listed = "".join(f"<tr><th>{escape(key)}</th><td>{escape(value)}</td></tr>" for key, value in facts)
     notes = "".join(f"<p>Note: {escape(note)}.</p>" for note in release.terms.notes)
-    pictures = "".join(_picture(axis, number, synopsis) for number, axis in enumerate(release.terms.axes))
+    pictures = "".join(_picture(axis, number, synopsis) for number, axis in enumerate(release.axes))
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>{name}</title><style>{_STYLE}</style></head><body><h1>{name}</h1>"
@@ -73,11 +76,16 @@ def _synthetic(release: Release) -> str:
     )
 
 
-def _tables(release: Release, synopsis: Synopsis) -> str:
+def _tables(release: Release, synopsis: Synopsis | TreeCounts) -> str:
     rows = []
     for table in release.measured[:TABLES_MAX]:
         columns = " × ".join(release.terms.axes[number].column for number in table.axes) or "all rows"
-        bar = SURE * math.sqrt(synopsis.cell_variance(table.axes))
+        if isinstance(synopsis, TreeCounts):
+            width = leaf_width(release.terms.axes[table.axes[-1]], release.axes[-1])
+            columns += f", in nodes of {width:,}" if width > 1 else ", in leaves"
+            bar = _first_node_width(width, synopsis)
+        else:
+            bar = SURE * math.sqrt(synopsis.cell_variance(table.axes))
         cells = [f"{int(np.size(table.counts)):,}", f"± {figure(bar, digits=3)}"]
         rows.append(f"<tr><td>{escape(columns)}</td>{''.join(f'<td class=number>{cell}</td>' for cell in cells)}</tr>")
     more = len(release.measured) - TABLES_MAX
@@ -86,7 +94,14 @@ def _tables(release: Release, synopsis: Synopsis) -> str:
     return f"<table>{head}{''.join(rows)}</table>{rest}"
 
 
-def _picture(axis: Axis, number: int, synopsis: Synopsis) -> str:
+def _first_node_width(width: int, tree: TreeCounts) -> float:
+    """Of the first node of a level, for the first cell of the further axes."""
+    weights = np.zeros(tree.counts.size)
+    weights[:width] = 1.0
+    return SURE * tree.linear(tuple(range(tree.counts.ndim)), weights.reshape(tree.counts.shape)).deviation
+
+
+def _picture(axis: Axis, number: int, synopsis: Synopsis | TreeCounts) -> str:
     values = np.asarray(synopsis.marginal((number,)), dtype=np.float64)
     step = -(-len(values) // BARS_MAX)
     starts = np.arange(0, len(values), step)
@@ -97,7 +112,7 @@ def _picture(axis: Axis, number: int, synopsis: Synopsis) -> str:
     return f"<h3>{escape(axis.column)}</h3>{_svg(sums.tolist(), bars, labels, top)}"
 
 
-def _bar_width(number: int, size: int, start: int, end: int, synopsis: Synopsis) -> float:
+def _bar_width(number: int, size: int, start: int, end: int, synopsis: Synopsis | TreeCounts) -> float:
     weights = np.zeros(size)
     weights[start:end] = 1.0
     return SURE * math.sqrt(synopsis.linear((number,), weights).variance)

@@ -1,4 +1,4 @@
-"""What somebody wants released: marginals, a synthetic table, a tree of ranges. With a text form, which the ledger keeps and a file carries."""
+"""What somebody wants released: marginals, a synthetic table, a tree of ranges. With a text form for the ledger and for files."""
 
 from __future__ import annotations
 
