@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from lapwing import DataSet, Marginals, SyntheticTable
+from lapwing import DataSet, Marginals, RangeTree, SyntheticTable
 from lapwing.audit.plans import LOSSES, audit_pair, tiled_ratios, worst_pairs
 from lapwing.audit.release_shapes import release_shapes
 from lapwing.errors import Refused
@@ -60,6 +60,9 @@ RELEASES: list[tuple[str, Wanted]] = [
     ("people", Marginals("note", ways=1)),
     ("people", Marginals("big", ways=1)),
     ("events", SyntheticTable("place", "kind")),
+    ("events", RangeTree("day", by="place")),
+    ("people", RangeTree("num", by=("rare", "flag"), branch=3)),
+    ("people", RangeTree("big")),
 ]
 ASKED = [
     "SELECT rare, COUNT(*) AS n FROM people GROUP BY rare",

@@ -137,6 +137,7 @@ SIZES = {
     "releases whose free answers are compared with the truth": Size(
         "releases for each law and set of tables, with about 155 free answers each", 1, 200, "statistical/test_free_answers.py"
     ),
+    "releases of trees compared with the truth": Size("releases of trees of each law", 400, 4_000, "statistical/test_tree_answers.py"),
     "targets against the truth": Size("runs of each statement asked for an accuracy", 8, 200, "statistical/test_targets_and_truth.py"),
     "messy sources, members": Size(
         "members, and rows that are units, of the messy sources", 1_000, 4_000, "statistical/test_messy_sources.py"

@@ -15,6 +15,7 @@ from lapwing.kernel.ir import Bounding, Filter, Plan, Ranked, Relation, Scan, We
 from lapwing.kernel.stability import shape_of
 from lapwing.releases.axes import Axis, axis_of
 from lapwing.releases.measurements import CountTable, release_plan
+from lapwing.releases.tree_axes import tree_axes
 
 Shape: TypeAlias = Callable[[Facts], Plan]
 BITS = 10
@@ -47,10 +48,10 @@ def _people(facts: Facts) -> Plan:
 
 
 def _tree(facts: Facts) -> Plan:
-    """Levels of a tree over days: each is a table over an axis of its own."""
-    day = shape_of(Scan("visits", 1), facts).columns["day"]
-    axes = [axis_of("day", day, bins=bins) for bins in (1, 4, 16, 64)]  # one table for each: no two in one
-    return _released(Scan("visits", 3), axes, [(number,) for number in range(4)], Ranked(), facts)
+    """A tree over days for each clinic: each level is a table over an axis of its own."""
+    columns = shape_of(Scan("visits", 1), facts).columns
+    axes = [axis_of("clinic", columns["clinic"]), *tree_axes("day", columns["day"], branch=4, bins=64)]
+    return _released(Scan("visits", 3), axes, [(0, number) for number in range(1, len(axes))], Ranked(), facts)
 
 
 def release_shapes() -> dict[str, Shape]:

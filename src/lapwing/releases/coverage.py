@@ -37,7 +37,12 @@ ROWS = "rows"
 """The vector that counts all rows of a group, whether or not it was asked for."""
 
 _LINEAR = {AggregateKind.COUNT, AggregateKind.SUM, AggregateKind.AVG}
-_DISTINCT = {AggregateKind.COUNT_DISTINCT, AggregateKind.COUNT_UNITS}
+_NAMES = {
+    AggregateKind.COUNT_DISTINCT: "COUNT(DISTINCT ...)",
+    AggregateKind.COUNT_UNITS: "COUNT(DISTINCT ...)",
+    AggregateKind.QUANTILE_CONT: "MEDIAN, or a quantile,",
+    AggregateKind.QUANTILE_DISC: "a quantile",
+}
 _SHAPES = {
     PublicJoin: "joins another table",
     UnitJoin: "joins another table",
@@ -128,7 +133,7 @@ def _covered(query: PrivateQuery, facts: Facts, marginals: PublicMarginals) -> C
         raise _Uncovered(f"the release is of the table {marginals.table!r}, not of {table!r}")
     for aggregate in query.aggregates:
         if aggregate.kind not in _LINEAR:
-            name = "COUNT(DISTINCT ...)" if aggregate.kind in _DISTINCT else aggregate.kind.value.upper()
+            name = _NAMES.get(aggregate.kind, aggregate.kind.value.upper())
             raise _Uncovered(f"{name} is not made of counts and sums of cells")
     shape = shape_of(query.source, facts)
     vectors = measured(query.aggregates, shape)

@@ -49,10 +49,22 @@ def test_it_is_asked_from_the_ledger_and_from_a_file(released: Clinic, tmp_path:
     assert (tmp_path / "rows.csv").read_text(encoding="utf-8").count("\n") == 51
 
 
+def test_ranges_of_a_column_are_a_tree(released: Clinic) -> None:
+    asked = ("years", "birth_year=50", "--tree", "--by", "sex", "--by", "smoker", "--epsilon", "0.2")
+    planned = released.run("release", "plan", *asked)
+    assert planned.status == 0 and "birth_year (50 leaves), for each sex (3 bins), for each smoker (3 bins)" in planned.out
+    assert released.run("release", "run", *asked).status == 0
+    answer = released.run("release", "query", "years", "SELECT COUNT(*) AS n FROM patients WHERE smoker AND birth_year < 1920")
+    assert answer.status == 0 and "free" in answer.out
+    assert "tree" in released.run("release", "list").out
+
+
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
         (("plan", "x", "sex=many"), 2, "is not a column, nor a column=bins"),
+        (("plan", "x", "sex", "region", "--tree"), 2, "a tree is over one column"),
+        (("plan", "x", "region", "--tree"), 3, "[axis-bins]"),
         (("plan", "x", "nonsense"), 3, "[release-table]"),
         (("plan", "x", "income"), 3, "[axis-needs-bins]"),
         (("query", "never", "SELECT 1"), 3, "[release-unknown]"),

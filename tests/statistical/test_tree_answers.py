@@ -1,0 +1,111 @@
+"""Error bars of counts read off a tree hold as often as they say: ranges, spans, sums and groups by another column.
+
+From the kernel's sampler to the half-widths that answers have. Bars reach half a count further than a normal law, which shows where noise
+is small. False-alarm rate: of 400 releases with 67 answers each the share that holds has a standard deviation below .25 %, as was seen in
+repeated runs; the band of 1.5 % to either side is six of these.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+
+from lapwing.kernel.accounting import Account
+from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law, loss
+from lapwing.kernel.noise.additive import add_noise
+from lapwing.releases.axes import axis_of
+from lapwing.releases.coverage import NotCovered, covered_queries
+from lapwing.releases.range_tree import tree_split, tree_widths
+from lapwing.releases.synopsis import MeasuredMarginal
+from lapwing.releases.tree_axes import tree_axes
+from lapwing.releases.tree_counts import TreeCounts
+from lapwing.releases.weighted_sums import WeightedSums
+from lapwing.spread import variance
+from tests.support.release_worlds import COLUMNS, FACTS, bound, random_rows
+from tests.support.sizes import size
+
+RELEASES = size("releases of trees compared with the truth")
+CONFIDENCE = Fraction(95, 100)
+LEVELS = tree_axes("age", COLUMNS["age"], branch=4, bins=None)
+AXES = (axis_of("sex", COLUMNS["sex"]), *LEVELS)
+LEAVES = 100
+STATEMENTS = [
+    *(f"SELECT COUNT(*) AS x FROM people WHERE age BETWEEN {low} AND {low + length}" for low in (0, 13, 38) for length in (0, 6, 29, 60)),
+    "SELECT sex, age // 10 AS a, COUNT(*) AS x FROM people GROUP BY sex, a",
+    "SELECT age // 4 AS a, COUNT(*) AS x FROM people WHERE sex = 'F' GROUP BY a",
+    "SELECT sex, SUM(age) AS x FROM people WHERE age > 17 GROUP BY sex",
+    "SELECT sex, COUNT(*) AS x, COUNT(age) AS y FROM people GROUP BY sex",
+    "SELECT COUNT(*) AS x FROM people WHERE age IS NULL",
+]
+
+
+@cache
+def exact() -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int64]], ...]:
+    """Counts of every level, by sex."""
+    rows = random_rows(5_000, 9)
+    sexes = [AXES[0].cells().index(value) for value in rows.values["sex"]]
+    found = []
+    for width in tree_widths(LEAVES):
+        nodes = -(-LEAVES // width)
+        counts = np.zeros((2, nodes + 1), dtype=np.int64)
+        for sex, age in zip(sexes, rows.values["age"], strict=True):
+            assert age is None or isinstance(age, int)
+            counts[sex, nodes if age is None else age // width] += 1
+        found.append(counts)
+    return tuple(found)
+
+
+def law_of(kind: type[DiscreteGaussian] | type[DiscreteLaplace], scale: Fraction, share: float) -> Law:
+    """Noise of a share of the price at which one table would have this scale."""
+    factor = 1 / share if kind is DiscreteLaplace else 1 / math.sqrt(share)
+    return kind(scale * Fraction(round(factor * 1024), 1024))
+
+
+def released(kind: type[DiscreteGaussian] | type[DiscreteLaplace], scale: Fraction | None) -> TreeCounts:
+    pure = kind is DiscreteLaplace
+    split, widths = tree_split(LEAVES, pure=pure), tree_widths(LEAVES)
+    measured = []
+    for width, share in zip(split.widths, split.shares, strict=True):
+        number = widths.index(width)
+        counts, spread = exact()[number], 0.0
+        if scale is not None:
+            law, account = law_of(kind, scale, share), Account.PURE if pure else Account.APPROXIMATE
+            charged = loss(law, account, l1=1, l2_squared=1)
+            drawn = add_noise(law, [0] * counts.size, account=account, l1=1, l2_squared=1, charged=charged)
+            counts, spread = counts + np.asarray(drawn, dtype=np.int64).reshape(counts.shape), variance(law)
+        measured.append(MeasuredMarginal((0, 1 + number), counts, spread))
+    return TreeCounts.of("people", AXES, measured, laplace=pure, notes=())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "scale", "most"),
+    [
+        (DiscreteGaussian, Fraction(20), 0.965),
+        (DiscreteGaussian, Fraction(1), 1.0),
+        (DiscreteGaussian, Fraction(1, 4), 1.0),
+        (DiscreteLaplace, Fraction(8), 0.985),
+    ],
+)
+def test_error_bars_of_a_tree(kind: type[DiscreteGaussian] | type[DiscreteLaplace], scale: Fraction, most: float) -> None:
+    public = released(kind, scale).public
+    sums = []
+    for sql in STATEMENTS:
+        covered = covered_queries(bound(sql), FACTS, public)
+        assert not isinstance(covered, NotCovered)
+        sums += [WeightedSums(each, public) for each in covered]
+    asked = [(each, vector, each.half_width(vector, CONFIDENCE)) for each in sums for vector in each.covered.weights]
+    without = released(kind, None)
+    truth = [each.values(vector, without.marginal(each.covered.axes)) for each, vector, _ in asked]
+    held = total = 0
+    for _ in range(RELEASES):
+        tree = released(kind, scale)
+        for (each, vector, half), right in zip(asked, truth, strict=True):
+            off = np.abs(each.values(vector, tree.marginal(each.covered.axes)) - right)
+            held, total = held + int(np.count_nonzero(off <= half + 1e-9)), total + len(off)
+    print(held / total, total)
+    assert 0.935 <= held / total <= most, (held / total, total)
