@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lapwing.releases.spreads import DENSE_MAX, Axes, Floats, GroupedSums, Whole
+from lapwing.releases.spreads import DENSE_MAX, SMOOTH, Axes, Floats, GroupedSums, Whole
 from lapwing.releases.synopsis import VARIANCE_MIN
 
 
@@ -73,8 +73,12 @@ class TreeSpreads:
             self._with_all -= nodes.factor * (nodes.taken * whole)[nodes.node]
 
     def variances_of(self, sums: GroupedSums) -> tuple[Floats, Floats]:
-        """Of the sum of each group: its variance; and nothing of it that is known to smear the grid of whole numbers."""
-        return np.maximum(self.covariance(sums, sums), 0.0), np.zeros(sums.groups)
+        """Of the sum of each group: its variance, and as much of it as is known to smear the grid of whole numbers.
+
+        That is all of it where all sums spread over many steps; else nothing, which makes bars half a step longer than they need be.
+        """
+        whole = np.maximum(self.covariance(sums, sums), 0.0)
+        return whole, whole if np.all(whole >= (SMOOTH * sums.largest()) ** 2) else np.zeros(sums.groups)
 
     def covariance(self, first: GroupedSums, second: GroupedSums) -> Floats:
         """Group by group, of sums over the same cells and groups."""
@@ -85,9 +89,9 @@ class TreeSpreads:
             return _summed(cells.group, one * other, first.groups) * (times * float(np.sum(self._with_all)))
         found = _summed(cells.group, one * other * self._own[cells.leaf], first.groups)
         for level in self._nodes:
-            length = first.groups * cells.apart * level.count
+            length, most = first.groups * cells.apart * level.count, max(DENSE_MAX, 2 * len(cells.group))
             codes = (cells.group * cells.apart + cells.cell) * level.count + level.node[cells.leaf]
-            present, places = (np.arange(length), codes) if length <= DENSE_MAX else np.unique(codes, return_inverse=True)
+            present, places = (np.arange(length), codes) if length <= most else np.unique(codes, return_inverse=True)
             factor = level.factor[cells.leaf]
             sums = _summed(places, one * factor, len(present))
             product = sums * (sums if second is first else _summed(places, other * factor, len(present)))

@@ -29,10 +29,10 @@ def dense(sizes: tuple[int, ...], levels: list[TreeLevel]) -> Floats:
     return np.asarray(np.kron(np.eye(int(np.prod(sizes[:-1]))), np.linalg.inv(one)), dtype=np.float64)
 
 
-def grouped(axes: tuple[int, ...], seed: int) -> GroupedSums:
+def grouped(axes: tuple[int, ...], seed: int, groups: int = 3) -> GroupedSums:
     generator = np.random.default_rng(seed)
     shape = [SIZES[axis] for axis in axes]
-    return GroupedSums(axes, generator.integers(-1, 3, shape), 3, generator.normal(size=shape))
+    return GroupedSums(axes, generator.integers(-1, 3, shape), groups, generator.normal(size=shape))
 
 
 def matrix(sums: GroupedSums, weights: Floats) -> Floats:
@@ -42,16 +42,16 @@ def matrix(sums: GroupedSums, weights: Floats) -> Floats:
     return np.array([np.broadcast_to(row, SIZES).ravel() for row in rows])
 
 
-@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize("groups", [3, 3_000], ids=["few groups", "many groups, most of them empty"])
 @pytest.mark.parametrize("axes", AXES, ids=str)
-def test_of_one_query(axes: tuple[int, ...], few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if few:
-        monkeypatch.setattr(tree_spreads, "DENSE_MAX", 0)
-    spreads, first = TreeSpreads(SIZES, LEAVES, LEVELS), grouped(axes, 1)
+def test_of_one_query(axes: tuple[int, ...], groups: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_spreads, "DENSE_MAX", 1_000)
+    spreads, first = TreeSpreads(SIZES, LEAVES, LEVELS), grouped(axes, 1, groups)
     second = GroupedSums(axes, first.group, first.groups, np.random.default_rng(2).normal(size=first.group.shape))
     one, other = matrix(first, first.weights), matrix(second, second.weights)
     exact = one @ dense(SIZES, LEVELS) @ one.T
-    assert spreads.variances_of(first)[0] == pytest.approx(np.diag(exact), rel=1e-9)
+    whole, smearing = spreads.variances_of(first)
+    assert whole == pytest.approx(np.diag(exact), rel=1e-9) and not smearing.any(), "noise of one or two counts is not smooth"
     assert spreads.covariance(first, second) == pytest.approx(np.diag(one @ dense(SIZES, LEVELS) @ other.T), rel=1e-8, abs=1e-9)
 
 
@@ -68,6 +68,12 @@ def test_of_few_levels_and_without_null(levels: list[TreeLevel]) -> None:
     found = spreads.variances_of(GroupedSums((0,), np.arange(LEAVES) // 4, 10, np.ones(LEAVES)))[0]
     expected = [8.0] * 9 + [2.0] if len(levels) == 1 else [0.0] * 10
     assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_noise_of_many_counts_is_smooth() -> None:
+    spreads = TreeSpreads((LEAVES,), LEAVES, [TreeLevel(1, 900.0), TreeLevel(37, 900.0)])
+    whole, smearing = spreads.variances_of(GroupedSums((0,), np.zeros(LEAVES, dtype=np.int64), 1, np.ones(LEAVES)))
+    assert np.array_equal(whole, smearing) and whole > 400
 
 
 def test_leaves_must_be_measured() -> None:
