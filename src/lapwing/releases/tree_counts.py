@@ -65,3 +65,9 @@ class TreeCounts:
         sums = GroupedSums(tuple(axes), np.zeros(weights.shape, dtype=np.int64), 1, weights)
         variance = float(self.public.spreads().variances_of(sums)[0][0])
         return LinearEstimate(float(np.sum(weights * self.marginal(axes))), variance)
+
+    def covariance(self, axes: Sequence[int], first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> float:
+        """The covariance of two weighted sums of cells over the same axes."""
+        group = np.zeros(first.shape, dtype=np.int64)
+        sums = (GroupedSums(tuple(axes), group, 1, weights) for weights in (first, second))
+        return float(self.public.spreads().covariance(*sums)[0])

@@ -8,8 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from lapwing.kernel.domains import IntegerDomain
 from lapwing.releases import tree_spreads
+from lapwing.releases.range_tree import MeasuredLevel, TreeSynopsis
 from lapwing.releases.spreads import GroupedSums
+from lapwing.releases.synopsis import MeasuredMarginal
+from lapwing.releases.tree_axes import leaf_width, tree_axes
+from lapwing.releases.tree_counts import TreeCounts
 from lapwing.releases.tree_spreads import TreeLevel, TreeSpreads
 
 Floats = npt.NDArray[np.float64]
@@ -80,3 +85,17 @@ def test_leaves_must_be_measured() -> None:
     for sizes, levels in (((37,), [TreeLevel(4, 1.0)]), ((39,), LEVELS), ((37,), [])):
         with pytest.raises(ValueError, match="leaves, which are measured"):
             TreeSpreads(sizes, LEAVES, levels)
+
+
+def test_one_tree_gives_the_same_by_either_way() -> None:
+    generator = np.random.default_rng(5)
+    leaf_axes = tree_axes("x", IntegerDomain(0, 49, False), branch=4, bins=None)
+    measured = [MeasuredMarginal((number,), generator.normal(9.0, 3.0, axis.size), 1.0 + number) for number, axis in enumerate(leaf_axes)]
+    counts = TreeCounts.of("t", leaf_axes, measured, laplace=False, notes=())
+    levels = [
+        MeasuredLevel(leaf_width(axis, leaf_axes[-1]), each.counts, each.variance) for axis, each in zip(leaf_axes, measured, strict=True)
+    ]
+    synopsis, one, other = TreeSynopsis(50, levels), generator.normal(size=50), generator.normal(size=50)
+    assert counts.marginal((0,)) == pytest.approx(synopsis.leaf_counts())
+    assert counts.covariance((0,), one, other) == pytest.approx(synopsis.covariance(one, other), rel=1e-8)
+    assert counts.linear((0,), one).variance == pytest.approx(synopsis.linear(one).variance, rel=1e-9)
