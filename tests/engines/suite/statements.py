@@ -13,7 +13,6 @@ from lapwing.audit import worlds
 from lapwing.audit.conformance import listed_statements
 from lapwing.audit.plan_shapes import Shape, shapes
 from lapwing.audit.quantile_shapes import quantile_shapes
-from lapwing.audit.release_shapes import release_shapes
 from lapwing.catalog import Declaration, Settings, load
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.expressions import Call, Function
@@ -107,7 +106,7 @@ def windows() -> dict[str, SqlShape]:
 
 def hand_made(account: Account) -> dict[str, Shape]:
     """One plan of each shape, of whatever bounding and measure there is."""
-    return {**shapes(account), **quantile_shapes(account), **release_shapes()}
+    return {**shapes(account), **quantile_shapes(account)}
 
 
 @lru_cache
