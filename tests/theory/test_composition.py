@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lapwing.errors import LapwingError
-from lapwing.kernel.accounting import epsilon_for
 from lapwing.kernel.numbers import exp_lower, exp_upper
+from lapwing.prices import epsilon_for
 from lapwing.theory import composition as cp
 from lapwing.theory.composition import Rule, how_many
 from lapwing.theory.divergences import hockey_stick, odds_max, renyi_upper

@@ -9,11 +9,12 @@ from fractions import Fraction
 import dp_accounting
 from dp_accounting import rdp
 
-from lapwing.kernel.accounting import LOSS_UNITS, Account, Cost, epsilon_for
+from lapwing.kernel.accounting import LOSS_UNITS, Account, Cost
 from lapwing.kernel.event import Event
 from lapwing.mechanisms.additive import GaussianMechanism, LaplaceMechanism
 from lapwing.mechanisms.response import RandomisedResponse
 from lapwing.mechanisms.selection import ExponentialMechanism
+from lapwing.prices import epsilon_for
 from tests.support.sizes import size
 from tests.unit.kernel.test_accounting import float_order
 

@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
-from typing import assert_never
 
-from lapwing.errors import CatalogueError, LapwingError, Refused
+from lapwing.errors import CatalogueError, LapwingError
 from lapwing.kernel.numbers import EXP_ARGUMENT_MAX, ceil_div, exp_lower, exp_upper, ln_lower, ln_upper, require_exact
 
 LOSS_UNITS = 10**15
@@ -39,8 +38,8 @@ EPSILON_MAX = 10**9
 ORDER_MAX = 10**6
 """Largest Rényi order of an account; the least is 2."""
 
-_GRID = 10**40
-"""Converted values are multiples of 1/_GRID, rounded against us, so that fractions stay short."""
+GRID = 10**40
+"""Converted values are multiples of 1/GRID, rounded against us, so that fractions stay short."""
 
 _LOG_EXCESS_MAX = 80.0
 """Search range of the order: ln(a - 1) between minus and plus this. Outside it the bound is valid too, only never best."""
@@ -174,30 +173,6 @@ def left_of(budget: Budget, spent: Cost) -> Cost:
     return Cost(loss=max(0, budget.loss_total - spent.loss), delta=max(0, budget.delta_total - spent.delta), pure=pure)
 
 
-def statement_loss(budget: Budget, epsilon: Fraction) -> Fraction:
-    """The loss a statement asked at this epsilon may use.
-
-    Alone, a statement of this loss is (epsilon, delta_conversion + its delta for keys)-differentially private. Rounded down to whole
-    ledger units, so that a statement asked at the whole epsilon fits the whole budget; a loss below one unit stays as it is, and its
-    charge rounds up to one unit.
-    """
-    require_exact(epsilon)
-    epsilon = Fraction(epsilon)
-    if not 0 < epsilon <= EPSILON_MAX:
-        raise Refused("epsilon-invalid", f"epsilon must be above 0 and at most {EPSILON_MAX}")
-    match budget.account:
-        case Account.PURE:
-            loss = epsilon
-        case Account.APPROXIMATE:
-            loss = rho_for(epsilon=epsilon, delta=budget.delta_conversion)
-            if budget.order is not None and epsilon <= budget.epsilon:
-                loss = min(loss, Fraction(budget.loss_total, LOSS_UNITS))  # at one order the budget may hold a little less than at the best
-        case never:
-            assert_never(never)
-    whole_units = math.floor(loss * LOSS_UNITS)
-    return Fraction(whole_units, LOSS_UNITS) if whole_units else loss
-
-
 def rho_for(*, epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho, rounded down, for which rho-zCDP implies (epsilon, delta)-differential privacy.
 
@@ -215,8 +190,8 @@ def rho_at_order(order: int, *, epsilon: Fraction, delta: Fraction) -> Fraction:
     The formula of :func:`rho_for` at one order. Rounded down, and at least 0.
     """
     require_exact(epsilon, delta)
-    slack = _slack_lower(Fraction(order - 1), ln_lower(Fraction(delta)))
-    return max(Fraction(0), Fraction(math.floor((epsilon + slack) / order * _GRID), _GRID))
+    slack = slack_lower(Fraction(order - 1), ln_lower(Fraction(delta)))
+    return max(Fraction(0), Fraction(math.floor((epsilon + slack) / order * GRID), GRID))
 
 
 def pure_at_order(order: int, epsilon: Fraction) -> Fraction:
@@ -236,16 +211,7 @@ def _pure_at_order(order: int, epsilon: Fraction) -> Fraction:
         return simple
     moment = (exp_upper(order * epsilon) + exp_upper((1 - order) * epsilon)) / (1 + exp_lower(epsilon))
     divergence = ln_upper(moment) / (order - 1)
-    return min(simple, Fraction(math.ceil(divergence / order * _GRID), _GRID))
-
-
-def epsilon_for(*, rho: Fraction, delta: Fraction) -> Fraction:
-    """The least epsilon, rounded up and at least 0, for which rho-zCDP implies (epsilon, delta)-differential privacy.
-
-    The same formula as :func:`rho_for`, solved for epsilon. Refuses (``budget-invalid``) unless ``rho >= 0`` and ``0 < delta < 1``.
-    """
-    require_exact(rho, delta)
-    return _epsilon_for(Fraction(rho), Fraction(delta))
+    return min(simple, Fraction(math.ceil(divergence / order * GRID), GRID))
 
 
 def _require_parameters(*, epsilon: Fraction, delta: Fraction) -> None:
@@ -263,7 +229,7 @@ def _charge(amount: Fraction, units: int) -> int:
     return ceil_div(exact.numerator, exact.denominator)
 
 
-def _slack_lower(excess: Fraction, ln_delta: Fraction) -> Fraction:
+def slack_lower(excess: Fraction, ln_delta: Fraction) -> Fraction:
     """At most ``(ln delta + ln(a-1) - a ln(1 - 1/a)) / (a-1)``, for a = 1 + excess.
 
     Written with b = a - 1 it is ``ln(1 + 1/b) + (ln delta + ln(1 + b)) / b``: three logarithms, each to be bounded from below.
@@ -271,12 +237,12 @@ def _slack_lower(excess: Fraction, ln_delta: Fraction) -> Fraction:
     return ln_lower(1 + 1 / excess) + (ln_delta + ln_lower(1 + excess)) / excess
 
 
-def _slack(excess: float, ln_delta: float) -> float:
+def slack(excess: float, ln_delta: float) -> float:
     """The same in floats; it only chooses the order."""
     return math.log1p(1.0 / excess) + (ln_delta + math.log1p(excess)) / excess
 
 
-def _best_excess(objective: Callable[[float], float]) -> float:
+def best_excess(objective: Callable[[float], float]) -> float:
     """Near the a - 1 > 0 at which a quasi-concave objective is greatest: golden section on ln(a - 1)."""
     low, high = -_LOG_EXCESS_MAX, _LOG_EXCESS_MAX
     left = high - _INVERSE_GOLDEN_RATIO * (high - low)
@@ -294,7 +260,7 @@ def _best_excess(objective: Callable[[float], float]) -> float:
     return math.exp((low + high) / 2.0)
 
 
-def _polished(excess: float, *, rho: float, ln_delta: float) -> Fraction:
+def polished(excess: float, *, rho: float, ln_delta: float) -> Fraction:
     """The order again, from about 8 correct digits to about 15, so that the bound has about 30; exact to the ledger unit.
 
     The bound is flat at its best order, which limits any comparison of its values; its derivative vanishes where
@@ -318,23 +284,9 @@ def _rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     epsilon_float, ln_delta_float = float(epsilon), float(ln_delta)
 
     def rho_at(b: float) -> float:
-        return (epsilon_float + _slack(b, ln_delta_float)) / (1.0 + b)
+        return (epsilon_float + slack(b, ln_delta_float)) / (1.0 + b)
 
-    near = _best_excess(rho_at)
-    excess = _polished(near, rho=rho_at(near), ln_delta=ln_delta_float)
-    rho = (epsilon + _slack_lower(excess, ln_delta)) / (1 + excess)
-    return max(Fraction(0), Fraction(math.floor(rho * _GRID), _GRID))
-
-
-@lru_cache(maxsize=4096)
-def _epsilon_for(rho: Fraction, delta: Fraction) -> Fraction:
-    if not (rho >= 0 and 0 < delta < 1):
-        raise CatalogueError("budget-invalid", "rho must be at least 0, and delta above 0 and below 1")
-    if rho == 0:
-        return Fraction(0)
-    ln_delta = ln_lower(delta)
-    rho_float, ln_delta_float = float(rho), float(ln_delta)
-    near = _best_excess(lambda b: _slack(b, ln_delta_float) - (1.0 + b) * rho_float)
-    excess = _polished(near, rho=rho_float, ln_delta=ln_delta_float)
-    epsilon = (1 + excess) * rho - _slack_lower(excess, ln_delta)
-    return max(Fraction(0), Fraction(math.ceil(epsilon * _GRID), _GRID))
+    near = best_excess(rho_at)
+    excess = polished(near, rho=rho_at(near), ln_delta=ln_delta_float)
+    rho = (epsilon + slack_lower(excess, ln_delta)) / (1 + excess)
+    return max(Fraction(0), Fraction(math.floor(rho * GRID), GRID))

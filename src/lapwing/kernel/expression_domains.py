@@ -32,39 +32,52 @@ from lapwing.kernel.functions import result_domain
 
 def domain_of(expression: Expression, columns: Mapping[str, Domain]) -> Domain:
     """Domain of an expression over a relation with these columns, or refuse."""
-    match expression:
-        case Column(name):
-            if name not in columns:
-                raise Refused("unknown-column", f"there is no column {name!r} here")
-            return columns[name]
-        case Literal():
-            return _literal_domain(expression)
-        case Call(function, arguments):
-            return result_domain(function, tuple(domain_of(argument, columns) for argument in arguments), arguments)
-        case Case(branches, otherwise):
-            if not branches:
-                raise Refused("wrong-arguments", "CASE needs at least one WHEN")
-            for condition, _ in branches:
-                require_boolean(domain_of(condition, columns), "a CASE condition")
-            return _one_of((*(value for _, value in branches), otherwise), columns)
-        case _:
-            assert_never(expression)
+    return Domains(columns).of(expression)
 
 
-def _one_of(values: tuple[Expression, ...], columns: Mapping[str, Domain]) -> Domain:
-    """The least domain that holds all of these. The constant NULL adds NULL to the other values of its type, and nothing else."""
-    nulls = [value for value in values if is_null(value)]
-    result: Domain | None = None
-    for value in values:
-        if value not in nulls:
-            domain = domain_of(value, columns)
+class Domains:
+    """Domains of expressions over a relation with these columns. Each part is looked at once, however many expressions it is part of."""
+
+    def __init__(self, columns: Mapping[str, Domain]) -> None:
+        self._columns = columns
+        self._found: dict[int, tuple[Expression, Domain]] = {}  # the part is kept, so that nothing else gets its number
+
+    def of(self, expression: Expression) -> Domain:
+        """Domain of an expression, or refuse."""
+        found = self._found.get(id(expression))
+        if found is None:
+            found = self._found[id(expression)] = expression, self._domain(expression)
+        return found[1]
+
+    def _domain(self, expression: Expression) -> Domain:
+        match expression:
+            case Column(name):
+                if name not in self._columns:
+                    raise Refused("unknown-column", f"there is no column {name!r} here")
+                return self._columns[name]
+            case Literal():
+                return _literal_domain(expression)
+            case Call(function, arguments):
+                return result_domain(function, tuple(map(self.of, arguments)), arguments)
+            case Case(branches, otherwise):
+                if not branches:
+                    raise Refused("wrong-arguments", "CASE needs at least one WHEN")
+                for condition, _ in branches:
+                    require_boolean(self.of(condition), "a CASE condition")
+                return self._one_of((*(value for _, value in branches), otherwise))
+            case _:
+                assert_never(expression)
+
+    def _one_of(self, values: tuple[Expression, ...]) -> Domain:
+        """The least domain that holds all of these. The constant NULL adds NULL to the other values of its type, and nothing else."""
+        result: Domain | None = None
+        for domain in (self.of(value) for value in values if not is_null(value)):
             result = domain if result is None else union(result, domain)
-    for null in nulls:
-        domain = domain_of(null, columns)
-        alike = result is not None and kind_of(result) is kind_of(domain)
-        result = domain if result is None else with_null(result, nullable=True) if alike else union(result, domain)
-    assert result is not None
-    return result
+        for domain in (self.of(value) for value in values if is_null(value)):
+            alike = result is not None and kind_of(result) is kind_of(domain)
+            result = domain if result is None else with_null(result, nullable=True) if alike else union(result, domain)
+        assert result is not None
+        return result
 
 
 def _literal_domain(literal: Literal) -> Domain:

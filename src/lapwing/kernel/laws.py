@@ -1,8 +1,7 @@
 """The two noise laws: discrete Laplace and discrete Gaussian on the integers.
 
 A law is its scale, a ``Fraction`` that a float represents exactly, because OpenDP's samplers take a float and must draw the very law that
-was certified, like our own. What a law costs (:func:`loss`), the law a loss buys (:func:`law_for`) and its tails are exact or rounded
-against us.
+was certified, like our own. What a law costs (:func:`loss`) and its tails are exact or rounded against us.
 
 Proofs: ``docs/proofs/discrete-laplace.md`` and ``docs/proofs/discrete-gaussian.md``.
 """
@@ -19,7 +18,7 @@ from typing import TypeAlias, assert_never
 
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.accounting import Account, pure_at_order
-from lapwing.kernel.numbers import float_at_least, require_exact, sqrt_upper
+from lapwing.kernel.numbers import require_exact
 from lapwing.kernel.tails import gaussian_tail_upper, laplace_tail_upper
 
 SCALE_MIN = Fraction(1, 2**20)
@@ -67,13 +66,6 @@ class DiscreteGaussian:
 Law: TypeAlias = DiscreteLaplace | DiscreteGaussian
 
 
-class Family(Enum):
-    """Which of the two laws."""
-
-    LAPLACE = "laplace"
-    GAUSSIAN = "gaussian"
-
-
 class Sampler(Enum):
     """Who draws the noise. The law is the same."""
 
@@ -83,7 +75,8 @@ class Sampler(Enum):
     """OpenDP's, one value after another."""
 
 
-def _require_sensitivity(*, l1: int, l2_squared: int) -> None:
+def require_sensitivity(*, l1: int, l2_squared: int) -> None:
+    """Stop (code ``sensitivity-invalid``) what is not a bound on a movement."""
     if type(l1) is not int or type(l2_squared) is not int or l1 < 0 or l2_squared < 0:
         raise LapwingError("sensitivity-invalid", "a sensitivity is an integer that is not negative")
 
@@ -98,13 +91,14 @@ def _is_pure(account: Account) -> bool:
             assert_never(never)
 
 
-def _gaussian_needs_delta() -> Refused:
+def gaussian_needs_delta() -> Refused:
+    """The refusal of Gaussian noise without a delta."""
     return Refused("gaussian-needs-delta", "Gaussian noise is never private with delta = 0", hint="use Laplace noise on a pure data set")
 
 
 def pure_loss(law: Law, *, l1: int) -> Fraction | None:
     """The epsilon of adding this noise to a vector that moves by at most ``l1`` in L1 norm; None where there is none."""
-    _require_sensitivity(l1=l1, l2_squared=0)
+    require_sensitivity(l1=l1, l2_squared=0)
     return LOSS_MARGIN * l1 / law.scale if isinstance(law, DiscreteLaplace) else None
 
 
@@ -115,7 +109,7 @@ def loss(law: Law, account: Account, *, l1: int, l2_squared: int, order: int | N
     ``loss``-differentially private (pure account) or ``loss``-zCDP (approximate account); with an ``order`` its Rényi divergence at that
     order is at most ``order * loss``. A Gaussian on a pure account is refused with ``gaussian-needs-delta``.
     """
-    _require_sensitivity(l1=l1, l2_squared=l2_squared)
+    require_sensitivity(l1=l1, l2_squared=l2_squared)
     match law:
         case DiscreteLaplace():
             epsilon = l1 / law.scale
@@ -125,48 +119,10 @@ def loss(law: Law, account: Account, *, l1: int, l2_squared: int, order: int | N
             return LOSS_MARGIN * (epsilon if _is_pure(account) else epsilon**2 / 2)
         case DiscreteGaussian():
             if _is_pure(account):
-                raise _gaussian_needs_delta()
+                raise gaussian_needs_delta()
             return LOSS_MARGIN * l2_squared / (2 * law.scale**2)
         case never:
             assert_never(never)
-
-
-def law_for(account: Account, *, loss: Fraction, l1: int, l2_squared: int, family: Family) -> Law:
-    """The law of this family with the least scale whose cost, by :func:`loss`, is at most the loss given.
-
-    Refuses with ``loss-invalid`` a loss that is not positive, and with ``scale-invalid`` one that needs more noise than ``SCALE_MAX``.
-    """
-    _require_sensitivity(l1=l1, l2_squared=l2_squared)
-    require_exact(loss)
-    if loss <= 0:
-        raise Refused("loss-invalid", "noise needs a positive loss")
-    match family:
-        case Family.LAPLACE:
-            if _is_pure(account):
-                return DiscreteLaplace(scale_at_least(LOSS_MARGIN * l1 / loss))
-            return DiscreteLaplace(scale_root_at_least(LOSS_MARGIN * l1**2 / (2 * loss)))
-        case Family.GAUSSIAN:
-            if _is_pure(account):
-                raise _gaussian_needs_delta()
-            return DiscreteGaussian(scale_root_at_least(LOSS_MARGIN * l2_squared / (2 * loss)))
-        case never:
-            assert_never(never)
-
-
-def scale_at_least(bound: Fraction) -> Fraction:
-    """The least scale that is at least ``bound``; refuses with ``scale-invalid`` a bound above ``SCALE_MAX``."""
-    scale = max(float_at_least(bound), float(SCALE_MIN))
-    if scale > SCALE_MAX:
-        raise Refused("scale-invalid", "the loss is too small for this sensitivity: it needs noise above the largest scale")
-    return Fraction(scale)
-
-
-def scale_root_at_least(square_bound: Fraction) -> Fraction:
-    """The least scale whose square is at least ``square_bound``.
-
-    ``sqrt_upper`` is exact when the root is a float, and otherwise above it by less than 2^-400 of it, so no float lies between.
-    """
-    return scale_at_least(sqrt_upper(square_bound))
 
 
 def tail_upper(law: Law, t: int) -> Fraction:

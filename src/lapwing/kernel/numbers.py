@@ -121,11 +121,6 @@ def float_at_least(x: Fraction) -> float:
     return nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)
 
 
-def float_at_most(x: Fraction) -> float:
-    """The greatest float that is at most ``x``; negative infinity below the least float."""
-    return -float_at_least(-x)
-
-
 def ceil_div(numerator: int, denominator: int) -> int:
     """``numerator / denominator`` rounded up, for a positive denominator."""
     if denominator <= 0:

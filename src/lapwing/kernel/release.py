@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from lapwing.errors import LapwingError
-from lapwing.kernel.accounting import Account
+from lapwing.kernel.accounting import Account, Cost
 from lapwing.kernel.certify import Certified, CertifiedQuery, CertifiedVector, certify
 from lapwing.kernel.exact import Counts, Exact, ExactTable
 from lapwing.kernel.expressions import Value
@@ -100,7 +100,7 @@ def release(certified: Certified, permit: Permit, exact: Exact, *, sampler: Samp
         raise LapwingError("permit-mismatch", "the certificate is not the one of its plan")
     if exact._certified != certified or len(exact._tables) != len(certified.queries):
         raise LapwingError("engine-result", "the engine's result does not fit the plan")
-    _take(certified, permit)
+    take(certified.digest, certified.cost, permit)
     how = HowDrawn(certified.facts, sampler)
     tables = tuple(_release_query(query, how, table) for query, table in zip(certified.queries, exact._tables, strict=True))
     return Released(certified.digest, tables)
@@ -122,10 +122,11 @@ class HowDrawn:
         return tuple(add_noise(law, values, account=account, l1=l1, l2_squared=l2_squared, charged=charged, sampler=self.sampler))
 
 
-def _take(certified: Certified, permit: Permit) -> None:
-    if type(permit) is not Permit or permit.digest != certified.digest:
+def take(digest: str, cost: Cost, permit: Permit) -> None:
+    """Use up a permit; refuse one that is for another plan, for less than the cost, or already used."""
+    if type(permit) is not Permit or permit.digest != digest:
         raise LapwingError("permit-mismatch", "the permit is for another plan")
-    if not permit.cost.covers(certified.cost):
+    if not permit.cost.covers(cost):
         raise LapwingError("permit-mismatch", "the permit does not cover the cost of the plan")
     with _taken_lock:
         if permit.nonce in _taken:

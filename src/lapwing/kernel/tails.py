@@ -45,7 +45,7 @@ def gaussian_tail_upper(sigma: Fraction, t: int) -> Fraction:
     """At least ``P[Z >= t]`` for the discrete Gaussian law of parameter sigma."""
     if t <= 0:
         # P[Z >= t] = 1 - P[Z >= 1 - t] by symmetry
-        return 1 - _positive_tail_lower(sigma, 1 - t)
+        return 1 - positive_tail_lower(sigma, 1 - t)
     if sigma <= SUMMED_SCALE_MAX:
         weight = exp_upper(-(t**2) / (2 * sigma**2))
         return min(Fraction(1), weight * _relative_sum_upper(sigma, t) / gaussian_total(sigma)[0])
@@ -55,12 +55,7 @@ def gaussian_tail_upper(sigma: Fraction, t: int) -> Fraction:
     return normal_tail_upper((t - half if t - half >= sigma else t - 1) / sigma)
 
 
-def gaussian_tail_lower(sigma: Fraction, t: int) -> Fraction:
-    """At most ``P[Z >= t]`` for the discrete Gaussian law of parameter sigma, and at least 0."""
-    return _positive_tail_lower(sigma, t) if t >= 1 else max(Fraction(0), 1 - gaussian_tail_upper(sigma, 1 - t))
-
-
-def _positive_tail_lower(sigma: Fraction, t: int) -> Fraction:
+def positive_tail_lower(sigma: Fraction, t: int) -> Fraction:
     """At most ``P[Z >= t]``, for ``t >= 1``."""
     if sigma <= SUMMED_SCALE_MAX:
         weight = exp_lower(-(t**2) / (2 * sigma**2))

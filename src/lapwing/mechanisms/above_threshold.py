@@ -16,10 +16,11 @@ from fractions import Fraction
 
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.event import Event
-from lapwing.kernel.laws import LOSS_MARGIN, DiscreteLaplace, scale_at_least
+from lapwing.kernel.laws import LOSS_MARGIN, DiscreteLaplace
 from lapwing.kernel.numbers import require_exact
 from lapwing.mechanisms.geometric import OUTPUTS_MAX, mass, tail
 from lapwing.mechanisms.mechanism import require_decay
+from lapwing.prices import scale_at_least
 from lapwing.spread import half_width, require_confidence
 
 EXPONENT_MAX = 2**10

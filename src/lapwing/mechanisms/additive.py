@@ -18,10 +18,11 @@ from typing import TypeAlias, overload
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.event import Event
-from lapwing.kernel.laws import SCALE_MAX, DiscreteGaussian, DiscreteLaplace, Family, Law, law_for, loss, scale_at_least
+from lapwing.kernel.laws import SCALE_MAX, DiscreteGaussian, DiscreteLaplace, Law, loss
 from lapwing.kernel.numbers import ln_lower, require_exact
 from lapwing.mechanisms.geometric import OUTPUTS_MAX, mass, tail
 from lapwing.mechanisms.mechanism import require_decay
+from lapwing.prices import Family, law_for, scale_at_least
 from lapwing.spread import half_width
 
 Integers: TypeAlias = int | tuple[int, ...]

@@ -13,19 +13,25 @@ import math
 from fractions import Fraction
 
 from lapwing.errors import LapwingError, Refused
-from lapwing.kernel.laws import SCALE_MAX, SCALE_MIN, DiscreteGaussian, scale_root_at_least
+from lapwing.kernel.laws import SCALE_MAX, SCALE_MIN, DiscreteGaussian
 from lapwing.kernel.numbers import exp_lower, exp_upper, ln_upper, require_exact, sqrt_lower
 from lapwing.kernel.tails import (
     PI_LOWER,
     SUMMED_SCALE_MAX,
-    gaussian_tail_lower,
     gaussian_tail_upper,
     normal_tail_lower,
     normal_tail_upper,
+    positive_tail_lower,
 )
+from lapwing.prices import scale_root_at_least
 
 RELATIVE_WIDTH = Fraction(1, 2**30)
 """The least sigma is found to within this part of it."""
+
+
+def gaussian_tail_lower(sigma: Fraction, t: int) -> Fraction:
+    """At most ``P[Z >= t]`` for the discrete Gaussian law of parameter sigma, and at least 0."""
+    return positive_tail_lower(sigma, t) if t >= 1 else max(Fraction(0), 1 - gaussian_tail_upper(sigma, 1 - t))
 
 
 def gaussian_delta(law: DiscreteGaussian, *, sensitivity: int, epsilon: Fraction) -> Fraction:

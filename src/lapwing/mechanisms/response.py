@@ -18,8 +18,9 @@ from typing import TypeAlias, overload
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.event import Event
 from lapwing.kernel.laws import LOSS_MARGIN
-from lapwing.kernel.numbers import exp_lower, float_at_most, ln_upper, require_exact, sqrt_upper
+from lapwing.kernel.numbers import exp_lower, ln_upper, require_exact, sqrt_upper
 from lapwing.mechanisms.geometric import OUTPUTS_MAX
+from lapwing.prices import float_at_most
 from lapwing.spread import require_confidence
 
 CATEGORIES_MAX = 4096

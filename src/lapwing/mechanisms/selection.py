@@ -21,10 +21,11 @@ from typing import assert_never
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.event import Event
-from lapwing.kernel.laws import LOSS_MARGIN, require_scale, scale_at_least, scale_root_at_least
+from lapwing.kernel.laws import LOSS_MARGIN, require_scale
 from lapwing.kernel.numbers import ln_upper, require_exact
 from lapwing.kernel.quantile_tree import RANGE_DIVISOR
 from lapwing.mechanisms.mechanism import require_decay
+from lapwing.prices import scale_at_least, scale_root_at_least
 from lapwing.spread import require_confidence
 
 CANDIDATES_MAX = 2**20

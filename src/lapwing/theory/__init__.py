@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lapwing.theory import finite as finite
     from lapwing.theory import gaussian as gaussian
     from lapwing.theory import guarantees as guarantees
+    from lapwing.theory import iterated_weights as iterated_weights
     from lapwing.theory import loss as loss
     from lapwing.theory import meaning as meaning
     from lapwing.theory import plots as plots
@@ -66,6 +67,7 @@ _MODULES = (
     "finite",
     "gaussian",
     "guarantees",
+    "iterated_weights",
     "loss",
     "meaning",
     "plots",
@@ -114,6 +116,7 @@ __all__ = [  # noqa: RUF022 - modules first; made from the tables above by hand,
     "finite",
     "gaussian",
     "guarantees",
+    "iterated_weights",
     "loss",
     "meaning",
     "plots",

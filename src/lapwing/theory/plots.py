@@ -15,11 +15,11 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from lapwing.errors import LapwingError
-from lapwing.kernel.accounting import epsilon_for
 from lapwing.kernel.numbers import exp_upper, ln_upper, require_exact
 from lapwing.mechanisms.additive import laplace_for
 from lapwing.mechanisms.calibration import gaussian_sigma
 from lapwing.mechanisms.response import response_for
+from lapwing.prices import epsilon_for
 from lapwing.spread import half_width, pmf
 from lapwing.theory import composition, gaussian, meaning
 from lapwing.theory.guarantees import Guarantee

@@ -38,7 +38,7 @@ is not a proof for all; the proofs are in {{doc}}`/proofs/index` and in the pape
 | 4 | a report on approximate privacy, selection, online queries and mechanism design, after G. Kamath's lectures 5 to 8 |
 | 5 | a primer: unbounded and bounded privacy, secrecy and control, divergences |
 
-What the notes mention and Lapwing does not have yet is listed in {{doc}}`concepts`.
+Every notion of the notes, with its name, its page and its check, is in {{doc}}`concepts`.
 """
 
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lapwing import prices
 from lapwing.errors import CatalogueError, LapwingError, Refused
 from lapwing.kernel import accounting
 from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account, Budget, Cost
@@ -85,25 +86,25 @@ def test_the_ends_of_the_range(epsilon: Fraction, delta: Fraction) -> None:
 @given(epsilons, deltas)
 def test_epsilon_is_never_below_the_reference_and_undoes_rho(epsilon: Fraction, delta: Fraction) -> None:
     rho = epsilon**2 / 40
-    back = accounting.epsilon_for(rho=rho, delta=delta)
+    back = prices.epsilon_for(rho=rho, delta=delta)
     with mpmath.workdps(REFERENCE_DIGITS):
         target = mpmath.log(mp(delta))
         if back > 0:
             assert reference_least_log_delta(rho=rho, epsilon=back) <= target
             assert reference_least_log_delta(rho=rho, epsilon=back * (1 - Fraction(1, 10**9))) > target
-    there_and_back = accounting.epsilon_for(rho=accounting.rho_for(epsilon=epsilon, delta=delta), delta=delta)
+    there_and_back = prices.epsilon_for(rho=accounting.rho_for(epsilon=epsilon, delta=delta), delta=delta)
     assert abs(there_and_back - epsilon) <= epsilon * Fraction(1, 10**9)
 
 
 def test_nothing_spent_is_epsilon_zero() -> None:
-    assert accounting.epsilon_for(rho=Fraction(0), delta=Fraction(1, 10**9)) == 0
+    assert prices.epsilon_for(rho=Fraction(0), delta=Fraction(1, 10**9)) == 0
 
 
 def test_known_value() -> None:
     # half the rho of (3, 2^-40) is worth an epsilon of 2.09: epsilons do not add
     delta = Fraction(1, 2**40)
     half = accounting.rho_for(epsilon=Fraction(3), delta=delta) / 2
-    assert round(float(accounting.epsilon_for(rho=half, delta=delta)), 2) == 2.09
+    assert round(float(prices.epsilon_for(rho=half, delta=delta)), 2) == 2.09
 
 
 def test_rho_for_is_fast() -> None:
@@ -156,12 +157,12 @@ def test_delta_is_split_without_loss(epsilon: Fraction, delta: Fraction, share: 
 @given(epsilons.filter(lambda e: e > Fraction(1, 100)), st.sampled_from([Fraction(0), Fraction(1, 2**40), Fraction(1, 10**6)]))
 def test_a_statement_at_the_whole_epsilon_takes_exactly_the_whole_budget(epsilon: Fraction, delta: Fraction) -> None:
     budget = accounting.budget_for(epsilon=epsilon, delta=delta)
-    assert accounting.charge_loss(accounting.statement_loss(budget, epsilon)) == budget.loss_total
+    assert accounting.charge_loss(prices.statement_loss(budget, epsilon)) == budget.loss_total
 
 
 def test_a_tiny_statement_keeps_its_loss_and_pays_one_unit() -> None:
     budget = accounting.budget_for(epsilon=Fraction(1), delta=Fraction(1, 2**40))
-    tiny = accounting.statement_loss(budget, Fraction(1, 10**8))
+    tiny = prices.statement_loss(budget, Fraction(1, 10**8))
     assert 0 < tiny < Fraction(1, LOSS_UNITS)
     assert accounting.charge_loss(tiny) == 1
 
@@ -179,8 +180,8 @@ def test_a_tiny_statement_keeps_its_loss_and_pays_one_unit() -> None:
         lambda: accounting.budget_for(epsilon=Fraction(1, 10**16), delta=Fraction(0)),
         lambda: accounting.budget_for(epsilon=Fraction(1, 10**8), delta=Fraction(1, 10**30)),
         lambda: accounting.rho_for(epsilon=Fraction(1), delta=Fraction(0)),
-        lambda: accounting.epsilon_for(rho=Fraction(-1), delta=Fraction(1, 2)),
-        lambda: accounting.epsilon_for(rho=Fraction(1), delta=Fraction(0)),
+        lambda: prices.epsilon_for(rho=Fraction(-1), delta=Fraction(1, 2)),
+        lambda: prices.epsilon_for(rho=Fraction(1), delta=Fraction(0)),
     ],
 )
 def test_what_is_no_budget_is_refused(call: Callable[[], object]) -> None:
@@ -193,7 +194,7 @@ def test_what_is_no_budget_is_refused(call: Callable[[], object]) -> None:
 def test_what_is_no_epsilon_is_refused(epsilon: Fraction) -> None:
     budget = accounting.budget_for(epsilon=Fraction(1), delta=Fraction(0))
     with pytest.raises(Refused) as refusal:
-        accounting.statement_loss(budget, epsilon)
+        prices.statement_loss(budget, epsilon)
     assert refusal.value.code == "epsilon-invalid"
 
 
@@ -204,9 +205,9 @@ def test_a_float_never_decides() -> None:
         lambda: accounting.charge_loss(a_float),
         lambda: accounting.charge_delta(a_float),
         lambda: accounting.rho_for(epsilon=a_float, delta=Fraction(1, 10)),
-        lambda: accounting.epsilon_for(rho=a_float, delta=Fraction(1, 10)),
+        lambda: prices.epsilon_for(rho=a_float, delta=Fraction(1, 10)),
         lambda: accounting.budget_for(epsilon=a_float, delta=Fraction(0)),
-        lambda: accounting.statement_loss(budget, a_float),
+        lambda: prices.statement_loss(budget, a_float),
     ):
         with pytest.raises(LapwingError) as refusal:
             call()
@@ -312,7 +313,7 @@ def test_ten_thousand_sequences_against_dp_accounting() -> None:
         laws = random_laws(chance)
         delta = Fraction(1, 10 ** chance.randrange(4, 20))
         rho = charged(laws)
-        ours = accounting.epsilon_for(rho=rho, delta=delta)
+        ours = prices.epsilon_for(rho=rho, delta=delta)
         orders = [1.5, 2.0, 4.0, 8.0, 32.0, float_order(rho=float(rho), delta=float(delta))]
 
         same_amounts = rdp.RdpAccountant(orders)
@@ -367,7 +368,7 @@ def test_never_below_the_exact_privacy_loss_of_the_discrete_laws() -> None:
         composed = pld.identity(value_discretization_interval=1e-3, pessimistic_estimate=False)
         for law, s in laws:
             composed = composed.compose(optimistic_loss_distribution(law, s))
-        ours = float(accounting.epsilon_for(rho=charged(laws), delta=delta))
+        ours = float(prices.epsilon_for(rho=charged(laws), delta=delta))
         tight = composed.get_epsilon_for_delta(float(delta))
         assert 0 < tight <= ours
         # zCDP is close for Gaussian noise only (a lone Laplace is cheaper than its zCDP cost says)

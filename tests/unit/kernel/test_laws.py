@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lapwing import prices
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel import laws, tails
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law
+from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
+from lapwing.prices import Family
 from tests.unit.kernel.reference_laws import (
     SMALL_SCALES,
     exact,
@@ -169,7 +171,7 @@ def test_the_loss_is_the_formula_with_its_margin() -> None:
 def test_law_for_is_the_least_scale_that_the_loss_pays(kind: tuple[Family, Account], given_loss: Fraction, l1: int, l2: int) -> None:
     family, account = kind
     try:
-        law = laws.law_for(account, loss=given_loss, l1=l1, l2_squared=l2, family=family)
+        law = prices.law_for(account, loss=given_loss, l1=l1, l2_squared=l2, family=family)
     except Refused as refusal:
         assert refusal.code == "scale-invalid"
         largest = (DiscreteLaplace if family is Family.LAPLACE else DiscreteGaussian)(laws.SCALE_MAX)
@@ -198,18 +200,18 @@ def test_gaussian_needs_delta() -> None:
         laws.loss(DiscreteGaussian(Fraction(1)), Account.PURE, l1=1, l2_squared=1)
     assert refusal.value.code == "gaussian-needs-delta"
     with pytest.raises(Refused) as refusal:
-        laws.law_for(Account.PURE, loss=Fraction(1), l1=1, l2_squared=1, family=Family.GAUSSIAN)
+        prices.law_for(Account.PURE, loss=Fraction(1), l1=1, l2_squared=1, family=Family.GAUSSIAN)
     assert refusal.value.code == "gaussian-needs-delta"
 
 
 def test_what_no_law_can_be_found_for_is_refused() -> None:
     for bad_loss, code in ((Fraction(0), "loss-invalid"), (Fraction(-1), "loss-invalid"), (Fraction(1, 10**40), "scale-invalid")):
         with pytest.raises(Refused) as refusal:
-            laws.law_for(Account.APPROXIMATE, loss=bad_loss, l1=1, l2_squared=1, family=Family.GAUSSIAN)
+            prices.law_for(Account.APPROXIMATE, loss=bad_loss, l1=1, l2_squared=1, family=Family.GAUSSIAN)
         assert refusal.value.code == code
     a_float: Any = 0.5
     with pytest.raises(LapwingError) as wrong:
-        laws.law_for(Account.PURE, loss=a_float, l1=1, l2_squared=1, family=Family.LAPLACE)
+        prices.law_for(Account.PURE, loss=a_float, l1=1, l2_squared=1, family=Family.LAPLACE)
     assert wrong.value.code == "number-invalid"
     for l1, l2_squared in ((-1, 1), (1, -1), (1, a_float)):
         with pytest.raises(LapwingError) as wrong:

@@ -16,8 +16,8 @@ from scipy import stats
 from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import rho_for
 from lapwing.kernel.laws import SCALE_MAX, DiscreteGaussian
-from lapwing.kernel.tails import gaussian_tail_lower, gaussian_tail_upper
-from lapwing.mechanisms.calibration import certify_gaussian, gaussian_delta, gaussian_sigma, gaussian_sigma_classic
+from lapwing.kernel.tails import gaussian_tail_upper
+from lapwing.mechanisms.calibration import certify_gaussian, gaussian_delta, gaussian_sigma, gaussian_sigma_classic, gaussian_tail_lower
 
 
 @lru_cache

@@ -1,0 +1,105 @@
+"""Counts that are held against public numbers: what private multiplicative weights are made of, with their exact law.
+
+For each count there is a public number, which may depend on all that was told before: in private multiplicative weights, what the weights
+say. While the count is near the number, by a sparse vector, only that is told. Where it is not, a fresh noisy count is told, and the next
+start begins. ``lapwing.kernel.count_stream`` is the same over protected rows; this is for lessons, exact verification and audits.
+
+Proof: ``docs/proofs/above-threshold.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from lapwing.errors import Refused
+from lapwing.kernel.event import Event
+from lapwing.mechanisms.above_threshold import AboveThreshold, SparseVector, require_stream
+from lapwing.mechanisms.additive import LaplaceMechanism
+from lapwing.mechanisms.geometric import OUTPUTS_MAX
+
+Told: TypeAlias = tuple[int | None, ...]
+"""What was told of each count so far: None where it is near its number, else a noisy count."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedCounts:
+    """At most ``starts`` noisy counts, of those that are far from their public numbers.
+
+    Pre: between neighbours each count moves by at most the sensitivity of ``above``; ``near`` gives the public number of the next count
+    from what was told so far, and knows nothing else. Post: differentially private at ``starts`` times the price of one start of ``above``
+    and one answer, however many counts there are. The output is what was told, up to the last start.
+    """
+
+    above: AboveThreshold
+    starts: int
+    scale_answer: Fraction
+    near: Callable[[Told], int]
+    clamp: tuple[int, int] | None = None
+    """Ends of the noisy counts that are told, for an exact law."""
+
+    def __post_init__(self) -> None:
+        SparseVector(self.above, self.starts)  # checks the starts
+        if self.above.monotone:
+            raise Refused("mechanism-invalid", "distances from public numbers move both ways: they are not monotone")
+        self.answer()
+
+    def answer(self) -> LaplaceMechanism:
+        """What tells a count that is not near."""
+        return LaplaceMechanism(self.scale_answer, self.above.sensitivity, clamp=self.clamp)
+
+    def event(self) -> Event:
+        """``starts`` times the epsilon, and the rho, of one start with its answer: adaptive composition."""
+        one, answer = self.above.epsilon(), self.answer().event()
+        assert answer.epsilon is not None and answer.rho is not None
+        return Event(epsilon=self.starts * (one + answer.epsilon), rho=self.starts * (one**2 / 2 + answer.rho))
+
+    def odds(self, *, decay: Fraction) -> Fraction:
+        """``exp(epsilon)`` at this decay of the common scale of ``above``."""
+        return (self.above.odds(decay=decay) * self.answer().odds(decay=decay ** self._exponent())) ** self.starts
+
+    def law(self, value: tuple[int, ...], *, decay: Fraction) -> Mapping[Told, Fraction]:
+        """The exact law of what is told of these counts, at this decay (see :meth:`AboveThreshold.exponents`)."""
+        counts, answers = require_stream(value), self.answer()
+        self._require_few(len(counts))
+        outputs: dict[Told, Fraction] = {}
+        begun: dict[Told, Fraction] = {(): Fraction(1)}
+        for _ in range(self.starts):
+            after: dict[Told, Fraction] = {}
+            for told, chance in begun.items():
+                near = tuple(self.near((*told, *([None] * ahead))) for ahead in range(len(counts) - len(told)))
+                distances = tuple(abs(count - number) for count, number in zip(counts[len(told) :], near, strict=True))
+                for index, probability in self.above.law(distances, decay=decay).items():
+                    if index is None:
+                        outputs[*told, *([None] * len(distances))] = chance * probability
+                        continue
+                    law = answers.law(counts[len(told) + index], decay=decay ** self._exponent())
+                    for noisy, mass in law.items():
+                        after[*told, *([None] * index), noisy] = chance * probability * mass
+            begun = after
+        return outputs | begun
+
+    def _require_few(self, length: int) -> None:
+        if self.clamp is not None:
+            values = self.clamp[1] - self.clamp[0] + 1
+            if sum(math.comb(length, answers) * values**answers for answers in range(self.starts + 1)) > OUTPUTS_MAX:
+                raise Refused("law-unavailable", f"the law has more than {OUTPUTS_MAX} outputs")
+
+    def error(self, *, confidence: Fraction, questions: int = 1) -> int:
+        """The distance within which all of so many questions are told right: the public number where it is near, else the noisy count.
+
+        Half of the failure probability is for the comparisons, the other half for the answers, of which there are at most ``starts``.
+        """
+        half = 1 - (1 - Fraction(confidence)) / 2
+        compared = SparseVector(self.above, self.starts).error(confidence=half, queries=questions)
+        return max(self.above.threshold + compared, self.answer().error(confidence=half, coordinates=self.starts))
+
+    def _exponent(self) -> int:
+        """The decay of an answer's noise as a power of the common decay."""
+        power = self.above.exponents()[0] * self.above.scale_threshold / self.scale_answer
+        if power.denominator != 1:
+            raise Refused("law-unavailable", "the scale of answers is no part of the common scale", hint="divide that by a whole number")
+        return power.numerator
