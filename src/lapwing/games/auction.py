@@ -1,0 +1,56 @@
+"""A digital-goods auction: the seller can make as many copies as there are buyers, and looks for one price.
+
+Each person reports what the good is worth to them. The seller chooses a price from a public list with the exponential mechanism: the score
+of a price is the revenue that it would bring, ``price * (number of reports of at least the price)``. Then everybody sees the price and buys
+if they like to, whatever they reported; so a report matters through the price alone (McSherry and Talwar 2007, section 5.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+
+from lapwing.errors import LapwingError
+from lapwing.games.exponentials import SumOfExponentials
+from lapwing.games.mechanism import ExponentialChoice
+from lapwing.kernel.numbers import require_exact
+
+
+class DigitalGoodsAuction:
+    """Prices are public; types are valuations. One report replaced moves the revenue of a price by at most that price.
+
+    With ``epsilon``: a price has weight ``exp(epsilon * revenue / (2 * highest price))``. With ``factor``: weight ``factor ** revenue``,
+    for prices that are integers.
+    """
+
+    def __init__(self, prices: Sequence[Fraction], *, epsilon: Fraction | None = None, factor: Fraction | None = None) -> None:
+        require_exact(*prices)
+        if not prices or min(prices) < 0 or max(prices) == 0 or len(set(prices)) != len(prices):
+            raise LapwingError("game-invalid", "an auction has different prices, none of them negative and not all of them 0")
+        self.outcomes = tuple(Fraction(price) for price in prices)
+        self.choice = ExponentialChoice(epsilon=epsilon, sensitivity=max(self.outcomes), factor=factor)
+        self._worth: dict[Fraction, tuple[Fraction, ...]] = {}
+
+    @cached_property
+    def name(self) -> str:
+        """For reports to read."""
+        return f"auction of a digital good at {len(self.outcomes)} prices"
+
+    def objective(self, reports: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """The revenue of each price."""
+        return tuple(price * sum(1 for report in reports if report >= price) for price in self.outcomes)
+
+    def weights(self, reports: Sequence[Fraction]) -> tuple[SumOfExponentials, ...]:
+        """The exponential mechanism over revenues."""
+        return self.choice.weights(self.objective(reports))
+
+    def honest(self, type_: Fraction, others: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """What is left of the valuation after paying; nothing where the price is higher."""
+        if type_ not in self._worth:
+            self._worth[type_] = tuple(max(Fraction(0), type_ - price) for price in self.outcomes)
+        return self._worth[type_]
+
+    def lying(self, type_: Fraction, report: Fraction, others: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """The same: nobody is held to a report."""
+        return self.honest(type_, others)
