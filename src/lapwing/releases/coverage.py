@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from lapwing.kernel.domains import Domain
+from lapwing.kernel.domains import Domain, IntegerDomain, RealDomain
 from lapwing.kernel.expressions import Column, Expression, Value, columns_of
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Filter, GridSum, PerUnit, Project, PublicJoin, Relation, RowCount, Scan, SemiJoin, Union, UnitJoin, UnitWindow
@@ -27,7 +28,7 @@ from lapwing.releases.axes import Axis
 from lapwing.releases.bin_values import BinValues, NotOneValue, Whole, bin_values
 from lapwing.releases.spreads import Spreads
 from lapwing.releases.tree_spreads import TreeLevel, TreeSpreads
-from lapwing.statements import AggregateKind, PrivateQuery, Statement, conjuncts, substituted
+from lapwing.statements import Aggregate, AggregateKind, PrivateQuery, Statement, conjuncts, substituted
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -36,6 +37,12 @@ GROUPS_MAX = 100_000
 ROWS = "rows"
 """The vector that counts all rows of a group, whether or not it was asked for."""
 
+QUANTILE_CELLS_MAX = 50_000_000
+"""Groups times cells of one quantile."""
+QUANTILE_WORK_MAX = 400_000_000
+"""Leaves squared, for each set of leaves that count together, where these are not all of them."""
+
+_TREE_QUANTILES = {AggregateKind.QUANTILE_CONT, AggregateKind.QUANTILE_DISC}
 _LINEAR = {AggregateKind.COUNT, AggregateKind.SUM, AggregateKind.AVG}
 _NAMES = {
     AggregateKind.COUNT_DISTINCT: "COUNT(DISTINCT ...)",
@@ -73,11 +80,16 @@ class PublicMarginals:
         """Bins of each axis."""
         return tuple(axis.size for axis in self.axes)
 
+    @property
+    def leaves(self) -> int:
+        """Bins of the last axis other than that of NULL."""
+        return self.sizes[-1] - self.axes[-1].domain.nullable
+
     def spreads(self) -> Spreads | TreeSpreads:
         """How far sums of cells spread."""
         if not self.tree:
             return Spreads(self.sizes, self.variances)
-        return TreeSpreads(self.sizes, self.sizes[-1] - self.axes[-1].domain.nullable, self.tree)
+        return TreeSpreads(self.sizes, self.leaves, self.tree)
 
     def covers(self, axes: Sequence[int]) -> bool:
         """Whether one measured marginal holds all of these axes."""
@@ -111,6 +123,17 @@ class CoveredQuery:
     scales: Mapping[str, int]
     """By vector: of how many parts of one its weights are."""
     recipes: tuple[Recipe, ...]
+    quantiles: Mapping[int, CoveredQuantile]
+    """By the number of the aggregate."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoveredQuantile:
+    """A quantile of the column of a tree."""
+
+    share: Fraction
+    counted: npt.NDArray[np.bool_]
+    """Cells whose rows count, in the shape of the marginal; never those of NULL."""
 
 
 class _Uncovered(Exception):
@@ -128,13 +151,16 @@ def covered_queries(statement: Statement, facts: Facts, marginals: PublicMargina
 
 
 def _covered(query: PrivateQuery, facts: Facts, marginals: PublicMarginals) -> CoveredQuery:
-    table, names, conditions = _rows(query.source, facts)
+    table, names, conditions = rows_read(query.source, facts)
     if table != marginals.table:
         raise _Uncovered(f"the release is of the table {marginals.table!r}, not of {table!r}")
-    for aggregate in query.aggregates:
-        if aggregate.kind not in _LINEAR:
+    quantiles = {number: each for number, each in enumerate(query.aggregates) if each.kind in _TREE_QUANTILES}
+    for number, aggregate in enumerate(query.aggregates):
+        if aggregate.kind not in _LINEAR and (number not in quantiles or not marginals.tree):
             name = _NAMES.get(aggregate.kind, aggregate.kind.value.upper())
             raise _Uncovered(f"{name} is not made of counts and sums of cells")
+    for aggregate in quantiles.values():
+        _require_leaves(aggregate, names, marginals.axes[-1])
     shape = shape_of(query.source, facts)
     vectors = measured(query.aggregates, shape)
     parts = [_Part(each, "the condition") for condition in conditions for each in conjuncts(condition)]
@@ -149,7 +175,9 @@ def _covered(query: PrivateQuery, facts: Facts, marginals: PublicMarginals) -> C
             assert isinstance(measure, GridSum)
             summed[name] = measure
             parts.append(_Part(substituted(measure.value, names), "what is added up"))
-    axes = _axes_of(parts, facts, marginals)
+    filters = {number: None if each.where is None else substituted(each.where, names) for number, each in quantiles.items()}
+    parts += [_Part(each, "what is counted") for each in filters.values() if each is not None]
+    axes = _axes_of(parts, facts, marginals, leaves=bool(quantiles))
     found = dict(zip((part.expression for part in parts), _looked_at(parts, marginals.axes), strict=True))
     spread = _Spread(axes, tuple(marginals.axes[number].size for number in axes))
 
@@ -166,7 +194,31 @@ def _covered(query: PrivateQuery, facts: Facts, marginals: PublicMarginals) -> C
         numbers = spread.numbers(value) * grid.steps - grid.offset
         weights[name] = np.where(kept & spread.present(value), numbers, 0.0)
         scales[name] = grid.steps
-    return CoveredQuery(query, shape.columns, axes, groups, group, weights, scales, vectors.recipes)
+    present = np.arange(marginals.sizes[-1]) < marginals.leaves
+    counted_in = {number: kept if where is None else kept & spread.whole(found[where]) for number, where in filters.items()}
+    covered = {number: CoveredQuantile(each.share or Fraction(1, 2), counted_in[number] & present) for number, each in quantiles.items()}
+    for quantile in covered.values():
+        _require_work(quantile, len(groups), marginals.leaves)
+    return CoveredQuery(query, shape.columns, axes, groups, group, weights, scales, vectors.recipes, covered)
+
+
+def _require_leaves(quantile: Aggregate, names: Mapping[str, Expression], leaf: Axis) -> None:
+    value = None if quantile.value is None else substituted(quantile.value, names)
+    if value != Column(leaf.column):
+        raise _Uncovered(f"a tree has quantiles of its own column, {leaf.column!r}, and of nothing else")
+    if not isinstance(leaf.domain, IntegerDomain | RealDomain):
+        raise _Uncovered("quantiles are read off trees of numbers, not of days or moments")
+    if quantile.share is not None and not 0 < quantile.share < 1:
+        raise _Uncovered("the least and the greatest value are not read off a tree")
+
+
+def _require_work(quantile: CoveredQuantile, groups: int, leaves: int) -> None:
+    """Quantiles of some leaves only, or of very many groups, take long."""
+    rows = quantile.counted.reshape(-1, quantile.counted.shape[-1])[:, :leaves]
+    all_or_none = bool(np.all(rows.any(axis=-1) == rows.all(axis=-1)))
+    ways = 0 if all_or_none else np.unique(rows, axis=0).shape[0] + groups
+    if groups * rows.size > QUANTILE_CELLS_MAX or ways * leaves**2 > QUANTILE_WORK_MAX:
+        raise _Uncovered("quantiles of so many leaves and groups take too long")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,25 +229,26 @@ class _Part:
     role: str
 
 
-def _rows(relation: Relation, facts: Facts) -> tuple[str, Mapping[str, Expression], tuple[Expression, ...]]:
+def rows_read(relation: Relation, facts: Facts) -> tuple[str, Mapping[str, Expression], tuple[Expression, ...]]:
     """The table that a relation reads row by row, its columns over those of the table, and its conditions."""
     match relation:
         case Scan(table):
             return table, {name: Column(name) for name in facts.table(table).columns}, ()
         case Filter(source, predicate):
-            table, names, conditions = _rows(source, facts)
+            table, names, conditions = rows_read(source, facts)
             return table, names, (*conditions, substituted(predicate, names))
         case Project(source, columns):
-            table, names, conditions = _rows(source, facts)
+            table, names, conditions = rows_read(source, facts)
             return table, {name: substituted(value, names) for name, value in columns}, conditions
         case _:
             raise _Uncovered(f"it {_SHAPES[type(relation)]}, and a release answers for rows of its table one by one")
 
 
-def _axes_of(parts: Sequence[_Part], facts: Facts, marginals: PublicMarginals) -> tuple[int, ...]:
+def _axes_of(parts: Sequence[_Part], facts: Facts, marginals: PublicMarginals, *, leaves: bool) -> tuple[int, ...]:
     numbers = {axis.column: number for number, axis in enumerate(marginals.axes)}
     declared = facts.table(marginals.table).columns
-    used = sorted({name for part in parts for name in columns_of(part.expression)})
+    own = {marginals.axes[-1].column} if leaves else set()
+    used = sorted(own | {name for part in parts for name in columns_of(part.expression)})
     for name in used:
         if name not in numbers:
             raise _Uncovered(f"the column {name!r} is not part of the release")

@@ -17,6 +17,11 @@ COUNT = "_rows"
 """Name of the one column of each table; keys have the names of their columns, so that a stored table says what it is of."""
 
 
+def count_name(section: int) -> str:
+    """Name of the one column of the tables of a section: the first has no number."""
+    return COUNT if section == 0 else f"{COUNT}_{section}"
+
+
 @dataclass(frozen=True, slots=True)
 class CountTable:
     """A table of counts by some axes, by their numbers in rising order, with the noise that it gets."""
@@ -25,12 +30,17 @@ class CountTable:
     law: Law
 
 
-def release_plan(rows: Relation, axes: Sequence[Axis], tables: Sequence[CountTable], bounding: Bounding) -> Plan:
+def release_plan(rows: Relation, axes: Sequence[Axis], tables: Sequence[CountTable], bounding: Bounding, *, section: int = 0) -> Plan:
     """Counts of ``rows`` in every table, over all combinations of bins."""
-    return Plan(tuple(_query(rows, [axes[number] for number in table.axes], table.law, bounding) for table in tables))
+    return Plan(tuple(_query(rows, [axes[number] for number in each.axes], each.law, bounding, section) for each in tables))
 
 
-def _query(rows: Relation, axes: Sequence[Axis], law: Law, bounding: Bounding) -> Query:
+def whole_plan(sections: Sequence[Plan]) -> Plan:
+    """All sections of a release under one certificate and one charge."""
+    return Plan(tuple(query for plan in sections for query in plan.queries))
+
+
+def _query(rows: Relation, axes: Sequence[Axis], law: Law, bounding: Bounding, section: int) -> Query:
     keys = tuple((axis.column, axis.key()) for axis in axes)
     groups = ProductGroups(tuple(axis.cells() for axis in axes))
-    return Query(rows, keys, groups, bounding, (Vector(COUNT, RowCount(), law),))
+    return Query(rows, keys, groups, bounding, (Vector(count_name(section), RowCount(), law),))

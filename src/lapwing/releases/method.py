@@ -21,7 +21,7 @@ from enum import StrEnum
 from itertools import combinations
 
 from lapwing.errors import Refused
-from lapwing.kernel.laws import Family
+from lapwing.prices import Family
 
 NOISE_MAX = 0.24
 """Columns are measured alone where the noise of pairs is longer than this share of the rows."""

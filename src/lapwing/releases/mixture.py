@@ -82,9 +82,17 @@ class Mixture:
 
 
 def product_of(ones: Sequence[MeasuredMarginal]) -> Mixture:
-    """Columns independent of one another, each spread as its noisy counts are once none of them is below nothing."""
-    shares = [nearest_counts(counts, max(1.0, float(counts.sum()))) for counts in map(_floats, ones)]
-    return Mixture(tuple((counts / counts.sum())[None, :] for counts in shares))
+    """Columns independent of one another, each spread as its noisy counts are once none of them is below nothing.
+
+    As in a fit, values too rare to be told from noise are one, and equally likely.
+    """
+    chances = []
+    for one in ones:
+        counts = _floats(one)
+        merged = MergedValues.of(counts, math.sqrt(one.variance))
+        kept = nearest_counts(merged.sums(counts), max(1.0, float(counts.sum())))
+        chances.append(merged.spread((kept / kept.sum())[None, :]))
+    return Mixture(tuple(chances))
 
 
 def fitted(

@@ -24,6 +24,7 @@ from lapwing.releases.synopsis import VARIANCE_MIN, Floats, LinearEstimate
 from lapwing.releases.workload import NoiseModel
 
 BRANCH = 4
+BOUNDARIES_AT_ONCE = 256
 Indices: TypeAlias = npt.NDArray[np.intp]
 
 
@@ -192,6 +193,18 @@ class TreeSynopsis:
         leaf = int(crossings[len(crossings) // 2]) if len(crossings) else int(reached[0]) if len(reached) else self.leaves - 1
         low, high = (int(possible[0]), int(possible[-1])) if len(possible) else (leaf, leaf)
         return QuantileEstimate(leaf, min(low, leaf), max(high, leaf))
+
+    def boundary_variances(self, fraction: float, kept: npt.NDArray[np.bool_]) -> Floats:
+        """For each boundary between leaves, both ends too: the variance of (what lies before it - the fraction of all), of kept leaves."""
+        if bool(kept.all()):
+            return self._before_variances(fraction)
+        boundary, leaf = np.arange(self.leaves + 1), np.arange(self.leaves)
+        found = np.zeros(self.leaves + 1)
+        for start in range(0, self.leaves + 1, BOUNDARIES_AT_ONCE):
+            some = boundary[start : start + BOUNDARIES_AT_ONCE, None]
+            weights = np.where(kept, (leaf < some) - fraction, 0.0)
+            found[start : start + BOUNDARIES_AT_ONCE] = np.einsum("ij,ij->i", weights, self._solved(weights))
+        return found
 
     def _require_one(self) -> None:
         if self._estimate.ndim != 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,26 +14,27 @@ import numpy as np
 from lapwing.answers.answer import Answer, CostView
 from lapwing.answers.budget import BudgetView
 from lapwing.catalog import Settings
+from lapwing.catalog.confidences import NOT_ASKED, can_be_asked
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.laws import DiscreteLaplace
-from lapwing.kernel.release import Released
+from lapwing.kernel.release import NoisyTable, Released
 from lapwing.receipts import Receipt
-from lapwing.releases.axes import Axis
 from lapwing.releases.coverage import NotCovered
-from lapwing.releases.request import RangeTree, ReleaseRequest, SyntheticTable
-from lapwing.releases.serving import ServedMarginals, serve
-from lapwing.releases.synopsis import MeasuredMarginal
+from lapwing.releases.covering import is_covered
+from lapwing.releases.released_section import ReleasedSection, released_section
+from lapwing.releases.request import ReleaseRequest, SyntheticTable, kind_of_part
+from lapwing.releases.sections import Section, table_section
+from lapwing.releases.serving import ServedMarginals, serve_best
 from lapwing.releases.synthetic import synthetic_table
-from lapwing.releases.tree_counts import TreeCounts
-from lapwing.spread import variance
 from lapwing.sql import bind
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 CONFIDENCE = Fraction(95, 100)
+SYNTHETIC_ROWS_MAX = 100_000_000
+"""Rows of one synthetic table: about a gigabyte for each column of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,9 @@ class ReleaseTerms:
     request: ReleaseRequest
     facts: Facts
     unit_columns: Mapping[str, str]
-    axes: tuple[Axis, ...]
+    sections: tuple[Section, ...]
     tables: tuple[tuple[int, ...], ...]
+    """The axes of every stored table, in the section that it is of."""
     notes: tuple[str, ...]
     """What every answer from it says."""
     cost: CostView
@@ -72,9 +73,14 @@ class Release:
         return self.terms.request.name
 
     @property
+    def of_table(self) -> str:
+        """The table that it is of."""
+        return self.terms.request.table
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it has."""
-        return self.terms.request.wanted.columns
+        return self.terms.request.columns
 
     @property
     def receipt(self) -> Receipt | None:
@@ -82,90 +88,69 @@ class Release:
         return self.terms.receipt
 
     @cached_property
-    def measured(self) -> tuple[MeasuredMarginal, ...]:
-        """The noisy tables, by the numbers of their axes."""
-        found = []
+    def sections(self) -> tuple[ReleasedSection, ...]:
+        """Its noisy tables, those together that make one best estimate: marginals and synthetic tables first, then each tree."""
+        found: list[list[tuple[tuple[int, ...], NoisyTable]]] = [[] for _ in self.terms.sections]
         for axes, table in zip(self.terms.tables, self._released.tables, strict=True):
-            column = table.columns[0]
-            step = float(column.step)
-            counts = np.asarray(column.values, dtype=np.float64) * step
-            shape = [self.terms.axes[number].size for number in axes]
-            found.append(MeasuredMarginal(axes, counts.reshape(shape), variance(column.law) * step**2))
-        return tuple(found)
-
-    @cached_property
-    def _served(self) -> ServedMarginals:
-        if self.tree is not None:
-            return ServedMarginals.of_tree(self.tree)
-        return ServedMarginals.of(self.terms.request.table, self.terms.axes, self.measured, laplace=self._laplace, notes=self.terms.notes)
-
-    @cached_property
-    def tree(self) -> TreeCounts | None:
-        """Its tables put together, where it is a tree of ranges."""
-        if not isinstance(self.terms.request.wanted, RangeTree):
-            return None
-        return TreeCounts.of(self.terms.request.table, self.terms.axes, self.measured, laplace=self._laplace, notes=self.terms.notes)
-
-    @property
-    def axes(self) -> tuple[Axis, ...]:
-        """The columns in bins, one axis for each: of a tree, the leaves."""
-        return self.terms.axes if self.tree is None else self.tree.public.axes
-
-    @property
-    def _laplace(self) -> bool:
-        return any(isinstance(table.columns[0].law, DiscreteLaplace) for table in self._released.tables)
+            found[table_section(table, self.terms.sections)].append((axes, table))
+        made = zip(self.terms.sections, found, strict=True)
+        return tuple(released_section(self.terms.request.table, section, tables, self.terms.notes) for section, tables in made)
 
     def query(self, sql: str, *, confidence: Fraction | float = CONFIDENCE, dialect: str = "duckdb") -> Answer:
         """Answer SQL from the release: free, with error bars. What it does not answer is refused (``release-not-covered``), with why."""
-        statement = bind(sql, self.terms.facts, settings=Settings(), unit_columns=self.terms.unit_columns, dialect=dialect)
-        sure = Fraction(str(confidence)) if isinstance(confidence, float) else confidence
-        found = serve(statement, self.terms.facts, self._served, confidence=sure)
-        if isinstance(found, NotCovered):
-            raise Refused("release-not-covered", f"the release {self.name!r} does not answer this: {found.reason}")
-        free = CostView.of(Cost.zero(), self.terms.budget.budget, free=True)
-        notes = (f"answered from the release {self.name!r}: free", *found.notes)
-        assembled = found.assembled
-        return Answer(assembled.table, assembled.intervals, float(sure), free, self.terms.budget, notes, marks=assembled.marks)
+        return answered_by(self, sql, confidence=confidence, dialect=dialect, budget=self.terms.budget)
 
     def covers(self, sql: str, *, dialect: str = "duckdb") -> bool:
         """Whether it answers a statement. Public facts alone decide."""
-        try:
-            self.query(sql, dialect=dialect)
-        except Refused as error:
-            if error.code == "release-not-covered":
-                return False
-            raise
-        return True
+        return is_covered(lambda: self.query(sql, dialect=dialect))
 
     def table(self, *, rows: int | None = None) -> pa.Table:
         """A synthetic table: as many rows as the release says there are, or ``rows``. The same release makes the same table.
 
         Its rows belong to nobody, and have no error bars: count with :meth:`query`.
         """
-        measured, digest = self.measured, hashlib.sha256(self.terms.stored).digest()
-        if self.tree is not None:
-            measured = tuple(MeasuredMarginal(axes, self.tree.counts, noise) for axes, noise in self.tree.public.variances.items())
-        return synthetic_table(self.axes, measured, digest, rows=rows)
+        if rows is not None and not 0 <= rows <= SYNTHETIC_ROWS_MAX:
+            raise Refused("release-rows", f"a synthetic table has 0 to {SYNTHETIC_ROWS_MAX:,} rows")
+        section, digest = self.sections[0], hashlib.sha256(self.terms.stored).digest()
+        wanted = [part for _, part in section.section.parts if isinstance(part, SyntheticTable)]
+        columns = {column for part in wanted for column in part.columns}
+        kept = [number for number, axis in enumerate(section.axes) if not wanted or axis.column in columns]
+        return synthetic_table([section.axes[number] for number in kept], section.marginals_over(kept), digest, rows=rows)
 
     @property
     def is_synthetic(self) -> bool:
-        """Whether it was bought for its synthetic table."""
-        return isinstance(self.terms.request.wanted, SyntheticTable)
+        """Whether it was bought for a synthetic table, among others."""
+        return any(isinstance(part, SyntheticTable) for part in self.terms.request.wanted)
 
     @property
     def kind(self) -> str:
-        """``marginals``, ``synthetic`` or ``tree``."""
-        return "synthetic" if self.is_synthetic else "tree" if self.tree is not None else "marginals"
+        """``marginals``, ``synthetic`` or ``tree``; of several parts, all that they are."""
+        return ", ".join(dict.fromkeys(kind_of_part(part) for part in self.terms.request.wanted))
 
     @property
     def cells(self) -> int:
         """Cells of all tables."""
-        return sum(math.prod(self.terms.axes[number].size for number in axes) for axes in self.terms.tables)
+        return sum(int(np.size(table.counts)) for section in self.sections for table in section.measured)
 
 
-def marginals_of(release: Release) -> ServedMarginals:
-    """The marginals of a release, ready to answer statements that are bound already."""
-    return release._served
+def answered_by(release: Release, sql: str, *, confidence: Fraction | float, dialect: str, budget: BudgetView) -> Answer:
+    """The answer of a release, beside what is left of the budget."""
+    statement = bind(sql, release.terms.facts, settings=Settings(), unit_columns=release.terms.unit_columns, dialect=dialect)
+    if not can_be_asked(confidence):
+        raise Refused("confidence-invalid", NOT_ASKED)
+    sure = Fraction(str(confidence)) if isinstance(confidence, float) else confidence
+    found = serve_best(statement, release.terms.facts, served_by(release), confidence=sure)
+    if isinstance(found, NotCovered):
+        raise Refused("release-not-covered", f"the release {release.name!r} does not answer this: {found.reason}")
+    free = CostView.of(Cost.zero(), budget.budget, free=True)
+    notes = (f"answered from the release {release.name!r}: free", *found.notes)
+    assembled = found.assembled
+    return Answer(assembled.table, assembled.intervals, float(sure), free, budget, notes, marks=assembled.marks)
+
+
+def served_by(release: Release) -> tuple[ServedMarginals, ...]:
+    """The sections of a release, ready to answer statements that are bound already."""
+    return tuple(section.served for section in release.sections)
 
 
 def facts_of_table(facts: Facts, table: str) -> Facts:

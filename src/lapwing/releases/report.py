@@ -15,7 +15,8 @@ from lapwing.kernel.domains import DateDomain, Domain, TimestampDomain
 from lapwing.kernel.expressions import Value
 from lapwing.releases.axes import Axis
 from lapwing.releases.released import Release
-from lapwing.releases.synopsis import Synopsis
+from lapwing.releases.released_section import ReleasedSection
+from lapwing.releases.synopsis import MeasuredMarginal, Synopsis
 from lapwing.releases.tree_axes import leaf_width
 from lapwing.releases.tree_counts import TreeCounts
 
@@ -41,8 +42,7 @@ rect.bar { fill: var(--bar); } line.error { stroke: var(--line); stroke-width: 1
 
 def release_html(release: Release) -> str:
     """The page."""
-    synopsis = release.tree or Synopsis([axis.size for axis in release.axes], release.measured)
-    everything = synopsis.linear((), np.ones(()))
+    everything = min((section.synopsis.linear((), np.ones(())) for section in release.sections), key=lambda each: each.variance)
     name, request, cost = escape(release.name), release.terms.request, release.terms.cost
     rho = "" if cost.rho is None else f" (rho {float(cost.rho):.3g})"
     facts = [
@@ -56,13 +56,17 @@ def release_html(release: Release) -> str:
     ]
     listed = "".join(f"<tr><th>{escape(key)}</th><td>{escape(value)}</td></tr>" for key, value in facts)
     notes = "".join(f"<p>Note: {escape(note)}.</p>" for note in release.terms.notes)
-    pictures = "".join(_picture(axis, number, synopsis) for number, axis in enumerate(release.axes))
+    pictures = "".join(
+        _picture(axis, number, section.synopsis, _beside(section, len(release.sections)))
+        for section in release.sections
+        for number, axis in enumerate(section.axes)
+    )
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>{name}</title><style>{_STYLE}</style></head><body><h1>{name}</h1>"
         f'<p class="quiet">Counts with noise, from which no single {escape(release.terms.budget.unit)} can be told. '
         f"Lines over the bars reach as far as the noise does in 95 of 100 cases.</p><table>{listed}</table>{notes}"
-        f"<h2>Columns</h2>{pictures}<h2>Tables</h2>{_tables(release, synopsis)}{_synthetic(release)}</body></html>\n"
+        f"<h2>Columns</h2>{pictures}<h2>Tables</h2>{_tables(release.sections)}{_synthetic(release)}</body></html>\n"
     )
 
 
@@ -76,22 +80,25 @@ def _synthetic(release: Release) -> str:
     )
 
 
-def _tables(release: Release, synopsis: Synopsis | TreeCounts) -> str:
-    rows = []
-    for table in release.measured[:TABLES_MAX]:
-        columns = " × ".join(release.terms.axes[number].column for number in table.axes) or "all rows"
-        if isinstance(synopsis, TreeCounts):
-            width = leaf_width(release.terms.axes[table.axes[-1]], release.axes[-1])
-            columns += f", in nodes of {width:,}" if width > 1 else ", in leaves"
-            bar = _first_node_width(width, synopsis)
-        else:
-            bar = SURE * math.sqrt(synopsis.cell_variance(table.axes))
-        cells = [f"{int(np.size(table.counts)):,}", f"± {figure(bar, digits=3)}"]
-        rows.append(f"<tr><td>{escape(columns)}</td>{''.join(f'<td class=number>{cell}</td>' for cell in cells)}</tr>")
-    more = len(release.measured) - TABLES_MAX
+def _tables(sections: Sequence[ReleasedSection]) -> str:
+    rows = [_table(table, section) for section in sections for table in section.measured[:TABLES_MAX]]
+    more = sum(max(0, len(section.measured) - TABLES_MAX) for section in sections)
     rest = f"<p>And {more:,} more.</p>" if more > 0 else ""
     head = "<tr><th>counts by</th><th class=number>cells</th><th class=number>a cell is off by, at most (95 %)</th></tr>"
     return f"<table>{head}{''.join(rows)}</table>{rest}"
+
+
+def _table(table: MeasuredMarginal, section: ReleasedSection) -> str:
+    axes = section.section.axes
+    columns = " × ".join(axes[number].column for number in table.axes) or "all rows"
+    if isinstance(section.synopsis, TreeCounts):
+        width = leaf_width(axes[table.axes[-1]], section.axes[-1])
+        columns += f", in nodes of {width:,}" if width > 1 else ", in leaves"
+        bar = _first_node_width(width, section.synopsis)
+    else:
+        bar = SURE * math.sqrt(section.synopsis.cell_variance(table.axes))
+    cells = [f"{int(np.size(table.counts)):,}", f"± {figure(bar, digits=3)}"]
+    return f"<tr><td>{escape(columns)}</td>{''.join(f'<td class=number>{cell}</td>' for cell in cells)}</tr>"
 
 
 def _first_node_width(width: int, tree: TreeCounts) -> float:
@@ -101,7 +108,13 @@ def _first_node_width(width: int, tree: TreeCounts) -> float:
     return SURE * tree.linear(tuple(range(tree.counts.ndim)), weights.reshape(tree.counts.shape)).deviation
 
 
-def _picture(axis: Axis, number: int, synopsis: Synopsis | TreeCounts) -> str:
+def _beside(section: ReleasedSection, sections: int) -> str:
+    """Which estimate a picture is of, where there are several."""
+    tree = section.section.tree
+    return "" if sections == 1 else ", from the marginals" if tree is None else f", from the tree of {tree.column}"
+
+
+def _picture(axis: Axis, number: int, synopsis: Synopsis | TreeCounts, beside: str) -> str:
     values = np.asarray(synopsis.marginal((number,)), dtype=np.float64)
     step = -(-len(values) // BARS_MAX)
     starts = np.arange(0, len(values), step)
@@ -109,7 +122,7 @@ def _picture(axis: Axis, number: int, synopsis: Synopsis | TreeCounts) -> str:
     bars = [_bar_width(number, axis.size, int(start), min(int(start) + step, axis.size), synopsis) for start in starts]
     labels = [bin_label(axis, int(start)) for start in starts]
     top = max(float(np.max(sums + bars)), 1.0)
-    return f"<h3>{escape(axis.column)}</h3>{_svg(sums.tolist(), bars, labels, top)}"
+    return f"<h3>{escape(axis.column + beside)}</h3>{_svg(sums.tolist(), bars, labels, top)}"
 
 
 def _bar_width(number: int, size: int, start: int, end: int, synopsis: Synopsis | TreeCounts) -> float:

@@ -15,6 +15,8 @@ WAYS_MAX = 4
 """Axes of one marginal."""
 COLUMNS_MAX = 64
 NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,79}$")
+EDGE = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30}|/[1-9][0-9]{0,29})?([eE][+-]?[0-9]{1,2})?")
+"""Digits are limited: 1e999999999 is a short text, but not a number that can be worked with exactly."""
 SUMMARY = "release "
 """How the ledger's line of a release begins."""
 
@@ -111,7 +113,14 @@ Wanted: TypeAlias = Marginals | SyntheticTable | RangeTree
 
 
 def _bins(given: Mapping[str, int | Sequence[int | float | str | Fraction]]) -> tuple[tuple[str, Bins], ...]:
-    return tuple((column, cut if isinstance(cut, int) else tuple(Fraction(str(edge)) for edge in cut)) for column, cut in given.items())
+    return tuple((column, cut if isinstance(cut, int) else tuple(_edge(edge, column) for edge in cut)) for column, cut in given.items())
+
+
+def _edge(written: int | float | str | Fraction, column: str) -> Fraction:
+    text = str(written)
+    if not EDGE.fullmatch(text):
+        raise Refused("axis-bins", f"edges of the column {column!r} are numbers of at most 30 digits")
+    return Fraction(text)
 
 
 def _require_columns(columns: tuple[str, ...], bins: tuple[tuple[str, Bins], ...]) -> None:
@@ -122,31 +131,47 @@ def _require_columns(columns: tuple[str, ...], bins: tuple[tuple[str, Bins], ...
         raise Refused("release-columns", f"bins are given for {unknown[0]!r}, which is not among the columns")
 
 
+PARTS_MAX = 16
+"""Parts of one release."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReleaseRequest:
-    """A release as it is asked for: of one table, under a name."""
+    """A release as it is asked for: of one table, under a name; one part or several."""
 
     name: str
     table: str
-    wanted: Wanted
+    wanted: tuple[Wanted, ...]
     rows_per_unit: int = 1
     """For how many rows one unit counts."""
+    shares: tuple[Fraction, ...] = ()
+    """How the price is divided among the parts, in any measure; equally where nothing is said."""
 
     def __post_init__(self) -> None:
         if not NAME.match(self.name):
             raise Refused("release-name", "a release is named with letters, digits, points, hyphens and underscores, at most 80")
+        if not 1 <= len(self.wanted) <= PARTS_MAX:
+            raise Refused("release-parts", f"a release has 1 to {PARTS_MAX} parts: marginals, trees of ranges, synthetic tables")
+        if self.shares and (len(self.shares) != len(self.wanted) or any(share <= 0 for share in self.shares)):
+            raise Refused("release-parts", "shares of a price are numbers above 0, one for each part of the release")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of all parts, each once."""
+        return tuple(dict.fromkeys(column for part in self.wanted for column in part.columns))
+
+    def price_shares(self) -> tuple[Fraction, ...]:
+        """What each part gets of the price; together 1."""
+        shares = self.shares or (Fraction(1),) * len(self.wanted)
+        return tuple(share / sum(shares) for share in shares)
 
     def text(self) -> str:
         """One line that says it all; the same request has the same text."""
-        bins = {column: cut if isinstance(cut, int) else [str(edge) for edge in cut] for column, cut in self.wanted.bins}
-        about: dict[str, Any] = {"table": self.table, "columns": list(self.wanted.columns), "bins": bins, "rows": self.rows_per_unit}
-        match self.wanted:
-            case Marginals(ways=ways):
-                about |= {"kind": "marginals", "ways": ways}
-            case SyntheticTable(method=method):
-                about |= {"kind": "synthetic", "method": method}
-            case RangeTree(branch=branch):
-                about |= {"kind": "tree", "branch": branch}
+        if len(self.wanted) == 1:
+            about = {"table": self.table, **wanted_fields(self.wanted[0]), "rows": self.rows_per_unit}
+        else:
+            about = {"table": self.table, "rows": self.rows_per_unit, "parts": [wanted_fields(part) for part in self.wanted]}
+            about |= {"shares": [str(share) for share in self.shares]} if self.shares else {}
         return f"{SUMMARY}{self.name} {json.dumps(about, ensure_ascii=True, separators=(',', ':'))}"
 
     @classmethod
@@ -156,12 +181,40 @@ class ReleaseRequest:
             raise ValueError("not a release")
         name, _, rest = text.removeprefix(SUMMARY).partition(" ")
         about = json.loads(rest)
-        columns, bins = about["columns"], about["bins"]
-        wanted: Wanted
-        if about["kind"] == "marginals":
-            wanted = Marginals(*columns, ways=about["ways"], bins=bins)
-        elif about["kind"] == "tree":
-            wanted = RangeTree(columns[-1], columns[:-1], about["branch"], bins)
-        else:
-            wanted = SyntheticTable(*columns, method=about["method"], bins=bins)
-        return cls(name, about["table"], wanted, about["rows"])
+        parts, shares = about.get("parts", [about]), about.get("shares", [])
+        wanted = tuple(wanted_value(part) for part in parts)
+        return cls(name, about["table"], wanted, about["rows"], tuple(Fraction(share) for share in shares))
+
+
+def kind_of_part(wanted: Wanted) -> str:
+    """``marginals``, ``synthetic`` or ``tree``."""
+    match wanted:
+        case Marginals():
+            return "marginals"
+        case SyntheticTable():
+            return "synthetic"
+        case RangeTree():
+            return "tree"
+
+
+def wanted_fields(wanted: Wanted) -> dict[str, Any]:
+    """A part of a release as names and plain values."""
+    bins = {column: cut if isinstance(cut, int) else [str(edge) for edge in cut] for column, cut in wanted.bins}
+    about: dict[str, Any] = {"kind": kind_of_part(wanted), "columns": list(wanted.columns), "bins": bins}
+    match wanted:
+        case Marginals(ways=ways):
+            return about | {"ways": ways}
+        case SyntheticTable(method=method):
+            return about | {"method": method}
+        case RangeTree(branch=branch):
+            return about | {"branch": branch}
+
+
+def wanted_value(about: Mapping[str, Any]) -> Wanted:
+    """Inverse of :func:`wanted_fields`."""
+    columns, bins = about["columns"], about["bins"]
+    if about["kind"] == "marginals":
+        return Marginals(*columns, ways=about["ways"], bins=bins)
+    if about["kind"] == "tree":
+        return RangeTree(columns[-1], columns[:-1], about["branch"], bins)
+    return SyntheticTable(*columns, method=about["method"], bins=bins)

@@ -23,10 +23,13 @@ from lapwing.answers.simulation import Floats, noise_by_place
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.laws import DiscreteGaussian
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
+from lapwing.planning.quantiles import Chosen
 from lapwing.releases.axes import Axis
-from lapwing.releases.coverage import ROWS, NotCovered, PublicMarginals, covered_queries
+from lapwing.releases.coverage import ROWS, CoveredQuery, NotCovered, PublicMarginals, covered_queries
+from lapwing.releases.sides import longest_sides
 from lapwing.releases.synopsis import MeasuredMarginal, Synopsis
 from lapwing.releases.tree_counts import TreeCounts
+from lapwing.releases.tree_quantiles import ServedQuantile, TreeQuantiles
 from lapwing.releases.weighted_sums import JointSums, WeightedSums, covariances
 from lapwing.statements import CellMark, Noisy, RatioOutput, Statement
 
@@ -82,9 +85,29 @@ class ServedAnswer:
 
 def serve(statement: Statement, facts: Facts, marginals: ServedMarginals, *, confidence: Fraction) -> ServedAnswer | NotCovered:
     """The answer of a bound statement from released marginals, or why they do not answer it; the latter from public facts alone."""
-    covered = covered_queries(statement, facts, marginals.public)
-    if isinstance(covered, NotCovered):
-        return covered
+    return serve_best(statement, facts, [marginals], confidence=confidence)
+
+
+def serve_best(
+    statement: Statement, facts: Facts, sections: Sequence[ServedMarginals], *, confidence: Fraction
+) -> ServedAnswer | NotCovered:
+    """The answer from the section whose error bars are shortest, or why none of them answers; public facts alone decide which."""
+    found: list[tuple[tuple[float, ...], int, tuple[CoveredQuery, ...]]] = []
+    reasons: dict[str, None] = {}
+    for number, section in enumerate(sections):
+        covered = covered_queries(statement, facts, section.public)
+        if isinstance(covered, NotCovered):
+            reasons[covered.reason] = None
+        else:
+            sides = longest_sides(covered, section.public, confidence) if len(sections) > 1 else ()
+            found.append((sides, number, covered))
+    if not found:
+        return NotCovered("; ".join(reasons))
+    _, number, covered = min(found, key=lambda each: each[:2])
+    return _served(statement, covered, sections[number], confidence)
+
+
+def _served(statement: Statement, covered: tuple[CoveredQuery, ...], marginals: ServedMarginals, confidence: Fraction) -> ServedAnswer:
     check_pairs([len(each.groups) for each in covered], statement.post)
     parts = [ServedPart(WeightedSums(each, marginals.public), marginals.synopsis, confidence) for each in covered]
 
@@ -107,8 +130,10 @@ class ServedPart:
         self.ratios: dict[tuple[str, str], tuple[Floats, Floats]] = {}
         self.ratios_across: dict[tuple[str, int, str], tuple[Floats, Floats]] = {}
         """By vector, and number of the other part and its vector: by row of this part and of the other."""
-        found = [self._estimates(recipe) for recipe in self.recipes]
-        marks = [self._marks(recipe) for recipe in self.recipes]
+        quantiles = self._quantiles(marginal)
+        numbered = list(enumerate(self.recipes))
+        found = [quantiles[number].estimates if number in quantiles else self._estimates(recipe) for number, recipe in numbered]
+        marks = [quantiles[number].marks if number in quantiles else self._marks(recipe) for number, recipe in numbered]
         self.estimates: list[list[Estimate]] = [
             [Estimate(None, None) if mark is CellMark.MEANINGLESS else estimate for estimate, mark in zip(column, own, strict=True)]
             for column, own in zip(found, marks, strict=True)
@@ -116,6 +141,16 @@ class ServedPart:
         values = [[estimate.value for estimate in column] for column in self.estimates]
         levels = [each.level for each in sums.levels]
         self.table: pa.Table = noisy_table(sums.covered.query, sums.covered.columns, self.recipes, levels, values, marks)
+
+    def _quantiles(self, marginal: Floats) -> dict[int, ServedQuantile]:
+        covered, found = self.sums.covered, dict[int, ServedQuantile]()
+        if covered.quantiles:
+            tree = TreeQuantiles(covered, self.sums.marginals)
+            for number in covered.quantiles:
+                recipe = self.recipes[number]
+                assert isinstance(recipe, Chosen)
+                found[number] = tree.served(number, marginal, self._confidence, kind=recipe.kind)
+        return found
 
     def plain(self, aggregate: Noisy) -> str | None:
         """The vector behind an aggregate that is one."""
@@ -241,7 +276,9 @@ def _ratios_across(one: ServedPart, top: str, other: ServedPart, bottom: str, nu
 
 
 def _redrawn(parts: Sequence[ServedPart], confidence: Fraction) -> list[_RedrawnPart] | None:
-    """The parts as they might have been; None where they are too many to be drawn together."""
+    """The parts as they might have been; None where they are too many to be drawn together, or quantiles are among them."""
+    if any(part.sums.covered.quantiles for part in parts):
+        return None
     joint = JointSums([(part.sums, _vectors(part.recipes)) for part in parts])
     if joint.size() > JOINT_MAX or joint.work() > JOINT_WORK_MAX:
         return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from lapwing.answers.number_format import figure
-from lapwing.kernel.laws import DiscreteLaplace
-from lapwing.releases.planned import PlannedRelease
+from lapwing.releases.planned import PlannedSection
 from lapwing.releases.spreads import Floats, GroupedSums
 from lapwing.releases.tree_axes import leaf_width
 from lapwing.releases.tree_spreads import TreeLevel, TreeSpreads
@@ -21,16 +21,16 @@ PLACES_MAX = 64
 """Places of a range over which its variance is averaged."""
 
 
-def tree_lines(planned: PlannedRelease) -> list[str]:
+def tree_lines(planned: PlannedSection, *, pure: bool) -> list[str]:
     """The columns, then what is said of errors."""
     leaf, further = planned.axes[-1], [planned.axes[number] for number in planned.tables[0][:-1]]
     leaves = leaf.size - leaf.domain.nullable
     widths = [leaf_width(planned.axes[table[-1]], leaf) for table in planned.tables]
-    levels = [TreeLevel(*each) for each in zip(widths, planned.variances(), strict=True)]
+    levels = [TreeLevel(*each) for each in zip(widths, planned.variances, strict=True)]
     beside = "".join(f", for each {axis.column} ({axis.size} bins)" for axis in further)
     null = ", and NULL" if leaf.domain.nullable else ""
     counted = ", ".join(f"{-(-leaves // width):,}" for width in sorted(widths, reverse=True))
-    flat = _flat_variance(planned)
+    flat = _flat_variance(planned.variances, pure=pure)
     lines = [
         f"column: {leaf.column} ({leaves:,} leaves{null}){beside}",
         f"levels: {counted} nodes",
@@ -56,9 +56,9 @@ def range_variances(leaves: int, levels: list[TreeLevel], length: int) -> Floats
     return np.array(found)
 
 
-def _flat_variance(planned: PlannedRelease) -> float:
+def _flat_variance(levels: Sequence[float], *, pure: bool) -> float:
     """Of the count of a leaf, if the leaves were the one table: noise of the whole price."""
-    variances = [max(each, 1e-12) for each in planned.variances()]
-    if any(isinstance(query.vectors[0].vector.law, DiscreteLaplace) for query in planned.certified.queries):
+    variances = [max(each, 1e-12) for each in levels]
+    if pure:
         return 1.0 / math.fsum(1.0 / math.sqrt(each) for each in variances) ** 2
     return 1.0 / math.fsum(1.0 / each for each in variances)

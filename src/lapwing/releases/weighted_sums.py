@@ -45,7 +45,7 @@ class WeightedSums:
     def __init__(self, covered: CoveredQuery, marginals: PublicMarginals) -> None:
         self.covered, self.marginals = covered, marginals
         self.spreads = marginals.spreads()
-        self.levels = _levels(covered)
+        self.levels = covered_levels(covered)
         self._vectors: dict[str, _Vector] = {}
         self._covariances: dict[tuple[str, str], Floats] = {}
 
@@ -159,7 +159,8 @@ def covariances(first: WeightedSums, vector: str, second: WeightedSums, other: s
     return whole * first.stretch(vector, confidence)[:, None] * second.stretch(other, confidence)[None, :]
 
 
-def _levels(covered: CoveredQuery) -> list[LevelSums]:
+def covered_levels(covered: CoveredQuery) -> list[LevelSums]:
+    """The groups of each level of the answer."""
     keys = len(covered.query.keys)
     if covered.query.levels is None:
         return [LevelSums(Level(tuple(range(keys)), covered.groups, ()), covered.group)]

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from lapwing.errors import Refused
-from lapwing.kernel.laws import Family
+from lapwing.prices import Family
 from lapwing.releases.method import NOISE_MAX, SyntheticMethod, chosen, deviation, ones_share, pair_shares
 
 FAMILIES = (Family.GAUSSIAN, Family.LAPLACE)

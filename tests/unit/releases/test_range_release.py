@@ -11,13 +11,13 @@ import pytest
 
 import lapwing
 from lapwing import RangeTree
-from lapwing.demo import write_demo
 from lapwing.errors import Refused
 from lapwing.kernel.domains import IntegerDomain
 from lapwing.releases.range_tree import tree_widths
 from lapwing.releases.report import release_html
 from lapwing.releases.request import ReleaseRequest
 from lapwing.releases.tree_axes import leaf_width, tree_axes
+from tests.support.rich_clinic import exact_rows, prepare_rich_clinic
 
 EXACT = "100000000"
 YEARS = RangeTree("birth_year", by="sex")
@@ -35,14 +35,7 @@ QUESTIONS = [
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    base = tmp_path_factory.mktemp("ranges")
-    catalogue = write_demo(base / "clinic", patients=2_000)[0]
-    text = catalogue.read_text(encoding="utf-8")
-    text = re.sub(r"(?m)^epsilon = 3 .*$", "epsilon = 1000000000", text, count=1)
-    catalogue.write_text(re.sub(r"(?m)^ceiling = .*$", "ceiling = { epsilon = 1000000000 }", text, count=1), encoding="utf-8")
-    with lapwing.open(base / "clinic", home=base / "home") as data_set:
-        data_set.prepare(accept_losses=True)
-    return base
+    return prepare_rich_clinic(tmp_path_factory.mktemp("ranges"))
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +45,7 @@ def clinic(place: Path) -> Iterator[lapwing.DataSet]:
 
 
 def truth(place: Path, sql: str) -> list[tuple[object, ...]]:
-    with duckdb.connect() as exact:
-        exact.execute(f"CREATE VIEW patients AS FROM '{place / 'clinic' / 'patients'}.parquet'")
-        return sorted(exact.execute(sql).fetchall(), key=str)
+    return sorted(exact_rows(place, sql), key=str)
 
 
 def test_without_noise_that_counts_free_answers_are_the_bare_engines(clinic: lapwing.DataSet, place: Path) -> None:
@@ -66,7 +57,7 @@ def test_without_noise_that_counts_free_answers_are_the_bare_engines(clinic: lap
 
 def test_null_is_counted_beside_the_tree(clinic: lapwing.DataSet, place: Path) -> None:
     bought = clinic.release(INCOMES, name="money", epsilon=EXACT).run()
-    edge = float(bought.axes[-1].spans()[40][0])
+    edge = float(bought.sections[0].axes[-1].spans()[40][0])
     for sql in ("SELECT COUNT(*) AS n FROM patients WHERE income IS NULL", f"SELECT COUNT(*) AS n FROM patients WHERE income < {edge}"):
         assert bought.query(sql).table.to_pylist() == [{"n": truth(place, sql)[0][0]}]
     plan = clinic.release(INCOMES, name="money", epsilon=EXACT).explain()
@@ -90,6 +81,40 @@ def test_a_tree_is_explained_bought_once_and_found_again(clinic: lapwing.DataSet
     assert [one.kind for one in clinic.releases() if one.name == "years"] == ["tree"]
 
 
+MEDIANS = [
+    "SELECT MEDIAN(birth_year) AS n FROM patients",
+    "SELECT sex, quantile_disc(birth_year, 0.25) AS n FROM patients GROUP BY sex",
+    "SELECT sex, PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY birth_year) AS n FROM patients WHERE birth_year > 1950 GROUP BY sex",
+    "SELECT birth_year // 25 AS span, MEDIAN(birth_year) FILTER (WHERE sex = 'f') AS n FROM patients GROUP BY span",
+]
+
+
+def test_quantiles_are_read_off_with_intervals(clinic: lapwing.DataSet, place: Path) -> None:
+    years, money = clinic.release(YEARS, name="years", epsilon="2").run(), clinic.release(INCOMES, name="money", epsilon="2").run()
+    with duckdb.connect() as exact:
+        exact.execute(f"CREATE VIEW patients AS FROM '{place / 'clinic' / 'patients.parquet'}'")
+        for release, sql in [*((years, sql) for sql in MEDIANS), (money, "SELECT MEDIAN(income) AS n FROM patients")]:
+            answer = release.query(sql, confidence=0.9999)
+            truth = {row[:-1]: row[-1] for row in exact.execute(sql).fetchall()}
+            for row, bar in zip(answer.table.to_pylist(), answer.intervals["n"], strict=True):
+                *key, value = row.values()
+                assert (bar is None) == (value is None), "withheld where there is nothing but noise"
+                assert bar is None or (bar.lo <= truth[tuple(key)] <= bar.hi and bar.lo <= value <= bar.hi), (sql, row)
+            assert any(bar is not None and bar.hi - bar.lo < 40_000 for bar in answer.intervals["n"])
+
+
+def test_quantiles_serve_where_they_are_at_least_as_good_in_ranks(clinic: lapwing.DataSet) -> None:
+    clinic.release(YEARS, name="years", epsilon="2").run()
+    clinic.release(INCOMES, name="money", epsilon="2").run()
+    served = clinic.ask(MEDIANS[0], epsilon="0.05")
+    assert served.cost.free and served.intervals["n"][0] is not None
+    assert re.search(r"noise +within [\d.,]+ ranks at 95%", str(clinic.explain(MEDIANS[0], epsilon="0.05")))
+    assert clinic.explain(MEDIANS[0], epsilon="0.05").to_dict()["served_by"] in {"years", "exact", "bars"}
+    spans = "SELECT MEDIAN(income) AS n FROM patients"
+    assert not clinic.explain(spans, epsilon="0.05").cost.free, "leaves of several values do not stand for single ones by themselves"
+    assert clinic.explain(spans, epsilon="0.05", reuse="only").cost.free
+
+
 def test_error_bars_are_as_planned(clinic: lapwing.DataSet) -> None:
     plan = clinic.release(RangeTree("birth_year"), name="bars", epsilon="0.5")
     half = float(re.findall(r"(?m)^  50 leaves: ([\d.]+)", plan.explain())[0])
@@ -108,7 +133,10 @@ def test_the_page_and_synthetic_rows_are_of_leaves(clinic: lapwing.DataSet) -> N
 @pytest.mark.parametrize(
     ("sql", "reason"),
     [
-        ("SELECT MEDIAN(birth_year) AS n FROM patients", "MEDIAN"),
+        ("SELECT MEDIAN(birth_year + 1) AS n FROM patients", "a tree has quantiles of its own column"),
+        ("SELECT MAX(birth_year) AS n FROM patients", "MAX"),
+        ("SELECT quantile_cont(birth_year, 1) AS n FROM patients", "greatest value"),
+        ("SELECT MEDIAN(birth_year) AS n FROM patients WHERE smoker", "'smoker' is not part of the release"),
         ("SELECT COUNT(*) AS n FROM patients WHERE smoker", "'smoker' is not part of the release"),
     ],
 )
@@ -152,5 +180,5 @@ def test_levels_have_limits() -> None:
 
 def test_a_request_is_read_back_from_its_text() -> None:
     for wanted in (YEARS, INCOMES, RangeTree("x", ["a", "b"], branch=8, bins={"x": ["0.5", 7], "a": 3})):
-        request = ReleaseRequest("n", "t", wanted, 3)
+        request = ReleaseRequest("n", "t", (wanted,), 3)
         assert ReleaseRequest.of_text(request.text()) == request

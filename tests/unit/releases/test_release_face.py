@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,12 +13,12 @@ import pytest
 import lapwing
 from lapwing import Marginals, SyntheticTable
 from lapwing.curator import releasing
-from lapwing.demo import write_demo
 from lapwing.errors import LapwingError, LedgerError, Refused
 from lapwing.receipts import new_key
 from lapwing.releases import planned
 from lapwing.releases.report import release_html
 from lapwing.releases.request import ReleaseRequest, Wanted
+from tests.support.rich_clinic import exact_rows, prepare_rich_clinic
 
 EXACT = "100000"
 PEOPLE = Marginals("sex", "region", "smoker", "birth_year", ways=2, bins={"birth_year": 10})
@@ -35,15 +34,8 @@ QUESTIONS = [
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = tmp_path_factory.mktemp("released")
-    catalogue = write_demo(base / "clinic", patients=3_000)[0]
     new_key(base / "keys")
-    text = catalogue.read_text(encoding="utf-8")
-    text = re.sub(r"(?m)^epsilon = 3 .*$", "epsilon = 1000000", text, count=1)
-    text = re.sub(r"(?m)^ceiling = .*$", "ceiling = { epsilon = 1000000 }", text, count=1)
-    catalogue.write_text(f'{text}\n[ledger]\nkeys = "{base / "keys"}"\n', encoding="utf-8")
-    with lapwing.open(base / "clinic", home=base / "home") as data_set:
-        data_set.prepare(accept_losses=True)
-    return base
+    return prepare_rich_clinic(base, patients=3_000, epsilon=1_000_000, more=f'\n[ledger]\nkeys = "{base / "keys"}"\n')
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +45,7 @@ def clinic(place: Path) -> Iterator[lapwing.DataSet]:
 
 
 def truth(place: Path, sql: str) -> list[tuple[object, ...]]:
-    with duckdb.connect() as exact:
-        for table in ("patients", "visits"):
-            exact.execute(f"CREATE VIEW {table} AS FROM '{place / 'clinic' / table}.parquet'")
-        return sorted(exact.execute(sql).fetchall(), key=str)
+    return sorted(exact_rows(place, sql), key=str)
 
 
 def test_a_release_is_paid_once_and_answers_for_ever(clinic: lapwing.DataSet) -> None:
@@ -207,7 +196,7 @@ def test_the_page_about_a_release_says_what_it_is(clinic: lapwing.DataSet) -> No
         ("release-columns", lambda: Marginals("a", "b", bins={"c": 3})),
         ("release-ways", lambda: Marginals("a", "b", ways=3)),
         ("release-method", lambda: SyntheticTable("a", method="magic")),
-        ("release-name", lambda: ReleaseRequest("no spaces", "t", Marginals("a", ways=1))),
+        ("release-name", lambda: ReleaseRequest("no spaces", "t", (Marginals("a", ways=1),))),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused_at_once(code: str, make: Callable[[], object]) -> None:
@@ -262,7 +251,7 @@ def test_a_release_that_is_not_there_is_refused(clinic: lapwing.DataSet) -> None
 
 def test_a_request_is_read_back_from_its_text() -> None:
     for wanted in (PEOPLE, Marginals("x", ways=1, bins={"x": ["0.5", 7]}), SyntheticTable("a", "b", method="pairs")):
-        request = ReleaseRequest("n", "t", wanted, 3)
+        request = ReleaseRequest("n", "t", (wanted,), 3)
         assert ReleaseRequest.of_text(request.text()) == request
     with pytest.raises(ValueError, match="not a release"):
         ReleaseRequest.of_text("SELECT 1")
