@@ -19,6 +19,7 @@ from pathlib import Path
 import psycopg
 
 from lapwing.ledger.postgres.install import Roles, install
+from tests.support.memory import roomy_memory
 
 OWNER_ROLE, APP_ROLE = "lapwing_owner", "lapwing_app"
 """The owner of the schema, and who most tests ask and decide as."""
@@ -26,7 +27,6 @@ SECOND_ROLE, CURATOR_ROLE, MONITOR_ROLE = "lapwing_second", "lapwing_curator", "
 """Another owner, one who may only ask, and one who may only read."""
 ROLES = Roles()
 START_SECONDS_MAX = 300.0
-IN_MEMORY = Path("/dev/shm")
 _SYSTEM_USERS = ("postgres", "nobody")
 
 
@@ -37,15 +37,6 @@ def server_programs() -> Path | None:
         return Path(found).resolve().parent
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     return installed[-1].parent if installed else None
-
-
-def _roomy_memory() -> Path | None:
-    """Memory, if there is enough: a killed process loses nothing there that it would keep on a disk, and a sync costs no time.
-
-    Power cuts cannot be tested either way. ``LAPWING_TEST_DISK`` asks for the disk all the same.
-    """
-    enough = IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > 2 * 2**30 and not os.environ.get("LAPWING_TEST_DISK")
-    return IN_MEMORY if enough else None
 
 
 def _system_user() -> pwd.struct_passwd | None:
@@ -79,7 +70,7 @@ class Cluster:
         self.environment = [f"{name}={value}" for name, value in (environment or {}).items()]
         self.user = _system_user()
         # Short: the name of a socket has at most 107 bytes.
-        self.home = Path(tempfile.mkdtemp(prefix="lapwing-pg-", dir=_roomy_memory() if within is None else within))
+        self.home = Path(tempfile.mkdtemp(prefix="lapwing-pg-", dir=roomy_memory() if within is None else within))
         self.data = self.home / "data"
         self._databases = 0
         self.server: subprocess.Popen[bytes] | None = None

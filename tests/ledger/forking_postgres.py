@@ -10,13 +10,16 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from lapwing.kernel.permit import Permit
+from lapwing.ledger.postgres import across
 from lapwing.ledger.postgres.anchors import AnchorPoint, FileAnchors
+from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.postgres.ledger import PostgresLedger
+from lapwing.ledger.postgres.shared import SharedPostgresLedger
 from tests.ledger.support import request
 
 CHILD_SECONDS_MAX = 120
@@ -97,6 +100,43 @@ def while_a_thread_writes_the_anchor(ledger: PostgresLedger, anchors: FileAnchor
     signal.alarm(0)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
+
+
+class _Slow:
+    """A connection whose replies come when they are let."""
+
+    def __init__(self, inner: Connection) -> None:
+        self.inner, self.asked, self.let = inner, threading.Event(), threading.Event()
+
+    def ask(self, statement: str, parameters: Sequence[object], *, again: bool) -> list[tuple[object, ...]]:
+        self.asked.set()
+        self.let.wait()
+        return self.inner.ask(statement, parameters, again=again)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def while_threads_send_together(ledger: PostgresLedger, anchors: FileAnchors) -> None:
+    """One thread has the turn to send for all data sets, and others wait for it."""
+    opened = [SharedPostgresLedger.open(ledger._dsn, source_id=ledger._source_id, anchors=anchors) for _ in range(2)]
+    crossing = across.crossing_of(opened[0]._database)
+    assert crossing is not None
+    slow = _Slow(crossing.reservations._connection)
+    crossing.reservations._connection = slow  # type: ignore[assignment]
+    threads = [threading.Thread(target=charge, args=(opened[number % 2], f"of thread {number}")) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    slow.asked.wait()
+    in_child(lambda: charge(opened[0], "the child's"))
+    in_child(opened[1].disconnect)
+    slow.let.set()
+    for thread in threads:
+        thread.join()
+    charge(opened[1], "the parent's")
+    assert ledger.balance().spent.loss == 5
+    for one in opened:
+        one.disconnect()
 
 
 if __name__ == "__main__":

@@ -25,9 +25,8 @@ from lapwing.kernel.accounting import Budget, Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.protocol import Ledger
 from tests.ledger.support import approximate_budget, declare_dead, ledger_path, new_ledger, open_ledger, request, union_budget
+from tests.support.memory import roomy_memory
 
-IN_MEMORY = Path("/dev/shm")
-"""Where files need no disk, if there is such a place: the model says nothing about power cuts, and is asked often."""
 BUDGETS = [approximate_budget(epsilon) for epsilon in (1, 2, 3)]
 UNION_BUDGETS = [union_budget(epsilon) for epsilon in (1, 2, 3)]
 PURE_UNIT = 10**15 // 12
@@ -179,7 +178,7 @@ class LocalStand:
 
     def __init__(self, module: ModuleType = lapwing.ledger.local.ledger) -> None:
         self.module = module
-        self.directory = Path(tempfile.mkdtemp(dir=IN_MEMORY if IN_MEMORY.is_dir() else None))
+        self.directory = Path(tempfile.mkdtemp(dir=roomy_memory()))
 
     def create(self, budget: Budget, ceiling: Budget) -> Use:
         return new_ledger(self.directory, budget=budget, ceiling=ceiling, module=self.module)

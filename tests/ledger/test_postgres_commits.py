@@ -12,7 +12,7 @@ import pytest
 from lapwing.errors import LapwingError, LedgerError
 from lapwing.kernel.permit import Permit, issue
 from lapwing.ledger import limits
-from lapwing.ledger.postgres import shared
+from lapwing.ledger.postgres import across
 from lapwing.ledger.postgres.batch import REQUESTS_MAX
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.shared import SharedPostgresLedger
@@ -176,7 +176,7 @@ def test_threads_store_together_and_one_that_may_not_stops_nobody(place: Place, 
 
 
 def test_large_answers_go_alone(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "ANSWERS_BYTES_MAX", 100)
+    monkeypatch.setattr(across, "BYTES_MAX", 100)
     weights: list[int] = []
     plain = PostgresLedger.commit_many
 

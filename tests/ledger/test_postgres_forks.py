@@ -16,7 +16,13 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    "scenario", ["while_a_thread_holds_the_gate", "while_a_thread_waits_for_the_server", "while_a_thread_writes_the_anchor"]
+    "scenario",
+    [
+        "while_a_thread_holds_the_gate",
+        "while_a_thread_waits_for_the_server",
+        "while_a_thread_writes_the_anchor",
+        "while_threads_send_together",
+    ],
 )
 def test_forks(place: Place, scenario: str) -> None:
     place.create().disconnect()

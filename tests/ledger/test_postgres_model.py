@@ -16,8 +16,9 @@ from lapwing.kernel.accounting import Budget
 from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from tests.ledger.cluster import Cluster
-from tests.ledger.machine import IN_MEMORY, UNION_BUDGETS, LedgerMachine, Stand, Use, random_walk
+from tests.ledger.machine import UNION_BUDGETS, LedgerMachine, Stand, Use, random_walk
 from tests.ledger.pg import new_place
+from tests.support.memory import roomy_memory
 from tests.support.sizes import size
 
 
@@ -27,7 +28,7 @@ class PostgresStand:
     workers_end = True
 
     def __init__(self, cluster: Cluster, database: str) -> None:
-        self.directory = Path(tempfile.mkdtemp(dir=IN_MEMORY if IN_MEMORY.is_dir() else None))
+        self.directory = Path(tempfile.mkdtemp(dir=roomy_memory()))
         self.place = new_place(cluster, database, self.directory)
 
     def create(self, budget: Budget, ceiling: Budget) -> Use:

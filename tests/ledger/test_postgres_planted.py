@@ -15,11 +15,13 @@ import pytest
 import lapwing.ledger.postgres
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
+from lapwing.ledger.postgres import across, overview, policy
 from lapwing.ledger.postgres import connection as connections
-from lapwing.ledger.postgres import overview, policy
 from lapwing.ledger.postgres.anchoring import report_lost
+from lapwing.ledger.postgres.batch import Batch, commit_columns
 from lapwing.ledger.postgres.install import SCHEMA_VERSION, install
 from lapwing.ledger.postgres.routines import COMMITTING, SEARCH_PATH
+from lapwing.ledger.postgres.shared import SharedPostgresLedger
 from lapwing.ledger.postgres.verify import sources, verify
 from tests.ledger.cluster import APP_ROLE, CURATOR_ROLE, MONITOR_ROLE, OWNER_ROLE, ROLES, SECOND_ROLE, Cluster
 from tests.ledger.pg import Place, new_place
@@ -96,6 +98,7 @@ def _live(place: Place) -> None:
         assert isinstance(many[0], Permit)
         curator.forfeit(many[0], incident=True)
         owner.reopen("understood")
+        _live_together(place)
         assert curator.find("plan of one", analyst="ana") is not None and curator.bought(version=1, limit=9) != ()
         assert curator.history(limit=5) != () and policy.analyst_share(curator, "bo") is not None
         assert overview.analysts(owner) != () and overview.groups(owner) != () and overview.limits_in_force(owner) != policy.Limits()
@@ -110,6 +113,24 @@ def _live(place: Place) -> None:
     acting = connections.Connection(place.dsn, schema_version=SCHEMA_VERSION)
     assert report_lost(acting, place.source_id, next(iter(place.anchors.known(place.source_id))), by="olga", reason="lost") is not None
     acting.close()
+
+
+def _live_together(place: Place) -> None:
+    """Two uses at once, as of two data sets: their statements go together, one of them alone, then two in one."""
+    opened = [SharedPostgresLedger.open(place.dsn, source_id=place.source_id, anchors=place.anchors) for _ in range(2)]
+    crossing = across.crossing_of(opened[0]._database)
+    assert crossing is not None
+    for one in opened:
+        permit = one.reserve(request(f"shared {one.epoch}"))
+        assert isinstance(permit, Permit)
+        one.commit(permit, b"answer")
+    batch, known = Batch.of([request("shared a"), request("shared b")]), opened[0]._known
+    decided = crossing.reservations.decided(across.LedgerPart(one.ledger_id, opened[0].epoch, known, batch.columns))
+    assert decided is not None
+    answers = commit_columns([(permit, b"answer") for permit in batch.permits(decided.marks)])
+    assert crossing.answers.decided(across.LedgerPart(one.ledger_id, opened[0].epoch, known, answers)) is not None
+    for one in opened:
+        one.disconnect()
 
 
 def test_every_routine_is_pinned_or_bound_or_names_everything(place: Place) -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 
 from lapwing.errors import LapwingError, LedgerError
 from lapwing.kernel.permit import Permit
-from lapwing.ledger.postgres.batch import Result
+from lapwing.ledger.postgres.batch import Batch, Result
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.shared import SharedPostgresLedger
 from lapwing.ledger.postgres.verify import verify
-from lapwing.ledger.protocol import Request, StoredAnswer
+from lapwing.ledger.protocol import StoredAnswer
 from tests.ledger.pg import Place
 from tests.ledger.support import pure_budget, request
 
@@ -46,13 +46,13 @@ def _at_once(act: Callable[[int], None]) -> None:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Sizes of the statements that were sent."""
     sizes: list[int] = []
-    plain = PostgresLedger.reserve_many
+    plain = PostgresLedger._reserve_batch
 
-    def counting(self: PostgresLedger, requests: Sequence[Request]) -> tuple[Result, ...]:
-        sizes.append(len(requests))
-        return plain(self, requests)
+    def counting(self: PostgresLedger, batch: Batch) -> tuple[Result, ...]:
+        sizes.append(len(batch.requests))
+        return plain(self, batch)
 
-    monkeypatch.setattr(PostgresLedger, "reserve_many", counting)
+    monkeypatch.setattr(PostgresLedger, "_reserve_batch", counting)
     return sizes
 
 

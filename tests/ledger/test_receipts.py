@@ -94,12 +94,12 @@ def test_every_answer_of_the_ledger_has_a_receipt(place: Place, tmp_path: Path) 
         permit = ledger.reserve(request("one", loss=3))
         assert isinstance(permit, Permit)
         with pytest.raises(LedgerError) as refusal:
-            ledger.receipt(permit.charge_id, keys=tmp_path / "keys")
+            sign(ledger.statement(permit.charge_id), tmp_path / "keys")
         assert refusal.value.code == "receipt-missing"
         ledger.commit(permit, b"answer")
-        receipt = ledger.receipt(permit.charge_id, keys=tmp_path / "keys")
+        receipt = sign(ledger.statement(permit.charge_id), tmp_path / "keys")
         assert (receipt.statement.loss, receipt.statement.analyst) == (3, "ana")
         state = ledger.state()
         assert (receipt.statement.entry_id, receipt.statement.head) == (state.entries, state.head)
-        assert ledger.receipt(permit.charge_id, keys=tmp_path / "keys") == receipt
+        assert sign(ledger.statement(permit.charge_id), tmp_path / "keys") == receipt
     check(receipt, tmp_path / "keys", answer=b"answer")

@@ -17,7 +17,7 @@ from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.transfer import move
 from lapwing.ledger.postgres.verify import verify
 from lapwing.ledger.protocol import StoredAnswer
-from lapwing.receipts import new_key, receipt_text
+from lapwing.receipts import new_key, receipt_text, sign
 from tests.ledger.pg import Place
 from tests.ledger.support import execute, ledger_path, new_ledger, open_ledger, pure_budget, request
 
@@ -110,7 +110,7 @@ def test_the_commands_verify_a_ledger_and_a_receipt(tmp_path: Path, place: Place
         permit = ledger.reserve(request("one", loss=2))
         assert isinstance(permit, Permit)
         ledger.commit(permit, b"answer")
-        receipt = receipt_text(ledger.receipt(1, keys=keys))
+        receipt = receipt_text(sign(ledger.statement(1), keys))
         there = ["ledger", "verify", place.source_id, "--database", place.dsn, "--anchors", str(place.anchors.directory)]
         sound = run.invoke(app, there)
         assert sound.exit_code == 0, sound.output

@@ -10,10 +10,11 @@ import pytest
 
 from lapwing.curator.ask import ask
 from lapwing.errors import BudgetRefused, Refused
-from lapwing.kernel.accounting import LOSS_UNITS, Cost, statement_loss
+from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.verify import verify
+from lapwing.prices import statement_loss
 from tests.ledger.cluster import Cluster
 from tests.ledger.pg import Place
 from tests.ledger.support import new_ledger, pure_budget, request, union_budget

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from pathlib import Path
 from typing import Protocol
 
 from lapwing.kernel.accounting import Budget, Cost, left_of
 from lapwing.kernel.permit import Permit
-from lapwing.receipts import Receipt
+from lapwing.receipts import ReceiptStatement
 
 
 class State(Enum):
@@ -176,8 +175,8 @@ class Ledger(Protocol):
         """
         ...
 
-    def receipt(self, charge_id: int, *, keys: Path) -> Receipt:
-        """The signed receipt of a committed answer, made with the key in ``keys``; else ``receipt-missing``. The same for whoever asks."""
+    def statement(self, charge_id: int) -> ReceiptStatement:
+        """What a receipt of a committed answer says, whoever asks: who paid, and by which request; else ``receipt-missing``."""
         ...
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:

@@ -33,7 +33,7 @@ from lapwing.ledger.local.schema import LEDGER_FORMAT
 from lapwing.ledger.local.sqlite_file import PROCESS_GATE, Database, create_database, open_database
 from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, EntryKind, Request, State, StoredAnswer
 from lapwing.ledger.workers import Worker, current_worker, is_dead
-from lapwing.receipts import Receipt, sign
+from lapwing.receipts import ReceiptStatement
 
 _Forfeit: TypeAlias = Callable[[sqlite3.Connection, LedgerState, int, Worker], LedgerState]
 
@@ -235,12 +235,11 @@ class LocalLedger:
         if not was_open:
             raise _not_open()
 
-    def receipt(self, charge_id: int, *, keys: Path) -> Receipt:
-        """The signed receipt of a committed answer; made again with the same key it is the same."""
+    def statement(self, charge_id: int) -> ReceiptStatement:
+        """What a receipt of a committed answer says."""
         self._require_own_process()
         with self._database.read() as connection:
-            statement = rows.receipt_statement(connection, charge_id)
-        return sign(statement, keys)
+            return rows.receipt_statement(connection, charge_id)
 
     def find(self, digest: str, *, analyst: str | None = None, request_id: str | None = None) -> StoredAnswer | None:
         """As :meth:`lapwing.ledger.protocol.Ledger.find`. Whoever has the file may see all of it."""

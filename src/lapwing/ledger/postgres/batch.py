@@ -57,6 +57,11 @@ class Batch:
         ]
         return [list(column) for column in zip(*asked, strict=True)]
 
+    def permits(self, charge_ids: Sequence[int]) -> tuple[Permit, ...]:
+        """Those for charges that were made, of all of them. Pre: their state is anchored."""
+        asked = zip(charge_ids, self.requests, self.nonces, strict=True)
+        return tuple(issue(charge_id, one.digest, one.cost, nonce=nonce) for charge_id, one, nonce in asked)
+
     def results(
         self,
         outcomes: Sequence[str],
@@ -64,7 +69,7 @@ class Batch:
         payloads: Sequence[bytes | None] | None,
         payload_digests: Sequence[str | None] | None,
         *,
-        alone: Callable[[Request], Permit | StoredAnswer],
+        alone: Callable[[Request, str], Permit | StoredAnswer],
     ) -> tuple[Result, ...]:
         """What the statement decided. ``alone`` is asked for each that found its worker ended: it goes on as another worker."""
         results: list[Result] = []
@@ -77,7 +82,7 @@ class Batch:
                         assert payloads is not None and payload_digests is not None
                         results.append(rows.answer_of(charge_ids[place], payloads[place], payload_digests[place]))
                     case "worker-ended":
-                        results.append(alone(request))
+                        results.append(alone(request, nonce))
                     case _:
                         raise refusal(outcome, analyst=request.analyst)
             except LapwingError as error:

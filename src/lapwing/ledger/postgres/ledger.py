@@ -16,8 +16,6 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import astuple
-from functools import partial
-from pathlib import Path
 from threading import RLock
 from types import TracebackType
 from typing import Any, Self
@@ -36,7 +34,7 @@ from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.outcomes import missing, not_open, refusal, registered, second_person
 from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, EntryKind, Request, StoredAnswer
 from lapwing.ledger.workers import Worker, current_worker, host_name
-from lapwing.receipts import Receipt, sign
+from lapwing.receipts import ReceiptStatement
 
 LEASE_SECONDS = 900
 """How long a worker of another machine counts as alive after it was last heard of."""
@@ -240,7 +238,9 @@ class PostgresLedger:
         """
         limits.require_request(request)
         self._make_ready()
-        nonce = new_nonce()
+        return self._reserve(request, new_nonce())
+
+    def _reserve(self, request: Request, nonce: str) -> Permit | StoredAnswer:
         for _ in range(_ATTEMPTS_MAX):
             epoch, known = self._worker.epoch, self._known
             [(outcome, charge_id, payload, payload_digest, texts)] = self._ask(
@@ -275,12 +275,15 @@ class PostgresLedger:
     def reserve_many(self, requests: Sequence[Request]) -> tuple[Result, ...]:
         """As :meth:`reserve` for each, in one statement; what :meth:`reserve` would raise is returned in its place."""
         self._make_ready()
-        batch, known = Batch.of(requests), self._known
+        return self._reserve_batch(Batch.of(requests))
+
+    def _reserve_batch(self, batch: Batch) -> tuple[Result, ...]:
+        known = self._known
         parameters = [self._worker.epoch, *batch.columns, known.entries, known.head]
         [(outcomes, charge_ids, payloads, payload_digests, texts)] = self._ask(Batch.STATEMENT, parameters)
         if texts is not None:
             self._advance(rows.state_of_texts(texts), known=known)  # one state that has all the charges
-        return batch.results(outcomes, charge_ids, payloads, payload_digests, alone=partial(PostgresLedger.reserve, self))
+        return batch.results(outcomes, charge_ids, payloads, payload_digests, alone=self._reserve)
 
     def commit(self, permit: Permit, payload: bytes) -> None:
         """Store the answer and close the charge, durably, in one statement; else ``charge-not-open``, and the answer must not be sent.
@@ -334,17 +337,17 @@ class PostgresLedger:
     def bought(self, *, version: int, limit: int, analyst: str | None = None, begins: str = "") -> tuple[Bought, ...]:
         """The newest committed answers about one version, newest first; with ``analyst``, not what others paid for if that is not shared.
 
-        Of these, those whose summary ``begins`` like this. Whether the analyst is admitted is decided by :meth:`find`.
+        Of these, those whose summary ``begins`` like this. To an analyst who may not ask, nothing.
         """
         self._require_own_process()
         return rows.bought_of(self._connection, ledger_id=self.ledger_id, version=version, limit=limit, analyst=analyst, begins=begins)
 
-    def receipt(self, charge_id: int, *, keys: Path) -> Receipt:
-        """The signed receipt of a committed answer, made from its rows and the key in ``keys``; made again it says the same."""
+    def statement(self, charge_id: int) -> ReceiptStatement:
+        """What a receipt of a committed answer says, made from its rows."""
         self._require_own_process()
         statement = rows.statement_of(self._connection, source_id=self._source_id, ledger_id=self.ledger_id, charge_id=charge_id)
         self._wait_for_disk()
-        return sign(statement, keys)
+        return statement
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         """Newest entries first."""

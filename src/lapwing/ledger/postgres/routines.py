@@ -23,9 +23,11 @@ ASKING = (
         "disconnect_worker",
         "reserve",
         "reserve_many",
+        "reserve_across",
         "would_reserve",
         "commit",
         "commit_many",
+        "commit_across",
         "forfeit",
         "find_answer",
         "request_share",
@@ -38,7 +40,10 @@ ACTING = (
     "accept_override",
 )
 """What owners may call in addition."""
-COMMITTING = ("reserve_durably", "reserve_many_durably", "commit_durably", "commit_many_durably")
+COMMITTING = (
+    *("reserve_durably", "reserve_many_durably", "reserve_across_durably"),
+    *("commit_durably", "commit_many_durably", "commit_across_durably"),
+)
 """Procedures that commit. PostgreSQL lets those neither act with another's rights nor have a search path: they only call the others."""
 HELPING = ("wait_for_disk", "require_durable")
 """Called by those procedures, with the rights of whoever called them."""

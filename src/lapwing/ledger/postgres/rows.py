@@ -84,11 +84,15 @@ def statement_of(connection: Connection, *, source_id: str, ledger_id: str, char
 def bought_of(
     connection: Connection, *, ledger_id: str, version: int, limit: int, analyst: str | None, begins: str = ""
 ) -> tuple[Bought, ...]:
-    """The newest committed charges of a version, newest first; with ``analyst``, not those of others unless they are shared."""
+    """The newest committed charges of a version, newest first; with ``analyst``, not those of others unless they are shared.
+
+    Nothing to an analyst who is not admitted, or not any more: what is kept in memory is shown to whoever is told of it here.
+    """
     rows = connection.ask(
         "SELECT summary, loss::pg_catalog.text, delta::pg_catalog.text, pure::pg_catalog.text, digest"
-        " FROM lapwing.bought(%s, %s::pg_catalog.int8, %s, %s::pg_catalog.int8) WHERE pg_catalog.starts_with(summary, %s)",
-        [ledger_id, version, analyst, limit, begins],
+        " FROM lapwing.bought(%s, %s::pg_catalog.int8, %s, %s::pg_catalog.int8) WHERE pg_catalog.starts_with(summary, %s)"
+        " AND (%s::pg_catalog.text IS NULL OR EXISTS (SELECT FROM lapwing.share_of(%s, %s)))",
+        [ledger_id, version, analyst, limit, begins, analyst, ledger_id, analyst],
         again=True,
     )
     return tuple(Bought(summary, cost_of(*amounts), digest) for summary, *amounts, digest in rows)

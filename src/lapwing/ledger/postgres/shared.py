@@ -1,52 +1,83 @@
 """A ledger that many threads of one process share: their reservations go together, and so do their answers.
 
-One lock and one wait for the disk for all that wait. What one of them is refused, the others are not.
+One lock and one wait for the disk for all that wait, and one statement for all data sets of the database that the process uses
+(:mod:`lapwing.ledger.postgres.across`). What one of them is refused, the others are not.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import Any
 
 from lapwing.errors import LapwingError, LedgerError
 from lapwing.kernel.permit import Permit
 from lapwing.ledger import limits
-from lapwing.ledger.postgres.batch import REQUESTS_MAX, Result
+from lapwing.ledger.postgres import across, rows
+from lapwing.ledger.postgres.batch import REQUESTS_MAX, Batch, Result, commit_columns
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.together import Together
 from lapwing.ledger.protocol import Request, StoredAnswer
 
-ANSWERS_BYTES_MAX = 2**22
-"""Of answers that go together: larger ones go alone, so that nobody waits long for another's answer, nor is there a second copy of many."""
 Answer = tuple[Permit, bytes]
 
 
 class SharedPostgresLedger(PostgresLedger):
     """A :class:`PostgresLedger` whose reservations are sent together, and whose answers are stored together."""
 
-    __slots__ = ("_answers", "_reservations")
+    __slots__ = ("_answers", "_reservations", "_used_by")
 
-    def __init__(self, *arguments: Any, **others: Any) -> None:
-        super().__init__(*arguments, **others)
+    def _start(self, *, override_reason: str | None) -> None:
         self._reservations: Together[Request, Permit | StoredAnswer] = Together(self._reserve_all, count_max=REQUESTS_MAX)
         self._answers: Together[Answer, None] = Together(
-            self._commit_all, count_max=REQUESTS_MAX, weight=lambda answer: len(answer[1]), weight_max=ANSWERS_BYTES_MAX
+            self._commit_all, count_max=REQUESTS_MAX, weight=lambda answer: len(answer[1]), weight_max=across.BYTES_MAX
         )
+        super()._start(override_reason=override_reason)
+        across.begin_use(self._database)
+        self._used_by = os.getpid()
+
+    def disconnect(self) -> None:
+        """As :meth:`PostgresLedger.disconnect`."""
+        if self._used_by == os.getpid():
+            self._used_by = 0
+            across.end_use(self._database)
+        super().disconnect()
 
     def reserve(self, request: Request) -> Permit | StoredAnswer:
         """As :meth:`PostgresLedger.reserve`, perhaps together with others."""
         limits.require_request(request)  # a request that is not one must not stop those beside it
+        self._require_own_process()
         return self._reservations.outcome(request)
 
     def commit(self, permit: Permit, payload: bytes) -> None:
         """As :meth:`PostgresLedger.commit`, perhaps together with others."""
         limits.require_payload(payload)
+        self._require_own_process()
         self._answers.outcome((permit, payload))
 
+    @property
+    def _database(self) -> across.Database:
+        return self._dsn, self._retry_seconds
+
     def _reserve_all(self, requests: Sequence[Request]) -> Sequence[Result]:
-        return self.reserve_many(requests) if len(requests) > 1 else (super().reserve(requests[0]),)
+        self._make_ready()
+        batch, known, crossing = Batch.of(requests), self._known, across.crossing_of(self._database)
+        if crossing is not None:
+            part = across.LedgerPart(self.ledger_id, self.epoch, known, batch.columns)
+            decided = crossing.reservations.decided(part)
+            if decided is not None:
+                self._advance(rows.state_of_texts(decided.state), known=known)
+                return batch.permits(decided.marks)
+        return self._reserve_batch(batch) if len(requests) > 1 else (self._reserve(requests[0], batch.nonces[0]),)
 
     def _commit_all(self, answers: Sequence[Answer]) -> Sequence[LapwingError | None]:
+        known, crossing = self._known, across.crossing_of(self._database)
+        if crossing is not None:
+            payload_bytes = sum(len(payload) for _, payload in answers)
+            part = across.LedgerPart(self.ledger_id, self.epoch, known, commit_columns(answers), payload_bytes)
+            decided = crossing.answers.decided(part)
+            if decided is not None:
+                self._advance(rows.state_of_texts(decided.state), known=known)
+                return (None,) * len(answers)
         if len(answers) > 1:
             try:
                 return self.commit_many(answers)
