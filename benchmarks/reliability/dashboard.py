@@ -28,7 +28,8 @@ from benchmarks.reliability.shop import COUNTRIES, DEVICES, LAWS, ROWS_PER_UNIT_
 from benchmarks.reliability.statements import AskedStatement, Measured, N, Output
 
 from lapwing.curator.life import Curator
-from lapwing.kernel.accounting import LOSS_UNITS, epsilon_for
+from lapwing.kernel.accounting import LOSS_UNITS
+from lapwing.prices import epsilon_for
 
 DAYS = 28
 ADDRESSES = 2_000

@@ -21,7 +21,7 @@ from lapwing.answers.answer import Answer
 from lapwing.curator.ask import ask, explain
 from lapwing.curator.life import Curator
 from lapwing.errors import Refused
-from lapwing.kernel.accounting import statement_loss
+from lapwing.prices import statement_loss
 
 CONFIDENCE = "0.95"
 CELLS_MIN = 40

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 
 from lapwing.curator.life import Curator
 from lapwing.engines.base import Snapshot
@@ -23,7 +22,7 @@ from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.permit import Permit, issue
 from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Ledger, Request, StoredAnswer
-from lapwing.receipts import Receipt
+from lapwing.receipts import ReceiptStatement
 
 RESULTS_MAX = 300
 """Exact results that are kept at a time."""
@@ -75,8 +74,8 @@ class ForgettingLedger:
     def forfeit(self, permit: Permit, *, incident: bool) -> None:
         raise RuntimeError("an answer of the benchmark failed")
 
-    def receipt(self, charge_id: int, *, keys: Path) -> Receipt:
-        return self._real.receipt(charge_id, keys=keys)
+    def statement(self, charge_id: int) -> ReceiptStatement:
+        return self._real.statement(charge_id)
 
     def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
         return self._real.history(limit=limit)

@@ -21,11 +21,12 @@ from lapwing.curator.asked_price import pilot_epsilons
 from lapwing.curator.bound_statement import bound_statement
 from lapwing.demo import write_demo
 from lapwing.errors import Span
-from lapwing.kernel.accounting import LOSS_UNITS, statement_loss
+from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.laws import DiscreteGaussian
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.planning.planned import Planned
+from lapwing.prices import statement_loss
 from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
 
 RUNS = 40

@@ -4,6 +4,9 @@ From the kernel's sampler to the half-widths that answers have. Bars reach half 
 is small. False-alarm rate: a release has 132 answers, and those of one release share its noise. If that made them as good as ten
 independent ones, the share that holds in 400 releases would have a deviation of .35 %, and the band of 1.5 % to either side is four of
 these: 1 in 10,000. Other laws have fewer releases, since Laplace noise takes long to draw, and are looked at from below.
+
+Intervals of quantiles reach to the ends of their leaves, and one row further than the noise: more of them hold than they say, and they are
+looked at from below too.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import math
 from fractions import Fraction
 from functools import cache
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -21,6 +25,7 @@ from lapwing.kernel.noise.additive import add_noise
 from lapwing.releases.axes import axis_of
 from lapwing.releases.coverage import NotCovered, covered_queries
 from lapwing.releases.range_tree import tree_split, tree_widths
+from lapwing.releases.serving import ServedMarginals, serve
 from lapwing.releases.synopsis import MeasuredMarginal
 from lapwing.releases.tree_axes import tree_axes
 from lapwing.releases.tree_counts import TreeCounts
@@ -112,3 +117,46 @@ def test_error_bars_of_a_tree(
             off = np.abs(each.values(vector, tree.marginal(each.covered.axes)) - right)
             held, total = held + int(np.count_nonzero(off <= half + 1e-9)), total + len(off)
     assert least <= held / total <= most, (held / total, total)
+
+
+QUANTILES = [
+    "SELECT sex, MEDIAN(age) AS x, quantile_cont(age, 0.1) AS y, quantile_disc(age, 0.75) AS z FROM people GROUP BY sex ORDER BY sex",
+    "SELECT quantile_disc(age, 0.5) AS x, quantile_cont(age, 0.93) AS y FROM people WHERE age BETWEEN 20 AND 71",
+    "SELECT age // 25 AS a, MEDIAN(age) FILTER (WHERE sex = 'F') AS x FROM people WHERE age IS NOT NULL GROUP BY a ORDER BY a",
+]
+
+
+def quantiles_held(kind: type[DiscreteGaussian] | type[DiscreteLaplace], scale: Fraction, releases: int) -> tuple[int, int, float]:
+    """How many intervals of quantiles held the truth, how many there were, and how long they were in the mean."""
+    with duckdb.connect() as engine:
+        engine.register("people", random_rows(5_000, 9).arrow())
+        truth = [engine.sql(sql).to_arrow_table() for sql in QUANTILES]
+    held, widths = 0, list[float]()
+    for _ in range(releases):
+        marginals = ServedMarginals.of_tree(released(kind, scale))
+        for sql, exact_answer in zip(QUANTILES, truth, strict=True):
+            answer = serve(bound(sql), FACTS, marginals, confidence=CONFIDENCE)
+            assert not isinstance(answer, NotCovered)
+            for name, bars in answer.assembled.intervals.items():
+                for right, bar in zip(exact_answer.column(name).to_pylist(), bars, strict=True):
+                    assert bar is not None
+                    held += bar.lo <= right <= bar.hi
+                    widths.append(bar.hi - bar.lo)
+    return held, len(widths), sum(widths) / len(widths)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "scale", "releases"),
+    [
+        (DiscreteGaussian, Fraction(20), RELEASES // 40),
+        (DiscreteGaussian, Fraction(1), RELEASES // 80),
+        (DiscreteLaplace, Fraction(8), RELEASES // 80),
+    ],
+    ids=["gaussian 20", "gaussian 1", "laplace 8"],
+)
+def test_intervals_of_quantiles(kind: type[DiscreteGaussian] | type[DiscreteLaplace], scale: Fraction, releases: int) -> None:
+    held, asked, width = quantiles_held(kind, scale, releases)
+    assert asked == releases * 12
+    assert held / asked >= 0.92, (held / asked, asked)
+    assert width < 12.0, "an interval of everything holds everything"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lapwing.answers.budget import BudgetView, decimal_text, epsilon_of_cost
 from lapwing.answers.charts import plotted
+from lapwing.answers.error_bar_text import decimals_of, margin_text, number_text
 from lapwing.answers.flat_table import flat_csv, flat_table
 from lapwing.answers.intervals import Interval
 from lapwing.answers.mark_text import footnotes, with_signs
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
     from matplotlib.axes import Axes
-
-DECIMALS_MAX = 9
-LOPSIDED = 1.1
-"""An error bar whose longer side is more than this many half-widths is shown with both sides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +151,10 @@ class Answer:
             if intervals is None:
                 columns.append(with_signs([cell_text(value) for value in values], self.marks.get(name)))
                 continue
-            decimals = _decimals(values, intervals)
-            columns.append(with_signs([_number(value, decimals) for value in values], self.marks.get(name)))
+            decimals = decimals_of(values, intervals)
+            columns.append(with_signs([number_text(value, decimals) for value in values], self.marks.get(name)))
             headers.append(f"± {percent(self.confidence)}")
-            columns.append([_margin(value, interval, decimals) for value, interval in zip(values, intervals, strict=True)])
+            columns.append([margin_text(value, interval, decimals) for value, interval in zip(values, intervals, strict=True)])
         return headers, [list(row) for row in zip(*columns, strict=True)] if columns else []
 
     def __str__(self) -> str:
@@ -229,28 +225,6 @@ def receipt_line(receipt: Receipt) -> str:
     return (
         f"receipt: charge {statement.charge_id}, paid by {statement.analyst}, entry {statement.entry_id}, signed with {receipt.key_id[:8]}"
     )
-
-
-def _decimals(values: list[Any], intervals: list[Interval | None]) -> int:
-    """Decimals of a column: three digits of its narrowest error bar; none for whole numbers."""
-    halves = [(interval.hi - interval.lo) / 2 for interval in intervals if interval is not None and interval.hi > interval.lo]
-    if not halves or all(isinstance(value, int) for value in values):
-        return 0
-    return min(max(2 - math.floor(math.log10(min(halves))), 0), DECIMALS_MAX)
-
-
-def _number(value: float | int | None, decimals: int) -> str:
-    # Adding 0 keeps a value that rounds to nothing from showing as -0.
-    return "NULL" if value is None else f"{round(value, decimals) + 0:,.{decimals}f}"
-
-
-def _margin(value: float | int | None, interval: Interval | None, decimals: int) -> str:
-    if value is None or interval is None:
-        return ""
-    half, below, above = (interval.hi - interval.lo) / 2, value - interval.lo, interval.hi - value
-    if max(below, above) <= LOPSIDED * half:
-        return f"{half:,.{decimals}f}"
-    return f"-{max(below, 0.0):,.{decimals}f} +{max(above, 0.0):,.{decimals}f}"
 
 
 def _line(cells: list[str], widths: list[int], numeric: list[bool]) -> str:

@@ -28,13 +28,13 @@ from lapwing.planning.quantiles import Chosen
 from lapwing.statements import (
     CellMark,
     ComputedOutput,
-    Derivation,
     KeyOutput,
     LinearOutput,
     Noisy,
     Output,
     PostProcess,
     PrivateQuery,
+    QuantileOutput,
     RatioOutput,
 )
 
@@ -114,8 +114,13 @@ def put_together(
     intervals: dict[str, list[Interval | None]] = {}
     places = [None] * table.num_rows if rows is None else rows
     for output in post.outputs:
-        if not isinstance(output.derivation, KeyOutput | ComputedOutput):
-            intervals[output.name] = [_derived(output.derivation, parts, post.rows_of, row, ratio) for row in places]
+        derivation = output.derivation
+        if isinstance(derivation, QuantileOutput):  # only those that are read off a tree have bars
+            bars = _derived(derivation, parts, post.rows_of, places, ratio)
+            if any(bar is not None for bar in bars):
+                intervals[output.name] = bars
+        elif not isinstance(derivation, KeyOutput | ComputedOutput):
+            intervals[output.name] = _derived(derivation, parts, post.rows_of, places, ratio)
     if redrawn is not None and has_computed(post):
         intervals |= computed_intervals(redrawn, post, table, rows, confidence=confidence)
     for name in intervals.keys() & processed.marks.keys():
@@ -253,34 +258,38 @@ def noisy_table(
 
 
 def _derived(
-    derivation: Derivation,
+    derivation: LinearOutput | RatioOutput | QuantileOutput,
     parts: Sequence[AnsweredPart],
     rows_of: int | None,
-    row: int | None,
+    rows: Sequence[int | None],
     ratio: Callable[[RatioOutput, int, int], Interval | None],
-) -> Interval | None:
-    """The interval of an output. A query other than the one whose rows these are stands for one value: its only row."""
+) -> list[Interval | None]:
+    """The intervals of an output. A query other than the one whose rows these are stands for one value: its only row."""
 
-    def place(aggregate: Noisy) -> int | None:
+    def places(aggregate: Noisy) -> Sequence[int | None]:
         if aggregate.query == rows_of:
-            return row
-        return 0 if parts[aggregate.query].table.num_rows == 1 else None
+            return rows
+        return [0 if parts[aggregate.query].table.num_rows == 1 else None] * len(rows)
 
     match derivation:
-        case KeyOutput() | ComputedOutput():
-            return None
+        case QuantileOutput(aggregate):
+            return _derived(LinearOutput(aggregate), parts, rows_of, rows, ratio)
         case LinearOutput(aggregate, scale, shift):
-            at = place(aggregate)
-            interval = None if at is None else parts[aggregate.query].estimates[aggregate.index][at].interval
-            if interval is None:
-                return None
-            ends = sorted((float(scale) * interval.lo + float(shift), float(scale) * interval.hi + float(shift)))
-            return Interval(ends[0], ends[1])
+            estimates = parts[aggregate.query].estimates[aggregate.index]
+            found = [None if at is None else estimates[at].interval for at in places(aggregate)]
+            return found if scale == 1 and shift == 0 else [_moved(interval, float(scale), float(shift)) for interval in found]
         case RatioOutput(numerator, denominator):
-            above, below = place(numerator), place(denominator)
-            return None if above is None or below is None else ratio(derivation, above, below)
+            pairs = zip(places(numerator), places(denominator), strict=True)
+            return [None if above is None or below is None else ratio(derivation, above, below) for above, below in pairs]
         case _:
             assert_never(derivation)
+
+
+def _moved(interval: Interval | None, scale: float, shift: float) -> Interval | None:
+    if interval is None:
+        return None
+    ends = sorted((scale * interval.lo + shift, scale * interval.hi + shift))
+    return Interval(ends[0], ends[1])
 
 
 def _ratio_of_cells(output: RatioOutput, parts: Sequence[NoisyPart], above: int, below: int, confidence: Fraction) -> Interval | None:

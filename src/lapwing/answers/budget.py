@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from lapwing.answers.notebook import gauge_html, pairs_html
-from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account, Budget, Cost, epsilon_for, left_of
+from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account, Budget, Cost, left_of
+from lapwing.prices import epsilon_for
 
 
 def epsilon_of_loss(budget: Budget, loss_units: int) -> float:

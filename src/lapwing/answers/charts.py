@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lapwing.answers.chart_shape import DrawnColumn, drawn_column, is_time, key_names
 from lapwing.answers.intervals import Interval
 from lapwing.answers.mark_text import SIGNS
 from lapwing.answers.number_format import cell_text
-from lapwing.errors import Refused
 from lapwing.statements import CellMark
 
 if TYPE_CHECKING:
@@ -38,57 +37,19 @@ def plotted(
     ax: Axes | None,
 ) -> Axes:
     """One column drawn over the columns that have no error bars: over a single one of dates or times as a line, else as bars."""
-    name = value if value is not None else next(iter(intervals), None)
-    if name is None or name not in intervals:
-        raise Refused("plot-column", "there is no column with error bars to plot", hint="name one with value=")
-    keys = _keys(table, {**intervals, **marks})
-    heights = [math.nan if height is None else float(height) for height in table.column(name).to_pylist()]
-    below = [0.0 if i is None else max(h - i.lo, 0.0) for h, i in zip(heights, intervals[name], strict=True)]
-    above = [0.0 if i is None else max(i.hi - h, 0.0) for h, i in zip(heights, intervals[name], strict=True)]
-    drawn = _Column(name, heights, below, above, marks.get(name, [None] * len(table)))
-    over_time = len(keys) == 1 and _is_time(table, keys[0])
+    drawn = drawn_column(table, intervals, marks, value=value)
+    keys = key_names(table, {**intervals, **marks})
+    over_time = len(keys) == 1 and is_time(table, keys[0])
     ax = _line(table, keys[0], drawn, ax) if over_time else _bars(table, keys, drawn, ax)
     ax.yaxis.set_major_formatter(lambda height, _: f"{height:,.10g}")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.set_ylabel(name)
+    ax.set_ylabel(drawn.name)
     shown = f"first {BARS_MAX} of {len(table):,} groups; " if len(table) > BARS_MAX and not over_time else ""
     ax.set_title(f"{shown}{title}", fontsize="small", loc="left")
     return ax
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """What is drawn: values, how far the error bars reach, and marks."""
-
-    name: str
-    heights: Sequence[float]
-    below: Sequence[float]
-    above: Sequence[float]
-    marks: Sequence[CellMark | None]
-
-    @property
-    def doubtful(self) -> list[bool]:
-        """Which of the values are no ordinary ones."""
-        return [mark is not None and mark is not CellMark.SCALED for mark in self.marks]
-
-    @property
-    def legend(self) -> str:
-        """What the signs of marks mean that are drawn."""
-        return "   ".join(f"{sign} {mark.value.replace('_', ' ')}" for mark, sign in SIGNS.items() if mark in self.marks)
-
-    def first(self, count: int) -> _Column:
-        """The same, of the first so many rows."""
-        return _Column(self.name, self.heights[:count], self.below[:count], self.above[:count], self.marks[:count])
-
-
-def _is_time(table: pa.Table, key: str) -> bool:
-    from pyarrow import types
-
-    kind = table.schema.field(key).type
-    return bool(types.is_date(kind) or types.is_timestamp(kind)) and len(table) > 1
-
-
-def _line(table: pa.Table, key: str, drawn: _Column, ax: Axes | None) -> Axes:
+def _line(table: pa.Table, key: str, drawn: DrawnColumn, ax: Axes | None) -> Axes:
     """A line with a band, in the order of time. The group of NULL is at no time, and is left out; doubtful values are hollow points apart
     from the line, which is broken there."""
     import matplotlib.pyplot as plt
@@ -114,7 +75,7 @@ def _line(table: pa.Table, key: str, drawn: _Column, ax: Axes | None) -> Axes:
     return ax
 
 
-def _draw_doubtful_points(ax: Axes, some: Sequence[int], times: Sequence[Any], drawn: _Column) -> None:
+def _draw_doubtful_points(ax: Axes, some: Sequence[int], times: Sequence[Any], drawn: DrawnColumn) -> None:
     if not some:
         return
     at, tops = [times[i] for i in some], [drawn.heights[i] for i in some]
@@ -122,11 +83,12 @@ def _draw_doubtful_points(ax: Axes, some: Sequence[int], times: Sequence[Any], d
     ax.errorbar(at, tops, yerr=sides, fmt="o", mfc="none", color=MARKED_COLOUR, capsize=3, elinewidth=1.0, markersize=4)
 
 
-def _bars(table: pa.Table, keys: Sequence[str], every: _Column, ax: Axes | None) -> Axes:
+def _bars(table: pa.Table, keys: Sequence[str], every: DrawnColumn, ax: Axes | None) -> Axes:
     """Bars with error bars, labelled by the columns that have none."""
     import matplotlib.pyplot as plt
 
-    labels, drawn = _labels(table, keys, otherwise=every.name), every.first(BARS_MAX)
+    labels = _labels(table, keys, otherwise=every.name)
+    drawn = every.of_rows(range(len(labels)))
     if ax is None:
         _, ax = plt.subplots(figsize=(max(4.5, 0.32 * len(labels) + 2), 4), layout="constrained")
     positions, doubtful = range(len(labels)), drawn.doubtful
@@ -145,7 +107,7 @@ def _bars(table: pa.Table, keys: Sequence[str], every: _Column, ax: Axes | None)
     return ax
 
 
-def _draw(ax: Axes, some: Sequence[int], drawn: _Column, *, hollow: bool) -> None:
+def _draw(ax: Axes, some: Sequence[int], drawn: DrawnColumn, *, hollow: bool) -> None:
     """Some of the bars, with their error bars."""
     tops, sides = [drawn.heights[i] for i in some], [[side[i] for i in some] for side in (drawn.below, drawn.above)]
     if hollow:
@@ -155,25 +117,13 @@ def _draw(ax: Axes, some: Sequence[int], drawn: _Column, *, hollow: bool) -> Non
     ax.errorbar(some, tops, yerr=sides, fmt="none", ecolor=MARKED_COLOUR if hollow else ERROR_COLOUR, capsize=3, elinewidth=1.2)
 
 
-def _scale(ax: Axes, drawn: _Column, *, from_zero: bool) -> None:
+def _scale(ax: Axes, drawn: DrawnColumn, *, from_zero: bool) -> None:
     """Fit the axis to what is not doubtful, where there is anything: noise has no part in it."""
-    ends = [
-        end
-        for height, down, up, doubt in zip(drawn.heights, drawn.below, drawn.above, drawn.doubtful, strict=True)
-        if not doubt and not math.isnan(height)
-        for end in (height - down, height + up)
-    ]
+    ends = drawn.ends()
     if ends:
         low, high = min([0.0, *ends] if from_zero else ends), max([0.0, *ends] if from_zero else ends)
         room = 0.05 * (high - low)
         ax.set_ylim(low - (room if low < 0 or not from_zero else 0), high + room)
-
-
-def _keys(table: pa.Table, noisy: Mapping[str, object]) -> list[str]:
-    """The columns that tell the values apart."""
-    from pyarrow import types
-
-    return [field.name for field in table.schema if field.name not in noisy and not types.is_floating(field.type)]
 
 
 def _labels(table: pa.Table, keys: Sequence[str], *, otherwise: str) -> list[str]:

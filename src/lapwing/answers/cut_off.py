@@ -48,7 +48,8 @@ def missing_of(part: Part, column: NoisyColumn, *, confidence: float, terms: int
     if cut is None or not column.values or (cut.choice.cap >= cut.fit.largest and not part.left_out):
         return [NOTHING] * len(column.values)
     per_integer = float(cut.unit)
-    values = [float(value * column.step / cut.unit) for value in column.values]
+    parts, of = (column.step / cut.unit).as_integer_ratio()
+    values = [value * parts / of for value in column.values]
     mosts = [0.0] * len(values) if cut.choice.cap >= cut.fit.largest else _most(cut, values, beyond=1 - confidence, terms=terms)
     # What a limit before a join leaves out is predicted, not bounded; a bar that ignored it would be worse.
     joined = min(part.left_out, LEFT_OUT_MOST) / (1 - min(part.left_out, LEFT_OUT_MOST))
@@ -90,10 +91,11 @@ def ratio_reaching(interval: Interval, *, top: Missing, bottom: Missing, count: 
     return Interval(min(lo, lo * less), max(hi, hi * less))
 
 
-def average_reaching(interval: Interval, missing: Missing, *, count: float, lo: float, hi: float) -> Interval:
+def average_reaching(interval: Interval, missing: float, *, lo: float, hi: float) -> Interval:
     """The interval of an average of values from ``lo`` to ``hi``, of which a sum and a count were scaled down together.
 
-    What is missing has an average too, which may be another: by ``UNLIKE_AVERAGE`` of the way from ``lo`` to the average, either way.
+    What is missing, at most this share of the whole, has an average too, which may be another: by ``UNLIKE_AVERAGE`` of the way from
+    ``lo`` to the average, either way.
     """
-    share = UNLIKE_AVERAGE * missing.most / (count + missing.most)
+    share = UNLIKE_AVERAGE * missing
     return Interval(interval.lo - share * (interval.lo - lo), interval.hi + share * min(interval.hi - lo, hi - interval.hi))

@@ -62,17 +62,23 @@ def _plain(
     rows = _rows_upper(column, part, noisy, query, confidence, terms) if column.rounding else [0] * len(column.values)
     intervals = all_widened(column.values, width, step=column.step, rounding=column.rounding, rows_upper=rows)
     missing = missing_of(part, column, confidence=float(confidence), terms=terms)
-    return [
-        Estimate(_shown(value, column.step, whole=whole), reaching(interval, cut), cut)
-        for value, interval, cut in zip(column.values, intervals, missing, strict=True)
-    ]
+    shown = _shown(column.values, column.step, whole=whole)
+    cells = zip(shown, intervals, missing, strict=True)
+    return [Estimate(value, interval if cut is NOTHING else reaching(interval, cut), cut) for value, interval, cut in cells]
 
 
-def _shown(value: int, step: Fraction, *, whole: bool) -> float | int:
-    """A noisy integer in its own unit."""
-    if step == 1:
-        return value if whole else float(value)
-    return round(value * step) if whole else value * step.numerator / step.denominator
+def _shown(values: Sequence[int], step: Fraction, *, whole: bool) -> Sequence[float | int]:
+    """Noisy integers in their own unit. In whole numbers: a fraction for each cell takes far longer."""
+    if step == 1 and whole:
+        return values
+    parts, of = step.numerator, step.denominator
+    return [_rounded(value * parts, of) for value in values] if whole else [value * parts / of for value in values]
+
+
+def _rounded(above: int, below: int) -> int:
+    """``round(Fraction(above, below))``: to the nearest, a half to the even one."""
+    whole, rest = divmod(above, below)
+    return whole + (2 * rest > below or (2 * rest == below and whole % 2))
 
 
 def _rows_upper(
@@ -105,6 +111,7 @@ def _averages(recipe: Averaged, part: Part, noisy: NoisyTable, confidence: Fract
     missing_rows = missing_of(part, count, confidence=float(confidence), terms=terms)
     missing_total = missing_of(part, total, confidence=float(confidence), terms=terms)
     follows = recipe.total in part.together
+    sparse = recipe.total in part.cuts and part.cuts[recipe.total].fit.sparse
     estimates = []
     for s, n, rows, rest in zip(total.values, count.values, missing_rows, missing_total, strict=True):
         if round(n * count.step) < 1:  # the count would be shown as 0: there is nothing to average
@@ -122,7 +129,10 @@ def _averages(recipe: Averaged, part: Part, noisy: NoisyTable, confidence: Fract
         )
         shown = float(n * count.step)
         if follows:
-            interval = average_reaching(interval, rows, count=shown, lo=lo, hi=hi)
+            share = rows.most / (shown + rows.most)
+            if sparse:  # units have about one row that adds something: a cap on sums cuts values off, and hardly any rows
+                share = max(share, rest.most * recipe.steps / max(value * shown + rest.most * recipe.steps, 1e-9))
+            interval = average_reaching(interval, share, lo=lo, hi=hi)
         else:
             top = Missing(rest.most * recipe.steps, rest.signed)
             interval = ratio_reaching(interval, top=top, bottom=rows, count=shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,8 +35,15 @@ def flat_table(
     return pa.table(columns, names=names) if names else table
 
 
-def flat_csv(values: Mapping[str, Any]) -> str:
-    """The same in CSV, from the JSON form of an answer; NULL is an empty field."""
+_FORMULA = re.compile("[=+@\\t\\r\\n-]")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{1,40})?")
+
+
+def flat_csv(values: Mapping[str, Any], *, for_sheets: bool = False) -> str:
+    """The same in CSV, from the JSON form of an answer; NULL is an empty field.
+
+    With ``for_sheets`` no text is taken for a formula by a program that shows tables: one that could be has an apostrophe before it.
+    """
     headers: list[str] = []
     columns: list[Sequence[Any]] = []
     for place, column in enumerate(values["columns"]):
@@ -51,6 +59,11 @@ def flat_csv(values: Mapping[str, Any]) -> str:
             columns.append(values["marks"][name])
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(headers)
-    writer.writerows(zip(*columns, strict=True))
+    rows = ([*headers], *zip(*columns, strict=True))
+    writer.writerows(([_no_formula(cell) for cell in row] for row in rows) if for_sheets else rows)
     return text.getvalue()
+
+
+def _no_formula(cell: object) -> object:
+    is_one = isinstance(cell, str) and _FORMULA.match(cell) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if is_one else cell

@@ -19,6 +19,23 @@ _MEANINGS: Mapping[CellMark, str] = {
     CellMark.SCALED: "scaled to a total by a model, as was asked for",
 }
 
+_IN_SHORT: Mapping[CellMark, str] = {
+    CellMark.NOISE_ONLY: "no larger than its own noise: it may be nothing",
+    CellMark.MEANINGLESS: "withheld: lost in noise",
+    CellMark.SIZE_UNKNOWN: "nothing says how many rows stand behind it",
+    CellMark.SCALED: "scaled to a total by a model",
+}
+
+
+def in_short(marks: Sequence[CellMark | None]) -> list[str]:
+    """A short sentence for each sign that is used in a column, as it stands below a chart."""
+    return [f"{sign} {_IN_SHORT[mark]}." for mark, sign in SIGNS.items() if mark in marks]
+
+
+def missing_text(mark: CellMark | None) -> str:
+    """What stands in the place of a value that is not there."""
+    return f"withheld {SIGNS[mark]}" if mark is CellMark.MEANINGLESS else "no value"
+
 
 def with_signs(texts: Sequence[str], marks: Sequence[CellMark | None] | None) -> list[str]:
     """The cells of a column with their signs. Cells without one get the room of it, so that digits stay below digits."""

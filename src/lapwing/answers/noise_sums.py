@@ -11,16 +11,9 @@ from functools import lru_cache
 from typing import assert_never
 
 from lapwing.errors import Refused
-from lapwing.kernel.laws import (
-    PROBABILITY_MIN,
-    SCALE_MAX,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Law,
-    scale_root_at_least,
-    tail_quantile,
-)
+from lapwing.kernel.laws import PROBABILITY_MIN, SCALE_MAX, DiscreteGaussian, DiscreteLaplace, Law, tail_quantile
 from lapwing.kernel.numbers import exp_upper, ln_upper, require_exact, sqrt_upper
+from lapwing.prices import scale_root_at_least
 from lapwing.spread import half_width
 
 EXACT_TERMS_MAX = 512

@@ -29,11 +29,13 @@ class Level:
 
 
 def levels_of(groups: Sequence[tuple[Value, ...]], levels: Sequence[tuple[int, ...]] | None, *, keys: int) -> list[Level]:
-    """The rows of an answer, level by level. Without levels they are the groups themselves."""
-    if levels is None:
-        levels = (tuple(range(keys)),)
+    """The rows of an answer, level by level. Without levels they are the groups themselves, no two of which are the same."""
+    finest = tuple(range(keys))
     rows_by_level: list[Level] = []
-    for kept in levels:
+    for kept in (finest,) if levels is None else levels:
+        if kept == finest and groups:
+            rows_by_level.append(Level(kept, tuple(groups), tuple((number,) for number in range(len(groups)))))
+            continue
         added: dict[tuple[Value, ...], list[int]] = {}
         for number, group in enumerate(groups):
             added.setdefault(tuple(value if i in kept else None for i, value in enumerate(group)), []).append(number)

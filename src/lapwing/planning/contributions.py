@@ -32,9 +32,9 @@ from lapwing.kernel.ir import (
     UnitNorms,
     Vector,
 )
-from lapwing.kernel.laws import Family, law_for
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.planning.norm_fit import NormHistogram, fitted_norms
+from lapwing.prices import Family, law_for
 
 ROWS = "rows"
 BIN = "bin"

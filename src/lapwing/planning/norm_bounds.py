@@ -18,7 +18,7 @@ from lapwing.kernel.row_ranges import row_range
 from lapwing.kernel.stability import Shape
 from lapwing.planning.bounding import NEGLIGIBLE, BoundingKind, Choice
 from lapwing.planning.measures import Averaged, Counted, Measured, Recipe, Summed
-from lapwing.planning.norm_caps import best_cap, predicted
+from lapwing.planning.norm_caps import best_cap, predicted, predicted_at_edges
 from lapwing.planning.norm_fit import NormFit
 from lapwing.planning.norms import ROWS_WORTH_MEASURING, NormCut, are_measurable, norms_measure, norms_of
 
@@ -28,6 +28,8 @@ ROWS_ROOM = 2.0
 """Rows that were counted by bought statistics are not more than this many times as many."""
 RATIO_LOSS = 0.05
 """How much what is cut off matters to an average, of whose sum and count the same share is missing."""
+SPARSE_LOSS = 0.5
+"""The same where most units add nothing to it."""
 NEED_LEAST = 0.05
 """No vector gets less than this share of what the neediest one gets."""
 
@@ -160,10 +162,16 @@ def _averages(asked: Asked, cuts: dict[str, NormCut]) -> tuple[Measured, dict[st
 
 
 def _of_average(cut: NormCut, unit_noise: float) -> NormCut:
-    """With a cap for a part of an average: what is cut off both alike matters less to it than to a total."""
+    """With a cap for a part of an average: what is cut off both alike matters less to it than to a total.
+
+    Less so where most units add nothing: the others have about one row that does, and what is cut off is large values, not many rows.
+    """
+    if cut.fit.sparse and not cut.fit.seen:
+        return cut
     fit, cells, grain = cut.fit, cut.cells, cut.grain
-    choices = [predicted(fit, float(cap), unit_noise=unit_noise, cells=cells, total_l1=None, grain=grain) for cap in fit.edges]
-    return replace(cut, choice=min(choices, key=lambda choice: math.hypot(choice.noise, RATIO_LOSS * choice.bias)))
+    choices = predicted_at_edges(fit, unit_noise=unit_noise, cells=cells, total_l1=None, grain=grain)
+    matters = SPARSE_LOSS if fit.sparse else RATIO_LOSS
+    return replace(cut, choice=min(choices, key=lambda choice: math.hypot(choice.noise, matters * choice.bias)))
 
 
 def _is_shown(name: str, recipes: Sequence[Recipe]) -> bool:

@@ -70,18 +70,39 @@ class CapChoice:
 
 
 def best_cap(fit: NormFit, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = None) -> CapChoice:
-    """The cap with the narrowest interval of a typical cell, noise and what was cut together.
+    """The cap with the narrowest interval of a typical cell, noise and what was cut together; where no norm is seen, with the least error.
 
     ``unit_noise`` is the standard deviation of a cell's noise under cap 1, ``total_l1`` the sum over all cells, if it is known about,
     ``grain`` the norm of a unit with one row: 1 for counts. What is not known is guessed from the norms.
     """
     spread = _spread(fit, math.inf, cells, total_l1, grain)
     coarse = [float(edge) for edge in fit.edges]
-    choices = _predicted(fit, coarse, unit_noise, spread)
+    choices = _predicted(fit, coarse, unit_noise, spread, fit.upper_at_edges(spread.reached, beyond=FIT_BEYOND))
+    if not fit.seen:
+        return choices[int(np.argmin(_log_errors(fit, coarse, unit_noise, spread)))]
     at = min(range(len(coarse)), key=lambda each: choices[each].width)
     ends = coarse[max(at - 1, 0)], coarse[min(at + 1, len(coarse) - 1)]
     fine = [ends[0] * (ends[1] / ends[0]) ** (step / (2 * STEPS_FINE)) for step in range(1, 2 * STEPS_FINE)]
     return min([choices[at], *_predicted(fit, fine, unit_noise, spread)], key=lambda choice: choice.width)
+
+
+def _log_errors(fit: NormFit, caps: Sequence[float], unit_noise: float, spread: _Spread) -> Floats:
+    """Under each cap the mean logarithm of the error of a typical cell, over all that may be there.
+
+    Where nothing is seen, norms may be of any size, and the interval that reaches to all of them is long under every cap. So being off by
+    a factor counts alike, whatever the size.
+    """
+    lost = (fit.beyond_caps(caps, 1) * spread.reached * spread.cells ** (SKEW_POWER - 1.0)) @ fit.tails.T
+    return np.asarray(np.log(np.hypot(unit_noise * np.asarray(caps)[:, None], lost)) @ fit.chances)
+
+
+def predicted_at_edges(
+    fit: NormFit, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = None
+) -> list[CapChoice]:
+    """What a cap at each edge of a bin would do."""
+    spread = _spread(fit, math.inf, cells, total_l1, grain)
+    upper = fit.upper_at_edges(spread.reached, beyond=FIT_BEYOND)
+    return _predicted(fit, [float(edge) for edge in fit.edges], unit_noise, spread, upper)
 
 
 def predicted(fit: NormFit, cap: float, *, unit_noise: float, cells: int, total_l1: float | None, grain: float | None = None) -> CapChoice:
@@ -147,9 +168,9 @@ def _quantile_norm(fit: NormFit, part: float) -> float:
     return float(fit.norms()[int(np.searchsorted(units, part * units[-1]))])
 
 
-def _predicted(fit: NormFit, caps: Sequence[float], unit_noise: float, spread: _Spread) -> list[CapChoice]:
+def _predicted(fit: NormFit, caps: Sequence[float], unit_noise: float, spread: _Spread, upper: Floats | None = None) -> list[CapChoice]:
     above, weights = fit.beyond_caps(caps, 0) @ fit.expected, fit.beyond_caps(caps, 1) * spread.reached
-    excess, upper = np.maximum(weights @ fit.expected, 0.0), fit.upper(weights, beyond=FIT_BEYOND)
+    excess, upper = np.maximum(weights @ fit.expected, 0.0), fit.upper(weights, beyond=FIT_BEYOND) if upper is None else upper
     total = max(float((fit.beyond_caps([0.0], 1) * spread.reached)[0] @ fit.expected), 1e-9)
     noise = unit_noise * np.asarray(caps)
     (mean,), (variance,) = _in_parts(fit, caps, spread, np.array([spread.cells ** (SKEW_POWER - 1.0)]), spread.cells)

@@ -77,12 +77,16 @@ def _largest_square(measure: Measure, shape: Shape) -> int:
 
 
 def _squared_edges(measure: Measure, shape: Shape) -> tuple[int, ...]:
-    """Powers of two below the largest square; what is above the last of them is in the last bin."""
+    """Powers of two below the largest square; what is above the last of them is in the last bin.
+
+    Units that add nothing to a sum say nothing about how much the others add: 0 is an edge too, and they have a bin. With a count they stay
+    beside those of one row, which is what most of the others have.
+    """
     row, _, _ = row_range(measure, shape.columns)
     first = max(2 * (row.magnitude.bit_length() - 1 - OCTAVES_BELOW_ROW), 0)
     most = _largest_square(measure, shape)
-    edges = [2**power for power in range(first, most.bit_length()) if 2**power < most]
-    return tuple(edges) or (most,)
+    edges = [2**power for power in range(first, most.bit_length()) if 2**power < most] or [most]
+    return (0, *edges) if isinstance(measure, GridSum) else tuple(edges)
 
 
 def are_measurable(keys: Sequence[tuple[str, Expression]], measures: Sequence[Measure], shape: Shape) -> bool:
@@ -100,10 +104,14 @@ def norms_plan(norms: UnitNorms, facts: Facts, *, loss: Fraction) -> Plan:
 def histogram_of(norms: UnitNorms, released: NoisyTable, facts: Facts) -> NormHistogram:
     """A released histogram, with the ends of its bins; each unit of a sample stands for as many as it was drawn from."""
     column, last, one_in = released.column(UNITS), math.sqrt(norms.squared_edges[-1]), norms.one_in
-    largest = math.sqrt(_largest_square(norms.measure, shape_of(norms.source, facts)))
-    edges = (*(math.sqrt(edge) for edge in norms.squared_edges), max(largest, last * (1 + 1e-9)))
+    shape = shape_of(norms.source, facts)
+    largest = math.sqrt(_largest_square(norms.measure, shape))
+    row, _, _ = row_range(norms.measure, shape.columns)
+    edges = (*(math.sqrt(edge) for edge in norms.squared_edges if edge), max(largest, last * (1 + 1e-9)))
+    units = tuple(float(one_in * value) for value in column.values)
+    zeros, noisy = (units[0], units[1:]) if norms.squared_edges[0] == 0 else (None, units)
     deviation = one_in * max(math.sqrt(variance(column.law)), DEVIATION_LEAST)
-    return NormHistogram(edges, tuple(float(one_in * value) for value in column.values), deviation, one_in)
+    return NormHistogram(edges, noisy, deviation, one_in, float(max(row.magnitude, 1)), zeros)
 
 
 def name_of(norms: UnitNorms) -> str:

@@ -13,7 +13,6 @@ from typing import assert_never
 
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.laws import scale_at_least, scale_root_at_least
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.numbers import ln_upper
 from lapwing.kernel.quantile_tree import (
@@ -30,6 +29,7 @@ from lapwing.kernel.quantile_tree import (
     tree_of,
 )
 from lapwing.kernel.rank_line import SHARES
+from lapwing.prices import scale_at_least, scale_root_at_least
 from lapwing.spread import require_confidence
 
 

@@ -19,7 +19,7 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.ir import GridSum, RowCount
 from lapwing.planning.measures import Counted, Measured, Recipe, Summed
 from lapwing.planning.norm_bounds import Bounded, shares_by_need
-from lapwing.planning.norm_caps import SKEW_POWER, UNLIKE, chance_of_parts, predicted
+from lapwing.planning.norm_caps import SKEW_POWER, UNLIKE, chance_of_parts, predicted_at_edges
 from lapwing.planning.norms import NormCut
 from lapwing.statements import PrivateQuery
 
@@ -128,9 +128,8 @@ def _low_cap(cut: NormCut, total_l1: float | None, unit_noise: float) -> tuple[N
     fit, cells, grain = cut.fit, cut.cells, cut.grain
     even = np.array([1.0 / cells])
     tried = []
-    for cap in fit.edges:
-        choice = predicted(fit, float(cap), unit_noise=unit_noise, cells=cells, total_l1=total_l1, grain=grain)
-        chance = float(chance_of_parts(fit, float(cap), cells=cells, total_l1=total_l1, shares=even, grain=grain)[0])
+    for choice in predicted_at_edges(fit, unit_noise=unit_noise, cells=cells, total_l1=total_l1, grain=grain):
+        chance = float(chance_of_parts(fit, choice.cap, cells=cells, total_l1=total_l1, shares=even, grain=grain)[0])
         tried.append((math.hypot(choice.noise / max(1.0 - choice.lost, 1e-3), chance, UNLIKE * choice.bias), choice))
     least = min(error for error, _ in tried)
     error, choice = next(item for item in reversed(tried) if item[0] <= ABOUT_THE_LEAST * least)

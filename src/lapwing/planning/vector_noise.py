@@ -10,8 +10,9 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import derived_queries
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, Plan, Query
-from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, law_for
+from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
 from lapwing.planning.quantiles import with_scale
+from lapwing.prices import Family, law_for
 
 KEY_SHARES = 2
 """Discovering groups uses as much of the loss as so many vectors: a group that stays hidden is lost altogether."""

@@ -1,0 +1,81 @@
+"""What of an answer is drawn, whoever draws it: which column over which keys, how far its error bars reach, and what noise hides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lapwing.answers.intervals import Interval
+from lapwing.answers.mark_text import SIGNS
+from lapwing.errors import Refused
+from lapwing.statements import CellMark
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnColumn:
+    """A column as it is drawn: values, how far the error bars reach to both sides, and marks. A missing value is not a number."""
+
+    name: str
+    heights: Sequence[float]
+    below: Sequence[float]
+    above: Sequence[float]
+    marks: Sequence[CellMark | None]
+
+    @property
+    def doubtful(self) -> list[bool]:
+        """Which of the values are no ordinary ones."""
+        return [mark is not None and mark is not CellMark.SCALED for mark in self.marks]
+
+    @property
+    def legend(self) -> str:
+        """What the signs of marks mean that are drawn."""
+        return "   ".join(f"{sign} {mark.value.replace('_', ' ')}" for mark, sign in SIGNS.items() if mark in self.marks)
+
+    def ends(self) -> list[float]:
+        """The ends of all error bars but the doubtful: noise has no part in a scale."""
+        sides = zip(self.heights, self.below, self.above, self.doubtful, strict=True)
+        sure = [(height, down, up) for height, down, up, doubt in sides if not doubt and not math.isnan(height)]
+        return [end for height, down, up in sure for end in (height - down, height + up)]
+
+    def of_rows(self, rows: Iterable[int]) -> DrawnColumn:
+        """The same, of some rows."""
+        some = list(rows)
+        heights, below, above = ([side[row] for row in some] for side in (self.heights, self.below, self.above))
+        return DrawnColumn(self.name, heights, below, above, [self.marks[row] for row in some])
+
+
+def drawn_column(
+    table: pa.Table,
+    intervals: Mapping[str, Sequence[Interval | None]],
+    marks: Mapping[str, Sequence[CellMark | None]],
+    *,
+    value: str | None,
+) -> DrawnColumn:
+    """The column of this name, or the first with error bars."""
+    name = value if value is not None else next(iter(intervals), None)
+    if name is None or name not in intervals:
+        raise Refused("plot-column", "there is no column with error bars to plot", hint="name one with value=")
+    heights = [math.nan if height is None else float(height) for height in table.column(name).to_pylist()]
+    below = [0.0 if i is None else max(h - i.lo, 0.0) for h, i in zip(heights, intervals[name], strict=True)]
+    above = [0.0 if i is None else max(i.hi - h, 0.0) for h, i in zip(heights, intervals[name], strict=True)]
+    return DrawnColumn(name, heights, below, above, marks.get(name, [None] * len(table)))
+
+
+def key_names(table: pa.Table, noisy: Mapping[str, object]) -> list[str]:
+    """The columns that tell the values apart."""
+    from pyarrow import types
+
+    return [field.name for field in table.schema if field.name not in noisy and not types.is_floating(field.type)]
+
+
+def is_time(table: pa.Table, key: str) -> bool:
+    """Whether a column holds several dates or times."""
+    from pyarrow import types
+
+    kind = table.schema.field(key).type
+    return bool(types.is_date(kind) or types.is_timestamp(kind)) and len(table) > 1

@@ -1,0 +1,36 @@
+"""A number with its error bar as it is read: both to the third digit of the narrowest bar of their column."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from lapwing.answers.intervals import Interval
+
+DECIMALS_MAX = 9
+LOPSIDED = 1.1
+"""An error bar whose longer side is more than this many half-widths is shown with both sides."""
+
+
+def decimals_of(values: Sequence[Any], intervals: Sequence[Interval | None]) -> int:
+    """Decimals of a column: three digits of its narrowest error bar; none for whole numbers."""
+    halves = [(interval.hi - interval.lo) / 2 for interval in intervals if interval is not None and interval.hi > interval.lo]
+    if not halves or all(isinstance(value, int) for value in values):
+        return 0
+    return min(max(2 - math.floor(math.log10(min(halves))), 0), DECIMALS_MAX)
+
+
+def number_text(value: float | int | None, decimals: int) -> str:
+    """The value; one that rounds to nothing is 0 and not -0."""
+    return "NULL" if value is None else f"{round(value, decimals) + 0:,.{decimals}f}"
+
+
+def margin_text(value: float | int | None, interval: Interval | None, decimals: int) -> str:
+    """The half-width of its error bar, or both sides of one that is lopsided."""
+    if value is None or interval is None:
+        return ""
+    half, below, above = (interval.hi - interval.lo) / 2, value - interval.lo, interval.hi - value
+    if max(below, above) <= LOPSIDED * half:
+        return f"{half:,.{decimals}f}"
+    return f"-{max(below, 0.0):,.{decimals}f} +{max(above, 0.0):,.{decimals}f}"
