@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -29,6 +28,7 @@ from lapwing.server.identities import Identities
 from lapwing.server.rights import Grant, Role
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import Wired, new_wired, server_ledger
+from tests.server.process import free_port
 
 START_SECONDS_MAX = 180.0
 SAMPLE_SECONDS = 1.0
@@ -41,13 +41,6 @@ def url_of(dsn: str) -> str:
     """The address of a database as the configuration of the server writes it."""
     parts = conninfo_to_dict(dsn)
     return f"postgresql+psycopg://{parts['user']}@/{parts['dbname']}?host={quote(str(parts['host']), safe='')}"
-
-
-def free_port() -> int:
-    """A port on which nobody listens now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,14 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from starlette.testclient import TestClient
 
 from lapwing.client.dataset import open as open_data_set
+from lapwing.console.mounting import add_console
 from lapwing.server.access import Office
 from lapwing.server.api import application, nothing_beside
 from lapwing.server.configuration import (
     ListenTo,
     MomentSettings,
+    NamedDatabase,
+    NewDataSettings,
     Provider,
     Served,
     ServerConfiguration,
@@ -29,6 +32,7 @@ from lapwing.server.configuration import (
     WireSettings,
 )
 from lapwing.server.desk import Desk
+from lapwing.server.new_data_sets import NewDataSets
 from lapwing.server.rights import Grant, Role
 from lapwing.server.run import open_office
 from lapwing.server.tokens import Tokens
@@ -89,6 +93,8 @@ class ServerUnderTest:
         traces: str | None = None,
         listen: ListenTo | None = None,
         wire: WireSettings | None = None,
+        new_data: NewDataSettings | None = None,
+        databases: list[NamedDatabase] | None = None,
         beside: Callable[[Office], AbstractAsyncContextManager[None]] = nothing_beside,
     ) -> Iterator[ServerUnderTest]:
         """A server over the data set that ``write`` writes to a directory, with a home of its own."""
@@ -103,17 +109,29 @@ class ServerUnderTest:
             traces=TraceSettings(endpoint=traces),
             oidc=Provider(issuer=ISSUER, audience=AUDIENCE),
             wire=wire,
+            new_data=new_data or NewDataSettings(),
             data_set=[Served(catalogue="clinic")],
+            database=databases or [],
         )
         signer = Signer()
 
         def opened() -> Office:
             office = open_office(replace_data_sets(configuration), home)
-            desk = Desk.open(configuration.data_set, configuration.limits, configuration.moments, directory=home, home=home / "ledgers")
+            new_data = NewDataSets(configuration.new_data, home, configuration.database)
+            desk = Desk.open(
+                configuration.data_set,
+                configuration.limits,
+                configuration.moments,
+                directory=home,
+                home=home / "ledgers",
+                added=new_data.catalogues,
+            )
             assert office.tokens is not None
-            return replace(office, desk=desk, tokens=Tokens(office.tokens.issuer, signer.fetch), configuration=configuration)
+            return replace(
+                office, desk=desk, new_data=new_data, tokens=Tokens(office.tokens.issuer, signer.fetch), configuration=configuration
+            )
 
-        app = application(opened, beside)
+        app = application(opened, beside, add_console)
         with TestClient(app, raise_server_exceptions=False) as client:
             office: Office = app.state.office
             keys = {person: office.identities.new_key(person)[0] for person in (*PEOPLE, "nemo")}

@@ -23,8 +23,8 @@ from tests.unit.cli.support import ROOT, Ran, run
 pytestmark = pytest.mark.xdist_group("server: client")
 
 STATEMENT = "SELECT kind, COUNT(*) AS n FROM visits JOIN clinics USING (clinic_id) GROUP BY kind ORDER BY kind"
-LOCAL_ONLY = {"analyst", "check", "curator", "prepare", "release", "release_named", "releases"}
-"""What an owner does with the files, and who asks, which a token says on a server. Releases are bought here; there they serve ``ask``."""
+LOCAL_ONLY = {"analyst", "check", "curator", "prepare", "weights"}
+"""What an owner does with the files, who asks, which a token says on a server, and sessions that stay with a process."""
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +202,7 @@ def test_many_statements_are_awaited_at_once(running: Running) -> None:
             assert (await data_set.budget()).share_spent > 0
             with pytest.raises(LapwingError) as local_ledger:
                 await data_set.request(0.5)
-            assert local_ledger.value.code == "unavailable"
+            assert local_ledger.value.code == "ledger-local"
             receipt = answers[0].receipt
             assert receipt is not None
             assert await data_set.receipt(receipt.statement.charge_id) == receipt
@@ -236,3 +236,19 @@ def test_a_long_answer_is_told_of_while_it_is_waited_for() -> None:
     assert len(told) == 3
     with pytest.raises(ZeroDivisionError):
         waited_for(lambda: 1 // 0, told.append)
+
+
+def test_a_release_is_bought_and_read_from_the_terminal_of_an_analyst(running: Running, tmp_path: Path) -> None:
+    asked = ("people", "sex", "region", "--with", "birth_year --tree", "--epsilon", "0.1")
+    planned = _there(running, tmp_path, "release", "plan", *asked)
+    assert planned.status == 0 and "2. tree of ranges: 50% of the price" in planned.out, planned.err
+    ran = _there(running, tmp_path, "release", "run", *asked)
+    assert ran.status == 0 and ran.out.startswith("Released people: ") and "cost epsilon 0.1" in ran.out, ran.err
+    assert "marginals, tree" in _there(running, tmp_path, "release", "list").out
+    sql = "SELECT COUNT(*) AS n FROM patients WHERE birth_year > 1970"
+    there = _there(running, tmp_path, "release", "query", "people", sql, "--format", "csv")
+    assert there.status == 0 and there.out == _here(running, "release", "query", "people", sql, "--format", "csv", "--analyst", "ada").out
+    file = tmp_path / "people.lapwing"
+    assert _there(running, tmp_path, "release", "save", "people", str(file)).status == 0
+    assert lapwing.open_release(file, keys=running.directory / "clinic" / "keys").name == "people"
+    assert _there(running, tmp_path, "release", "list", "--analyst", "ada").status == 2, "the token says who asks"

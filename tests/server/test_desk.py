@@ -14,6 +14,7 @@ from lapwing.client.dataset import DataSet
 from lapwing.client.dataset import open as open_data_set
 from lapwing.demo import write_demo
 from lapwing.errors import LapwingError
+from lapwing.server import desk
 from lapwing.server.configuration import MomentSettings, Served, ServerLimits
 from lapwing.server.desk import Desk, ServedDataSet
 
@@ -60,13 +61,17 @@ def prepared(written: Path) -> Iterator[Prepared]:
     desk.close()
 
 
+def _asking_threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name.startswith("lapwing-ask")}
+
+
 def test_nothing_is_open_before_somebody_asks_and_the_one_used_longest_ago_is_closed(prepared: Prepared) -> None:
     assert prepared.open_ones() == set()
+    of_others = _asking_threads()
     for name, left in (("one", {"one"}), ("two", {"one", "two"}), ("one", {"one", "two"}), ("three", {"one", "three"})):
         assert asyncio.run(prepared.of(name).run(_count)) == 1
         assert prepared.open_ones() == left
-    threads = {thread.name for thread in threading.enumerate() if thread.name.startswith("lapwing-ask")}
-    assert len(threads) <= 3, "who is closed has no threads"
+    assert len(_asking_threads() - of_others) <= 3, "who is closed has no threads"
     assert asyncio.run(prepared.of("two").run(_count)) == 1, "who was closed is opened again"
     assert prepared.open_ones() == {"two", "three"}
 
@@ -78,6 +83,15 @@ def test_who_is_asked_now_is_not_closed(prepared: Prepared) -> None:
         assert _count(first) == _count(second) == 1
     assert asyncio.run(prepared.of("four").run(_count)) == 1
     assert prepared.open_ones() == {"three", "four"}
+
+
+def test_whoever_prepares_here_is_answered_from_the_new_version_at_once(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk, "LOOK_SECONDS", 1e9)  # longer than any machine runs: the clock begins when it starts
+    version = lambda opened: opened.curator.facts.version  # noqa: E731
+    before = asyncio.run(prepared.of("four").run(version))
+    with prepared.of("four").apart() as opened:
+        assert opened.prepare() == before + 1
+    assert asyncio.run(prepared.of("four").run(version)) == before + 1
 
 
 def test_many_threads_ask_more_data_sets_than_may_be_open(prepared: Prepared) -> None:

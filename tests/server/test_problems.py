@@ -77,6 +77,12 @@ def test_an_analyst_hears_no_more_than_that_the_owner_must_act(server: ServerUnd
     assert (owner.status_code, owner.json()["code"], SECRET in owner.text) == (409, "snapshot-outdated", True)
 
 
+def test_an_analyst_hears_that_a_local_ledger_knows_no_shares(server: ServerUnderTest) -> None:
+    """Not that the server cannot answer now: it never will."""
+    reply = server.call("POST", "/v1/data-sets/{d}/requests", json={"share": 0.5, "reason": "more"})
+    assert (reply.status_code, reply.json()["code"]) == (409, "ledger-local")
+
+
 def test_what_is_not_ours_is_told_to_nobody(
     server: ServerUnderTest, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -115,7 +115,7 @@ def test_errors_are_those_of_the_library(remote: RemoteDataSet) -> None:
     assert unsigned.value.code == "receipt-missing"
     with pytest.raises(LapwingError) as local_ledger:
         remote.request(0.5)
-    assert local_ledger.value.code == "unavailable"
+    assert local_ledger.value.code == "ledger-local"
 
 
 def test_a_token_goes_to_its_server_alone(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from tests.server.office import PEOPLE, ServerUnderTest
 pytestmark = pytest.mark.xdist_group("server: rights")
 
 QUESTION = {"sql": "SELECT COUNT(*) AS n FROM patients", "epsilon": "0.01"}
+RELEASE = {"name": "people", "wanted": [{"kind": "marginals", "columns": ["sex"]}], "epsilon": "0.01"}
 ROUTES: dict[tuple[str, str], tuple[Act | None, Any]] = {
     ("GET", "/v1/me"): (None, None),
     ("GET", "/v1/data-sets"): (None, None),
@@ -20,9 +21,16 @@ ROUTES: dict[tuple[str, str], tuple[Act | None, Any]] = {
     ("POST", "/v1/data-sets/{data_set}/explain"): (Act.EXPLAIN, QUESTION),
     ("POST", "/v1/data-sets/{data_set}/ask"): (Act.ASK, QUESTION),
     ("POST", "/v1/data-sets/{data_set}/replay"): (Act.ASK, QUESTION),
+    ("POST", "/v1/data-sets/{data_set}/releases/plan"): (Act.EXPLAIN, RELEASE),
+    ("POST", "/v1/data-sets/{data_set}/releases"): (Act.ASK, RELEASE),
+    ("GET", "/v1/data-sets/{data_set}/releases"): (Act.ASK, None),
+    ("GET", "/v1/data-sets/{data_set}/releases/{name}"): (Act.ASK, None),
+    ("POST", "/v1/data-sets/{data_set}/releases/{name}/query"): (Act.ASK, {"sql": "SELECT COUNT(*) AS n FROM patients"}),
     ("GET", "/v1/data-sets/{data_set}/budget"): (Act.SEE, None),
     ("GET", "/v1/data-sets/{data_set}/history"): (Act.OWN_HISTORY, None),
+    ("GET", "/v1/data-sets/{data_set}/history/{charge}"): (Act.OWN_HISTORY, None),
     ("GET", "/v1/data-sets/{data_set}/receipts/{charge}"): (Act.OWN_HISTORY, None),
+    ("POST", "/v1/data-sets/{data_set}/receipts/check"): (Act.OWN_HISTORY, {"receipt": "{}"}),
     ("POST", "/v1/data-sets/{data_set}/requests"): (Act.REQUEST, {"share": 0.5}),
     ("GET", "/v1/data-sets/{data_set}/terms"): (Act.SEE_TERMS, None),
     ("PUT", "/v1/data-sets/{data_set}/limits"): (Act.ADMIT, {"answers_shared": True}),
@@ -39,6 +47,10 @@ ROUTES: dict[tuple[str, str], tuple[Act | None, Any]] = {
     ("GET", "/v1/data-sets/{data_set}/incidents"): (Act.SEE_INCIDENTS, None),
     ("POST", "/v1/data-sets/{data_set}/reopen"): (Act.REOPEN, {}),
     ("GET", "/metrics"): (Act.METRICS, None),
+    ("GET", "/v1/sources"): (Act.DECLARE, None),
+    ("GET", "/v1/sources/columns"): (Act.DECLARE, None),
+    ("GET", "/v1/sources/tables"): (Act.DECLARE, None),
+    ("POST", "/v1/data-sets"): (Act.DECLARE, {}),
 }
 """What a route does, and a body for it. Those without an act are open to whoever is known."""
 NEEDS_A_DATABASE = ("approve", "limits", "deny", "requests", "proposals", "{analyst}", "suspend")
@@ -48,7 +60,7 @@ ALLOWED = {
     Role.ANALYST: {"see", "explain", "ask", "own-history", "request"},
     Role.OWNER: {
         *{"see", "explain", "own-history", "all-history", "see-terms", "propose", "decide", "admit"},
-        *{"prepare", "retire", "see-losses", "see-incidents", "reopen", "any-receipt"},
+        *{"prepare", "retire", "see-losses", "see-incidents", "reopen", "any-receipt", "declare"},
     },
     Role.AUDITOR: {"see", "own-history", "all-history", "see-terms", "see-incidents", "any-receipt"},
     Role.OPERATOR: {"see", "see-incidents", "metrics"},
@@ -66,7 +78,7 @@ def test_every_route_is_in_the_matrix(server: ServerUnderTest) -> None:
 
 
 def _path(template: str) -> str:
-    for name, value in {"data_set": "{d}", "table": "visits", "charge": "1", "number": "99", "analyst": "ada"}.items():
+    for name, value in {"data_set": "{d}", "table": "visits", "name": "people", "charge": "1", "number": "99", "analyst": "ada"}.items():
         template = template.replace("{" + name + "}", value)
     return template
 

@@ -14,6 +14,7 @@ from lapwing.ledger.postgres.shared import SharedPostgresLedger
 from lapwing.receipts import check, receipt_value
 from lapwing.server.moments import PublicMoments
 from lapwing.server.rights import Grant, Role
+from tests.console.visitor import Visitor
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import new_wired
 from tests.server.fleet import url_of
@@ -77,6 +78,32 @@ def test_a_wish_is_granted_by_an_owner_and_a_budget_by_nobody_who_asks_the_same_
     assert shared.call("GET", "/v1/data-sets/{d}/budget").json()["epsilon"] == 3.0
     terms = shared.call("GET", "/v1/data-sets/{d}/terms", by="aude").json()
     assert "ada" in {one["analyst"] for one in terms["analysts"]}
+
+
+def test_an_analyst_asks_the_owners_for_more_in_the_console(shared: ServerUnderTest) -> None:
+    shared.call("PUT", "/v1/data-sets/{d}/analysts/ada", by="olga", json={"share": 0.1})
+    ada = Visitor(shared)
+    ada.sign_in("ada")
+    assert "of your share is left" in ada.get("/console/d/{d}/budget").text
+    sent = ada.submit("/console/d/{d}/budget", "/console/d/{d}/requests", percent="35", reason="a <b>study</b>")
+    assert sent.status_code == 303, sent.text
+    done = ada.get(sent.headers["location"]).text
+    assert "The owners have been asked" in done
+    made = shared.call("GET", "/v1/data-sets/{d}/terms", by="olga").json()["proposals"]
+    (wish,) = [one for one in made if one["reason"] == "a <b>study</b>"]
+    assert (wish["what"], wish["by"]) == ("share of ada", "ada")
+    assert shared.call("POST", f"/v1/data-sets/{{d}}/proposals/{wish['number']}/approve", by="otto", json={}).status_code == 200
+    assert "it is 35.0% of the whole budget" in ada.get("/console/d/{d}/budget").text
+
+
+def test_a_receipt_is_checked_over_http(shared: ServerUnderTest) -> None:
+    shared.call("PUT", "/v1/data-sets/{d}/analysts/ada", by="olga", json={})
+    told = shared.ask("SELECT COUNT(*) AS n FROM patients WHERE vaccinated", epsilon="0.02").json()["receipt"]
+    checked = shared.call("POST", "/v1/data-sets/{d}/receipts/check", by="aude", json={"receipt": json.dumps(told)})
+    assert checked.json() == {"genuine": True, "of_this_data_set": True, "says": told}
+    for changed in (told | {"loss": told["loss"] + 1}, told | {"key_id": "0" * 32}, told | {"more": 1}):
+        reply = shared.call("POST", "/v1/data-sets/{d}/receipts/check", by="aude", json={"receipt": json.dumps(changed)})
+        assert (reply.status_code, reply.json()["code"]) == (422, "receipt-invalid")
 
 
 def test_whoever_is_suspended_asks_no_more(shared: ServerUnderTest) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.ledger.cluster import Cluster
-from tests.server.test_two_worlds import CANARY, CANARY_NUMBER, _same_noise, _with_one_more
+from tests.server.worlds import CANARY, CANARY_NUMBER, same_noise, with_one_more
 from tests.support.sizes import size
 from tests.wire.raw import Message, RawClient, error_fields
 from tests.wire.world import WireUnderTest, wire_over, write_rich_demo
@@ -74,10 +74,10 @@ def worlds(shared_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) ->
 
     def other(directory: Path) -> None:
         shutil.copytree(plain, directory)
-        _with_one_more(directory)
+        with_one_more(directory)
 
     with (
-        _same_noise(),
+        same_noise(),
         wire_over(shared_cluster, tmp_path_factory.mktemp("w0"), same, session_share=1.0, day_share=1.0) as first,
         wire_over(shared_cluster, tmp_path_factory.mktemp("w1"), other, session_share=1.0, day_share=1.0) as second,
     ):

@@ -15,14 +15,14 @@ import duckdb
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from lapwing.demo import write_demo
 from lapwing.server.access import Office
-from lapwing.server.configuration import ListenTo, WireSettings
+from lapwing.server.configuration import ListenTo, NewDataSettings, WireSettings
 from lapwing.wire.declared import declared_tables
 from lapwing.wire.run import shadow_password, wired
 from lapwing.wire.shadow_database import make_shadow
 from tests.ledger.cluster import Cluster
 from tests.server.office import ServerUnderTest
+from tests.support.rich_clinic import write_rich_clinic
 
 TABLES = ("patients", "visits", "diagnoses", "prescriptions", "clinics")
 
@@ -70,10 +70,8 @@ class WireUnderTest:
 
 def write_rich_demo(directory: Path, *, patients: int = 400) -> None:
     """The demonstration, with so much budget that tests do not run out of it."""
-    catalogue = write_demo(directory, patients=patients)[0]
+    catalogue = write_rich_clinic(directory, patients=patients, epsilon=400)
     text = catalogue.read_text(encoding="utf-8")
-    text = re.sub(r"(?m)^epsilon = 3 .*$", "epsilon = 400", text, count=1)
-    text = re.sub(r"(?m)^ceiling = .*$", "ceiling = { epsilon = 400 }", text, count=1)
     text = re.sub(r"(?m)^epsilon = 0\.1 .*$", "epsilon = 2", text, count=1)
     catalogue.write_text(text, encoding="utf-8")
 
@@ -85,6 +83,7 @@ def wire_over(
     write: Callable[[Path], object] = write_rich_demo,
     *,
     listen: ListenTo | None = None,
+    new_data: NewDataSettings | None = None,
     **settings: Any,
 ) -> Iterator[WireUnderTest]:
     """A server with the wire, over what ``write`` writes to a directory."""
@@ -104,5 +103,5 @@ def wire_over(
             ports.append(port)
             yield
 
-    with ServerUnderTest.over(write, home, listen=listen, wire=wire, beside=beside) as server:
+    with ServerUnderTest.over(write, home, listen=listen, wire=wire, new_data=new_data, beside=beside) as server:
         yield WireUnderTest(server, ports[0], cluster)

@@ -22,7 +22,8 @@ def loss_amount(text: str, budget: Budget, *, option: str) -> LossLimit:
     an order it is one on each side; a rho is one of the loss alone.
     """
     from lapwing.curator.policies import LossLimit
-    from lapwing.kernel.accounting import LOSS_UNITS, Account, statement_loss
+    from lapwing.kernel.accounting import LOSS_UNITS, Account
+    from lapwing.prices import statement_loss
 
     match text.replace("=", " ").lower().split():
         case [number] | ["epsilon", number]:

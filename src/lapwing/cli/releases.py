@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lapwing.cli.exits import reported, usage_error
-from lapwing.cli.place import curator_of
+from lapwing.cli.place import whereabouts
+from lapwing.cli.release_words import WAYS, Method, PartWords, further_part
 from lapwing.cli.views import AnswerFormat, write_answer, write_table
 
 if TYPE_CHECKING:
-    from lapwing.curator.life import Curator
-    from lapwing.curator.releasing import ReleasePlan
     from lapwing.releases.released import Release
-    from lapwing.releases.request import Wanted
 
 release_app = typer.Typer(
     name="release",
@@ -35,16 +32,16 @@ Ways = Annotated[int, typer.Option(min=1, max=4, help="Counts by so many columns
 Synthetic = Annotated[bool, typer.Option("--synthetic", help="Measure what a synthetic table needs.")]
 Tree = Annotated[bool, typer.Option("--tree", help="Counts of ranges of one column, of any length.")]
 By = Annotated[list[str] | None, typer.Option("--by", metavar="COLUMN", help="With --tree: ranges for each value of this column.")]
+Branch = Annotated[int | None, typer.Option("--branch", min=2, max=64, help="With --tree: children of one node; 4, if nothing is said.")]
+With = Annotated[
+    list[str] | None,
+    typer.Option("--with", metavar="WORDS", help="A further part under the same charge, in the words of this command: columns, options."),
+]
+Shares = Annotated[
+    list[str] | None, typer.Option("--share", metavar="NUMBER", help="Of the price, for each part in turn, in any measure; else equal.")
+]
 Rows = Annotated[int | None, typer.Option("--rows-per-unit", min=1, help="For how many rows one unit counts.")]
 Keys = Annotated[Path | None, typer.Option(metavar="DIR", help="Of a file: public keys, one of which must have signed for it.")]
-
-
-class Method(StrEnum):
-    """How a synthetic table is made."""
-
-    AUTO = "auto"
-    PAIRS = "pairs"
-    INDEPENDENT = "independent"
 
 
 Made = Annotated[Method, typer.Option("--method", help="With --synthetic: how its table is made.")]
@@ -55,11 +52,14 @@ def plan(
     context: typer.Context,
     name: NewName,
     columns: Columns,
-    ways: Ways = 2,
+    ways: Ways = WAYS,
     synthetic: Synthetic = False,
     method: Made = Method.AUTO,
     tree: Tree = False,
     by: By = None,
+    branch: Branch = None,
+    further: With = None,
+    share: Shares = None,
     table: TableName = None,
     epsilon: Epsilon = None,
     rows_per_unit: Rows = None,
@@ -71,10 +71,12 @@ def plan(
     Example:
         lapwing -C clinic release plan people sex region smoker birth_year=10 --epsilon 0.5
         lapwing -C clinic release plan years birth_year --tree --by sex --epsilon 0.5
+        lapwing -C clinic release plan all sex region smoker --with "birth_year --tree --by sex" --with "sex region --synthetic"
     """
-    with reported(), curator_of(context) as curator:
-        wanted = _wanted(columns, ways, method if synthetic else None, by or [] if tree or by else None)
-        typer.echo(_planned(curator, wanted, name, table, epsilon, rows_per_unit, analyst).explain())
+    with reported(), whereabouts(context).opened(analyst=analyst) as data_set:
+        wanted = [PartWords(columns, ways, synthetic, method, tree, by or (), branch).wanted(), *map(further_part, further or ())]
+        planned = data_set.release(*wanted, name=name, table=table, epsilon=epsilon, rows_per_unit=rows_per_unit, shares=share or ())
+        typer.echo(planned.explain())
 
 
 @release_app.command("run", short_help="Buy a release: one charge, and free answers for ever.")
@@ -82,11 +84,14 @@ def run(
     context: typer.Context,
     name: NewName,
     columns: Columns,
-    ways: Ways = 2,
+    ways: Ways = WAYS,
     synthetic: Synthetic = False,
     method: Made = Method.AUTO,
     tree: Tree = False,
     by: By = None,
+    branch: Branch = None,
+    further: With = None,
+    share: Shares = None,
     table: TableName = None,
     epsilon: Epsilon = None,
     rows_per_unit: Rows = None,
@@ -99,9 +104,9 @@ def run(
         lapwing -C clinic release run people sex region smoker birth_year=10 --epsilon 0.5
         lapwing -C clinic release query people "SELECT sex, COUNT(*) AS n FROM patients WHERE smoker GROUP BY sex"
     """
-    with reported(), curator_of(context) as curator:
-        wanted = _wanted(columns, ways, method if synthetic else None, by or [] if tree or by else None)
-        planned = _planned(curator, wanted, name, table, epsilon, rows_per_unit, analyst)
+    with reported(), whereabouts(context).opened(analyst=analyst) as data_set:
+        wanted = [PartWords(columns, ways, synthetic, method, tree, by or (), branch).wanted(), *map(further_part, further or ())]
+        planned = data_set.release(*wanted, name=name, table=table, epsilon=epsilon, rows_per_unit=rows_per_unit, shares=share or ())
         cost = planned.cost
         bought = planned.run()
         paid = "free: it was bought before" if cost.free else f"cost epsilon {cost.epsilon:.3g}"
@@ -111,13 +116,8 @@ def run(
 @release_app.command("list", short_help="List what was released.")
 def listed(context: typer.Context, analyst: Analyst = None) -> None:
     """List what was released of the newest version, newest first. Free."""
-    from lapwing.curator.releasing import releases
-
-    with reported(), curator_of(context) as curator:
-        rows = [
-            [one.name, one.terms.request.table, ", ".join(one.columns), one.kind, f"{one.cells:,}"]
-            for one in releases(curator, analyst=analyst)
-        ]
+    with reported(), whereabouts(context).opened(analyst=analyst) as data_set:
+        rows = [[one.name, one.of_table, ", ".join(one.columns), one.kind, f"{one.cells:,}"] for one in data_set.releases()]
         write_table(["name", "table", "columns", "kind", "cells"], rows, right=[False, False, False, False, True])
 
 
@@ -210,47 +210,11 @@ def save(
         typer.echo(f"Wrote {file}.")
 
 
-def _wanted(columns: list[str], ways: int, method: Method | None, by: list[str] | None) -> Wanted:
-    from lapwing.releases.request import Marginals, RangeTree, SyntheticTable
-
-    bins: dict[str, int] = {}
-    names: list[str] = []
-    for word in (*columns, *(by or ())):
-        column, given, cut = word.partition("=")
-        if given and not cut.isdecimal():
-            raise usage_error(f"{word!r} is not a column, nor a column=bins")
-        names.append(column)
-        if given:
-            bins[column] = int(cut)
-    if by is not None:
-        if method is not None or len(columns) != 1:
-            raise usage_error("a tree is over one column, further ones are given with --by; it is no synthetic table")
-        return RangeTree(names[0], names[1:], bins=bins)
-    if method is None:
-        return Marginals(*names, ways=min(ways, len(names)), bins=bins)
-    return SyntheticTable(*names, method=method.value, bins=bins)
-
-
-def _planned(
-    curator: Curator,
-    wanted: Wanted,
-    name: str,
-    table: str | None,
-    epsilon: str | None,
-    rows_per_unit: int | None,
-    analyst: str | None,
-) -> ReleasePlan:
-    from lapwing.curator.releasing import plan_release
-
-    return plan_release(curator, wanted, name=name, table=table, epsilon=epsilon, rows_per_unit=rows_per_unit, analyst=analyst)
-
-
 def _opened(context: typer.Context, name: str, analyst: str | None, keys: Path | None) -> Release:
     """A release from a file, where there is one of that name; else from the ledger."""
     from lapwing.curator.release_file import open_release
-    from lapwing.curator.releasing import release_named
 
     if Path(name).is_file():
         return open_release(name, keys=keys)
-    with curator_of(context) as curator:
-        return release_named(curator, name, analyst=analyst)
+    with whereabouts(context).opened(analyst=analyst) as data_set:
+        return data_set.release_named(name)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 Home = Annotated[Path, typer.Option("--home", metavar="DIRECTORY", help="The server's own directory, with lapwing-server.toml.")]
 HOME_DEFAULT = Path("lapwing-server")
+FIRST_KEY_FILE = "first-key"
+"""Where the first key is written where no terminal shows it; nobody but whoever starts the server can read it."""
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A person, or group:NAME of the identity provider.")]
 RoleName = Annotated[Role, typer.Argument(help="The role.")]
 DataSetName = Annotated[str, typer.Argument(metavar="DATA_SET", help="The data set, by its id; '*' for every one.")]
@@ -49,11 +53,13 @@ def serve(
 ) -> None:
     """Serve data sets to analysts who cannot read their files.
 
-    The first time, name the catalogues: a configuration is written to the server's own directory, which only its user may read. After
-    that, `lapwing serve` alone starts it again.
+    The first time, name the catalogues: a configuration is written to the server's own directory, which only its user may read. Without
+    one, nothing is served yet, and whoever starts it gets a key to declare files of this directory in a browser. After that, `lapwing
+    serve` alone starts it again.
 
     \b
     Example:
+        lapwing serve
         lapwing serve clinic
         lapwing serve clinic --wire --shadow postgresql://owner@db/postgres
         lapwing access grant ada analyst clinic
@@ -66,18 +72,24 @@ def serve(
 
         if shadow is None and wire and not (home / CONFIGURATION_FILE).exists():
             raise usage_error("--wire needs --shadow: the address of a PostgreSQL server where databases can be made")
+        is_first = not (home / CONFIGURATION_FILE).exists() and not catalogues
         _write_configuration(home, catalogues or [], port, shadow, wire_port)
+        if is_first:
+            _first_key(home, port)
         configured = read_configuration(home / CONFIGURATION_FILE).wire is not None
         if wire and not configured:
             raise usage_error(f"there is no [wire] in {home / CONFIGURATION_FILE}")
         if configured and wire is not False:
             if importlib.util.find_spec("psycopg") is None:
                 raise LapwingError("extra-missing", "the wire needs more libraries", hint="pip install 'lapwing[server,postgres]'")
-            from lapwing.wire.run import serve as run_with_wire
+            from lapwing.wire.run import make_shadows
 
-            run_with_wire(home)
+            configuration = read_configuration(home / CONFIGURATION_FILE)
+            configuration.require_safe()
+            make_shadows(configuration, home)
+            run(home, "lapwing.cli.worker:with_wire")
         else:
-            run(home)
+            run(home, "lapwing.cli.worker:without_wire")
 
 
 @access_app.command("grant", short_help="Give somebody a role on a data set.")
@@ -206,12 +218,37 @@ def _configuration(home: Path) -> ServerConfiguration:
 def _served(home: Path) -> list[str]:
     """The ids of the data sets that the configuration names."""
     from lapwing.curator.catalogue_name import catalogue_name
+    from lapwing.server.new_data_sets import NewDataSets
 
-    return [catalogue_name(home / item.catalogue) for item in _configuration(home).data_set]
+    configuration = _configuration(home)
+    listed = [catalogue_name(home / item.catalogue) for item in configuration.data_set]
+    return [*listed, *NewDataSets(configuration.new_data, home).catalogues()]
+
+
+def _first_key(home: Path, port: int) -> None:
+    """A key for whoever starts a server that serves nothing yet: they may read its files anyway."""
+    from lapwing.curator.life import system_user
+    from lapwing.server.rights import EVERY
+
+    identities, name = _identities(home), system_user()
+    for role in (Role.OWNER, Role.ANALYST):
+        identities.grant(name, Grant(role, EVERY))
+    key, entry = identities.new_key(name)
+    address, good = f"http://127.0.0.1:{port}", f"good until {entry.expires_at[:10]}"
+    if sys.stdout.isatty():
+        typer.echo(f"Nothing is served yet. Open {address} and sign in with this key to declare a first data set:\n\n  {key}\n")
+        typer.echo(f"It is shown this once and {good}. With it {name} is owner and analyst of every data set here.")
+    else:  # what is printed may be kept in a log that others read
+        file = home / FIRST_KEY_FILE
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as stream:
+            stream.write(key + "\n")
+        typer.echo(f"Nothing is served yet. Open {address} and sign in with the key in {file} to declare a first data set.")
+        typer.echo(f"The key is {good}; delete the file once you have it. With it {name} is owner and analyst of every data set here.")
+    typer.echo(f"Files that can be declared: those in {Path.cwd()} ([new_data] in {home / 'lapwing-server.toml'}).")
 
 
 def _require_extra() -> None:
-    if any(importlib.util.find_spec(name) is None for name in ("fastapi", "jwt", "sqlalchemy", "uvicorn")):
+    if any(importlib.util.find_spec(name) is None for name in ("fastapi", "jinja2", "jwt", "sqlalchemy", "uvicorn")):
         raise LapwingError("extra-missing", "the server needs more libraries", hint="pip install 'lapwing[server]'")
 
 
@@ -223,12 +260,13 @@ def _write_configuration(home: Path, catalogues: list[Path], port: int, shadow: 
         if catalogues or shadow is not None:
             raise usage_error(f"{file} is already there: it says what is served; write the catalogue there")
         return
-    if not catalogues:
-        raise usage_error(f"there is no {file}: name the catalogues to serve")
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     lines = ["# What this server serves and where it listens; docs/reference/server.md has every word.", "[server]", f"port = {port}"]
     if shadow is not None:
         lines += ["", "[wire]", f"port = {wire_port}", f"shadow = {_quoted(shadow)}"]
+    if not catalogues:
+        lines += ["", "# Owners of every data set may declare files of this directory in the console.", "[new_data]"]
+        lines += [f"sources = {_quoted(str(Path.cwd()))}"]
     for catalogue in catalogues:
         lines += ["", "[[data_set]]", f"catalogue = {_quoted(str(catalogue.resolve()))}"]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -7,7 +7,8 @@ answer = ds.ask("SELECT region, COUNT(*) AS n FROM patients GROUP BY region", ep
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -27,6 +28,7 @@ from lapwing.receipts import Receipt
 
 if TYPE_CHECKING:
     from lapwing.curator.releasing import ReleasePlan
+    from lapwing.curator.weighing import WeightsSession
     from lapwing.releases.released import Release
     from lapwing.releases.request import Wanted
 
@@ -93,13 +95,12 @@ class DataSet:
 
         ``EXPLAIN PRIVACY``, ``SHOW PRIVACY BUDGET`` and ``WITH PRIVACY (..)`` are read here too, and must agree with the arguments.
         """
-        who = self.analyst if analyst is None else analyst
         return ask(
             self.curator,
             sql,
             epsilon=epsilon,
             confidence=confidence,
-            analyst=who,
+            analyst=self._who(analyst),
             request_id=request_id,
             dialect=dialect,
             scaled_groups=scaled_groups,
@@ -135,13 +136,12 @@ class DataSet:
 
         With or without ``EXPLAIN PRIVACY`` before the statement.
         """
-        who = self.analyst if analyst is None else analyst
         return explain(
             self.curator,
             sql,
             epsilon=epsilon,
             confidence=confidence,
-            analyst=who,
+            analyst=self._who(analyst),
             dialect=dialect,
             scaled_groups=scaled_groups,
             reuse=reuse,
@@ -178,34 +178,83 @@ class DataSet:
 
     def release(
         self,
-        wanted: Wanted,
-        *,
+        *wanted: Wanted,
         name: str,
         table: str | None = None,
         epsilon: Number | None = None,
         rows_per_unit: int | None = None,
+        shares: Sequence[Number] = (),
         analyst: str | None = None,
     ) -> ReleasePlan:
-        """Plan a release of one table, :class:`Marginals`, a :class:`RangeTree` or a :class:`SyntheticTable`; ``run()`` charges.
+        """Plan a release of one table: :class:`Marginals`, :class:`RangeTree`, :class:`SyntheticTable`, or several; ``run()`` charges once.
 
-        ``epsilon`` is for the whole release. ``rows_per_unit``: for how many rows one unit counts, where it may have many.
+        ``epsilon`` is for the whole release. ``rows_per_unit``: for how many rows one unit counts, where it may have many. ``shares``: how
+        the price is divided among several parts, in any measure; equally where nothing is said.
         """
         from lapwing.curator.releasing import plan_release
 
-        who = self.analyst if analyst is None else analyst
-        return plan_release(self.curator, wanted, name=name, table=table, epsilon=epsilon, rows_per_unit=rows_per_unit, analyst=who)
+        return plan_release(
+            self.curator,
+            wanted,
+            name=name,
+            table=table,
+            epsilon=epsilon,
+            rows_per_unit=rows_per_unit,
+            shares=shares,
+            analyst=self._who(analyst),
+        )
 
     def releases(self, *, analyst: str | None = None) -> tuple[Release, ...]:
         """What was released of the newest version, newest first. Free."""
         from lapwing.curator.releasing import releases
 
-        return releases(self.curator, analyst=self.analyst if analyst is None else analyst)
+        return releases(self.curator, analyst=self._who(analyst))
 
     def release_named(self, name: str, *, analyst: str | None = None) -> Release:
         """The newest release of this name. Free."""
         from lapwing.curator.releasing import release_named
 
-        return release_named(self.curator, name, analyst=self.analyst if analyst is None else analyst)
+        return release_named(self.curator, name, analyst=self._who(analyst))
+
+    def weights(
+        self,
+        *columns: str,
+        alpha: Number,
+        starts: int,
+        epsilon: Number | None = None,
+        table: str | None = None,
+        bins: Mapping[str, int | Sequence[int | float | str | Fraction]] | None = None,
+        start: Release | None = None,
+        rows: int | None = None,
+        rows_per_unit: int | None = None,
+        confidence: Number | None = None,
+        analyst: str | None = None,
+    ) -> WeightsSession:
+        """Plan a session of private multiplicative weights: counts over these columns, most of them without a price of their own.
+
+        ``with`` opens it and charges for all ``starts``; each fresh count uses one up. Every count is right within ``alpha`` of all rows,
+        in ``confidence`` of all cases. ``epsilon`` is the most that it may cost. Weights start from nothing known, or from a release.
+        ``rows`` says about how many rows there are, where that is neither declared nor bought. It is dear: look at ``explain()`` first.
+        """
+        from lapwing.curator.weighing import plan_weights
+
+        return plan_weights(
+            self.curator,
+            columns,
+            alpha=alpha,
+            starts=starts,
+            epsilon=epsilon,
+            table=table,
+            bins=bins,
+            start=start,
+            rows=rows,
+            rows_per_unit=rows_per_unit,
+            confidence=confidence,
+            analyst=self._who(analyst),
+        )
+
+    def _who(self, analyst: str | None) -> str:
+        return self.analyst if analyst is None else analyst
 
     def request(self, share: float, *, reason: str = "") -> int:
         """Ask the owners for this share of the whole budget, from 0 to 1; the number of the proposal."""

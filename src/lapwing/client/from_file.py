@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lapwing.catalog.units import ROW
+from lapwing.curator.declared_text import DescribedDataSet, DescribedTable, catalogue_toml
 from lapwing.curator.source_schemas import UnreadableSource, read_columns
 from lapwing.errors import CatalogueError, PreparationError
 
@@ -47,24 +48,9 @@ def catalogue_text(
     name = _NAME.sub("_", source.name.split(".")[0].lower()).strip("_") or "data"
     identifier = {} if unit == ROW else {unit: {"type": "key"}}
     declared = {**identifier, **{column: dict(keys) for column, keys in columns.items()}}
-    lines = [
-        "format = 1",
-        "[dataset]",
-        f"id = {_toml(name.replace('_', '-'))}",
-        f"unit = {_toml(unit)}",
-        "[budget]",
-        f"epsilon = {_toml(str(epsilon))}",
-        f"delta = {_toml(str(delta))}",
-        f"[tables.{name}]",
-        f"source = {_toml('../' + source.name)}",
-        f"unit = {_toml(unit)}",
-    ]
-    lines += [f"rows_max = {rows_max}"] if rows_max is not None else []
-    lines += [f"[tables.{name}.columns]"]
-    lines += [
-        f"{column} = {{ {', '.join(f'{key} = {_toml(value)}' for key, value in keys.items())} }}" for column, keys in declared.items()
-    ]
-    return "\n".join(lines) + "\n"
+    table = DescribedTable(name, {"source": "../" + source.name, "unit": unit, "rows_max": rows_max}, declared)
+    dataset = {"id": name.replace("_", "-"), "unit": unit}
+    return catalogue_toml(DescribedDataSet(dataset, {"epsilon": str(epsilon), "delta": str(delta)}, [table]))
 
 
 def _require_no_column(source: Path) -> None:
@@ -76,16 +62,3 @@ def _require_no_column(source: Path) -> None:
     if ROW in names:
         hint = f"write a catalogue, where the column can have another name: lapwing init {source.name}"
         raise CatalogueError("catalogue-bad-unit", f'the file has a column "{ROW}", which unit="{ROW}" does not mean', hint=hint)
-
-
-def _toml(value: object) -> str:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case str():
-            escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-            return f'"{escaped}"'
-        case list() | tuple():
-            return f"[{', '.join(_toml(item) for item in value)}]"
-        case _:
-            return str(value)

@@ -12,16 +12,17 @@ import os
 import secrets
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.budget import BudgetView
 from lapwing.answers.data_set_view import data_set_html
+from lapwing.client.remote_releases import ReleasesThere, RemoteRelease, RemoteReleasePlan, release_body
 from lapwing.client.transport import CONNECT_SECONDS, Reply, Transport
 from lapwing.client.waiting import Waiting, waited_for
 from lapwing.curator.asked_price import Number
@@ -31,6 +32,10 @@ from lapwing.curator.life import Entry
 from lapwing.curator.packing import MEDIA_TYPE, budget_view, cost_value, unpacked
 from lapwing.errors import LapwingError, LedgerError
 from lapwing.receipts import Receipt, check, receipt_value
+
+if TYPE_CHECKING:
+    from lapwing.releases.released import Release
+    from lapwing.releases.request import Wanted
 
 TOKEN_VARIABLE = "LAPWING_TOKEN"
 """Where the token is looked for when none is given."""
@@ -151,6 +156,39 @@ class RemoteDataSet:
     def request(self, share: float, *, reason: str = "") -> int:
         """Ask the owners for this share of the whole budget, from 0 to 1; the number of the proposal."""
         return int(self._send("POST", "requests", body={"share": share, "reason": reason}, again=False).json()["proposal"])
+
+    def release(
+        self,
+        *wanted: Wanted,
+        name: str,
+        table: str | None = None,
+        epsilon: Number | None = None,
+        rows_per_unit: int | None = None,
+        shares: Sequence[Number] = (),
+    ) -> RemoteReleasePlan:
+        """Plan a release of one table, as a local data set does; ``run()`` charges once, and what it gives answers without the server."""
+        price, divided = None if epsilon is None else _number(epsilon), [_number(share) for share in shares]
+        body = release_body(wanted, name=name, table=table, epsilon=price, rows_per_unit=rows_per_unit, shares=divided)
+        return self._releases.planned(body)
+
+    def releases(self) -> tuple[RemoteRelease, ...]:
+        """What was released of the newest version, newest first; of each name, the newest. Free."""
+        return self._releases.listed()
+
+    def release_named(self, name: str) -> Release:
+        """The newest release of this name, brought here. Free."""
+        return self._releases.named(name)
+
+    @property
+    def _releases(self) -> ReleasesThere:
+        return ReleasesThere(self._send, self._told, self._keys)
+
+    def _told(self, reply: Reply) -> Answer:
+        """An answer that is read off a release that was checked when it was bought, and has no receipt of its own."""
+        try:
+            return unpacked(reply.body)
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise LedgerError("server-reply", "the server's answer cannot be read") from error
 
     def _asked(self, body: dict[str, Any], key: str) -> Answer | float:
         """The answer, or after how many seconds to ask for it again under the same name."""
@@ -275,8 +313,46 @@ class AsyncDataSet:
         """As :meth:`RemoteDataSet.request`."""
         return await self._run(lambda: self._data_set.request(share, reason=reason))
 
+    async def release(
+        self,
+        *wanted: Wanted,
+        name: str,
+        table: str | None = None,
+        epsilon: Number | None = None,
+        rows_per_unit: int | None = None,
+        shares: Sequence[Number] = (),
+    ) -> AsyncReleasePlan:
+        """As :meth:`RemoteDataSet.release`."""
+        plan = self._data_set.release
+        terms: dict[str, Any] = {"table": table, "epsilon": epsilon, "rows_per_unit": rows_per_unit, "shares": shares}
+        return AsyncReleasePlan(await self._run(lambda: plan(*wanted, name=name, **terms)), self._run)
+
+    async def releases(self) -> tuple[RemoteRelease, ...]:
+        """As :meth:`RemoteDataSet.releases`."""
+        return await self._run(self._data_set.releases)
+
+    async def release_named(self, name: str) -> Release:
+        """As :meth:`RemoteDataSet.release_named`."""
+        return await self._run(lambda: self._data_set.release_named(name))
+
     async def _run(self, work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+class AsyncReleasePlan:
+    """A release on a server with its price, to be bought by awaiting."""
+
+    def __init__(self, planned: RemoteReleasePlan, run: Callable[[Callable[[], Release]], Awaitable[Release]]) -> None:
+        self._planned, self._run = planned, run
+        self.cost = planned.cost
+
+    def explain(self) -> str:
+        """What is measured, with how much noise, and what it costs."""
+        return self._planned.explain()
+
+    async def run(self, *, request_id: str | None = None) -> Release:
+        """As :meth:`RemoteReleasePlan.run`."""
+        return await self._run(lambda: self._planned.run(request_id=request_id))
 
 
 async def connect_async(

@@ -18,7 +18,7 @@ from lapwing.answers.budget import epsilon_of_cost, epsilon_of_loss
 from lapwing.answers.number_format import percent
 from lapwing.curator.accuracy_steps import Before, Buy, Pilot, Serve, Step, Unreachable, next_step
 from lapwing.curator.accuracy_targets import PILOTS_MAX, Target, aimed, met_by
-from lapwing.curator.bought_norms import PricedNorms, buy_norms, fits_of, priced_norms
+from lapwing.curator.bought_norms import PricedNorms, buy_norms, fits_of, norm_prices, priced_norms
 from lapwing.curator.bound_statement import BoundStatement
 from lapwing.curator.charged_release import Answered
 from lapwing.curator.explanation import Explanation, explanation
@@ -76,16 +76,18 @@ class Aim:
     """The loss of a question that names no price."""
 
     def reach(self, *, request_id: str | None) -> Hit:
-        """Buy what the target needs, or refuse before anything is charged."""
-        price = self.price_usual
+        """Buy what the target needs, or refuse before anything is charged. A request that is sent again goes on where it ended."""
+        price = self._first_price()
         norms = self._norms(price)
         self._require_first_steps_affordable(norms)
         fits, charged = self._buy_norms(norms, request_id=request_id)
-        while (better := self._price_of_clear_norms(price, fits)) is not None:
+        is_first = price == self.price_usual  # else what was bought then is looked at before more is bought
+        while is_first and (better := self._price_of_clear_norms(price, fits)) is not None:
             fits, paid = self._buy_norms(self._norms(better), request_id=request_id)
             price, charged = better, charged + paid
-        answers, before = self._bought_before(fits)
-        missed = list[Fraction]()
+        answers, before = self._bought_before(fits, request_id)
+        is_begun = any(item.own for item in before)
+        missed = [Fraction(item.loss, LOSS_UNITS) for item in reversed(before) if item.own and item.for_target]
         for _ in range((len(self.pilots) + 1) * NORMS_MAX + MISSED_MAX):
             step = self.next(before, fits)
             try:
@@ -101,6 +103,8 @@ class Aim:
                         planned = self._plan_of(found, fits)
                         return Hit(planned, _answer_of(found, before, answers), charged, (f"asked for {self.words()}: {reason}",))
                     case Buy(planned):
+                        if missed and (not fits or len(missed) > MISSED_MAX):
+                            return self._answered_before(answers, before, charged, fits)
                         better = self._price_of_better_norms(planned, price)
                         if better is not None:
                             fits, paid = self._buy_norms(self._norms(better), request_id=request_id)
@@ -124,10 +128,20 @@ class Aim:
                     case _:
                         assert_never(step)
             except (BudgetRefused, Refused) as error:
-                if not charged.loss or not before:
+                if not before or not (charged.loss or is_begun):
                     raise
                 return self._fallen_back(answers, before, charged, error.message, fits)
         raise AssertionError("there are more pilots than losses of pilots")
+
+    def _first_price(self) -> Fraction:
+        """The price whose norms are begun with: the usual one, or the highest for which finer ones were bought already."""
+        most = self.price_usual * NORMS_STEP ** (NORMS_MAX - 1)
+        prices = (price for price in self._norm_prices() if self.price_usual < price <= most and not self._norms(price).missing())
+        return max(prices, default=self.price_usual)
+
+    def _norm_prices(self) -> tuple[Fraction, ...]:
+        """The prices at which norms for this statement were bought."""
+        return norm_prices(self.curator, self.bound.plan_at(self.price_usual).wanted, analyst=self.analyst)
 
     def _norms(self, price: Fraction) -> PricedNorms:
         """The norms that a question at this price is bounded by, as far as they were bought. Free."""
@@ -181,7 +195,9 @@ class Aim:
             )
         return next_step(lambda loss: self.bound.plan_with(loss, fits), self.bound.statement.post, self.target, before, self.pilots)
 
-    def _bought_before(self, fits: Mapping[UnitNorms, NormFit]) -> tuple[tuple[Answered, ...], tuple[Before, ...]]:
+    def _bought_before(
+        self, fits: Mapping[UnitNorms, NormFit], request_id: str | None = None
+    ) -> tuple[tuple[Answered, ...], tuple[Before, ...]]:
         """What was released for the same statement on this version: the same words apart from Lapwing's own, comments and white space.
 
         Stored answers, and what they released, in the same order. Where bounds are chosen from norms, only those whose plan is known: what
@@ -195,23 +211,37 @@ class Aim:
 
         bought = self.curator.released_before(is_same, limit=BEFORE_MAX, analyst=self.analyst)
         answers, before = list[Answered](), list[Before]()
+        prices = self._norm_prices() if bought and fits else ()
         for item, answered in bought:
-            planned = self._plan_bought(item) if fits else None
+            planned = self._plan_bought(item, answered, prices) if fits else None
             if planned is None and fits:
                 continue
             is_pilot, for_target = item.summary.startswith(PILOT_MARK), self._was_for_target(item, questions[item.summary])
             answers.append(answered)
-            before.append(Before(answered.released, self._price(item.cost), is_pilot, for_target, planned))
+            is_own = request_id is not None and self._is_part_of(request_id, answered)
+            before.append(Before(answered.released, self._price(item.cost), is_pilot, for_target, planned, is_own))
         return tuple(answers), tuple(before)
 
-    def _plan_bought(self, item: Bought) -> Planned | None:
-        """The plan of something bought before, if norms that are there lead to the very same."""
+    def _is_part_of(self, request_id: str, answered: Answered) -> bool:
+        """Whether it was this request that paid for it."""
+        paid = self.curator.ledger.statement(answered.stored.charge_id)
+        return paid.analyst == self.analyst and (paid.request_id == request_id or paid.request_id.startswith(f"{request_id}/"))
+
+    def _plan_bought(self, item: Bought, answered: Answered, prices: Sequence[Fraction]) -> Planned | None:
+        """The plan of something bought before, if norms that were there then, bought at these prices, lead to the very same.
+
+        Coarser and finer norms may lead to the same bounds and tell differently of what those cut off: its own were the finest that there
+        were, and with any others its bars would not be what they were when it was bought.
+        """
         loss = Fraction(self._price(item.cost), LOSS_UNITS)
         share = self.curator.declaration.declared_budget.norms_share
-        for price in (loss / (1 - share), *(self.price_usual * NORMS_STEP**times for times in range(NORMS_MAX))):
+        ladder = (self.price_usual * NORMS_STEP**times for times in range(NORMS_MAX))
+        for price in sorted({loss / (1 - share), *ladder, *prices}, reverse=True):
             norms = self._norms(price)
+            if norms.missing() or any(found.stored.charge_id > answered.stored.charge_id for found in norms.found.values()):
+                continue
             planned = self.bound.plan_with(loss, fits_of(self.curator, norms.found))
-            if not norms.missing() and planned.certified.digest == item.digest:
+            if planned.certified.digest == item.digest:
                 return planned
         return None
 
@@ -255,6 +285,13 @@ class Aim:
         met, bars = met_by(planned, released, self.bound.statement.post, self.target, confidence=self.target.confidence)
         notes = (note,) if met == bars else (note, f"{bars - met:,} of {bars:,} error bars came out longer than asked for")
         return Hit(planned, answered, total, notes), met == bars
+
+    def _answered_before(
+        self, answers: Sequence[Answered], before: Sequence[Before], charged: Cost, fits: Mapping[UnitNorms, NormFit]
+    ) -> Hit:
+        """What this request bought last, though its bars are longer than asked for: it was tried as often as it may be."""
+        last = next(item for item in before if item.own and item.for_target)
+        return self._bought(self._plan_of(last, fits), _answer_of(last, before, answers), charged)[0]
 
     def _fallen_back(
         self, answers: Sequence[Answered], before: Sequence[Before], charged: Cost, why: str, fits: Mapping[UnitNorms, NormFit]
@@ -305,7 +342,8 @@ class Aim:
 
     def explanation(self) -> Explanation:
         """What asking would do next, and its price. Free."""
-        norms = self._norms(self.price_usual)
+        price = self._first_price()
+        norms = self._norms(price)
         fits = {} if norms.missing() else fits_of(self.curator, norms.found)
         step: Step = Pilot(self.bound.plan_at(self.pilots[0]), 1)
         if not norms.missing():
@@ -316,7 +354,7 @@ class Aim:
                 planned, norms = self._plan_of(found, fits), PricedNorms()
                 text, kind = "what was released before is accurate enough: free", "stored"
             case Buy(planned):
-                better = self._price_of_better_norms(planned, self.price_usual)
+                better = self._price_of_better_norms(planned, price)
                 norms = PricedNorms() if better is None else self._norms(better)
                 again = ", and solved again with better norms" if better is not None else ""
                 text, kind = f"solved: the price is the least that reaches it{again}", "solved"

@@ -25,6 +25,8 @@ class Before:
     """It was bought for this target or a harder one."""
     planned: Planned | None = None
     """Its own plan, where that matters: where it says what bounds may have cut off."""
+    own: bool = False
+    """It was bought by the request that is being answered, when that was sent before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from lapwing.curator.ask import ask
 from lapwing.curator.bound_statement import bound_statement
 from lapwing.curator.introspection import about_itself, columns_alone
 from lapwing.curator.life import Curator
-from lapwing.kernel.accounting import statement_loss
+from lapwing.prices import statement_loss
 from lapwing.sql.text.privacy_words import ShowBudget, read_words
 from lapwing.statements import KeyOutput
 

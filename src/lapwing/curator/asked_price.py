@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import assert_never
 
 from lapwing.catalog import Declaration
+from lapwing.catalog.confidences import NOT_ASKED, can_be_asked
 from lapwing.curator.accuracy_targets import PILOTS_MAX, Target
 from lapwing.errors import Refused
-from lapwing.kernel.accounting import LOSS_UNITS, Account, Budget, statement_loss
+from lapwing.kernel.accounting import LOSS_UNITS, Account, Budget
+from lapwing.prices import statement_loss
 from lapwing.sql.text.privacy_terms import Clause, EpsilonAsked, ErrorAsked, Reuse, RhoAsked, ShareAsked
 
 Number = str | int | float | Decimal | Fraction
+_WRITTEN = re.compile(r"\s*[+-]?[0-9_.]{1,2000}(?:/[0-9_]{1,2000}|[eE][+-]?[0-9]{1,3})?\s*")
+"""Exponents are limited: 1e999999999 is a short text, but not a number that can be worked with exactly."""
 PILOT_SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(1), Fraction(3))
 """Pilots are asked at these shares of the default epsilon of a statement, one after another as long as they say too little."""
 
@@ -89,8 +94,8 @@ def pilot_epsilons(declaration: Declaration) -> tuple[Fraction, ...]:
 
 def _confidence(clause: Clause | None, given: Number | None, declaration: Declaration) -> Fraction:
     value = None if given is None else exact_number(given, "confidence")
-    if value is not None and not 0 < value < 1:
-        raise Refused("confidence-invalid", "a confidence lies between 0 and 1")
+    if value is not None and not can_be_asked(value):
+        raise Refused("confidence-invalid", NOT_ASKED)
     written = None if clause is None else clause.confidence
     if written is None:
         return declaration.defaults.confidence if value is None else value
@@ -103,6 +108,9 @@ def _confidence(clause: Clause | None, given: Number | None, declaration: Declar
 def exact_number(value: Number, what: str) -> Fraction:
     """A number as written: a float means the decimal it is printed as."""
     try:
+        written = str(value) if isinstance(value, Decimal) else value
+        if isinstance(written, str) and not _WRITTEN.fullmatch(written):
+            raise ValueError
         return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
     except (ValueError, ZeroDivisionError, TypeError, OverflowError):
         raise Refused("number-unreadable", f"{what} must be a number") from None

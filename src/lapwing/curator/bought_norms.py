@@ -23,6 +23,8 @@ from lapwing.planning.norms import histogram_of, name_of, norms_plan
 
 ENOUGH = Fraction(1, 2)
 """A histogram bought for this share of what would be paid now is good enough."""
+NORMS_MARK = "norms "
+"""What a histogram's line in the history starts with."""
 LOOKED_THROUGH_MAX = 1_000
 """Newest answers of the ledger among which histograms are looked for."""
 
@@ -87,6 +89,18 @@ def _bought_before(curator: Curator, wanted: Sequence[UnitNorms], units: int, an
     return {norms: answered for summary, answered in enough for mark, norms in marks.items() if summary.startswith(mark)}
 
 
+def norm_prices(curator: Curator, wanted: Sequence[UnitNorms], *, analyst: str) -> tuple[Fraction, ...]:
+    """The prices at which any of these histograms were bought, the newest first. Free."""
+    starts = tuple(summary_of(norms, "") for norms in wanted)
+    if not starts or curator.ledger.balance().closed:
+        return ()
+    version, budget = curator.facts.version, curator.declaration.budget()
+    found = curator.ledger.bought(version=version, limit=LOOKED_THROUGH_MAX, analyst=analyst, begins=NORMS_MARK)
+    losses = dict.fromkeys(loss_of_price(budget, bought.cost) for bought in found if bought.summary.startswith(starts))
+    share = curator.declaration.declared_budget.norms_share
+    return tuple(Fraction(loss * len(wanted), LOSS_UNITS) / share for loss in losses)
+
+
 DIGITS_OF_NAME = 16
 """Of a plan's digest, in the name under which a request buys it."""
 
@@ -112,4 +126,4 @@ def fits_of(curator: Curator, answers: Mapping[UnitNorms, Answered]) -> dict[Uni
 
 def summary_of(norms: UnitNorms, sql: str) -> str:
     """The line of a histogram in the history: its name, whatever it cost, and the statement it was first bought for."""
-    return f"norms {name_of(norms)}: {sql}"
+    return f"{NORMS_MARK}{name_of(norms)}: {sql}"

@@ -49,7 +49,7 @@ class DraftTable:
 def named_tables(wished: Sequence[WishedTable]) -> list[DraftTable]:
     """Tables with names that a catalogue accepts, all different."""
     used: set[str] = set()
-    return [DraftTable(_unused(safe_name(item.name), used), item.source, tuple(item.columns), item.folders) for item in wished]
+    return [DraftTable(unused_name(safe_name(item.name), used), item.source, tuple(item.columns), item.folders) for item in wished]
 
 
 def draft(dataset_id: str, tables: Sequence[DraftTable], *, engine: str = "duckdb", connection: str = "") -> str:
@@ -80,7 +80,8 @@ def safe_name(wished: str) -> str:
     return name if name[0].isalpha() else f"c_{name}"[:_NAME_MAX].rstrip("_")
 
 
-def _unused(name: str, used: set[str]) -> str:
+def unused_name(name: str, used: set[str]) -> str:
+    """The name, or one like it that is not used yet; it is used from now on."""
     candidate, number = name, 2
     while candidate in used:
         suffix = f"_{number}"
@@ -163,7 +164,7 @@ def _columns(columns: Sequence[SourceColumn]) -> Iterator[str]:
         elif not column.name or column.name.lower() in seen:
             yield f"# {_text(column.name)}: left out, another column has this name but for upper and lower case"
         else:
-            yield _column(column, _unused(safe_name(column.name), used))
+            yield _column(column, unused_name(safe_name(column.name), used))
         seen.add(column.name.lower())
 
 

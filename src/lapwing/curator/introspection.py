@@ -8,7 +8,7 @@ from lapwing.curator.life import Curator
 from lapwing.errors import Refused
 from lapwing.introspection.descriptions import Introspected, described_table, described_tables
 from lapwing.introspection.introspect import NO_ROW, PublicKnowledge, columns_asked, introspected
-from lapwing.kernel.accounting import statement_loss
+from lapwing.prices import statement_loss
 
 
 def about_itself(curator: Curator, sql: str, *, dialect: str, analyst: str | None) -> Introspected | None:

@@ -5,6 +5,7 @@ What the owner does is here, and the answer to a finished plan; statements are a
 
 from __future__ import annotations
 
+import contextlib
 import math
 import secrets
 import threading
@@ -19,15 +20,17 @@ from lapwing.answers.budget import BudgetView
 from lapwing.catalog import Declaration, Settings, load, parse
 from lapwing.catalog.changes import Change, Verdict, classify
 from lapwing.curator.charged_release import Answered, charged_release, replayed
+from lapwing.curator.charged_stream import ChargedStream
 from lapwing.curator.public_work import announced, noted
 from lapwing.curator.request_name import request_name
 from lapwing.engines.base import Progress, Snapshot, silent
 from lapwing.engines.losses import TableLosses, noteworthy, report_of
 from lapwing.engines.registry import engine_of
 from lapwing.engines.state import StateDirectory
-from lapwing.errors import BudgetRefused, CatalogueError, PreparationError
+from lapwing.errors import BudgetRefused, CatalogueError, LedgerError, PreparationError
 from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.certify import Certified, certify
+from lapwing.kernel.count_stream import StreamPlan, certify_stream
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
 from lapwing.kernel.release import require_sampler
@@ -38,7 +41,7 @@ from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Ledger, R
 from lapwing.ledger.settling import Settling
 from lapwing.planning.contributions import Contributions, fitted, histogram_plan
 from lapwing.planning.noise_choice import pure_facts, pure_share
-from lapwing.receipts import Receipt
+from lapwing.receipts import Receipt, sign
 from lapwing.spread import variance
 
 CATALOGUE_FILE = "lapwing.toml"
@@ -67,6 +70,8 @@ class Curator:
         self._ledger: Ledger | None = None
         self._snapshot: Snapshot | None = None
         self._settling = Settling()
+        self.before_closing: list[Callable[[], None]] = []
+        """What is to be done while version and ledger are still open: sessions store what they told."""
 
     def __enter__(self) -> Self:
         return self
@@ -76,6 +81,7 @@ class Curator:
 
     def close(self) -> None:
         """Give up files and connections."""
+        self._end_sessions()
         snapshot, ledger = self._snapshot, self._ledger
         self._snapshot, self._ledger = None, None
         try:
@@ -86,6 +92,12 @@ class Curator:
             if ledger is not None:
                 self._settling.finish(ledger)
                 ledger.disconnect()
+
+    def _end_sessions(self) -> None:
+        """Whoever asks about the version in turns is done: what they told is stored, and what they would read is not there any more."""
+        for act in tuple(self.before_closing):
+            with contextlib.suppress(LedgerError):  # it is kept, and tried once more when the ledger is closed
+                act()
 
     # -- the owner's acts ---------------------------------------------------------------------------------------------------------
 
@@ -132,6 +144,7 @@ class Curator:
         self.state.remember(version)
         self.state.remember_declared(text)
         ledger.record(EntryKind.VERSION, f"version {version} prepared")
+        self._end_sessions()
         if self._snapshot is not None:
             self._snapshot.close()
         self._snapshot = None
@@ -192,6 +205,7 @@ class Curator:
     def retire(self, version: int) -> None:
         """Delete a version's rows; its charges stay."""
         if self._snapshot is not None and self._snapshot.facts.version == version:
+            self._end_sessions()
             self._snapshot.close()
             self._snapshot = None
         self.state.remember(version)
@@ -271,7 +285,7 @@ class Curator:
 
     def receipt_of_charge(self, charge_id: int) -> Receipt | None:
         """The receipt of a charge; None where no keys are named, ``receipt-missing`` where there is no such charge."""
-        return None if self.place.keys is None else self.ledger.receipt(charge_id, keys=self.place.keys)
+        return None if self.place.keys is None else sign(self.ledger.statement(charge_id), self.place.keys)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -373,3 +387,21 @@ class Curator:
             sampler=self.declaration.dataset.noise,
             hold=announced(certified, self.rows_known),
         )
+
+    def open_stream(self, plan: StreamPlan, *, summary: str, analyst: str | None = None) -> ChargedStream:
+        """Charge for a whole stream of counts and open it. Each call opens, and pays for, another one."""
+        certified = certify_stream(plan, self.facts)
+        ledger, who = self.ledger, self.analyst_default if analyst is None else analyst
+        require_name(who)
+        self._settling.require_settled(ledger)
+        if self.facts.order != ledger.balance().budget.order:
+            raise CatalogueError("budget-account", "the version is charged at another order than the ledger", hint="run prepare")
+        request = Request(
+            analyst=who,
+            request_id=secrets.token_hex(16),
+            digest=certified.digest,
+            cost=certified.cost,
+            version=self.facts.version,
+            summary=summary,
+        )
+        return ChargedStream(plan, request, ledger=ledger, snapshot=self.snapshot, settling=self._settling, rows=self.rows_known)

@@ -18,8 +18,9 @@ from lapwing.curator.charged_release import Answered
 from lapwing.curator.explanation import Explanation, explanation
 from lapwing.curator.life import Curator
 from lapwing.curator.reuse import ReusableStatement, ServingRelease
-from lapwing.kernel.accounting import Cost, statement_loss
+from lapwing.kernel.accounting import Cost
 from lapwing.planning.planned import Planned
+from lapwing.prices import statement_loss
 from lapwing.sql.text.privacy_terms import Reuse
 from lapwing.sql.text.privacy_words import Question
 

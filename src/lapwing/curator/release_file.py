@@ -6,19 +6,21 @@ keeps), ``receipt.json`` (signed for these bytes, where keys are declared), ``cr
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from lapwing.curator.encoding import decode
 from lapwing.curator.packing import budget_fields, budget_view, cost_fields, cost_value
 from lapwing.errors import LapwingError, LedgerError, Refused
 from lapwing.receipts import Receipt, check, receipt_text, receipt_value
+from lapwing.releases.axes import Axis
 from lapwing.releases.facts_text import facts_fields, facts_value
-from lapwing.releases.planned import axes_of
 from lapwing.releases.released import Release, ReleaseTerms
 from lapwing.releases.request import ReleaseRequest
+from lapwing.releases.sections import sections_of, table_section
 
 FORMAT = 1
 BYTES_MAX = 2**31
@@ -27,7 +29,18 @@ MANIFEST, ANSWER, RECEIPT, CROISSANT = "manifest.json", "answer.json", "receipt.
 
 def save_release(release: Release, path: str | Path) -> Path:
     """Write a release to a new file."""
-    target, terms = Path(path), release.terms
+    target = Path(path)
+    try:
+        with target.open("xb") as file:
+            file.write(release_bytes(release))
+    except FileExistsError:
+        raise LapwingError("release-file", f"{target.name} is already there") from None
+    return target
+
+
+def release_bytes(release: Release) -> bytes:
+    """What is in the file of a release."""
+    terms, target = release.terms, io.BytesIO()
     manifest = {
         "format": FORMAT,
         "request": terms.request.text(),
@@ -38,22 +51,28 @@ def save_release(release: Release, path: str | Path) -> Path:
         "cost": cost_fields(terms.cost),
         "budget": budget_fields(terms.budget),
     }
-    try:
-        with zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
-            archive.writestr(ANSWER, terms.stored)
-            archive.writestr(CROISSANT, json.dumps(croissant(release), indent=1))
-            if terms.receipt is not None:
-                archive.writestr(RECEIPT, receipt_text(terms.receipt))
-    except FileExistsError:
-        raise LapwingError("release-file", f"{target.name} is already there") from None
-    return target
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
+        archive.writestr(ANSWER, terms.stored)
+        archive.writestr(CROISSANT, json.dumps(croissant(release), indent=1))
+        if terms.receipt is not None:
+            archive.writestr(RECEIPT, receipt_text(terms.receipt))
+    return target.getvalue()
 
 
 def open_release(path: str | Path, *, keys: str | Path | None = None) -> Release:
     """A release from its file. With ``keys``, a directory of public keys, one of them must have signed for it (``receipt-invalid``)."""
+    return _opened(path, keys)
+
+
+def release_in(content: bytes, *, keys: str | Path | None = None) -> Release:
+    """A release from what is in its file."""
+    return _opened(io.BytesIO(content), keys)
+
+
+def _opened(file: str | Path | IO[bytes], keys: str | Path | None) -> Release:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(file) as archive:
             if sum(item.file_size for item in archive.infolist()) > BYTES_MAX:
                 raise LapwingError("release-file", "the file is larger than a release can be")
             names = archive.namelist()
@@ -78,7 +97,7 @@ def _release(manifest: dict[str, Any], stored: bytes, receipt: Receipt | None) -
         request,
         facts,
         dict(manifest["unit_columns"]),
-        axes_of(request, facts),
+        sections_of(request, facts),
         tuple(tuple(int(number) for number in table) for table in manifest["tables"]),
         tuple(manifest["notes"]),
         cost_value(manifest["cost"]),
@@ -87,8 +106,9 @@ def _release(manifest: dict[str, Any], stored: bytes, receipt: Receipt | None) -
         receipt,
     )
     released = decode(stored)
-    sizes = [tuple(axis.cells() for axis in (terms.axes[number] for number in table)) for table in terms.tables]
-    if [table.axes for table in released.tables] != sizes:
+    sections = [terms.sections[table_section(table, terms.sections)] for table in released.tables]
+    cells = [tuple(section.axes[number].cells() for number in own) for section, own in zip(sections, terms.tables, strict=True)]
+    if [table.axes for table in released.tables] != cells:
         raise ValueError("the tables are not those of the request")
     return Release(terms, released)
 
@@ -96,6 +116,9 @@ def _release(manifest: dict[str, Any], stored: bytes, receipt: Receipt | None) -
 def croissant(release: Release) -> dict[str, Any]:
     """Metadata as ML Croissant has it (JSON-LD): what the release is, its columns, and how it was protected."""
     request, cost = release.terms.request, release.terms.cost
+    described: dict[str, Axis] = {}
+    for axis in (axis for section in release.sections for axis in section.axes):
+        described.setdefault(axis.column, axis)
     promise = f"differentially private: epsilon {cost.epsilon:.6g}, unit {release.terms.budget.unit}"
     return {
         "@context": {"@vocab": "https://schema.org/", "cr": "http://mlcommons.org/croissant/", "sc": "https://schema.org/"},
@@ -109,7 +132,7 @@ def croissant(release: Release) -> dict[str, Any]:
                 "name": request.table,
                 "field": [
                     {"@type": "cr:Field", "name": axis.column, "description": f"{axis.size} bins, declared beforehand"}
-                    for axis in release.axes
+                    for axis in described.values()
                 ],
             }
         ],

@@ -13,14 +13,14 @@ from lapwing.curator.bound_statement import unit_columns
 from lapwing.curator.charged_release import Answered
 from lapwing.curator.life import Curator
 from lapwing.errors import Refused
-from lapwing.kernel.accounting import Cost, statement_loss
-from lapwing.kernel.release import NoisyTable
+from lapwing.kernel.accounting import Cost
 from lapwing.ledger.protocol import Bought
-from lapwing.releases.axes import Axis
+from lapwing.prices import statement_loss
 from lapwing.releases.explained import explained
-from lapwing.releases.planned import PlannedRelease, axes_of, planned_release
+from lapwing.releases.planned import PlannedRelease, planned_release
 from lapwing.releases.released import Release, ReleaseTerms, facts_of_table
 from lapwing.releases.request import SUMMARY, ReleaseRequest, Wanted
+from lapwing.releases.sections import sections_of, table_axes, table_section
 
 LISTED_MAX = 10_000
 """Answers of a version among which releases are looked for."""
@@ -64,18 +64,22 @@ class ReleasePlan:
 
 def plan_release(
     curator: Curator,
-    wanted: Wanted,
+    wanted: Sequence[Wanted],
     *,
     name: str,
     table: str | None = None,
     epsilon: Number | None = None,
     rows_per_unit: int | None = None,
+    shares: Sequence[Number] = (),
     analyst: str | None = None,
 ) -> ReleasePlan:
     """The plan of a release of one table, at the price of one statement of this epsilon."""
     facts = curator.facts
-    of_table = _table(curator, wanted, table)
-    request = ReleaseRequest(name, of_table, wanted, _rows_per_unit(curator, of_table, rows_per_unit))
+    if not wanted:
+        raise Refused("release-parts", "nothing is asked for: say which marginals, trees of ranges or synthetic tables")
+    of_table = table_of(curator, wanted, table)
+    divided = tuple(exact_number(share, "share") for share in shares)
+    request = ReleaseRequest(name, of_table, tuple(wanted), _rows_per_unit(curator, of_table, rows_per_unit), divided)
     asked = curator.declaration.defaults.epsilon if epsilon is None else exact_number(epsilon, "epsilon")
     loss = statement_loss(curator.balance().budget, asked)
     rows = rows_of(curator, of_table)
@@ -97,8 +101,13 @@ def release_named(curator: Curator, name: str, *, analyst: str | None = None) ->
     begins = f"{SUMMARY}{name} "
     found = curator.released_before(lambda summary: summary.startswith(begins), limit=LISTED_MAX, analyst=analyst)
     if not found:
-        raise Refused("release-unknown", f"there is no release {name!r} of the newest version", hint="see which ones there are")
+        raise unknown_release(name)
     return _found(curator, *found[0], curator.budget())
+
+
+def unknown_release(name: str) -> Refused:
+    """There is none, or none that may be seen."""
+    return Refused("release-unknown", f"there is no release {name!r} of the newest version", hint="see which ones there are")
 
 
 def release_of(curator: Curator, bought: Bought, *, analyst: str) -> Release | None:
@@ -117,11 +126,13 @@ def rows_of(curator: Curator, table: str) -> float | None:
     return float(units) if facts.rows_per_unit_max == 1 and units is not None else None
 
 
-def _table(curator: Curator, wanted: Wanted, table: str | None) -> str:
+def table_of(curator: Curator, wanted: Sequence[Wanted], table: str | None) -> str:
+    """The table that is named, or the only one that has all of the columns."""
     if table is not None:
         curator.facts.table(table)
         return table
-    holding = [name for name, facts in curator.facts.tables.items() if all(column in facts.columns for column in wanted.columns)]
+    columns = {column for part in wanted for column in part.columns}
+    holding = [name for name, facts in curator.facts.tables.items() if columns <= set(facts.columns)]
     if len(holding) != 1:
         message = f"{'no table has' if not holding else 'several tables have'} all of these columns"
         raise Refused("release-table", message, hint="name the table")
@@ -169,18 +180,9 @@ def _notes(curator: Curator, request: ReleaseRequest) -> tuple[str, ...]:
 def _found(curator: Curator, bought: Bought, answered: Answered, budget: BudgetView) -> Release:
     """A release from the bytes that the ledger keeps, whose tables say what they are of."""
     request = ReleaseRequest.of_text(bought.summary)
-    axes = axes_of(request, curator.facts)
-    tables = tuple(_numbers(table, axes) for table in answered.released.tables)
+    sections = sections_of(request, curator.facts)
+    tables = tuple(table_axes(table, sections[table_section(table, sections)]) for table in answered.released.tables)
     return _release(curator, request, tables, answered, bought.cost, budget)
-
-
-def _numbers(table: NoisyTable, axes: Sequence[Axis]) -> tuple[int, ...]:
-    """The axes that a stored table is over: those of its keys, and of several of one column the one that has its cells."""
-    found = []
-    for key, cells in zip(table.keys, table.axes or (), strict=True):
-        of_column = [number for number, axis in enumerate(axes) if axis.column == key]
-        found.append(of_column[0] if len(of_column) == 1 else next(number for number in of_column if axes[number].cells() == cells))
-    return tuple(found)
 
 
 def _release(
@@ -191,7 +193,7 @@ def _release(
         request,
         facts_of_table(curator.facts, request.table),
         named,
-        axes_of(request, curator.facts),
+        sections_of(request, curator.facts),
         tables,
         _notes(curator, request),
         CostView.of(cost, budget.budget, free=False),

@@ -9,34 +9,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from weakref import WeakKeyDictionary
-
-import numpy as np
 
 from lapwing.answers.answer import Answer, CostView
+from lapwing.answers.noise_sums import half_width_of_sum
 from lapwing.answers.number_format import figure, percent
 from lapwing.curator.accuracy_targets import Target, aimed
 from lapwing.curator.explanation import Explanation, protected_line
+from lapwing.curator.kept_releases import bought_releases, kept_release
 from lapwing.curator.life import Curator
-from lapwing.curator.releasing import LISTED_MAX, release_of
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Cost
 from lapwing.ledger.protocol import Bought
 from lapwing.planning.planned import Part, Planned
-from lapwing.releases.coverage import ROWS, CoveredQuery, NotCovered, covered_queries
-from lapwing.releases.released import Release, marginals_of
-from lapwing.releases.request import SUMMARY, ReleaseRequest
-from lapwing.releases.serving import ServedAnswer, serve
-from lapwing.releases.weighted_sums import WeightedSums
+from lapwing.planning.quantile_errors import rank_errors
+from lapwing.planning.quantiles import Chosen
+from lapwing.releases.coverage import CoveredQuery, NotCovered, covered_queries
+from lapwing.releases.released import Release, served_by
+from lapwing.releases.request import ReleaseRequest
+from lapwing.releases.serving import ServedAnswer, ServedMarginals, serve
+from lapwing.releases.sides import is_quantile_side, quantile_side, sides_by_level, sides_by_vector
 from lapwing.spread import half_width
 from lapwing.sql.text.privacy_terms import Reuse
 from lapwing.statements import Statement, scans_of
 
-KEPT_MAX = 4
-"""Releases of one data set that stay in memory, ready to answer."""
 SAME_SHARE = 0.001
 """Shares of rows that bounds leave out differ by less than this: they are the same."""
-_kept: WeakKeyDictionary[Curator, dict[tuple[str, str], Release]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +41,16 @@ class ServingRelease:
     """A release that serves a statement, and the longest sides of its error bars beside those of a fresh answer, where there is a plan."""
 
     release: Release
+    section: ServedMarginals
+    names: tuple[str, ...]
+    """Which of them are of quantiles, and in ranks, is said by their names."""
     widths: tuple[float, ...]
     fresh: tuple[float, ...] | None
+
+    def sides(self, widths: tuple[float, ...]) -> str:
+        """Widths in words."""
+        pairs = zip(self.names, widths, strict=True)
+        return ", ".join(f"within {figure(width)} ranks" if is_quantile_side(name) else f"±{figure(width)}" for name, width in pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +71,14 @@ class ReusableStatement:
         found: list[ServingRelease] = []
         reasons: list[str] = []
         for release in self._candidates():
-            covered = covered_queries(self.statement, self.curator.facts, marginals_of(release).public)
-            if isinstance(covered, NotCovered):
-                reasons.append(f"{release.name!r}: {covered.reason}")
-                continue
-            server = _beside(covered, release, planned, self)
-            if server is not None:
-                found.append(server)
+            for section in served_by(release):
+                covered = covered_queries(self.statement, self.curator.facts, section.public)
+                if isinstance(covered, NotCovered):
+                    reasons.append(f"{release.name!r}: {covered.reason}")
+                    continue
+                server = _beside(covered, release, section, planned, self)
+                if server is not None:
+                    found.append(server)
         if not found and self.reuse is Reuse.ONLY:
             because = f"; {reasons[0]}" if reasons else ""
             hint = "ask without reuse = only, which costs something"
@@ -98,12 +104,9 @@ class ReusableStatement:
         """What asking would do: nothing is charged."""
         curator, nothing = self.curator, CostView.of(Cost.zero(), self.curator.balance().budget, free=True)
         lines = [protected_line(curator, curator.facts), ("price", f"free: the release {server.release.name!r} serves it")]
-        reach = ", ".join(f"±{figure(width)}" for width in server.widths)
-        lines.append(("noise", f"{reach} at {percent(float(self.confidence))}, at most in any group"))
+        lines.append(("noise", f"{server.sides(server.widths)} at {percent(float(self.confidence))}, at most in any group"))
         if server.fresh is not None:
-            lines.append(
-                ("fresh", f"{', '.join(f'±{figure(width)}' for width in server.fresh)} is what a fresh answer would have, for a price")
-            )
+            lines.append(("fresh", f"{server.sides(server.fresh)} is what a fresh answer would have, for a price"))
         lines += [("note", note) for note in (*server.release.terms.notes, *self.statement.notes)]
         values = {
             "cost": {**nothing.to_dict(), "loss": 0.0},
@@ -116,7 +119,7 @@ class ReusableStatement:
         return Explanation(tuple(lines), nothing, values)
 
     def _served(self, server: ServingRelease) -> ServedAnswer:
-        served = serve(self.statement, self.curator.facts, marginals_of(server.release), confidence=self.confidence)
+        served = serve(self.statement, self.curator.facts, server.section, confidence=self.confidence)
         assert not isinstance(served, NotCovered), "it was covered before"
         return served
 
@@ -143,60 +146,68 @@ class ReusableStatement:
     def _bought(self) -> list[Bought]:
         """Releases of the table that the statement reads, newest first, that this analyst may see."""
         tables = {scan.table for query in self.statement.privates for scan in scans_of(query.source)}
-        curator, balance = self.curator, self.curator.ledger.balance()
-        if len(tables) != 1 or balance.closed:
+        if len(tables) != 1:
             return []
-        # Asked each time: what an analyst may see can change.
-        every = curator.ledger.bought(version=curator.facts.version, limit=LISTED_MAX, analyst=self.analyst, begins=SUMMARY)
+        every = bought_releases(self.curator, analyst=self.analyst)
         return [bought for bought in every if {ReleaseRequest.of_text(bought.summary).table} == tables]
 
     def _candidates(self) -> Iterator[Release]:
-        kept = _kept.setdefault(self.curator, {})
         for bought in self._bought():
-            key = self.analyst, bought.digest
-            release = kept.get(key) or release_of(self.curator, bought, analyst=self.analyst)
+            release = kept_release(self.curator, bought, analyst=self.analyst)
             if release is not None:
-                kept[key] = release
-                for other in [*kept][:-KEPT_MAX]:
-                    kept.pop(other, None)
                 yield release
 
 
 def _beside(
-    covered: tuple[CoveredQuery, ...], release: Release, planned: Planned | None, asked: ReusableStatement
+    covered: tuple[CoveredQuery, ...], release: Release, section: ServedMarginals, planned: Planned | None, asked: ReusableStatement
 ) -> ServingRelease | None:
     """A release that covers the statement as a server, unless a plan that would be bought is more accurate in anything."""
-    sums = [WeightedSums(query, marginals_of(release).public) for query in covered]
-    own = tuple(_widths(part, asked.confidence) for part in sums)
+    own = tuple(sides_by_vector(query, section.public, asked.confidence) for query in covered)
+    names = tuple(name for part in own for name in part)
     widths = tuple(width for part in own for width in part.values())
     if asked.reuse is Reuse.ONLY or planned is None:
-        return ServingRelease(release, widths, None)
+        return ServingRelease(release, section, names, widths, None)
     fresh = []
-    for part, mine in zip(planned.parts, own, strict=True):
+    for part, query, mine in zip(planned.parts, covered, own, strict=True):
+        if not _sub_totals_as_short(part, query, section, planned, asked.confidence):
+            return None
         theirs = _fresh_widths(part, planned, asked.confidence)
         if any(name not in theirs or width > theirs[name] for name, width in mine.items()):
             return None
         if _left_out(release, asked.curator) > _left_out_fresh(part) + SAME_SHARE:
             return None
         fresh += [theirs[name] for name in mine]
-    return ServingRelease(release, widths, tuple(fresh))
+    return ServingRelease(release, section, names, widths, tuple(fresh))
 
 
-def _widths(sums: WeightedSums, confidence: Fraction) -> dict[str, float]:
-    """By vector that is asked for: the longest side of an error bar in any of the groups that are told apart most."""
-    sizes = [len(each.level.groups) for each in sums.levels]
-    finest = max(range(len(sizes)), key=sizes.__getitem__)
-    rows = slice(sum(sizes[:finest]), sum(sizes[: finest + 1]))
-    vectors = [name for name in sums.covered.weights if name != ROWS]
-    longest = {name: sums.half_width(name, confidence)[rows] / sums.covered.scales[name] for name in vectors}
-    return {name: float(np.max(each, initial=0.0)) for name, each in longest.items()}
+def _sub_totals_as_short(part: Part, query: CoveredQuery, section: ServedMarginals, planned: Planned, confidence: Fraction) -> bool:
+    """Whether on every level the longest bar is at most the shortest of a fresh answer, which adds up groups, or measures a level apart."""
+    if query.query.levels is None or part.number is None:
+        return True
+    for level in sides_by_level(query, section.public, confidence):
+        apart = part.apart.get(level.kept)
+        measured = planned.certified.queries[part.number if apart is None or apart.number is None else apart.number]
+        terms = level.fewest if apart is None and part.groups is not None else 1
+        for item in measured.vectors:
+            mine = level.sides.get(item.vector.name)
+            width = half_width_of_sum(item.vector.law, terms=terms, confidence=confidence) * item.step
+            if mine is not None and mine > float(width):
+                return False
+    return True
 
 
 def _fresh_widths(part: Part, planned: Planned, confidence: Fraction) -> dict[str, float]:
     if part.number is None:
         return {}
-    vectors = planned.certified.queries[part.number].vectors
-    return {item.vector.name: float(half_width(item.vector.law, confidence=confidence) * item.step) for item in vectors}
+    query = planned.certified.queries[part.number]
+    found = {item.vector.name: float(half_width(item.vector.law, confidence=confidence) * item.step) for item in query.vectors}
+    errors = {
+        item.quantiles.name: rank_errors(item.mechanism, confidence=confidence, rows_max=query.shape.rows_max) for item in query.quantiles
+    }
+    for number, recipe in enumerate(part.recipes):
+        if isinstance(recipe, Chosen):
+            found[quantile_side(number)] = float(errors[recipe.quantiles][recipe.target])
+    return found
 
 
 def _left_out(release: Release, curator: Curator) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import gzip
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -51,11 +52,35 @@ class SourceColumn:
 
 def table_columns(name: str, engine: str, connection: str) -> list[SourceColumn]:
     """The columns of a table on a server or in a session."""
+    (columns,) = columns_of_tables([name], engine, connection)
+    return columns
+
+
+def columns_of_tables(names: Sequence[str], engine: str, connection: str) -> list[list[SourceColumn]]:
+    """The columns of several tables, in the order of the tables."""
     from lapwing.catalog import EngineKind, Settings
     from lapwing.engines.registry import source_kinds
 
-    (kinds,) = source_kinds(EngineKind(engine), connection, [name], Settings())
-    return [SourceColumn(column, _held_by(kind), kind.name.lower()) for column, kind in kinds.items()]
+    found = source_kinds(EngineKind(engine), connection, names, Settings())
+    return [[SourceColumn(column, _held_by(kind), kind.name.lower()) for column, kind in kinds.items()] for kinds in found]
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseTables:
+    """What a database says about itself: names of tables, and pairs of columns that it keeps equal (foreign keys)."""
+
+    names: list[str]
+    references: list[tuple[tuple[str, str], tuple[str, str]]]
+    """From a column of a table to a column of a table."""
+
+
+def database_tables(connection: str) -> DatabaseTables:
+    """The tables of a PostgreSQL database that can be declared."""
+    from lapwing.catalog import Settings
+    from lapwing.engines.registry import source_tables
+
+    names, keys = source_tables(connection, Settings())
+    return DatabaseTables(names, [((key.table, key.column), (key.target, key.target_column)) for key in keys])
 
 
 def _held_by(kind: SourceKind) -> Held:
@@ -125,7 +150,22 @@ def _held(kind: pa.DataType) -> Held:
     return Held.OTHER
 
 
+def csv_delimiter(path: Path) -> str:
+    """What stands between the columns of a CSV file, by its first line."""
+    return _delimiter(_header(path))
+
+
 def _csv_columns(path: Path) -> list[SourceColumn]:
+    header = _header(path)
+    (names,) = csv.reader([header], delimiter=_delimiter(header))
+    return [SourceColumn(name, Held.UNKNOWN, "CSV") for name in names]
+
+
+def _delimiter(header: str) -> str:
+    return max(",;\t|", key=header.count)
+
+
+def _header(path: Path) -> str:
     try:
         line = _first_line(path)
         header = line.decode("utf-8-sig").rstrip("\r\n")
@@ -133,9 +173,7 @@ def _csv_columns(path: Path) -> list[SourceColumn]:
         raise UnreadableSource(f"{path.name}: its first line is not UTF-8 text") from None
     if not header or (len(line) == HEADER_BYTES_MAX and not line.endswith(b"\n")):
         raise UnreadableSource(f"{path.name}: it has no first line with names of columns")
-    delimiter = max(",;\t|", key=header.count)
-    (names,) = csv.reader([header], delimiter=delimiter)
-    return [SourceColumn(name, Held.UNKNOWN, "CSV") for name in names]
+    return header
 
 
 def _first_line(path: Path) -> bytes:

@@ -13,11 +13,14 @@ from typing import Any
 
 from lapwing.answers.budget import decimal_text
 from lapwing.curator.entry_fields import entry_fields
-from lapwing.curator.life import Curator, Entry, EntryKind
+from lapwing.curator.life import Balance, Curator, Entry, EntryKind
+from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Cost
 
 REPORT_ENTRIES_MAX = 10_000
 """Newest entries that a report adds up. With more, it says that it is not complete; the ledger's own check reads all of them."""
+READINGS_MAX = 20
+"""So often it is read again where something was charged between two readings."""
 
 
 @dataclass(slots=True)
@@ -34,10 +37,7 @@ class _Part:
 
 def spending_report(curator: Curator) -> dict[str, Any]:
     """The report, for JSON. ``adds_up`` says whether the entries give exactly what the ledger says is spent."""
-    while True:
-        before, entries, balance = curator.history(limit=1), curator.history(limit=REPORT_ENTRIES_MAX), curator.balance()
-        if before[:1] == entries[:1] == curator.history(limit=1)[:1]:
-            break  # nothing was charged between the two readings
+    entries, balance = _read_together(curator)
     complete = any(entry.kind is EntryKind.REGISTER for entry in entries)
     parts: dict[str, _Part] = {}
     for entry in reversed(entries):
@@ -61,6 +61,15 @@ def spending_report(curator: Curator) -> dict[str, Any]:
         ],
         "entries_sha256": entries_digest(entry_fields(entry, unit) for entry in entries),
     }
+
+
+def _read_together(curator: Curator) -> tuple[tuple[Entry, ...], Balance]:
+    """The entries and what they add up to, read while nothing was written between; ``ledger-busy`` where something always is."""
+    for _ in range(READINGS_MAX):
+        before, entries, balance = curator.history(limit=1), curator.history(limit=REPORT_ENTRIES_MAX), curator.balance()
+        if before[:1] == entries[:1] == curator.history(limit=1)[:1]:
+            return entries, balance
+    raise LedgerError("ledger-busy", "the ledger was written to during every reading of it", hint="try again when fewer people ask")
 
 
 def entries_digest(entries: Iterable[dict[str, Any]]) -> str:

@@ -18,6 +18,8 @@ from lapwing.server.configuration import ServerConfiguration
 from lapwing.server.desk import Desk, ServedDataSet
 from lapwing.server.identities import GROUP_MARK, Identities
 from lapwing.server.metrics import Metrics
+from lapwing.server.new_data_sets import NewDataSets
+from lapwing.server.provider_sign_in import ProviderSignIn
 from lapwing.server.rates import Rates
 from lapwing.server.rights import Act, Identity
 from lapwing.server.tokens import Tokens
@@ -33,6 +35,7 @@ class Office:
 
     configuration: ServerConfiguration
     desk: Desk
+    new_data: NewDataSets
     identities: Identities
     tokens: Tokens | None
     audit: AuditLog
@@ -40,6 +43,8 @@ class Office:
     failures: Rates
     metrics: Metrics
     traces: Tracing
+    provider: ProviderSignIn | None = None
+    """Where people sign in to the console, beside API keys."""
 
     def close(self) -> None:
         """Close everything, what runs first."""
@@ -72,18 +77,30 @@ def identified(
     given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> Identity:
     """Whoever calls; ``unauthenticated`` where that is not known. Wrong credentials from one address are slowed down."""
+    found = shown_by(request, office, None if given is None else given.credentials)
+    if found is None:
+        raise CallRefused("unauthenticated", "no valid API key or token was given", hint="send 'Authorization: Bearer <key>'")
+    return recognised(request, office, found)
+
+
+def recognised(request: Request, office: Office, identity: Identity) -> Identity:
+    """Somebody who is known by now: noted for the audit log, and slowed down where they call too often."""
+    request.state.who, request.state.credential = identity.name, identity.credential
+    wait = office.rates.seconds_to_wait(identity.name)
+    if wait:
+        raise too_many(wait)
+    return identity
+
+
+def shown_by(request: Request, office: Office, credential: str | None) -> Identity | None:
+    """Who shows this credential, or None: that is counted, and an address that is often wrong has to wait."""
     address = request.client.host if request.client is not None else ""
     wait = office.failures.seconds_to_wait(address, take=False)
     if wait:
         raise too_many(wait)
-    found = None if given is None else _identity(office, given.credentials)
+    found = None if credential is None else _identity(office, credential)
     if found is None:
         office.failures.seconds_to_wait(address)
-        raise CallRefused("unauthenticated", "no valid API key or token was given", hint="send 'Authorization: Bearer <key>'")
-    request.state.who, request.state.credential = found.name, found.credential
-    wait = office.rates.seconds_to_wait(found.name)
-    if wait:
-        raise too_many(wait)
     return found
 
 
@@ -104,14 +121,17 @@ def _identity(office: Office, credential: str) -> Identity | None:
     return Identity(holder.name, grants, f"token of {office.tokens.issuer.url}")
 
 
-def to(act: Act) -> Callable[..., AllowedCall]:
-    """The dependency of a route that does this with a data set: whoever has no role on it is told that there is none."""
+def to(act: Act, who: Callable[..., Identity] = identified) -> Callable[..., AllowedCall]:
+    """The dependency of a route that does this with a data set: whoever has no role on it is told that there is none.
+
+    ``who`` is the dependency that says who calls, by whatever they show.
+    """
 
     def called(
         data_set: str,
         request: Request,
         office: Annotated[Office, Depends(office_of)],
-        identity: Annotated[Identity, Depends(identified)],
+        identity: Identity = Depends(who),  # noqa: B008  (an annotation is read where this function's own names are not known)
     ) -> AllowedCall:
         request.state.act, request.state.data_set = act.value, data_set
         served = office.desk.of(data_set)

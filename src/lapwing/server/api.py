@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable
@@ -19,13 +18,13 @@ import lapwing
 from lapwing.errors import CallRefused, LapwingError
 from lapwing.server.access import Office, identified, office_of
 from lapwing.server.call_notes import CallNotes
-from lapwing.server.problems import MEDIA_TYPE, problem, shown, status_of
+from lapwing.server.failures import seen_of
+from lapwing.server.problems import MEDIA_TYPE, problem, status_of
 from lapwing.server.rights import Act, Identity
-from lapwing.server.routes import asking, owning
+from lapwing.server.routes import asking, declaring, owning, releasing
 from lapwing.server.shapes import replies
 from lapwing.server.traces import RepliedCall
 
-_log = logging.getLogger("lapwing.server")
 _HEADERS = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
@@ -43,11 +42,13 @@ async def nothing_beside(_: Office) -> AsyncIterator[None]:
 
 
 def application(
-    open_office: Callable[[], Office], beside: Callable[[Office], AbstractAsyncContextManager[None]] = nothing_beside
+    open_office: Callable[[], Office],
+    beside: Callable[[Office], AbstractAsyncContextManager[None]] = nothing_beside,
+    pages: Callable[[FastAPI], None] | None = None,
 ) -> FastAPI:
     """The application of one worker; it opens its data sets when it starts and closes them when it stops.
 
-    ``beside`` is another face of the same office, in the same worker.
+    ``beside`` is another face of the same office, in the same worker. ``pages`` adds routes that are for people.
     """
 
     @asynccontextmanager
@@ -69,10 +70,14 @@ def application(
         openapi_url="/v1/openapi.json",
     )
     app.include_router(asking.router)
+    app.include_router(releasing.router)
     app.include_router(owning.router)
+    app.include_router(declaring.router)
     app.add_api_route("/health/live", _live, methods=["GET"], tags=["operation"])
     app.add_api_route("/health/ready", _ready, methods=["GET"], tags=["operation"], responses=replies())
     app.add_api_route("/metrics", _metrics, methods=["GET"], tags=["operation"], responses=replies(), response_class=PlainTextResponse)
+    if pages is not None:
+        pages(app)
     app.add_exception_handler(Exception, _failed)
     app.add_exception_handler(LapwingError, _failed)
     app.add_exception_handler(TimeoutError, _failed)
@@ -107,43 +112,11 @@ def _metrics(
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """Any error as a problem. What is not ours is logged by its type alone: its text may hold a value."""
-    own = _own(error)
-    if getattr(request.state, "too_large", False):
-        own = CallRefused("body-too-large", "the request is longer than this server reads")
-    if own is None:
-        _log.error("%s in %s", type(error).__name__, request.scope.get("path", ""))
-    seen = shown(error if own is None else own, to_owner=getattr(request.state, "is_owner", False))
+    """Any error as a problem."""
+    seen = seen_of(request, error)
     status = status_of(seen)
-    request.state.code = seen.code
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {"Retry-After": str(RETRY_AFTER_SECONDS)} if status in (429, 503) else {}
     return JSONResponse(problem(seen, status), status_code=status, media_type=MEDIA_TYPE, headers=headers)
-
-
-def _own(error: Exception) -> LapwingError | None:
-    """The error in our words, where it is known."""
-    match error:
-        case LapwingError():
-            return error
-        case RequestValidationError():
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            return CallRefused("body-invalid", f"{where}: {first['msg']}"[:500])
-        case HTTPException():
-            return _of_status(error.status_code)
-        case TimeoutError():
-            return CallRefused("busy", "this takes longer than the server waits", hint="ask again in a moment")
-        case _:
-            return None
-
-
-def _of_status(status: int) -> CallRefused:
-    """What the library that dispatches calls refuses by itself."""
-    if status == 404:
-        return CallRefused("not-found", "there is nothing at this address")
-    if status == 405:
-        return CallRefused("method-not-allowed", "this is not done at this address")
-    return CallRefused("body-invalid", "the body cannot be read")
 
 
 class Surrounded:
@@ -165,7 +138,9 @@ class Surrounded:
         async def reply(message: Message) -> None:
             if message["type"] == "http.response.start":
                 status[0], started[0] = message["status"], True
-                message = {**message, "headers": [*message["headers"], *_HEADERS, (b"x-request-id", number.encode())]}
+                said = {name.lower() for name, _ in message["headers"]}  # a page says itself what it may load
+                added = [header for header in _HEADERS if header[0] not in said]
+                message = {**message, "headers": [*message["headers"], *added, (b"x-request-id", number.encode())]}
             await send(message)
 
         try:
@@ -178,7 +153,7 @@ class Surrounded:
         finally:
             route = getattr(scope.get("route"), "path", "unknown")
             office.metrics.replied(scope["method"], route, status[0], state.get("code"))
-            if not route.startswith("/health"):
+            if not route.startswith("/health") and not state.get("is_file_of_pages"):  # which are the same for everybody
                 act, seen = state.get("act", f"{scope['method']} {route}"), state.get("seen_data_set", "")
                 call = RepliedCall(scope["method"], route, status[0], state.get("code"), act, seen, number, began, time.time_ns())
                 office.traces.replied(call, notes)

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from lapwing.server.moment_texts import moment_text
+
 
 class AuditLog:
     """Lines appended to one file, which several workers may share: each line is written at once."""
@@ -19,7 +21,7 @@ class AuditLog:
 
     def write(self, *, who: str, credential: str, act: str, data_set: str, outcome: str, request: str, charges: Sequence[int] = ()) -> None:
         """One decision. ``outcome`` is a status or a code; ``request`` the request's own number, ``charges`` those in the ledger."""
-        at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        at = moment_text(datetime.now(UTC))
         said = {"at": at, "request": request, "who": who, "credential": credential, "act": act, "data_set": data_set, "outcome": outcome}
         line: dict[str, str | list[int]] = {**said, "charges": list(charges)}
         with self._gate:

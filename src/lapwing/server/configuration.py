@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from lapwing.catalog.build import has_password
 from lapwing.client.transport import is_loopback, private_or_encrypted
 from lapwing.errors import LapwingError
 from lapwing.server.environment import with_environment
@@ -74,6 +75,10 @@ class Provider(_Strict):
     audience: str
     name_claim: str = "sub"
     groups_claim: str = "groups"
+    client_id: str | None = None
+    """Of the console, at the provider: with it and ``[console] url`` people sign in there."""
+    client_secret: str | None = None
+    """Where the provider gives the console one; without it the console is a public client, with PKCE alone."""
 
 
 class TraceSettings(_Strict):
@@ -83,12 +88,42 @@ class TraceSettings(_Strict):
     """A collector of OpenTelemetry, as ``http://127.0.0.1:4318/v1/traces``; without one there are no traces."""
 
 
+class ConsoleSettings(_Strict):
+    """``[console]``: pages for people."""
+
+    shown: bool = True
+    url: str | None = None
+    """Where people reach the server, as ``https://curator.example``: the OpenID provider sends them back there."""
+    session_hours: Annotated[float, Field(gt=0, le=168)] = 8.0
+    idle_minutes: Annotated[float, Field(gt=0, le=10_080)] = 60.0
+    """A session that is not used for so long is over."""
+
+
+class NewDataSettings(_Strict):
+    """``[new_data]``: data sets that owners of every data set declare through the server."""
+
+    sources: str | None = None
+    """The directory of files that may be declared; without it none can be."""
+    catalogues: str = "catalogues"
+    """Where their catalogues are written, and what is prepared from them kept: nowhere else."""
+
+
 class Served(_Strict):
     """``[[data_set]]``: a catalogue that is served."""
 
     catalogue: str
     answer_after: Annotated[float, Field(gt=0, le=3_600)] | None = None
     """Every answer that reads rows leaves this many seconds after it was asked for, or at twice, four times, ... as much."""
+
+
+class NamedDatabase(_Strict):
+    """``[[database]]``: a PostgreSQL database whose tables owners of every data set may declare, by a name that shows nothing of it."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")]
+    connection: Annotated[str, Field(min_length=1)]
+    """A connection string of libpq, as the role that answers; without a password, as in catalogues."""
+    schemas: list[str] | None = None
+    """Schemas whose tables are shown; without it, all."""
 
 
 class WireSettings(_Strict):
@@ -118,7 +153,10 @@ class ServerConfiguration(_Strict):
     traces: TraceSettings = TraceSettings()
     oidc: Provider | None = None
     wire: WireSettings | None = None
+    console: ConsoleSettings = ConsoleSettings()
+    new_data: NewDataSettings = NewDataSettings()
     data_set: list[Served] = []
+    database: list[NamedDatabase] = []
 
     def identities_url(self, home: Path) -> str:
         """Where keys and grants are kept: as said, or in a file of the server's own directory."""
@@ -136,8 +174,18 @@ class ServerConfiguration(_Strict):
             raise LapwingError("server-configuration", message, hint="name a certificate and its key, or say behind_proxy = true")
         if self.wire is not None and not encrypted and not is_loopback(self.wire.host):
             raise LapwingError("server-configuration", message, hint="name a certificate and its key in [server]; the wire uses them too")
+        if any(has_password(item.connection) for item in self.database):
+            hint = "keep it in a password file (passfile, ~/.pgpass) or a service file"
+            raise LapwingError("server-configuration", "the connection of a [[database]] is no place for a password", hint=hint)
+        if len({item.name for item in self.database}) < len(self.database):
+            raise LapwingError("server-configuration", "two [[database]] have the same name")
         if self.oidc is not None and not private_or_encrypted(self.oidc.issuer):
             raise LapwingError("server-configuration", "the issuer's address must begin with https://")
+        if self.console.url is not None and not private_or_encrypted(self.console.url):
+            raise LapwingError("server-configuration", "the console's address must begin with https://, or be on this machine")
+        if self.oidc is not None and self.oidc.client_id is not None and self.console.url is None:
+            message = "the provider has to know where to send people back to"
+            raise LapwingError("server-configuration", message, hint="[console] url = 'https://...'")
         if self.traces.endpoint is not None and not private_or_encrypted(self.traces.endpoint):
             raise LapwingError("server-configuration", "the address for traces must begin with https://, or be on this machine")
 
@@ -149,6 +197,8 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "traces": TraceSettings,
     "oidc": Provider,
     "wire": WireSettings,
+    "console": ConsoleSettings,
+    "new_data": NewDataSettings,
 }
 """Tables of the file whose words the environment may say."""
 

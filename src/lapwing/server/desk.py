@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ class ServedDataSet:
         """Held while the data set is opened: by threads of the pool, never by whoever takes in requests."""
         self._counting = threading.Lock()
         self._current: _Opened | None = None
-        self._looked = 0.0
+        self._looked = -math.inf
         self._inside = 0
         self._pool: ThreadPoolExecutor | None = None
         self._named: dict[Hashable, asyncio.Future[Any]] = {}
@@ -124,9 +125,14 @@ class ServedDataSet:
         one.data_set.close()
         return True
 
-    def apart(self) -> DataSet:
-        """The data set opened once more, for an owner's act: what others ask meanwhile goes on. To be closed by whoever asked for it."""
-        return open_data_set(self._catalogue, home=self._home)
+    @contextmanager
+    def apart(self) -> Iterator[DataSet]:
+        """The data set opened once more, for an owner's act: what others ask meanwhile goes on. What comes of it is seen at once."""
+        try:
+            with open_data_set(self._catalogue, home=self._home) as opened:
+                yield opened
+        finally:
+            self._looked = -math.inf
 
     async def run(self, work: Callable[[DataSet], Result], notes: CallNotes | None = None, *, name: Hashable = None) -> Result:
         """What ``work`` gives, in the pool; ``busy`` where too much waits, ``TimeoutError`` when it takes long: it goes on by itself.
@@ -197,32 +203,71 @@ class _Opened:
 class Desk:
     """All data sets of a worker, by their names. So many are open at once; who was used longest ago is closed for another."""
 
-    def __init__(self, open_max: int) -> None:
-        self.served: dict[str, ServedDataSet] = {}
-        self._open_max = open_max
+    def __init__(
+        self, limits: ServerLimits, moments: MomentSettings, *, home: Path | None, added: Callable[[], Mapping[str, Path]]
+    ) -> None:
+        self._served: dict[str, ServedDataSet] = {}
+        self._limits = limits
+        self._moments = moments
+        self._home = home
+        self._added = added
+        self._looked = -math.inf
         self._closing = threading.Lock()
+        self._looking = threading.Lock()
 
     @classmethod
     def open(
-        cls, listed: list[Served], limits: ServerLimits, moments: MomentSettings, *, directory: Path, home: Path | None = None
+        cls,
+        listed: list[Served],
+        limits: ServerLimits,
+        moments: MomentSettings,
+        *,
+        directory: Path,
+        home: Path | None = None,
+        added: Callable[[], Mapping[str, Path]] = dict,
     ) -> Desk:
-        """Every catalogue that is listed, as seen from ``directory``; none is opened before somebody asks it."""
-        desk = cls(limits.open_max)
+        """Every catalogue that is listed, as seen from ``directory``; none is opened before somebody asks it.
+
+        ``added`` names those that were declared while the server ran, by whichever worker.
+        """
+        desk = cls(limits, moments, home=home, added=added)
         for item in listed:
-            base = moments.base_seconds if item.answer_after is None else item.answer_after
-            own = PublicMoments(base, moments.public, fixed=item.answer_after is not None)
             catalogue = directory / item.catalogue
             name = catalogue_name(catalogue)
-            if name in desk.served:
+            if name in desk._served:
                 raise LapwingError("server-configuration", f"two catalogues have the name {name!r}")
-            desk.served[name] = ServedDataSet(name, catalogue, limits, own, opened_now=desk.make_room, home=home)
+            desk._serve(name, catalogue, item.answer_after)
         return desk
+
+    def _serve(self, name: str, catalogue: Path, answer_after: float | None = None) -> None:
+        base = self._moments.base_seconds if answer_after is None else answer_after
+        own = PublicMoments(base, self._moments.public, fixed=answer_after is not None)
+        self._served[name] = ServedDataSet(name, catalogue, self._limits, own, opened_now=self.make_room, home=self._home)
+
+    @property
+    def served(self) -> dict[str, ServedDataSet]:
+        """All of them, those included that were declared by now."""
+        with self._looking:
+            if time.monotonic() - self._looked >= LOOK_SECONDS:
+                self._look()
+            return dict(self._served)
+
+    def _look(self) -> None:
+        for name, catalogue in self._added().items():
+            if name not in self._served:
+                self._serve(name, catalogue)
+        self._looked = time.monotonic()
+
+    def look_now(self) -> None:
+        """Serve what was just declared, without waiting for the next look."""
+        with self._looking:
+            self._look()
 
     def make_room(self, newest: ServedDataSet) -> None:
         """Close those that were used longest ago and are idle, as many as are open beyond the limit."""
         with self._closing:
-            others = sorted((one for one in self.served.values() if one.is_open and one is not newest), key=lambda one: one.used_at)
-            excess = len(others) + 1 - self._open_max
+            others = sorted((one for one in dict(self._served).values() if one.is_open and one is not newest), key=lambda one: one.used_at)
+            excess = len(others) + 1 - self._limits.open_max
             for one in others:
                 if excess <= 0:
                     return
@@ -230,9 +275,9 @@ class Desk:
 
     def of(self, data_set: str) -> ServedDataSet | None:
         """The data set of this name."""
-        return self.served.get(data_set)
+        return self._served.get(data_set) or self.served.get(data_set)
 
     def close(self) -> None:
         """Close all of them."""
-        for one in self.served.values():
+        for one in self._served.values():
             one.close()

@@ -19,8 +19,10 @@ import sqlalchemy as sa
 
 from lapwing.errors import LapwingError
 from lapwing.ledger.limits import require_name
+from lapwing.server.moment_texts import moment_text
 from lapwing.server.rights import EVERY, Grant, Identity, Role
 from lapwing.server.scram_verifiers import Verifier, salt_of, verifier_of
+from lapwing.server.sessions import Sessions
 
 KEY_DAYS_DEFAULT = 90
 KEY_DAYS_MAX = 366
@@ -83,13 +85,16 @@ class KeyEntry:
 
 
 class Identities:
-    """The store of keys and grants. Safe to share between threads."""
+    """The store of keys, grants and sessions. Safe to share between threads."""
 
     def __init__(self, url: str) -> None:
+        self._secret: bytes | None = None
         with _reached():
             self._engine = sa.create_engine(url, pool_pre_ping=True, pool_size=4)
+            self.sessions = Sessions(self._engine)
             self._require_known_version()
             _tables.create_all(self._engine)
+            self.sessions.create_table()
             self._write_version()
 
     def _require_known_version(self) -> None:
@@ -110,8 +115,9 @@ class Identities:
     # -- after a restore ----------------------------------------------------------------------------------------------------------
 
     def mark_restored(self) -> int:
-        """End every API key and let nobody in: what was revoked or withdrawn since the backup is not known. How many keys were ended."""
-        now = _text(datetime.now(UTC))
+        """End every API key and session and let nobody in: what was revoked or withdrawn since the backup is not known. How many keys."""
+        now = moment_text(datetime.now(UTC))
+        self.sessions.end_all()
         with self._engine.begin() as connection:
             connection.execute(_state.update().values(restored_at=now))
             return connection.execute(_keys.update().where(_keys.c.revoked_at.is_(None)).values(revoked_at=now)).rowcount
@@ -174,7 +180,7 @@ class Identities:
         now = datetime.now(UTC)
         key_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
         only_role = EVERY if role is None else role.value
-        entry = KeyEntry(key_id, name, data_set, only_role, _text(now), _text(now + timedelta(days=days)), None)
+        entry = KeyEntry(key_id, name, data_set, only_role, moment_text(now), moment_text(now + timedelta(days=days)), None)
         row = {"secret_sha256": _hash(secret)} | {field: getattr(entry, field) for field in KeyEntry.__slots__}
         key = f"lw_{key_id}_{secret}"
         kept = verifier_of(key, salt_of(self.wire_secret(), name))
@@ -188,7 +194,7 @@ class Identities:
         """End a key now; says whether there was one that was good."""
         where = (_keys.c.key_id == key_id) & (_keys.c.revoked_at.is_(None))
         with self._engine.begin() as connection:
-            return connection.execute(_keys.update().where(where).values(revoked_at=_text(datetime.now(UTC)))).rowcount > 0
+            return connection.execute(_keys.update().where(where).values(revoked_at=moment_text(datetime.now(UTC)))).rowcount > 0
 
     def all_keys(self) -> list[KeyEntry]:
         """Every key, newest first."""
@@ -206,7 +212,7 @@ class Identities:
         # A key that is not there costs the same comparison as one that is.
         kept = _hash("") if row is None else row.secret_sha256
         right = hmac.compare_digest(kept, _hash(shaped[2]))
-        if row is None or not right or row.revoked_at is not None or row.expires_at <= _text(datetime.now(UTC)):
+        if row is None or not right or row.revoked_at is not None or row.expires_at <= moment_text(datetime.now(UTC)):
             return None
         granted = self.granted_to(row.name)
         return Identity(row.name, _narrowed(granted, row.only_data_set, row.only_role), f"key {row.key_id}")
@@ -214,7 +220,9 @@ class Identities:
     # -- the PostgreSQL wire --------------------------------------------------------------------------------------------------------
 
     def wire_secret(self) -> bytes:
-        """Random bytes that all replicas share: salts follow from them, and the password of the shadow's role."""
+        """Random bytes that all replicas share: salts, passwords of the shadow and tokens of forms follow from them."""
+        if self._secret is not None:
+            return self._secret
         read = sa.select(_secrets.c.secret).where(_secrets.c.number == 1)
         with self._engine.connect() as connection:
             row = connection.execute(read).first()
@@ -223,11 +231,12 @@ class Identities:
                 connection.execute(_secrets.insert().values(number=1, secret=secrets.token_hex(32)))
             with self._engine.connect() as connection:
                 row = connection.execute(read).one()
-        return bytes.fromhex(row.secret)
+        self._secret = bytes.fromhex(row.secret)
+        return self._secret
 
     def verifiers_of(self, name: str) -> list[tuple[str, Verifier]]:
         """What is kept of each good key of a person, to check a login by."""
-        now = _text(datetime.now(UTC))
+        now = moment_text(datetime.now(UTC))
         good = (_keys.c.key_id == _verifiers.c.key_id) & _keys.c.revoked_at.is_(None) & (_keys.c.expires_at > now)
         query = sa.select(_verifiers).join(_keys, good).where((_verifiers.c.name == name) & (_keys.c.name == name))
         with _reached(), self._engine.connect() as connection:
@@ -238,7 +247,7 @@ class Identities:
         """Whose key this is, for somebody who showed before that they have it; None where it is not good any more."""
         with _reached(), self._engine.connect() as connection:
             row = connection.execute(sa.select(_keys).where(_keys.c.key_id == key_id)).first()
-        if row is None or row.revoked_at is not None or row.expires_at <= _text(datetime.now(UTC)):
+        if row is None or row.revoked_at is not None or row.expires_at <= moment_text(datetime.now(UTC)):
             return None
         return Identity(row.name, _narrowed(self.granted_to(row.name), row.only_data_set, row.only_role), f"key {row.key_id}")
 
@@ -268,8 +277,3 @@ def _where(grant: Grant, name: str) -> sa.Select[tuple[str]]:
 
 def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode("ascii")).hexdigest()
-
-
-def _text(moment: datetime) -> str:
-    """PublicMoments as texts that sort as they follow each other."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

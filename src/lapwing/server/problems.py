@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from lapwing.errors import Actor, BudgetRefused, CallRefused, Incident, LapwingError, LedgerError, Refused
+from lapwing.errors import Actor, BudgetRefused, CallRefused, Incident, LapwingError, LedgerError, PreparationError, Refused
 
 MEDIA_TYPE = "application/problem+json"
 _STATUS = {
     "unauthenticated": 401,
     "forbidden": 403,
+    "form-foreign": 403,
     "not-found": 404,
     "not-answered-before": 404,
     "receipt-missing": 404,
     "proposal-missing": 404,
+    "declaring-off": 404,
+    "data-set-exists": 409,
+    "ledger-local": 409,
     "method-not-allowed": 405,
     "not-acceptable": 406,
     "request-mismatch": 409,
@@ -21,6 +25,7 @@ _STATUS = {
     "request-in-progress": 409,
     "body-too-large": 413,
     "body-invalid": 422,
+    "receipt-invalid": 422,
     "data-set-closed": 423,
     "too-many-requests": 429,
     "busy": 503,
@@ -29,8 +34,11 @@ _STATUS = {
     "internal": 500,
 }
 """Status of codes; the others are given by their class."""
+_PUBLIC = frozenset({"ledger-local"})
+"""Codes of errors that are about public facts alone, though others than the analyst have to act."""
 _OWNERS = LapwingError("data-set-unavailable", "the data set cannot be asked now", hint="its owner has to act")
 _OPERATORS = LapwingError("unavailable", "the server cannot answer now; nothing was answered, and asking again is safe")
+_UNREACHABLE = PreparationError("engine-unreachable", "the database of the data set cannot be reached", hint="its operator has to act")
 _INTERNAL = LapwingError("internal", "something went wrong inside the server")
 
 
@@ -55,7 +63,9 @@ def shown(error: BaseException, *, to_owner: bool) -> LapwingError:
     """
     if not isinstance(error, LapwingError):
         return _INTERNAL
-    if to_owner or isinstance(error, Refused | Incident | CallRefused):
+    if error.code == _UNREACHABLE.code:
+        error = _UNREACHABLE  # its words hold how the database is reached, which is the operator's
+    if to_owner or error.code in _PUBLIC or isinstance(error, Refused | Incident | CallRefused):
         return error
     return _OPERATORS if isinstance(error, LedgerError) or error.code == "identities-unreachable" else _OWNERS
 

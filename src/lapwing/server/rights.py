@@ -47,6 +47,8 @@ class Act(StrEnum):
     ANY_RECEIPT = "any-receipt"
     """Receipts of charges that others paid."""
     METRICS = "metrics"
+    DECLARE = "declare"
+    """A new data set. It is nobody's yet, so only a role on every data set counts."""
 
 
 RIGHTS: dict[Role, frozenset[Act]] = {
@@ -67,6 +69,7 @@ RIGHTS: dict[Role, frozenset[Act]] = {
             Act.SEE_INCIDENTS,
             Act.REOPEN,
             Act.ANY_RECEIPT,
+            Act.DECLARE,
         }
     ),
     Role.AUDITOR: frozenset({Act.SEE, Act.OWN_HISTORY, Act.ALL_HISTORY, Act.SEE_TERMS, Act.SEE_INCIDENTS, Act.ANY_RECEIPT}),

@@ -6,16 +6,16 @@ import os
 from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI
 
 from lapwing.server.access import Office
-from lapwing.server.api import application
 from lapwing.server.audit_log import AuditLog
 from lapwing.server.configuration import CONFIGURATION_FILE, ServerConfiguration, read_configuration
 from lapwing.server.desk import Desk
 from lapwing.server.environment import HOME_VARIABLE
 from lapwing.server.identities import Identities
 from lapwing.server.metrics import Metrics
+from lapwing.server.new_data_sets import NewDataSets
+from lapwing.server.provider_sign_in import provider_sign_in
 from lapwing.server.rates import Rates
 from lapwing.server.tokens import Issuer, Tokens
 from lapwing.server.traces import traces_to
@@ -27,9 +27,11 @@ def open_office(configuration: ServerConfiguration, home: Path) -> Office:
     identities = Identities(configuration.identities_url(home))
     identities.require_accepted()
     tokens = None if oidc is None else Tokens(Issuer(oidc.issuer, oidc.audience, oidc.name_claim, oidc.groups_claim))
+    new_data = NewDataSets(configuration.new_data, home, configuration.database)
     return Office(
         configuration,
-        Desk.open(configuration.data_set, limits, configuration.moments, directory=home),
+        Desk.open(configuration.data_set, limits, configuration.moments, directory=home, added=new_data.catalogues),
+        new_data,
         identities,
         tokens,
         AuditLog(configuration.audit_path(home)),
@@ -37,14 +39,14 @@ def open_office(configuration: ServerConfiguration, home: Path) -> Office:
         Rates(limits.failures_per_minute / 60, limits.failures_per_minute),
         Metrics(),
         traces_to(configuration.traces.endpoint),
+        provider_sign_in(configuration, identities.wire_secret()),
     )
 
 
-def worker_application() -> FastAPI:
-    """The application of a worker process, which finds the configuration by the environment."""
+def configured_worker() -> tuple[ServerConfiguration, Path]:
+    """What a worker process is to serve, and the server's directory: it finds both by the environment."""
     home = Path(os.environ[HOME_VARIABLE])
-    configuration = read_configuration(home / CONFIGURATION_FILE)
-    return application(lambda: open_office(configuration, home))
+    return read_configuration(home / CONFIGURATION_FILE), home
 
 
 def _require_identities(configuration: ServerConfiguration, home: Path) -> None:
@@ -56,7 +58,7 @@ def _require_identities(configuration: ServerConfiguration, home: Path) -> None:
         identities.close()
 
 
-def serve(home: Path, factory: str = "lapwing.server.run:worker_application") -> None:
+def serve(home: Path, factory: str) -> None:
     """Serve what the configuration in ``home`` says, until the process is told to stop: what runs by then comes to its end.
 
     ``factory`` names what makes the application of a worker.

@@ -75,6 +75,12 @@ class PreparationBody(Strict):
     override: Text = ""
 
 
+class ReceiptBody(Strict):
+    """A receipt as it is kept in a file: the JSON of its fields."""
+
+    receipt: Annotated[str, Field(min_length=1, max_length=20_000)]
+
+
 class ProblemDetails(BaseModel):
     """Why not (RFC 9457)."""
 

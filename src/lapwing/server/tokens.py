@@ -7,7 +7,7 @@ import json
 import threading
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -57,8 +57,11 @@ class _Staying(urllib.request.HTTPRedirectHandler):
         """None is an error to whoever asked."""
 
 
-def fetch_json(url: str) -> Any:
-    """Read JSON from the issuer: over https or from this machine, of bounded length, in bounded time, from the address itself."""
+def fetch_json(url: str, form: bytes | None = None, headers: Mapping[str, str] | None = None) -> Any:
+    """Read JSON from the issuer: over https or from this machine, of bounded length, in bounded time, from the address itself.
+
+    With a ``form`` it is sent there.
+    """
     if not private_or_encrypted(url):
         raise ValueError("not an address that is asked")
     until = time.monotonic() + _FETCH_SECONDS
@@ -72,7 +75,7 @@ def fetch_json(url: str) -> Any:
         _Staying,
     ):
         opener.add_handler(handler())
-    with opener.open(url, timeout=_FETCH_SECONDS) as reply:
+    with opener.open(urllib.request.Request(url, data=form, headers=dict(headers or {})), timeout=_FETCH_SECONDS) as reply:
         content = b""
         while piece := reply.read1(65_536):
             content += piece
@@ -92,8 +95,8 @@ class Tokens:
     _failed: float = float("-inf")
     _gate: threading.Lock = field(default_factory=threading.Lock)
 
-    def holder(self, token: str) -> TokenHolder | None:
-        """Who the token is of, or None."""
+    def holder(self, token: str, *, nonce: str | None = None) -> TokenHolder | None:
+        """Who the token is of, or None; also where it does not answer to this ``nonce``."""
         try:
             header = jwt.get_unverified_header(token)
             key = self._key(header.get("kid"), header.get("alg"))
@@ -109,6 +112,8 @@ class Tokens:
                 options={"require": ["exp", "iat", "iss", "aud", "sub"]},
             )
         except (jwt.PyJWTError, ValueError, TypeError):
+            return None
+        if nonce is not None and claims.get("nonce") != nonce:
             return None
         name, groups = claims.get(self.issuer.name_claim), claims.get(self.issuer.groups_claim, [])
         if not isinstance(name, str) or not name:

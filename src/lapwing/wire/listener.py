@@ -26,7 +26,7 @@ from lapwing.wire.refusals import error_message
 from lapwing.wire.running import Runner
 from lapwing.wire.session import WireSession
 from lapwing.wire.settings import REPORTED, SessionSettings
-from lapwing.wire.shadow_database import address_of
+from lapwing.wire.shadow_database import DeclaredTable, address_of, make_shadow, shadow_name
 from lapwing.wire.shadow_pool import ShadowPool
 from lapwing.wire.spending import DailySpending, SessionSpending
 from lapwing.wire.startup import CancelAsked, LoggedIn, LoginRefused, first_words, log_in
@@ -148,7 +148,11 @@ class Listener:
     async def _open(self, data_set: str) -> WiredDataSet:
         served = self.office.desk.of(data_set)
         assert served is not None
-        database, role = f"{self.settings.shadow_prefix}{data_set}", self.settings.role
+        database, role = shadow_name(self.settings.shadow_prefix, data_set), self.settings.role
+        tables, known, schemas = await asyncio.to_thread(_declared_in, served)
+        if data_set in self.office.new_data.catalogues():  # its shadow could not be made before the server started
+            shadow, password = self.settings.shadow, self.password
+            await asyncio.to_thread(make_shadow, shadow, database=database, role=role, password=password, tables=tables)
         pool = ShadowPool(
             address_of(self.settings.shadow, database=database, role=role, password=self.password), self.settings.shadow_connections
         )
@@ -157,13 +161,17 @@ class Listener:
             version = link.server_version
         harmless = frozenset(cell.decode() for row in given.rows for cell in row if cell is not None)
         functions = (harmless | VOLATILE_ALLOWED) - DENIED_FUNCTIONS
-        with served.opened() as opened:
-            tables = declared_tables(opened)
-            own = OwnNames(table_names(opened), schema_names(opened), functions)
+        own = OwnNames(known, schemas, functions)
         columns: dict[str, int] = {}
         for column in (column for table in tables for column in table.columns):
             columns.setdefault(column.name.lower(), TYPE_NAMES[column.type_name.split()[0]])
         return WiredDataSet(served, pool, Recogniser(own), columns, version)
+
+
+def _declared_in(served: ServedDataSet) -> tuple[list[DeclaredTable], frozenset[str], frozenset[str]]:
+    """Tables of a data set, and the names by which statements may mention them and their schema; refused before its first version."""
+    with served.opened() as opened:
+        return declared_tables(opened), table_names(opened), schema_names(opened)
 
 
 def _first_settings(words: dict[str, str]) -> SessionSettings:

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import hmac
-import os
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from fastapi import FastAPI
-
 from lapwing.client.dataset import open as open_data_set
 from lapwing.errors import LapwingError
 from lapwing.server.access import Office
-from lapwing.server.api import application
-from lapwing.server.configuration import CONFIGURATION_FILE, ServerConfiguration, WireSettings, read_configuration
-from lapwing.server.environment import HOME_VARIABLE
+from lapwing.server.configuration import ServerConfiguration, WireSettings
 from lapwing.server.identities import Identities
-from lapwing.server.run import open_office
-from lapwing.server.run import serve as serve_application
 from lapwing.wire.declared import declared_tables
 from lapwing.wire.listener import Listener
-from lapwing.wire.shadow_database import make_shadow
+from lapwing.wire.shadow_database import make_shadow, shadow_name
 
 
 def wire_settings(configuration: ServerConfiguration) -> WireSettings:
@@ -47,9 +40,8 @@ def make_shadows(configuration: ServerConfiguration, home: Path) -> None:
     for item in configuration.data_set:
         with open_data_set(home / item.catalogue) as data_set:
             name = data_set.curator.declaration.dataset.id
-            make_shadow(
-                wire.shadow, database=f"{wire.shadow_prefix}{name}", role=wire.role, password=password, tables=declared_tables(data_set)
-            )
+            database = shadow_name(wire.shadow_prefix, name)
+            make_shadow(wire.shadow, database=database, role=wire.role, password=password, tables=declared_tables(data_set))
 
 
 @asynccontextmanager
@@ -64,24 +56,3 @@ async def wired(office: Office, home: Path) -> AsyncIterator[int]:
         encryption.load_cert_chain(home / server.certificate, home / server.key)
     async with Listener(office, settings, encryption, secret, shadow_password(secret)).listening() as port:
         yield port
-
-
-def worker_application() -> FastAPI:
-    """The application of a worker process, with the wire; it finds the configuration by the environment."""
-    home = Path(os.environ[HOME_VARIABLE])
-    configuration = read_configuration(home / CONFIGURATION_FILE)
-
-    @asynccontextmanager
-    async def beside(office: Office) -> AsyncIterator[None]:
-        async with wired(office, home):
-            yield
-
-    return application(lambda: open_office(configuration, home), beside)
-
-
-def serve(home: Path) -> None:
-    """Make the shadows, then serve HTTP and the wire."""
-    configuration = read_configuration(home / CONFIGURATION_FILE)
-    configuration.require_safe()
-    make_shadows(configuration, home)
-    serve_application(home, "lapwing.wire.run:worker_application")

@@ -21,11 +21,14 @@ from psycopg import sql
 from lapwing.client.transport import is_loopback
 from lapwing.errors import LapwingError
 from lapwing.server.scram_verifiers import ITERATIONS, verifier_of
+from lapwing.wire.lexing import IDENTIFIER_BYTES_MAX
 from lapwing.wire.shadow_link import ShadowAddress
 
 MARK = "shadow of a Lapwing data set: no row is ever in it"
 _FORMAT = 2
 """Changes when shadows are to be made anew although their declarations are as before."""
+_MAKING = 0x6C61_7077_696E_67
+"""The lock of whoever makes a shadow."""
 _TIMEOUT = "10s"
 _SESSION = {
     "statement_timeout": _TIMEOUT,
@@ -73,14 +76,24 @@ def address_of(url: str, *, database: str, role: str, password: str) -> ShadowAd
     return ShadowAddress(host, int(query.get("port", [str(parts.port or 5432)])[0]), database, role, password, encrypted)
 
 
+def shadow_name(prefix: str, data_set: str) -> str:
+    """The database of a data set's shadow: PostgreSQL would cut a longer name off, and two data sets would have one shadow."""
+    name = f"{prefix}{data_set}"
+    if len(name.encode()) <= IDENTIFIER_BYTES_MAX:
+        return name
+    mark = "_" + hashlib.sha256(data_set.encode()).hexdigest()[:20]
+    return name.encode()[: IDENTIFIER_BYTES_MAX - len(mark)].decode(errors="ignore") + mark
+
+
 def make_shadow(url: str, *, database: str, role: str, password: str, tables: Sequence[DeclaredTable]) -> None:
     """Make the shadow, or bring it up to the declaration; ``wire-shadow`` where that cannot be done safely."""
     try:
         with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("SELECT pg_advisory_lock(%s)", (_MAKING,))  # until the connection is closed: workers make them one by one
             _make_role(connection, role, password)
             _make_database(connection, database, role)
-        with psycopg.connect(url, dbname=database, autocommit=True) as connection:
-            _make_tables(connection, role, tables)
+            with psycopg.connect(url, dbname=database, autocommit=True) as inside:
+                _make_tables(inside, role, tables)
     except psycopg.Error as error:
         state = f" (SQLSTATE {error.sqlstate})" if error.sqlstate else ""
         hint = "its role needs CREATEDB and CREATEROLE; docs/how-to/wire.md"

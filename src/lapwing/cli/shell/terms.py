@@ -56,6 +56,7 @@ SETTINGS: dict[str, Setting] = {
     "confidence": Setting(_positive, "", "of the error bars, such as 0.95"),
     "dialect": Setting(_one_of(*SqlSpelling), SqlSpelling.DUCKDB.value, "how statements are spelt"),
     "scaled_groups": Setting(_one_of("on", "off"), "off", "scale groups to a total, by a model"),
+    "reuse": Setting(_one_of("auto", "never", "only"), "auto", "whether a release that was bought before may answer, free"),
     "format": Setting(_one_of(*AnswerFormat), AnswerFormat.TABLE.value, "how answers are printed"),
     "confirm": Setting(_one_of(UNSEEN, ALWAYS, NEVER), UNSEEN, "ask before paying: a price that was not on the screen, every price, none"),
 }
@@ -88,6 +89,8 @@ class ShellTerms:
             terms["confidence"] = self["confidence"]
         if self["scaled_groups"] == "on" and "scaled_groups" not in own:
             terms["scaled_groups"] = True
+        if self["reuse"] != SETTINGS["reuse"].default and "reuse" not in own and _is_question(statement):
+            terms["reuse"] = self["reuse"]
         if any(word in own for word in ("epsilon", "rho", "error")):
             return statement, terms
         if self["epsilon"]:

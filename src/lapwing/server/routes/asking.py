@@ -10,24 +10,26 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import JSONResponse, Response
 
 from lapwing.answers.answer import Answer
+from lapwing.answers.budget import epsilon_of_cost
 from lapwing.client.dataset import DataSet
+from lapwing.curator.asked_again import asked_before
 from lapwing.curator.entry_fields import entry_fields
 from lapwing.curator.life import Entry
 from lapwing.curator.packing import budget_fields, cost_fields
 from lapwing.curator.policies import own_terms, request_share
 from lapwing.errors import CallRefused, LedgerError, Refused
-from lapwing.receipts import receipt_fields
+from lapwing.receipts import check, receipt_fields, receipt_value
 from lapwing.server import formats
 from lapwing.server.access import AllowedCall, Office, identified, office_of, to
 from lapwing.server.rights import Act, Identity
-from lapwing.server.shapes import AskedBody, Number, Wish, replies
+from lapwing.server.shapes import AskedBody, Number, ReceiptBody, Wish, replies
 
 HISTORY_LOOKED_THROUGH = 10_000
 """Newest entries among which somebody's own are looked for."""
 LOOK_AGAIN_SECONDS = 2
 router = APIRouter(prefix="/v1", tags=["asking"])
-_ANSWERS: dict[int | str, dict[str, Any]] = {200: {"description": "the answer", "content": {name: {} for name in formats.FORMATS}}}
-_LATER: dict[int | str, dict[str, Any]] = {202: {"description": "still being answered: send it again with the same Idempotency-Key"}}
+ANSWERS: dict[int | str, dict[str, Any]] = {200: {"description": "the answer", "content": {name: {} for name in formats.FORMATS}}}
+LATER: dict[int | str, dict[str, Any]] = {202: {"description": "still being answered: send it again with the same Idempotency-Key"}}
 Key = Annotated[
     str | None,
     Header(
@@ -61,15 +63,17 @@ async def data_sets(
 
 @router.get("/data-sets/{data_set}", responses=replies())
 async def described(call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[str, Any]:
-    """Its tables, whom it protects, its budget."""
+    """Its tables, whom it protects, its budget, and whether charges are signed."""
 
     def work(opened: DataSet) -> dict[str, Any]:
         declared = opened.curator.declaration.dataset
         return {
             "data_set": declared.id,
+            "description": declared.description,
             "unit": declared.unit,
             "tables": list(opened.tables),
             "version": opened.curator.facts.version,
+            "receipts": opened.curator.place.keys is not None,
             "budget": opened.budget.to_dict(),
             "roles": [role.value for role in call.identity.roles(declared.id)],
         }
@@ -104,7 +108,7 @@ async def explain(question: AskedBody, call: Annotated[AllowedCall, Depends(to(A
     return await call.served.run(work)
 
 
-@router.post("/data-sets/{data_set}/ask", responses=replies(402, 406, 409, 423) | _ANSWERS | _LATER, response_class=Response)
+@router.post("/data-sets/{data_set}/ask", responses=replies(402, 406, 409, 423) | ANSWERS | LATER, response_class=Response)
 async def ask(
     question: AskedBody, call: Annotated[AllowedCall, Depends(to(Act.ASK))], request: Request, idempotency_key: Key = None
 ) -> Response:
@@ -113,25 +117,38 @@ async def ask(
     An answer that read rows leaves at a moment that public facts decide. One that takes longer than the server waits is answered 202: send
     the same request again, with the same Idempotency-Key, to have it when it is there.
     """
-    form = _form(request)
+    form = form_of(request)
     key = secrets.token_hex(16) if idempotency_key is None else idempotency_key
-    try:
-        same = (call.identity.name, key, question.model_dump_json())
-        answer = await call.served.run(lambda opened: _answer(opened, question, call.identity.name, key), call.notes, name=same)
-    except TimeoutError:
-        return _later(key)
-    except Refused as error:
-        if error.code != "request-in-progress":
-            raise
-        return _later(key)
+    answer = await asked(question, call, key)
+    if answer is None:
+        return later(key)
     body = await asyncio.to_thread(formats.FORMATS[form], answer)
     return Response(body, media_type=form, headers={"Idempotency-Key": key})
 
 
-@router.post("/data-sets/{data_set}/replay", responses=replies(402, 406, 409, 423) | _ANSWERS, response_class=Response)
+@router.post("/data-sets/{data_set}/replay", responses=replies(402, 406, 409, 423) | ANSWERS, response_class=Response)
 async def replay(question: AskedBody, call: Annotated[AllowedCall, Depends(to(Act.ASK))], request: Request) -> Response:
     """The answer to a statement that was answered before; ``not-answered-before`` where it would cost something."""
-    form = _form(request)
+    form = form_of(request)
+    answer = await replayed(question, call)
+    return Response(await asyncio.to_thread(formats.FORMATS[form], answer), media_type=form)
+
+
+async def asked(question: AskedBody, call: AllowedCall, key: str) -> Answer | None:
+    """The answer to a statement; None where it is not there yet: ask again, by the same name."""
+    try:
+        same = (call.identity.name, key, question.model_dump_json())
+        return await call.served.run(lambda opened: _answer(opened, question, call.identity.name, key), call.notes, name=same)
+    except TimeoutError:
+        return None
+    except Refused as error:
+        if error.code != "request-in-progress":
+            raise
+        return None
+
+
+async def replayed(question: AskedBody, call: AllowedCall) -> Answer:
+    """The answer to a statement that was answered before."""
 
     def work(opened: DataSet) -> Answer:
         return opened.replay(
@@ -143,8 +160,7 @@ async def replay(question: AskedBody, call: Annotated[AllowedCall, Depends(to(Ac
             scaled_groups=question.scaled_groups,
         )
 
-    answer = await call.served.run(work, call.notes)
-    return Response(await asyncio.to_thread(formats.FORMATS[form], answer), media_type=form)
+    return await call.served.run(work, call.notes)
 
 
 @router.get("/data-sets/{data_set}/budget", responses=replies())
@@ -162,18 +178,30 @@ async def budget(call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[str
 async def history(
     call: Annotated[AllowedCall, Depends(to(Act.OWN_HISTORY))], limit: Annotated[int, Query(ge=1, le=1_000)] = 100
 ) -> dict[str, Any]:
-    """Newest entries of the ledger: all of them for owners and auditors, their own for analysts."""
+    """Newest entries of the ledger: all of them for owners and auditors, their own for analysts. ``epsilons`` are of each on its own."""
 
-    def work(opened: DataSet) -> list[Entry]:
-        if call.identity.may(Act.ALL_HISTORY, call.served.data_set_id):
-            return list(opened.history(limit=limit))
-        return [entry for entry in opened.history(limit=HISTORY_LOOKED_THROUGH) if entry.analyst == call.identity.name][:limit]
+    def fields(opened: DataSet) -> dict[str, Any]:
+        view, entries = opened.budget, _entries(opened, call, limit)
+        unit = view.to_dict()["loss_unit"]
+        return {
+            "entries": [entry_fields(entry, unit) for entry in entries],
+            "epsilons": [epsilon_of_cost(view.budget, entry.cost) for entry in entries],
+        }
 
-    def fields(opened: DataSet) -> list[dict[str, Any]]:
-        unit = opened.budget.to_dict()["loss_unit"]
-        return [entry_fields(entry, unit) for entry in work(opened)]
+    return await call.served.run(fields)
 
-    return {"entries": await call.served.run(fields)}
+
+@router.get("/data-sets/{data_set}/history/{charge}", responses=replies())
+async def asked_with(charge: Number, call: Annotated[AllowedCall, Depends(to(Act.OWN_HISTORY))]) -> dict[str, Any]:
+    """The statement of a charge, and the epsilons it may have been asked for: one of them replays it, while it is stored."""
+
+    def work(opened: DataSet) -> dict[str, Any]:
+        found = asked_before(opened.curator, _entries(opened, call, HISTORY_LOOKED_THROUGH), charge)
+        if found is None:
+            raise CallRefused("not-found", "there is no such charge of a statement, or none that you may see")
+        return {"charge": charge, "sql": found.sql, "epsilons": list(found.epsilons)}
+
+    return await call.served.run(work)
 
 
 @router.get("/data-sets/{data_set}/receipts/{charge}", responses=replies())
@@ -195,6 +223,30 @@ async def receipt(charge: Number, call: Annotated[AllowedCall, Depends(to(Act.OW
     return await call.served.run(work)
 
 
+@router.post("/data-sets/{data_set}/receipts/check", responses=replies(409))
+async def check_receipt(sent: ReceiptBody, call: Annotated[AllowedCall, Depends(to(Act.OWN_HISTORY))]) -> dict[str, Any]:
+    """Whether a receipt was signed with a key of this data set; ``receipt-invalid`` where it was not, or was changed."""
+
+    def work(opened: DataSet) -> dict[str, Any]:
+        keys = opened.curator.place.keys
+        if keys is None:
+            raise CallRefused("receipt-missing", "charges of this data set are not signed")
+        try:
+            found = receipt_value(sent.receipt)
+            check(found, keys)
+        except LedgerError as error:
+            if error.code != "receipt-invalid":
+                raise
+            raise CallRefused("receipt-invalid", error.message, hint=error.hint) from error
+        return {
+            "genuine": True,
+            "of_this_data_set": found.statement.source_id == opened.curator.declaration.dataset.id,
+            "says": receipt_fields(found),
+        }
+
+    return await call.served.run(work)
+
+
 @router.post("/data-sets/{data_set}/requests", status_code=201, responses=replies(409))
 async def request_more(wish: Wish, call: Annotated[AllowedCall, Depends(to(Act.REQUEST))]) -> dict[str, Any]:
     """Ask the owners for a larger share of the budget."""
@@ -203,7 +255,15 @@ async def request_more(wish: Wish, call: Annotated[AllowedCall, Depends(to(Act.R
     return {"proposal": number}
 
 
-def _form(request: Request) -> str:
+def _entries(opened: DataSet, call: AllowedCall, limit: int) -> list[Entry]:
+    """The newest entries that whoever calls may see."""
+    if call.identity.may(Act.ALL_HISTORY, call.served.data_set_id):
+        return list(opened.history(limit=limit))
+    return [entry for entry in opened.history(limit=HISTORY_LOOKED_THROUGH) if entry.analyst == call.identity.name][:limit]
+
+
+def form_of(request: Request) -> str:
+    """The format that an answer is sent in; ``not-acceptable`` where there is none."""
     form = formats.chosen(request.headers.get("accept"))
     if form is None:
         raise CallRefused("not-acceptable", f"answers are sent as {', '.join(formats.FORMATS)}")
@@ -223,6 +283,7 @@ def _answer(opened: DataSet, question: AskedBody, who: str, key: str) -> Answer:
     )
 
 
-def _later(key: str) -> Response:
+def later(key: str) -> Response:
+    """Told to send the same request again."""
     headers = {"Idempotency-Key": key, "Retry-After": str(LOOK_AGAIN_SECONDS)}
     return JSONResponse({"state": "in progress", "idempotency_key": key}, status_code=202, headers=headers)

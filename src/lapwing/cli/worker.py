@@ -1,0 +1,38 @@
+"""The application of a worker process: HTTP, and beside it the console and the wire, as they are configured."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from lapwing.console.mounting import add_console
+from lapwing.server.access import Office
+from lapwing.server.api import application
+from lapwing.server.configuration import ServerConfiguration
+from lapwing.server.run import configured_worker, open_office
+
+
+def without_wire() -> FastAPI:
+    """HTTP and the console."""
+    configuration, home = configured_worker()
+    return application(lambda: open_office(configuration, home), pages=_pages(configuration))
+
+
+def with_wire() -> FastAPI:
+    """HTTP, the console and PostgreSQL's protocol."""
+    from lapwing.wire.run import wired
+
+    configuration, home = configured_worker()
+
+    @asynccontextmanager
+    async def beside(office: Office) -> AsyncIterator[None]:
+        async with wired(office, home):
+            yield
+
+    return application(lambda: open_office(configuration, home), beside, _pages(configuration))
+
+
+def _pages(configuration: ServerConfiguration) -> Callable[[FastAPI], None] | None:
+    return add_console if configuration.console.shown else None

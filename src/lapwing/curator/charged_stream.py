@@ -1,0 +1,79 @@
+"""A stream of counts under the ledger, from its one charge to its stored log: like ``charged_release``, it holds exact values.
+
+The order is fixed: certify (public facts only) -> reserve the whole (durable) -> for each question run and tell -> commit what was told.
+A fault of the engine is an incident, which forfeits the charge and closes the data set. A process that dies leaves a reservation, which is
+forfeited by whoever opens the ledger next. Nothing is given back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+
+from lapwing.curator.public_work import announced, noted
+from lapwing.engines.base import Snapshot
+from lapwing.errors import Incident, LedgerError, Refused
+from lapwing.kernel.count_stream import CountStream, StreamPlan
+from lapwing.kernel.domains import Kind
+from lapwing.kernel.expressions import Expression, Literal
+from lapwing.ledger.protocol import Ledger, Request, StoredAnswer
+from lapwing.ledger.settling import Settling
+
+
+class ChargedStream:
+    """An opened stream whose whole price is charged. ``rows`` says how many rows a table has, as far as that is public."""
+
+    def __init__(
+        self, plan: StreamPlan, request: Request, *, ledger: Ledger, snapshot: Snapshot, settling: Settling, rows: Callable[[str], float]
+    ) -> None:
+        self._plan, self._request, self._rows = plan, request, rows
+        self._ledger, self._snapshot, self._settling = ledger, snapshot, settling
+        every = plan.question(Literal(True, Kind.BOOLEAN), snapshot.facts)
+        snapshot.check(every)
+        announced(every, rows)  # whoever must not be charged says so here
+        permit = ledger.reserve(request)
+        noted(permit.charge_id)
+        if isinstance(permit, StoredAnswer):
+            raise Refused("session-ended", "this session was closed before", hint="open another one")
+        self._permit, self._process = permit, os.getpid()
+        self._stream: CountStream | None = CountStream(plan, snapshot.facts, permit)
+
+    @property
+    def starts_left(self) -> int:
+        """How many fresh counts may still be told; none once it is over."""
+        return 0 if self._stream is None else self._stream.starts_left
+
+    def tell(self, condition: Expression, *, near: int) -> int | None:
+        """None where the count of the rows that meet a condition is near the number; else a fresh noisy count."""
+        question = self._plan.question(condition, self._snapshot.facts)
+        if self._stream is None or self.starts_left < 1 or os.getpid() != self._process:
+            raise Refused("session-ended", "the session has used up its starts, or was closed", hint="open another one, at its price")
+        self._snapshot.check(question)
+        if self._ledger.balance().closed:
+            raise Refused("data-set-closed", "the data set is closed", hint="the data owner can re-open it")
+        hold = announced(question, self._rows)
+        try:
+            told = self._stream.tell(condition, self._snapshot.run(question), near=near)
+        except Exception as error:
+            # As in ``charged_release``: whatever fails here fails after rows were read.
+            hold()
+            self._stream = None
+            self._settling.incident(self._ledger, self._permit)
+            if isinstance(error, Incident):
+                raise
+            raise Incident() from None
+        except BaseException:  # the process is being stopped from outside
+            self._stream = None
+            with contextlib.suppress(LedgerError):
+                self._ledger.forfeit(self._permit, incident=False)
+            raise
+        hold()
+        return told
+
+    def close(self, log: bytes) -> StoredAnswer | None:
+        """Store what was told; None where there is nothing to close any more."""
+        if self._stream is None:
+            return None
+        self._stream = None
+        return self._settling.store(self._ledger, self._request, self._permit, log)

@@ -1,0 +1,59 @@
+"""A catalogue from what somebody said: the text of the file, for data sets that were described and not written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedTable:
+    """A table as it was described: keys of its section, and keys of each of its columns. What was not said is left out."""
+
+    name: str
+    keys: Mapping[str, Any]
+    columns: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedDataSet:
+    """A data set as it was described, section by section."""
+
+    dataset: Mapping[str, Any]
+    budget: Mapping[str, Any]
+    tables: Sequence[DescribedTable]
+    introduction: Sequence[str] = field(default=())
+    """Lines of remarks at the beginning."""
+
+
+def catalogue_toml(described: DescribedDataSet) -> str:
+    """The file that the description means. Nothing is checked here: reading it back does that.
+
+    Who compares texts relies on it: the same description gives the same bytes, in this release and in later ones.
+    """
+    lines = [*(f"# {line}".rstrip() for line in described.introduction), "format = 1"]
+    lines += _section("dataset", described.dataset) + _section("budget", described.budget)
+    for table in described.tables:
+        lines += _section(f"tables.{table.name}", table.keys) + _section(f"tables.{table.name}.columns", table.columns)
+    return "\n".join(lines) + "\n"
+
+
+def _section(heading: str, keys: Mapping[str, Any]) -> list[str]:
+    return [f"[{heading}]", *(f"{key} = {toml_value(value)}" for key, value in keys.items() if value is not None)]
+
+
+def toml_value(value: object) -> str:
+    """A value as TOML has it; texts are escaped, so that nobody's words become another line."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case Mapping():
+            return f"{{ {', '.join(f'{key} = {toml_value(item)}' for key, item in value.items() if item is not None)} }}"
+        case Sequence():
+            return f"[{', '.join(toml_value(item) for item in value)}]"
+        case _:
+            return str(value)
