@@ -9,7 +9,8 @@
 VENV ?= .venv
 PY ?= $(VENV)/bin/python
 PYTHON ?= python3
-WORKERS ?= 2
+# One more than the cores CI has: some tests wait, for a browser or for somebody's death.
+WORKERS ?= 3
 export PYTHONPATH := src
 
 .PHONY: help venv install constraints format lint types contracts docs wheel test quick quick-test check soak bench audit lapwing-faults clean

@@ -16,7 +16,6 @@ from lapwing.answers.post_processing import evaluate
 from lapwing.catalog import parse
 from lapwing.curator.bound_statement import unit_columns
 from lapwing.engines.base import Snapshot
-from lapwing.kernel.accounting import statement_loss
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.ir import Plan, UnitNorms
 from lapwing.kernel.permit import issue
@@ -27,6 +26,7 @@ from lapwing.planning.norms import histogram_of, norms_plan
 from lapwing.planning.plan import plan_statement
 from lapwing.planning.planned import GroupLimits, Planned, Price
 from lapwing.planning.possible.groups import GroupFinder
+from lapwing.prices import statement_loss
 from lapwing.spread import variance
 from lapwing.sql import bind
 

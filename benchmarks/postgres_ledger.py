@@ -6,9 +6,11 @@
 A temporary server on the disk, with fsync on; load from pgbench. Measured in turn, twice: plain INSERT of a row of similar size; pgbench's
 own TPC-B-like transactions; a reservation on one hot data set, as one function call that waits for the disk under the lock, and as the
 procedure that waits after it; 32 reservations in one statement, as a process would send them in which so many analysts wait, from one
-client and from all; the procedure over 1,000 data sets; and threads of one Python process, each reservation by itself and those that wait
-together, as a server sends them. Then the procedure with so many past charges, and what Python workers add to an answer. Ratios are of
-neighbouring runs, because a shared machine is never the same for long.
+client and from all; the procedure over 1,000 data sets; 32 reservations of as many of these in one statement, as a server process sends
+them, from one process and from four (what was charged is counted: what others hold is left out); and threads of one Python process, with
+their anchors: on one data set, and on 50 of those 1,000 (as many as a server has open), each reservation by itself, each data set by
+itself, and all that wait together, as a server sends them. Then the procedure with so many past charges, and what Python workers add to an
+answer. Ratios are of neighbouring runs, because a shared machine is never the same for long.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +35,7 @@ import psycopg
 
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.amounts import budget_text
+from lapwing.ledger.postgres import across
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.shared import SharedPostgresLedger
 from tests.ledger.cluster import APP_ROLE, Cluster
@@ -39,8 +43,12 @@ from tests.ledger.pg import Place, new_place
 from tests.ledger.support import pure_budget, request
 
 DATA_SETS = 1000
+OPEN_SETS = 50
+"""Of these in one process: what a server opens at most, unless it is told otherwise."""
+SERVER_PROCESSES = 4
 TOGETHER = 32
 CHUNKS, STATEMENTS_A_CHUNK = 9, 40
+ANSWERS_A_THREAD = 5
 TPCB_SCALE = 10
 ANSWER_BYTES = 2000
 MANY_WORKERS = 8
@@ -53,6 +61,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--past", type=int, default=100_000, help="past charges of a data set that is compared with an empty one")
     parser.add_argument("--answers", type=int, default=200, help="answers of each Python worker")
+    parser.add_argument("--processor-time", action="store_true", help="only that, which says the same on a busy machine")
     chosen = parser.parse_args()
     os.environ["LAPWING_TEST_DISK"] = "1"
     cluster = Cluster(["shared_buffers=256MB", "max_wal_size=4GB"])
@@ -76,6 +85,7 @@ def measure(cluster: Cluster, directory: Path, chosen: argparse.Namespace) -> No
         key = "'ana', 'k' || :key, 'digest of the plan', 1, 'SELECT 1', 1, 0, NULL, 0, ''"
         nothing = ", NULL" * 5
         together = f"CALL lapwing.reserve_many_durably({_many_requests(hot.ledger_id, hot.epoch, TOGETHER)}{nothing});"
+        across_sets = f"\\set d random(1, {DATA_SETS})\nCALL lapwing.reserve_across_durably({_across_data_sets(TOGETHER)}, NULL, NULL);"
         scripts = {
             "INSERT": "INSERT INTO plain (analyst, request, loss, digest) VALUES ('ana', 'k' || :key, 1, 'digest of the plan');",
             "function, hot": f"SELECT outcome FROM lapwing.reserve('{hot.ledger_id}', '{hot.epoch}', 'n', {key});",
@@ -87,37 +97,68 @@ def measure(cluster: Cluster, directory: Path, chosen: argparse.Namespace) -> No
             "procedure, past charges": f"CALL lapwing.reserve_durably('{full.ledger_id}', '{full.epoch}', 'n', {key}{nothing});",
         }
         prepare_tpcb(place)
-        for _ in range(2):
-            plain = rate(place, directory, scripts["INSERT"], chosen)
-            tpcb = rate(place, directory, None, chosen)
-            print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
-            print(f"{'INSERT':33} {plain:9,.0f}/s")
-            print(f"{'TPC-B-like':33} {tpcb:9,.0f}/s  {tpcb / plain:.2f} of INSERT")
-            for name in list(scripts)[1:-1]:
-                requests = TOGETHER if scripts[name] is together else 1
-                found = requests * rate(place, directory, scripts[name], chosen, clients=1 if "one client" in name else None)
-                print(f"{name:33} {found:9,.0f}/s  {found / plain:.2f} of INSERT, {found / tpcb:.2f} of TPC-B-like", flush=True)
-            for name, kind, commits in (
-                ("32 threads, one by one", PostgresLedger, False),
-                ("the same, with commits", PostgresLedger, True),
-                ("32 threads, together", SharedPostgresLedger, False),
-                ("the same, with commits", SharedPostgresLedger, True),
-            ):
-                found = rate_of_threads(place, kind, chosen, commits=commits)
-                print(f"{name:33} {found:9,.0f}/s  {found / plain:.2f} of INSERT, {found / tpcb:.2f} of TPC-B-like", flush=True)
-        print(f"one client, {chosen.past:,} past charges against none:")
-        chosen.clients = 1
-        ratios = []
-        for _ in range(3):
-            empty = rate(place, directory, scripts["procedure, hot"], chosen)
-            filled = rate(place, directory, scripts["procedure, past charges"], chosen)
-            ratios.append(empty / filled)
-            print(f"  {1000 / empty:.2f} ms and {1000 / filled:.2f} ms a reservation: {empty / filled:.2f} x")
-        print(f"  median {statistics.median(ratios):.2f} x")
+        several = [new_place(cluster, place.database, directory) for _ in range(OPEN_SETS)]
+        for one in several:
+            one.create(pure_budget(10**15)).disconnect()
+        if not chosen.processor_time:
+            rates(place, directory, chosen, scripts, several, together=together, across_sets=across_sets)
+        processor_time_of_threads(several, TOGETHER)
+        processor_time_of_threads([place], TOGETHER)
         processor_time_of_answers(place)
-        processor_time(place, {name: scripts[name] for name in ("INSERT", "procedure, hot", "hot, 32 a statement")})
-    for workers in (1, MANY_WORKERS):
+        names = ("INSERT", "procedure, hot", "hot, 32 a statement", "procedure, 1,000 data sets")
+        processor_time(place, {**{name: scripts[name] for name in names}, "1,000 data sets, 32 a statement": across_sets})
+    for workers in () if chosen.processor_time else (1, MANY_WORKERS):
         overhead(place, workers, chosen.answers)
+
+
+def rates(
+    place: Place,
+    directory: Path,
+    chosen: argparse.Namespace,
+    scripts: dict[str, str],
+    several: Sequence[Place],
+    *,
+    together: str,
+    across_sets: str,
+) -> None:
+    """Requests a second, twice in turn; then with past charges and without."""
+    for _ in range(2):
+        plain = rate(place, directory, scripts["INSERT"], chosen)
+        tpcb = rate(place, directory, None, chosen)
+        print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
+        print(f"{'INSERT':33} {plain:9,.0f}/s")
+        print(f"{'TPC-B-like':33} {tpcb:9,.0f}/s  {tpcb / plain:.2f} of INSERT")
+        for name in list(scripts)[1:-1]:
+            requests = TOGETHER if scripts[name] is together else 1
+            found = requests * rate(place, directory, scripts[name], chosen, clients=1 if "one client" in name else None)
+            print(f"{name:33} {found:9,.0f}/s  {found / plain:.2f} of INSERT, {found / tpcb:.2f} of TPC-B-like", flush=True)
+        for clients in (1, SERVER_PROCESSES):
+            before = charges_of_many(place)
+            rate(place, directory, across_sets, chosen, clients=clients)
+            found = (charges_of_many(place) - before) / chosen.seconds
+            name = f"1,000, 32 a statement, {clients} client{'s' * (clients > 1)}"
+            print(f"{name:33} {found:9,.0f}/s  {found / plain:.2f} of INSERT, {found / tpcb:.2f} of TPC-B-like", flush=True)
+        for name, places, kind, commits, crosses in (
+            ("32 threads, one by one", [place], PostgresLedger, False, False),
+            ("the same, with commits", [place], PostgresLedger, True, False),
+            ("32 threads, together", [place], SharedPostgresLedger, False, True),
+            ("the same, with commits", [place], SharedPostgresLedger, True, True),
+            ("50 sets, one by one", several, PostgresLedger, True, False),
+            ("50 sets, each set by itself", several, SharedPostgresLedger, True, False),
+            ("50 sets, together", several, SharedPostgresLedger, False, True),
+            ("the same, with commits", several, SharedPostgresLedger, True, True),
+        ):
+            found = rate_of_threads(places, kind, chosen, commits=commits, crosses=crosses)
+            print(f"{name:33} {found:9,.0f}/s  {found / plain:.2f} of INSERT, {found / tpcb:.2f} of TPC-B-like", flush=True)
+    print(f"one client, {chosen.past:,} past charges against none:")
+    chosen.clients = 1
+    ratios = []
+    for _ in range(3):
+        empty = rate(place, directory, scripts["procedure, hot"], chosen)
+        filled = rate(place, directory, scripts["procedure, past charges"], chosen)
+        ratios.append(empty / filled)
+        print(f"  {1000 / empty:.2f} ms and {1000 / filled:.2f} ms a reservation: {empty / filled:.2f} x")
+    print(f"  median {statistics.median(ratios):.2f} x")
 
 
 def prepare_tpcb(place: Place) -> None:
@@ -139,29 +180,100 @@ def rate(place: Place, directory: Path, script: str | None, chosen: argparse.Nam
     return float(found[1])
 
 
-def rate_of_threads(place: Place, kind: type[PostgresLedger], chosen: argparse.Namespace, *, commits: bool) -> float:
-    """Reservations a second of as many threads as there are clients, of one process that shares one ledger: as a server makes them.
+def charges_of_many(place: Place) -> int:
+    """How many there are in the 1,000 data sets."""
+    with place.cluster.superuser(place.database) as connection:
+        row = connection.execute("SELECT sum(charges)::bigint FROM lapwing.data_set WHERE source_id ~ '^s[0-9]+$'").fetchone()
+    assert row is not None and isinstance(row[0], int)
+    return row[0]
 
-    With ``commits``, each is answered, and what is counted is both.
+
+@contextmanager
+def _each_set_by_itself() -> Iterator[None]:
+    """As it was before data sets went together."""
+    plain = across.crossing_of
+    across.crossing_of = lambda database: None
+    try:
+        yield
+    finally:
+        across.crossing_of = plain
+
+
+@contextmanager
+def _used(places: Sequence[Place], kind: type[PostgresLedger], *, crosses: bool) -> Iterator[list[PostgresLedger]]:
+    with ExitStack() as opened:
+        if not crosses:
+            opened.enter_context(_each_set_by_itself())
+        yield [opened.enter_context(kind.open(one.dsn, source_id=one.source_id, anchors=one.anchors)) for one in places]
+
+
+def _in_threads(count: int, client: Callable[[int], None]) -> None:
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _answer(ledgers: Sequence[PostgresLedger], *, commits: bool = True) -> int:
+    """One request to one of them; how many statements that would have been."""
+    ledger = ledgers[secrets.randbelow(len(ledgers))]
+    permit = ledger.reserve(request(f"{secrets.token_hex(8)}", analyst="ana", loss=1))
+    assert isinstance(permit, Permit)
+    if commits:
+        ledger.commit(permit, b"a" * ANSWER_BYTES)
+    return 1 + commits
+
+
+def _answers(ledgers: Sequence[PostgresLedger], _: int) -> None:
+    for _ in range(ANSWERS_A_THREAD):
+        _answer(ledgers)
+
+
+def rate_of_threads(
+    places: Sequence[Place], kind: type[PostgresLedger], chosen: argparse.Namespace, *, commits: bool, crosses: bool
+) -> float:
+    """Reservations a second of as many threads as there are clients, of one process that shares these ledgers: as a server makes them.
+
+    With ``commits``, each is answered, and what is counted is both. What is left reserved is forfeited outside the time.
     """
-    done, until = [0] * chosen.clients, time.monotonic() + chosen.seconds
-    with kind.open(place.dsn, source_id=place.source_id, anchors=place.anchors) as ledger:
+    done = [0] * chosen.clients
+    with _used(places, kind, crosses=crosses) as ledgers:
+        begun = time.monotonic()
 
         def client(number: int) -> None:
-            while time.monotonic() < until:
-                permit = ledger.reserve(request(f"{secrets.token_hex(8)}", analyst="ana", loss=1))
-                done[number] += 1
-                if commits:
-                    assert isinstance(permit, Permit)
-                    ledger.commit(permit, b"a" * ANSWER_BYTES)
-                    done[number] += 1
+            while time.monotonic() < begun + chosen.seconds:
+                done[number] += _answer(ledgers, commits=commits)
 
-        threads = [threading.Thread(target=client, args=(number,)) for number in range(chosen.clients)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    return sum(done) / float(chosen.seconds)
+        _in_threads(chosen.clients, client)
+        took = time.monotonic() - begun
+    return sum(done) / took
+
+
+def processor_time_of_threads(places: Sequence[Place], clients: int) -> None:
+    """What an answer (reserve, anchor, commit, anchor) takes of a processor, in the database's server and in the process that asks."""
+    for name, kind, crosses in (
+        ("each request by itself", PostgresLedger, False),
+        ("each data set by itself", SharedPostgresLedger, False),
+        ("all together", SharedPostgresLedger, True),
+    ):
+        found: list[tuple[float, float]] = []
+        with _used(places, kind, crosses=crosses) as ledgers:
+            for _ in range(CHUNKS):
+                before = _server_time(places[0]), time.process_time()
+                _in_threads(clients, partial(_answers, ledgers))
+                server, process = _server_time(places[0]) - before[0], time.process_time() - before[1]
+                found.append((server / 1000 / clients / ANSWERS_A_THREAD, 1e6 * process / clients / ANSWERS_A_THREAD))
+        server, process = (statistics.median(column) for column in zip(*found[1:], strict=True))  # the first opens connections
+        threads = f"{len(places)} data sets, {clients} threads, {name}"
+        print(f"processor time, {threads}: {server:.0f} us an answer in the server, {process:.0f} us here", flush=True)
+
+
+def _server_time(place: Place) -> int:
+    """Nanoseconds that the processes of the server have had for this database, of those that are there."""
+    with place.cluster.superuser() as connection:
+        pids = connection.execute("SELECT pid FROM pg_stat_activity WHERE datname = %s", [place.database]).fetchall()
+    return sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for (pid,) in pids)
 
 
 def processor_time(place: Place, scripts: dict[str, str]) -> None:
@@ -173,7 +285,9 @@ def processor_time(place: Place, scripts: dict[str, str]) -> None:
             for name, script in scripts.items():
                 before = int(clock.read_text().split()[0])
                 for _ in range(STATEMENTS_A_CHUNK):
-                    connection.execute(script.replace(":key", str(secrets.randbits(60))).encode())
+                    statement = script.partition("\n")[2] or script  # without what pgbench draws
+                    statement = statement.replace(":key", str(secrets.randbits(60))).replace(":d", str(1 + secrets.randbelow(DATA_SETS)))
+                    connection.execute(statement.encode())
                 used = int(clock.read_text().split()[0]) - before
                 found[name].append(used / 1000 / STATEMENTS_A_CHUNK / (TOGETHER if "32 a statement" in name else 1))
     for name, chunks in found.items():
@@ -245,6 +359,20 @@ def _many_requests(ledger_id: str, epoch: str, count: int) -> str:
     arrays = [filled("'n'::text"), filled("'ana'::text"), f"ARRAY[{keys}]", filled("'digest of the plan'::text"), filled("1::bigint")]
     arrays += [filled("'SELECT 1'::text"), filled("1::numeric"), filled("0::numeric"), filled("NULL::numeric")]
     return ", ".join([f"'{ledger_id}'", f"'{epoch}'", *arrays, "0", "''"])
+
+
+def _across_data_sets(count: int) -> str:
+    """The arguments of one statement for so many requests of as many data sets of the thousand."""
+
+    def filled(value: str) -> str:
+        return f"array_fill({value}, ARRAY[{count}])"
+
+    numbers = [f"((:d + {number * (DATA_SETS // count)}) % {DATA_SETS} + 1)" for number in range(count)]
+    keys = ", ".join(f"'k' || :key || ' {number}'" for number in range(count))
+    ids, epochs = (", ".join(f"'{letter}' || {number}" for number in numbers) for letter in "le")
+    arrays = [f"ARRAY[{ids}]", f"ARRAY[{epochs}]", filled("0::bigint"), filled("''::text"), filled("'n'::text"), filled("'ana'::text")]
+    arrays += [f"ARRAY[{keys}]", filled("'digest of the plan'::text"), filled("1::bigint"), filled("'SELECT 1'::text")]
+    return ", ".join([*arrays, filled("1::numeric"), filled("0::numeric"), filled("NULL::numeric")])
 
 
 def _many_data_sets() -> str:

@@ -26,12 +26,13 @@ import numpy as np
 import numpy.typing as npt
 from benchmarks.markdown import show, table
 
-from lapwing.kernel.accounting import Account, budget_for, statement_loss
+from lapwing.kernel.accounting import Account, budget_for
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.noise.quantile_tree import draw_nearest, draw_quantiles
 from lapwing.kernel.quantile_tree import AtShare, QuantileTree, reach
 from lapwing.kernel.rank_line import RankLine, Segment, ValueCandidates
 from lapwing.planning.quantile_errors import tree_scale
+from lapwing.prices import statement_loss
 
 ROWS, TOP, BRANCHES, LEVELS = 10**6, 10**6, 16, 5
 DELTA = Fraction(1, 2**40)

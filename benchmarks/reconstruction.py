@@ -21,7 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import lapwing
-from lapwing.kernel.accounting import budget_for, charge_loss, statement_loss
+from lapwing.kernel.accounting import budget_for, charge_loss
+from lapwing.prices import statement_loss
 from lapwing.theory.attacks.bounds import success_max
 from lapwing.theory.attacks.reconstruction import agreements, reconstruct, subset_questions
 from lapwing.theory.guarantees import Guarantee

@@ -32,11 +32,11 @@ from pathlib import Path
 
 import numpy as np
 from benchmarks.markdown import show, table
-from benchmarks.synthetic_worlds import GENERATED, HELD_OUT, Rows, World, adult, generated
+from benchmarks.synthetic_worlds import CHECKED, GENERATED, HELD_OUT, Rows, World, adult, generated
 
 from lapwing.kernel.accounting import Account, rho_for
-from lapwing.kernel.laws import Family, law_for
 from lapwing.kernel.noise.vectors import draw_noise
+from lapwing.prices import Family, law_for
 from lapwing.releases.method import SyntheticMethod, SyntheticPlan, chosen
 from lapwing.releases.mixture import Mixture
 from lapwing.releases.public_numbers import PublicNumbers
@@ -95,6 +95,7 @@ def own(runs: int) -> None:
     """Both methods and `auto` on made-up tables."""
     _compared("Tables that the rule was made with", list(GENERATED), runs)
     _compared("Tables that it had not seen", list(HELD_OUT), runs)
+    _compared("Tables made after the misses on these had been looked at", list(CHECKED), runs)
 
 
 def _compared(title: str, names: Sequence[str], runs: int) -> None:

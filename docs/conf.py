@@ -8,6 +8,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from docutils import nodes
+from latex2mathml.converter import convert
+from sphinx import addnodes
+from sphinx.domains.python import PythonDomain
+from sphinx.util import logging
+from sphinx.util.math import get_node_equation_number
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
@@ -25,12 +32,13 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx_copybutton",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
 
-myst_enable_extensions = ["amsmath", "deflist", "dollarmath", "fieldlist", "tasklist"]
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "fieldlist", "tasklist"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
@@ -43,6 +51,10 @@ autosummary_context = {
 }
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
+# There are none; looking for them takes a sixth of the reading.
+autodoc_use_type_comments = False
+# Defaults as they are written: the value of one is all variables of whoever builds the pages.
+autodoc_preserve_defaults = True
 
 nitpicky = True
 # Names of other projects are not looked up (that would need their inventories at build time); names of ours must all resolve.
@@ -50,12 +62,20 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(?!lapwing\b).*"),
     ("py:.*", r"lapwing\.(.*\.)?_\w+"),
-    ("py:class", r"lapwing\.server\.(.*\.)?(Annotated|[a-z]\w*)"),
+    ("py:class", r"lapwing\.(console|server)\.(.*\.)?(Annotated|[a-z]\w*)"),
 ]
 
 html_theme = "furo"
 html_title = f"Lapwing {release}"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["lapwing.css"]
+html_search_scorer = str(Path(__file__).resolve().parent / "_static" / "ranking.js")
+# Formulas become MathML when the pages are built: browsers draw it themselves, so no script and no other host is needed.
+html_math_renderer = "mathml"
+# Prompts and what a program prints are not copied.
+copybutton_prompt_text = "$ "
+copybutton_line_continuation_character = "\\"
 
 
 def _escape_signs(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
@@ -74,7 +94,86 @@ def _type_variable(app: Sphinx, env: object, node: Any, text: Any) -> Any:
     return text if isinstance(getattr(sys.modules.get(module), name, None), TypeVar) else None
 
 
+def _mathml(latex: str, *, block: bool) -> str:
+    """A formula as MathML. One of several lines is set as such."""
+    lines = f"\\begin{{aligned}}{latex}\\end{{aligned}}" if "\\\\" in latex and "\\begin{" not in latex else latex
+    drawn = convert(lines, display="block" if block else "inline")
+    if "\\" in drawn:
+        logging.getLogger(__name__).warning("a word of this formula is not known: %s", latex)
+    return drawn
+
+
+def _inline_formula(page: Any, node: Any) -> None:
+    page.body.append(f'<span class="math">{_mathml(node.astext(), block=False)}</span>')
+    raise nodes.SkipNode
+
+
+def _formula(page: Any, node: Any) -> None:
+    page.body.append(page.starttag(node, "div", CLASS="math"))
+    if node["number"]:
+        page.body.append(f'<span class="eqno">({get_node_equation_number(page, node)})</span>')
+    page.body.append(f"{_mathml(node.astext(), block=True)}</div>\n")
+    raise nodes.SkipNode
+
+
+class _IndexedPython(PythonDomain):
+    """Finds what a name means among the objects whose last word is its own. Sphinx goes through all of them for each type it reads."""
+
+    _counted = -1
+    _indexed: dict[str, dict[str, Any]]
+
+    def find_obj(self, env: Any, modname: Any, classname: Any, name: str, type: Any, searchmode: int = 0) -> Any:
+        """As Sphinx does it."""
+        whole = self.data["objects"]
+        self.data["objects"] = self._alike(whole).get(name.removesuffix("()").rpartition(".")[2], {})
+        try:
+            return super().find_obj(env, modname, classname, name, type, searchmode)
+        finally:
+            self.data["objects"] = whole
+
+    def _alike(self, objects: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Objects by their last word, in the same order; made again when there are more of them."""
+        if self._counted != len(objects):
+            self._counted, self._indexed = len(objects), {}
+            for name, entry in objects.items():
+                self._indexed.setdefault(name.rpartition(".")[2], {})[name] = entry
+        return self._indexed
+
+
+_TITLES: dict[str, Any] = {}
+
+
+def _read_titles(app: Sphinx, builder: object) -> None:
+    """The contents of each page without its headings: its title, and the pages below it."""
+    for page, contents in app.env.tocs.items():
+        _TITLES[page] = kept = contents.deepcopy()
+        for item in kept.children:
+            if isinstance(item, nodes.list_item) and len(item) > 1:
+                below = [*item.findall(addnodes.toctree)]
+                item[1:] = [nodes.bullet_list("", *below)] if below else []
+
+
+def _list_titles(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
+    """List pages at the side from their titles. Sphinx copies all headings of all pages for each page, and then leaves them out."""
+    listed = context["toctree"]
+
+    def toctree(**options: Any) -> Any:
+        if not options.get("titles_only"):
+            return listed(**options)
+        whole, app.env.tocs = app.env.tocs, _TITLES
+        try:
+            return listed(**options)
+        finally:
+            app.env.tocs = whole
+
+    context["toctree"] = toctree
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx when it starts."""
+    app.add_domain(_IndexedPython, override=True)
+    app.connect("write-started", _read_titles)
+    app.connect("html-page-context", _list_titles, priority=100)  # before the theme, which lists them
+    app.add_html_math_renderer("mathml", inline_renderers=(_inline_formula, None), block_renderers=(_formula, None))
     app.connect("autodoc-process-docstring", _escape_signs)
     app.connect("missing-reference", _type_variable)

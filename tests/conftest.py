@@ -11,14 +11,15 @@ import pytest
 from hypothesis import settings
 
 from tests.ledger.cluster import Cluster, server_programs
-from tests.support.sizes import TIER, Tier
+from tests.support.memory import keep_temporary_files_in_memory
+from tests.support.sizes import ROOT, TIER, Tier
 
 # How long one example takes says how busy the machine is, and nothing about the code.
 settings.register_profile("without deadlines", deadline=None)
 settings.load_profile("without deadlines")
 
-JAVA_GROUP, SERVER_GROUP = "java", "postgres"
-"""Tests that run on one worker, so that there is one of these in a run."""
+JAVA_GROUP = "java"
+"""Tests that run on one worker, so that there is one Java in a run."""
 
 
 class Passed:
@@ -31,7 +32,7 @@ class Passed:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A test has passed when its teardown has, and nothing before it failed."""
-        name = re.sub("@[a-z]+$", "", report.nodeid)  # without the group that xdist adds
+        name = re.sub(r"@[^@\]]+$", "", report.nodeid)  # without the group that xdist adds
         if not report.passed:
             self._failed.add(name)
         elif report.when == "teardown" and name not in self._failed and self._writes:
@@ -45,6 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    keep_temporary_files_in_memory()
     path = config.getoption("--resume")
     if path is not None:
         # Workers report to the process that started them, and that one writes.
@@ -79,12 +81,18 @@ def _group_of(item: pytest.Item) -> str | None:
         return JAVA_GROUP
     # The suite of all engines asks for an engine by its name.
     suite = item.nodeid.startswith("tests/engines/suite/") and "postgres" in item.nodeid.lower()
-    return SERVER_GROUP if suite or "shared_cluster" in getattr(item, "fixturenames", ()) else None
+    if suite or "shared_cluster" in getattr(item, "fixturenames", ()):
+        return f"postgres: {item.path.parent.relative_to(ROOT)}"
+    return None
 
 
 @pytest.fixture(scope="session")
 def shared_cluster() -> Iterator[Cluster]:
-    """The PostgreSQL server of all tests that need a database and leave the server alone; others start one of their own."""
+    """The PostgreSQL server of all tests of a worker that need a database and leave the server alone; others start one of their own.
+
+    Tests of one folder are on one worker, because they share databases. Those of another folder may be on another worker, with another
+    server, so that they need not wait for each other.
+    """
     if server_programs() is None and not os.environ.get("CI"):
         pytest.skip("PostgreSQL is not installed")
     running = Cluster(["log_parameter_max_length=0"])

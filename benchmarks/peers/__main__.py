@@ -37,7 +37,8 @@ import lapwing
 from lapwing.curator.ask import ask
 from lapwing.curator.life import Curator
 from lapwing.errors import Refused
-from lapwing.kernel.accounting import LOSS_UNITS, epsilon_for
+from lapwing.kernel.accounting import LOSS_UNITS
+from lapwing.prices import epsilon_for
 
 DRAWS = {"Q1": 3, "Q2": 3, "Q3": 3}
 """Answers of a peer to questions of one cell; the others have many cells, and are asked once. Lapwing is asked five times as often."""

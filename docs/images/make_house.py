@@ -63,6 +63,7 @@ class Room:
 ROOMS = {
     "cli": Room("other", "the command line", (1,)),
     "wire": Room("other", "PostgreSQL clients", (1,)),
+    "console": Room("other", "pages for people", (1,)),
     "server": Room("other", "asks for analysts", (1,)),
     "client": Room("other", "Python, notebooks", (1,)),
     "curator": Room("knows", "asks and prepares", (2,)),
@@ -79,9 +80,11 @@ ROOMS = {
     "statements": Room("other", "what can be asked"),
     "mechanisms": Room("other", "textbook mechanisms"),
     "theory": Room("other", "definitions, as code"),
+    "games": Room("other", "what lies can gain"),
     "audit": Room("other", "looks for leaks"),
     "demo": Room("other", "made-up people"),
     "receipts": Room("trusted", "signed statements"),
+    "prices": Room("other", "what an epsilon buys"),
     "spread": Room("other", "how far noise spreads"),
     "errors": Room("trusted", "codes, who can act"),
 }

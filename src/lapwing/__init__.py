@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lapwing.curator.release_file import open_release as open_release
     from lapwing.curator.release_file import save_release as save_release
     from lapwing.curator.releasing import ReleasePlan as ReleasePlan
+    from lapwing.curator.weighing import WeightsSession as WeightsSession
     from lapwing.errors import BudgetRefused as BudgetRefused
     from lapwing.errors import LapwingError as LapwingError
     from lapwing.errors import Refused as Refused
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from lapwing.releases.request import Marginals as Marginals
     from lapwing.releases.request import RangeTree as RangeTree
     from lapwing.releases.request import SyntheticTable as SyntheticTable
+    from lapwing.releases.weighed import WeighedCount as WeighedCount
 
 __version__ = version("lapwing")
 __all__ = [
@@ -48,6 +50,8 @@ __all__ = [
     "ReleasePlan",
     "RemoteDataSet",
     "SyntheticTable",
+    "WeighedCount",
+    "WeightsSession",
     "connect",
     "connect_async",
     "open",
@@ -69,6 +73,8 @@ _HOMES = {
     "ReleasePlan": "lapwing.curator.releasing",
     "RemoteDataSet": "lapwing.client.remote",
     "SyntheticTable": "lapwing.releases.request",
+    "WeighedCount": "lapwing.releases.weighed",
+    "WeightsSession": "lapwing.curator.weighing",
     "connect": "lapwing.client.remote",
     "connect_async": "lapwing.client.remote",
     "open": "lapwing.client.dataset",

@@ -116,7 +116,7 @@ def receipt_value(text: str) -> Receipt:
         if any(type(content[name]) is not kind for name, kind in wanted.items()):
             raise ValueError
         return Receipt(statement=ReceiptStatement(**content), key_id=key_id, signature=signature)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise LedgerError("receipt-invalid", "this is no receipt, or not all of it") from error
 
 

@@ -107,7 +107,10 @@ class CellMark(Enum):
     @property
     def code(self) -> int:
         """Its number, from 1 on."""
-        return [*CellMark].index(self) + 1
+        return _MARK_CODES[self]
+
+
+_MARK_CODES = {mark: number for number, mark in enumerate(CellMark, start=1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,13 @@ class RatioOutput:
 @dataclass(frozen=True, slots=True)
 class ComputedOutput:
     """Anything else computed from the noisy columns: no error bar is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileOutput(ComputedOutput):
+    """A quantile as it is. Where it was selected no error bar follows; where it is read off counts, the counts give one."""
+
+    aggregate: Noisy
 
 
 Derivation: TypeAlias = KeyOutput | LinearOutput | RatioOutput | ComputedOutput

@@ -53,7 +53,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     made.close()
 
 
-RELEASES: list[tuple[str, Wanted]] = [
+RELEASES: list[tuple[str, Wanted | tuple[Wanted, ...]]] = [
     ("people", Marginals("word", "rare", "flag", "num", "d", bins={"num": 5, "d": 4})),
     ("events", Marginals("place", "day", "amount", ways=3, bins={"day": 6, "amount": 3})),
     ("people", SyntheticTable("rare", "flag", "x", bins={"x": 8})),
@@ -63,6 +63,7 @@ RELEASES: list[tuple[str, Wanted]] = [
     ("events", RangeTree("day", by="place")),
     ("people", RangeTree("num", by=("rare", "flag"), branch=3)),
     ("people", RangeTree("big")),
+    ("people", (Marginals("rare", "flag"), RangeTree("num"), SyntheticTable("word", "rare"), RangeTree("d", by="flag", bins=16))),
 ]
 ASKED = [
     "SELECT rare, COUNT(*) AS n FROM people GROUP BY rare",
@@ -73,10 +74,10 @@ ASKED = [
 ]
 
 
-def seen(data: DataSet, table: str, wanted: Wanted, number: int) -> list[object]:
+def seen(data: DataSet, table: str, wanted: Wanted | tuple[Wanted, ...], number: int) -> list[object]:
     """All that is seen of planning, buying, listing and asking, but for noisy values."""
     try:
-        plan = data.release(wanted, name=f"r{number}", table=table, epsilon="0.3")
+        plan = data.release(*(wanted if isinstance(wanted, tuple) else (wanted,)), name=f"r{number}", table=table, epsilon="0.3")
     except Refused as error:
         return [error.code, str(error)]
     facts: list[object] = [plan.explain(), plan.planned.certified.digest, [one.sql for one in render_plan(plan.planned.certified, DUCKDB)]]

@@ -20,8 +20,8 @@ import pytest
 from scipy import stats
 
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.laws import Family, law_for
 from lapwing.kernel.noise.vectors import draw_noise
+from lapwing.prices import Family, law_for
 from lapwing.releases.method import SyntheticMethod, chosen
 from lapwing.releases.public_numbers import PublicNumbers
 from lapwing.releases.synopsis import MeasuredMarginal

@@ -18,8 +18,9 @@ import pytest
 from scipy import stats
 
 from lapwing.errors import LapwingError
-from lapwing.kernel.accounting import Account, budget_for, statement_loss
-from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, law_for
+from lapwing.kernel.accounting import Account, budget_for
+from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
+from lapwing.prices import Family, law_for, statement_loss
 from lapwing.spread import pmf
 from lapwing.theory.attacks.bounds import alarm_at, success_max
 from lapwing.theory.attacks.membership import RocPoint, evidence, roc, tracing_score

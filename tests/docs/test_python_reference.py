@@ -26,6 +26,8 @@ CLASSES: tuple[type, ...] = (
     BudgetView,
     lapwing.ReleasePlan,
     lapwing.Release,
+    lapwing.WeightsSession,
+    lapwing.WeighedCount,
 )
 # What a class sets in __init__ is no attribute of the class; these are found on an instance of it.
 INSTANCE_MEMBERS = {
@@ -34,6 +36,7 @@ INSTANCE_MEMBERS = {
     lapwing.AsyncDataSet: {"name"},
     lapwing.Answer: inspect.signature(lapwing.Answer.__init__).parameters,
     lapwing.Release: {"terms"},
+    lapwing.WeightsSession: {"planned"},
 }
 
 

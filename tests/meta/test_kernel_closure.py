@@ -1,4 +1,4 @@
-"""The folder of the kernel is the gate and nothing else: exactly the modules that ``certify`` and ``release`` import.
+"""The folder of the kernel is the gate and nothing else: exactly the modules that ``certify``, ``release`` and ``count_stream`` import.
 
 Whoever audits the gate reads this folder; a file in it that the gate does not need would be read for nothing.
 """
@@ -12,10 +12,11 @@ import grimp
 
 from tests.meta.tree import SOURCE, python_files
 
-GATE = ("lapwing.kernel.certify", "lapwing.kernel.release")
+GATE = ("lapwing.kernel.certify", "lapwing.kernel.release", "lapwing.kernel.count_stream")
 BESIDE_THE_KERNEL = {"lapwing.errors"}
-LINES_MAX = 5_300
-"""100 more since open text has functions: five rules of domains, in ``text_functions``; 50 more since groups may be a product of axes."""
+LINES_MAX = 5_320
+"""100 more since open text has functions: five rules of domains, in ``text_functions``; 50 more since groups may be a product of axes;
+20 more since the domain of a part of an expression is found once."""
 KERNEL = SOURCE / "kernel"
 
 
@@ -25,7 +26,7 @@ def import_graph() -> grimp.ImportGraph:
 
 
 def imported_by_the_gate(graph: grimp.ImportGraph) -> frozenset[str]:
-    """The two modules and all that they import, directly or through others. Importing a module runs its packages too: those are aside."""
+    """The three modules and all that they import, directly or through others. Importing a module runs its packages too: those are aside."""
     modules = {module for entry in GATE for module in (entry, *graph.find_upstream_modules(entry))}
     return frozenset(module for module in modules if graph.find_children(module) == set())
 

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 import lapwing as lw
-from lapwing.demo import write_demo
+from tests.support.rich_clinic import write_rich_clinic
 
 STATEMENTS = (
     "SELECT VAR_SAMP(cost) AS a, STDDEV(cost) AS b FROM visits",
@@ -26,11 +26,8 @@ STATEMENTS = (
 @pytest.fixture(scope="module")
 def clinic(tmp_path_factory: pytest.TempPathFactory) -> tuple[lw.DataSet, Path]:
     directory = tmp_path_factory.mktemp("clinic")
-    write_demo(directory, patients=1_000)
-    catalogue = directory / "lapwing.toml"
+    catalogue = write_rich_clinic(directory, patients=1_000, epsilon=1_000_000_000)
     text = catalogue.read_text(encoding="utf-8")
-    text = re.sub(r"^epsilon = 3 ", "epsilon = 1000000000 ", text, flags=re.MULTILINE)
-    text = text.replace("{ epsilon = 6 }", "{ epsilon = 1000000000 }")
     text = re.sub(r"^delta = \S+", "delta = 0", text, flags=re.MULTILINE)  # pure: noise falls with epsilon, not with its root
     catalogue.write_text(text, encoding="utf-8")
     data = lw.open(directory, home=directory / "home")

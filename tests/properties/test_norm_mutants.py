@@ -57,12 +57,17 @@ def _other_sql(*replaced: tuple[str, str]) -> Patch:
     return (queries, "render_source", rendered)
 
 
-def _in_two_bins(source: Any, *arguments: Any, **named: Any) -> str:
+def _in_two_bins(source: Any, *arguments: Any, where: str = "TRUE", **named: Any) -> str:
     sql = _SOURCE(source, *arguments, **named)
     if not isinstance(source, UnitNorms):
         return sql
-    next_bin = f'least(b."{source.name}" + 1, {len(source.squared_edges)})'
-    return f'{sql} UNION ALL SELECT b._unit, {next_bin} AS "{source.name}" FROM ({sql}) b'
+    bin_of_unit, next_bin = f'b."{source.name}"', f'least(b."{source.name}" + 1, {len(source.squared_edges)})'
+    return f'{sql} UNION ALL SELECT b._unit, {next_bin} AS "{source.name}" FROM ({sql}) b WHERE {where.format(bin_of_unit)}'
+
+
+def _nothing_in_two_bins(*arguments: Any, **named: Any) -> str:
+    """Only units of the lowest bin, that of norm 0 where 0 is an edge."""
+    return _in_two_bins(*arguments, where="{} = 0", **named)
 
 
 def _each_cell_alone(cell: str, *, square: str, norm: str, limit: int, dialect: Any) -> str:
@@ -125,6 +130,7 @@ def _by_position(hashed: str, one_in: int) -> str:
 
 LEAKS: dict[str, tuple[str, Patch]] = {
     "a unit in two bins": ("unbounded", (queries, "render_source", _in_two_bins)),
+    "a unit that adds nothing in the bin above as well": ("unbounded", (queries, "render_source", _nothing_in_two_bins)),
     "a bin for each cell of a unit": ("unbounded", _other_sql((" GROUP BY c._unit)", " GROUP BY c._unit, c.c0)"))),
     "one bin for all units": ("unbounded", _other_sql(("SELECT c._unit,", "SELECT MIN(c._unit) AS _unit,"), (" GROUP BY c._unit)", ")"))),
     "a sample by position among all units": ("unbounded", (norms, "sample_predicate", _by_position)),
@@ -190,6 +196,7 @@ WRONG: dict[str, Patch] = {
         "integers",
         lambda self, value, measure: _INTEGERS(self, value, replace(measure, offset=0)),
     ),
+    "units that add nothing left out": _other_sql((" GROUP BY c._unit)", " GROUP BY c._unit HAVING MAX(c.c0) <> 0 OR MIN(c.c0) <> 0)")),
     "a sample of rows": (norms, "sample_predicate", lambda hashed, one_in: f"w._rank % {one_in} = 0"),
     "no sample": (norms, "sample_predicate", lambda hashed, one_in: "TRUE"),
     "scaled by its own factor alone": (queries, "alike_cell", _by_its_own),

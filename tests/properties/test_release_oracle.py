@@ -15,6 +15,7 @@ from lapwing.kernel.accounting import Account, Cost
 from lapwing.kernel.certify import CertifiedQuery, CertifiedVector
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.sensitivity import Sensitivity
+from lapwing.releases.measurements import count_name
 from tests.properties.mutants import BY_NAME, Mutant
 from tests.properties.test_mutants import apply
 from tests.support.sizes import size
@@ -57,6 +58,11 @@ def _noise_of_the_noisiest(queries: tuple[CertifiedQuery, ...]) -> Cost:
     return _COST(tuple(replace(query, vectors=(_charged_for(query.vectors[0], most),)) for query in queries))
 
 
+def _first_section_only(queries: tuple[CertifiedQuery, ...]) -> Cost:
+    """Further parts of a release are taken to be paid with the first."""
+    return _COST(tuple(query for query in queries if query.vectors[0].vector.name == count_name(0)))
+
+
 def _charged_for(vector: CertifiedVector, scale: Fraction) -> CertifiedVector:
     return replace(vector, loss=vector.loss * (vector.vector.law.scale / scale) ** (1 if vector.pure is not None else 2))
 
@@ -79,6 +85,7 @@ OWN = [
     Mutant("only the dearest table charged", ((certify, "total_cost", _dearest_table_only),)),
     Mutant("a table without axes is free", ((certify, "total_cost", _without_the_total),)),
     Mutant("the last table is free", ((certify, "total_cost", _without_the_last),)),
+    Mutant("only the first part charged", ((certify, "total_cost", _first_section_only),)),
     Mutant("the scale of another table", ((certify, "total_cost", _noise_of_the_noisiest),)),
     Mutant("a unit has one row", ((sensitivity, "rows_weighing", _one_row),)),
     Mutant("a unit has a row less", ((sensitivity, "rows_weighing", _a_row_less),)),

@@ -54,6 +54,30 @@ def reserve_many(world: World, name: str) -> Act:
     return act
 
 
+def reserve_across(world: World, name: str) -> Act:
+    """Of this data set and of another in one statement; what is left out of it is asked alone."""
+    elsewhere = World(world.pool, world.directory)
+    workers = world.open(name), elsewhere.open(name)
+    across, batches = (world.pool.subject.module(f"postgres.{module}") for module in ("across", "batch"))
+
+    def act() -> str:
+        sent = across.Across(across._RESERVE, world.pool.subject.dsn, 20.0)
+        sent._connection = workers[0]._connection
+        asked = [batches.Batch.of([where.request(f"of {name}", loss=6)]) for where in (world, elsewhere)]
+        parts = [
+            across.LedgerPart(worker.ledger_id, worker.epoch, worker._known, batch.columns)
+            for worker, batch in zip(workers, asked, strict=True)
+        ]
+        decided = sent._send(parts)[0]
+        if decided is None:
+            [outcome] = workers[0]._reserve_batch(asked[0])
+            return outcome.code if isinstance(outcome, LapwingError) else type(outcome).__name__
+        workers[0]._advance(world.pool.subject.module("postgres.rows").state_of_texts(decided.state))
+        return type(asked[0].permits(decided.marks)[0]).__name__
+
+    return act
+
+
 def reserve_elsewhere(world: World, name: str) -> Act:
     """From another data set, which has nothing to do with this one."""
     elsewhere = World(world.pool, world.directory)
@@ -136,6 +160,10 @@ PAIRS: list[tuple[Operation, Operation]] = [
     (reserve, reserve_elsewhere),
     (reserve_many, reserve),
     (reserve, reserve_many),
+    (reserve_across, reserve),
+    (reserve, reserve_across),
+    (reserve_across, close),
+    (reserve_across, reserve_across),
     (commit_many, begin_after_a_death),
     (begin_after_a_death, commit_many),
     (commit_many, reserve),

@@ -122,18 +122,28 @@ BATCHES = [
         "several not compared with the cap",
         "model",
         "of several",
-        (sql("AND NOT lapwing.exceeds(ds.loss_spent + loss, ds.pure_spent + pure, ds.loss_total, ds.pure_total)\n", "\n"),),
+        (sql("AND NOT lapwing.exceeds(loss_spent + loss_of_all, pure_spent + pure_of_all, loss_total, pure_total)\n", "\n"),),
         NO_CHECK,
     ),
     Mutant(
         "several, with keys that were used",
         "model",
         "of several",
-        (sql("AND NOT EXISTS (SELECT FROM asked", "AND 0 <= (SELECT count(*) FROM asked"),),
+        (sql("AND a.analyst IS NOT NULL AND c.charge_id IS NULL\n", "AND a.analyst IS NOT NULL\n"),),
         (NO_UNIQUE,),
     ),
     Mutant(
-        "several while closed", "model", "of several", (sql("SELECT NOT ds.superseded AND NOT ds.closed\n", "SELECT NOT ds.superseded\n"),)
+        "several while closed",
+        "model",
+        "of several",
+        (sql("NOT d.superseded AND NOT d.closed AND w.epoch", "NOT d.superseded AND w.epoch"),),
+    ),
+    Mutant(
+        "several data sets, and their rows not locked",
+        "gates reserve_across reserve",
+        "as in no order",
+        (sql("            ORDER BY ledger_id FOR NO KEY UPDATE) AS l;", "            ORDER BY ledger_id) AS l;"),),
+        (*NO_CHECK, NO_ENTRY_KEY, NO_CHARGE_KEY),
     ),
     Mutant(
         "several permits before their anchor",

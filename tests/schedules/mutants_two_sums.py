@@ -56,8 +56,8 @@ TWO_SUMS = [
         "overspent",
         (
             sql(
-                "sum(loss) AS loss, sum(delta) AS delta, CASE WHEN count(pure) = count(*) THEN sum(pure) END AS pure\n",
-                "sum(loss) AS loss, sum(delta) AS delta, sum(pure) AS pure\n",
+                "CASE WHEN count(pure) OVER of_all = count(*) OVER of_all THEN sum(pure) OVER of_all END AS pure_of_all",
+                "sum(pure) OVER of_all AS pure_of_all",
             ),
         ),
         NO_CHECK,

@@ -50,6 +50,10 @@ SIZES = {
     "Superset in two worlds": Size("statements of Superset that are asked on both worlds", 8, 32, "wire/test_superset.py"),
     "two worlds, statements": Size("statements of the second list that are asked on both worlds", 27, 210, "server/test_two_worlds.py"),
     "two worlds, requests": Size("requests in all, at least", 100, 500, "server/test_two_worlds.py"),
+    "two worlds of pages, statements": Size(
+        "statements that are priced, asked and looked at again in both worlds", 2, 120, "console/test_two_worlds_of_pages.py"
+    ),
+    "two worlds of pages, requests": Size("pages and forms in all, at least", 500, 1_000, "console/test_two_worlds_of_pages.py"),
     # The sensitivity oracle. Mutants are looked for in the same worlds (tests/properties/test_mutants.py).
     "oracle seeds": Size(
         "seeds of the oracle's worlds, for each neighbour relation and account", 1, 3, "properties/test_sensitivity_oracle.py"
@@ -62,6 +66,7 @@ SIZES = {
     "oracle of moments, worlds": Size("worlds of each relation and account", 1, 3, "properties/test_moments_oracle.py"),
     "oracle of quantiles, worlds": Size("worlds of each relation and account", 2, 6, "properties/test_quantile_oracle.py"),
     "oracle of releases, worlds": Size("worlds of each relation and account", 1, 24, "properties/test_release_oracle.py"),
+    "oracle of streams, worlds": Size("worlds of each relation", 1, 12, "properties/test_stream_oracle.py"),
     "attacks on synthetic rows, releases": Size("releases for each attack and world", 80, 2_000, "attacks/test_synthetic_rows.py"),
     "matched filter, releases": Size("runs of each kind of release", 4_000, 100_000, "attacks/test_releases.py"),
     "oracle of SQL, statements": Size("statements for each relation and account", 40, 60, "properties/test_sql_oracle.py"),
@@ -143,8 +148,10 @@ SIZES = {
         "members, and rows that are units, of the messy sources", 1_000, 4_000, "statistical/test_messy_sources.py"
     ),
     "messy sources, repeats": Size("answers of each statement on messy sources", 4, 60, "statistical/test_messy_sources.py"),
+    "sparse sums, answers": Size("answers of each sum of what is mostly NULL or 0", 8, 100, "statistical/test_sparse_sums.py"),
     "messy tables on PostgreSQL, members": Size("members of the messy tables", 400, 2_000, "engines/postgres/test_messy_sources.py"),
     "messy tables on PostgreSQL, repeats": Size("answers of each statement on them", 2, 20, "engines/postgres/test_messy_sources.py"),
+    "people of the auction": Size("people whose reports are enumerated, ten prices", 3, 6, "games/test_auction.py"),
     "composed sequences": Size("mixed sequences of mechanisms", 2_500, 10_000, "theory/test_composition_mixed.py"),
 }
 

@@ -8,7 +8,7 @@ without rows, and hold nothing.
 A false alarm has a probability below 1e-9 in a run of the whole list. The made-up rows are always the same, so chance is in the noise
 alone: where all noise is 0 except with probability ``CHANCE_OF_NOISE``, a statement is compared at ``LIMIT_EPSILON``, and elsewhere at
 ``LIMIT_EPSILON_SUMS``. There, except with a probability below 1e-12, no draw moves a value by half of what ``TOLERANCE`` allows, nor an
-empty group by 0.5 (tests compute both from the plans). Accuracy is asked for, and judged, at the confidence ``SURE``.
+empty group by 0.5 (tests compute both from the plans). Accuracy is asked for, and judged, at the highest confidence there is.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import pyarrow as pa
 
 from lapwing.answers.answer import Answer
 from lapwing.audit.bare import define
+from lapwing.catalog.confidences import CONFIDENCE_MAX
 from lapwing.client.dataset import DataSet
 from lapwing.client.dataset import open as open_data_set
 from lapwing.curator.ask import plan_of
@@ -51,7 +52,6 @@ LIMIT_EPSILON_SUMS = 10**8
 """The same where some noise is left: sums of finely graded values."""
 CHANCE_OF_NOISE = Fraction(1, 10**12)
 """Of a statement that is taken to have no noise in the limit."""
-SURE = 1 - Fraction(1, 10**12)
 LIMIT_EPSILON_GAUSSIAN = 10**8
 """Of one statement in the limit, on a data set with delta."""
 BUDGET_EPSILON = 10**9
@@ -268,7 +268,7 @@ def surely(words: Question) -> str | None:
             error = f"'{float(100 * share)!r}%'"
         case _:
             return None
-    return f"WITH PRIVACY (error = {error}, confidence = {float(SURE)!r})"
+    return f"WITH PRIVACY (error = {error}, confidence = {float(CONFIDENCE_MAX)!r})"
 
 
 def missed(answer: Answer, words: Question) -> bool:

@@ -29,10 +29,11 @@ from lapwing.kernel.exact import Exact, ExactTable
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, KnownGroups, Plan, Query
-from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Family, Law, law_for, loss, tail_upper
+from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law, loss, tail_upper
 from lapwing.kernel.permit import issue
 from lapwing.kernel.release import HowDrawn, NoisyTable, _release_query, release
 from lapwing.kernel.sensitivity import Sensitivity
+from lapwing.prices import Family, law_for
 
 Group = tuple[Value, ...]
 

@@ -14,7 +14,7 @@ from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Bounding, Filter, Plan, Ranked, Relation, Scan, Weighted
 from lapwing.kernel.stability import shape_of
 from lapwing.releases.axes import Axis, axis_of
-from lapwing.releases.measurements import CountTable, release_plan
+from lapwing.releases.measurements import CountTable, release_plan, whole_plan
 from lapwing.releases.tree_axes import tree_axes
 
 Shape: TypeAlias = Callable[[Facts], Plan]
@@ -34,11 +34,13 @@ def _visit_axes(facts: Facts) -> list[Axis]:
     ]
 
 
-def _released(rows: Relation, axes: Sequence[Axis], tables: Sequence[tuple[int, ...]], bounding: Bounding, facts: Facts) -> Plan:
+def _released(
+    rows: Relation, axes: Sequence[Axis], tables: Sequence[tuple[int, ...]], bounding: Bounding, facts: Facts, *, section: int = 0
+) -> Plan:
     """Tables with more axes have more noise, so that no table can stand for another."""
     law = law_of(facts)
     laws = [replace(law, scale=law.scale * (1 + place)) for place in range(len(tables))]
-    return release_plan(rows, axes, [CountTable(*one) for one in zip(tables, laws, strict=True)], bounding)
+    return release_plan(rows, axes, [CountTable(*one) for one in zip(tables, laws, strict=True)], bounding, section=section)
 
 
 def _people(facts: Facts) -> Plan:
@@ -54,8 +56,22 @@ def _tree(facts: Facts) -> Plan:
     return _released(Scan("visits", 3), axes, [(0, number) for number in range(1, len(axes))], Ranked(), facts)
 
 
+def _several(facts: Facts) -> Plan:
+    """Marginals and two trees under one charge; one of the trees is over a column of the marginals, in other bins."""
+    columns, rows, bounding = shape_of(Scan("visits", 1), facts).columns, Scan("visits", 12), Weighted(2, BITS)
+    days = [axis_of("clinic", columns["clinic"]), *tree_axes("day", columns["day"], branch=4, bins=16)]
+    costs = tree_axes("cost", columns["cost"], branch=2, bins=4)
+    return whole_plan(
+        [
+            _released(rows, _visit_axes(facts), ((0,), (0, 1), (0, 2)), bounding, facts),
+            _released(rows, days, [(0, number) for number in range(1, len(days))], bounding, facts, section=1),
+            _released(rows, costs, [(number,) for number in range(len(costs))], bounding, facts, section=2),
+        ]
+    )
+
+
 def release_shapes() -> dict[str, Shape]:
-    """Every kind of release: one row per unit, several, several that weigh together, some rows only, a tree."""
+    """Every kind of release: one row per unit, several, several that weigh together, some rows only, a tree, several parts."""
     july = call(Function.EQUAL, call(Function.MONTH, Column("day")), Literal(7, Kind.INTEGER))
     return {
         "release, one row per unit": _people,
@@ -63,4 +79,5 @@ def release_shapes() -> dict[str, Shape]:
         "release, weighted rows": lambda f: _released(Scan("visits", 12), _visit_axes(f), ALL_PAIRS, Weighted(2, BITS), f),
         "release, some rows": lambda f: _released(Filter(Scan("visits", 3), july), _visit_axes(f), ALL_PAIRS, Ranked(), f),
         "release, a tree": _tree,
+        "release, several parts": _several,
     }

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path as FilePath
 
 from lapwing.catalog.columns import build_columns, check_name
+from lapwing.catalog.confidences import NOT_ASKED, can_be_asked
 from lapwing.catalog.declaration import (
     BudgetDecl,
     ColumnDecl,
@@ -55,6 +56,11 @@ _ROWS_MAX_MAX = 2**40
 _EPSILON_DEFAULT = Fraction(1, 10)
 _DELTA_FACTOR = 10
 """Delta should be below one in ten times the number of units: at one in that number, publishing one whole record would be allowed."""
+
+
+def has_password(connection: str) -> bool:
+    """Whether a connection string of libpq holds a password."""
+    return _PASSWORD.search(connection) is not None
 
 
 def build(report: ProblemReport, model: CatalogueModel, *, directory: FilePath | None, settings: Settings) -> Declaration:
@@ -112,7 +118,7 @@ def _dataset(report: ProblemReport, model: DataSetModel) -> DataSetDecl:
         report.problem("catalogue-missing-key", ("dataset", "neighbours"), "bounded neighbours need the key `units`", hint=hint)
     if model.connection and model.engine != "postgres":
         report.problem("catalogue-contradiction", ("dataset", "connection"), "only a server is connected to: leave `connection` out")
-    if _PASSWORD.search(model.connection):
+    if has_password(model.connection):
         hint = "keep it in a password file (passfile, ~/.pgpass) or a service file"
         report.problem("catalogue-password", ("dataset",), "a catalogue is no place for a password", hint=hint)
     return DataSetDecl(
@@ -180,8 +186,8 @@ def _defaults(report: ProblemReport, model: DefaultsModel, budget: BudgetDecl) -
     if model.epsilon is not None and budget.epsilon > 0 and not 0 < epsilon <= budget.epsilon:
         message = f"`epsilon` of one statement must be above 0 and at most the budget ({show(budget.epsilon)})"
         report.problem("catalogue-bad-value", ("defaults", "epsilon"), message)
-    if not 0 < model.confidence < 1:
-        report.problem("catalogue-bad-value", ("defaults", "confidence"), "`confidence` must be between 0 and 1", hint="such as 0.95")
+    if not can_be_asked(model.confidence):
+        report.problem("catalogue-bad-value", ("defaults", "confidence"), NOT_ASKED, hint="such as 0.95")
     return DefaultsDecl(epsilon=epsilon, confidence=model.confidence)
 
 
@@ -194,7 +200,7 @@ def _ledger(report: ProblemReport, model: LedgerModel) -> LedgerDecl:
     if model.database is None and model.anchors is not None:
         hint = "give a `database`, or leave it out: the local ledger is anchored in the registry"
         report.problem("catalogue-contradiction", ("ledger", "anchors"), "anchors are for a ledger in a database", hint=hint)
-    if model.database is not None and _PASSWORD.search(model.database):
+    if model.database is not None and has_password(model.database):
         hint = "keep it in a password file (passfile, ~/.pgpass) or a service file"
         # At the section, not at the key: the error quotes the line, and may end in a log.
         report.problem("catalogue-password", ("ledger",), "a catalogue is no place for a password", hint=hint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from lapwing.catalog import Declaration, PublicDecl, TableDecl
@@ -18,6 +19,16 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 def silent(_what: str, _done: int, _total: int) -> None:
     """Progress that goes nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """A column of one table of the owner's that points at a column of another, as the schema of their database says."""
+
+    table: str
+    column: str
+    target: str
+    target_column: str
 
 
 class Snapshot(Protocol):

@@ -31,6 +31,13 @@ def source_kinds(engine: EngineKind, connection: str, sources: Sequence[str], se
             assert_never(engine)
 
 
+def source_tables(connection: str, settings: Settings) -> tuple[list[str], list[base.ForeignKey]]:
+    """The tables of a PostgreSQL database that can be sources, and the foreign keys among them; from its own catalogue, and no row."""
+    from lapwing.engines.postgres import schemas as on_postgres
+
+    return on_postgres.tables(connection, settings)
+
+
 def engine_of(declaration: Declaration, directory: Path, settings: Settings) -> base.Engine:
     """The engine a catalogue names, with its versions; ``directory`` is the state directory of the data set."""
     match declaration.dataset.engine:

@@ -112,7 +112,7 @@ def row_value(measure: Measure, scope: VisibleColumns) -> str | None:
         case DistinctCount(value):
             return render_expression(value, scope)
         case GridSum():
-            if _is_physical(domain_of(measure.value, scope.columns), measure):
+            if _is_physical(scope.domains.of(measure.value), measure):
                 return render_expression(measure.value, scope)
             return as_double(measure.value, scope)
         case _:

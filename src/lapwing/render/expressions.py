@@ -14,9 +14,9 @@ from typing import assert_never
 
 from lapwing.errors import Refused
 from lapwing.kernel.domains import DateDomain, Domain, IntegerDomain, KeyDomain, Kind, RealDomain, grid_integer, is_numeric
+from lapwing.kernel.expression_domains import Domains
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal, is_null
 from lapwing.kernel.functions import EXP_LIMIT, smallest_divisor
-from lapwing.kernel.stability import domain_of
 from lapwing.render.dialect import Dialect, double_literal
 from lapwing.render.magnitudes import may_underflow
 
@@ -43,6 +43,11 @@ class VisibleColumns:
     dialect: Dialect
     elsewhere: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Alias and column of those."""
+    domains: Domains = field(init=False, repr=False, compare=False)
+    """Domains of expressions over the columns."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "domains", Domains(self.columns))
 
 
 def render_expression(expression: Expression, scope: VisibleColumns) -> str:
@@ -54,7 +59,7 @@ def render_expression(expression: Expression, scope: VisibleColumns) -> str:
         case Literal():
             return _literal(expression, scope.dialect)
         case Case(branches, otherwise):
-            domain = domain_of(expression, scope.columns)
+            domain = scope.domains.of(expression)
             parts = [f"WHEN {render_expression(condition, scope)} THEN {_as(value, domain, scope)}" for condition, value in branches]
             return f"(CASE {' '.join(parts)} ELSE {_as(otherwise, domain, scope)} END)"
         case Call(function, arguments):
@@ -68,7 +73,7 @@ def render_expression(expression: Expression, scope: VisibleColumns) -> str:
 
 def as_double(expression: Expression, scope: VisibleColumns) -> str:
     """SQL of a numeric expression as a double."""
-    domain = domain_of(expression, scope.columns)
+    domain = scope.domains.of(expression)
     if isinstance(expression, Literal) and isinstance(expression.value, int | Fraction):
         return double_literal(float(expression.value), scope.dialect.double)
     sql = render_expression(expression, scope)
@@ -136,7 +141,7 @@ def _call(function: Function, arguments: tuple[Expression, ...], whole: Call, sc
             condition = _compare(Function.EQUAL, arguments, scope)
             return f"(CASE WHEN {condition} THEN NULL ELSE {render_expression(arguments[0], scope)} END)"
         case Function.COALESCE:
-            domain = domain_of(whole, scope.columns)
+            domain = scope.domains.of(whole)
             return f"COALESCE({', '.join(_as(argument, domain, scope) for argument in arguments)})"
         case _ if function in _COMPARISONS:
             return _compare(function, arguments, scope)
@@ -147,12 +152,12 @@ def _call(function: Function, arguments: tuple[Expression, ...], whole: Call, sc
 def _numeric_or_own(function: Function, arguments: tuple[Expression, ...], whole: Call, scope: VisibleColumns) -> str:
     """Arithmetic on integers or doubles by the kind of the result; everything else as the dialect emits it."""
     dialect, emit = scope.dialect, scope.dialect.functions
-    domain = domain_of(whole, scope.columns)
-    inputs = tuple(domain_of(argument, scope.columns) for argument in arguments)
+    domain = scope.domains.of(whole)
+    inputs = tuple(scope.domains.of(argument) for argument in arguments)
     whole_numbers = all(isinstance(given, IntegerDomain) for given in inputs)
     convert = render_expression if whole_numbers else as_double
     match function:
-        case Function.MULTIPLY if not whole_numbers and may_underflow(whole, scope.columns):
+        case Function.MULTIPLY if not whole_numbers and may_underflow(whole, scope.domains):
             return dialect.product(as_double(arguments[0], scope), as_double(arguments[1], scope))
         case Function.ADD | Function.SUBTRACT | Function.MULTIPLY:
             return f"({convert(arguments[0], scope)} {_INFIX[function]} {convert(arguments[1], scope)})"
@@ -161,7 +166,7 @@ def _numeric_or_own(function: Function, arguments: tuple[Expression, ...], whole
             least = float(smallest_divisor(inputs[1])) / 2 if is_exact_divisor(inputs[1]) else float(smallest_divisor(inputs[1]))
             usable = f"(CASE WHEN abs({divisor}) >= {double_literal(least, dialect.double)} THEN {divisor} END)"
             dividend = as_double(arguments[0], scope)
-            return dialect.ratio(dividend, usable) if may_underflow(whole, scope.columns) else f"({dividend} / {usable})"
+            return dialect.ratio(dividend, usable) if may_underflow(whole, scope.domains) else f"({dividend} / {usable})"
         case Function.NEGATE:
             return f"(- {convert(arguments[0], scope)})"
         case Function.ABS:
@@ -215,7 +220,7 @@ def is_exact_divisor(domain: Domain) -> bool:
 
 def _to_grid(arguments: tuple[Expression, ...], domain: Domain, scope: VisibleColumns) -> str:
     steps = arguments[1]
-    source = domain_of(arguments[0], scope.columns)
+    source = scope.domains.of(arguments[0])
     if not isinstance(domain, RealDomain) or not isinstance(steps, Literal) or not isinstance(steps.value, int):
         raise Refused("wrong-arguments", "a grid has a positive whole number of steps per 1")
     if isinstance(source, RealDomain) and source.steps == steps.value:
@@ -241,7 +246,7 @@ def clamped(integer: str, *, lo: int, hi: int) -> str:
 
 def _grid_scaled(subject: Expression, constant: Expression, scope: VisibleColumns) -> Fraction | None:
     """A constant in grid steps of the column it is compared with, or None where that does not apply."""
-    domain = domain_of(subject, scope.columns)
+    domain = scope.domains.of(subject)
     if isinstance(subject, Column) and isinstance(domain, RealDomain) and domain.steps is not None and isinstance(constant, Literal):
         if isinstance(constant.value, int | Fraction):
             scaled = Fraction(constant.value) * domain.steps
@@ -277,7 +282,7 @@ def _compare(function: Function, arguments: tuple[Expression, ...], scope: Visib
         mirrored = _MIRRORED.get(function, function)
         return f"({render_expression(right, scope)} {_COMPARISONS[mirrored]} {grid_comparison(mirrored, scaled)})"
     operator = _COMPARISONS[function]
-    domains = domain_of(left, scope.columns), domain_of(right, scope.columns)
+    domains = scope.domains.of(left), scope.domains.of(right)
     if all(is_numeric(domain) for domain in domains) and not all(isinstance(domain, IntegerDomain) for domain in domains):
         return f"({as_double(left, scope)} {operator} {as_double(right, scope)})"
     if any(isinstance(domain, KeyDomain) for domain in domains):
@@ -291,6 +296,6 @@ def _in(arguments: tuple[Expression, ...], scope: VisibleColumns) -> str:
     if all(item is not None for item in scaled):
         constants = ", ".join(str(grid_comparison(Function.EQUAL, item)) for item in scaled if item is not None)
         return f"({render_expression(value, scope)} IN ({constants}))"
-    if isinstance(domain_of(value, scope.columns), RealDomain) or any(isinstance(domain_of(o, scope.columns), RealDomain) for o in options):
+    if isinstance(scope.domains.of(value), RealDomain) or any(isinstance(scope.domains.of(o), RealDomain) for o in options):
         return f"({as_double(value, scope)} IN ({', '.join(as_double(option, scope) for option in options)}))"
     return f"({render_expression(value, scope)} IN ({', '.join(render_expression(option, scope) for option in options)}))"

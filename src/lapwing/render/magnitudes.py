@@ -7,13 +7,12 @@ product needs one: prices and counts are far from 2^-1074. These bounds, from th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import assert_never
 
-from lapwing.kernel.domains import Domain, IntegerDomain, RealDomain, double_bounds
+from lapwing.kernel.domains import IntegerDomain, RealDomain, double_bounds
+from lapwing.kernel.expression_domains import Domains
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal
-from lapwing.kernel.stability import domain_of
 
 LEAST_EXPONENT = -1074
 """The least positive double is 2 to this power."""
@@ -23,18 +22,18 @@ _EXP, _LOGARITHM, _SINE, _ROUNDED = -290, -60, -64, -31
 """exp(-200) > 2^-289; the logarithm of the double next to 1 is above 2^-57; no double is nearer to a multiple of pi/2 than 2^-61; 10^-9."""
 
 
-def may_underflow(operation: Call, columns: Mapping[str, Domain]) -> bool:
+def may_underflow(operation: Call, domains: Domains) -> bool:
     """Whether a product or a quotient of doubles could be smaller than the least positive double without being 0."""
-    return _unlimited(operation, columns) < _GUARDED_BELOW
+    return _unlimited(operation, domains) < _GUARDED_BELOW
 
 
-def least_exponent(expression: Expression, columns: Mapping[str, Domain]) -> int:
+def least_exponent(expression: Expression, domains: Domains) -> int:
     """An e such that, as a double, every value of a numeric expression that is not 0 has a magnitude of at least 2^e."""
-    return max(_unlimited(expression, columns), LEAST_EXPONENT)
+    return max(_unlimited(expression, domains), LEAST_EXPONENT)
 
 
-def _unlimited(expression: Expression, columns: Mapping[str, Domain]) -> int:
-    match domain_of(expression, columns):
+def _unlimited(expression: Expression, domains: Domains) -> int:
+    match domains.of(expression):
         case IntegerDomain():
             return 0
         case RealDomain(steps=int(steps)):
@@ -48,15 +47,15 @@ def _unlimited(expression: Expression, columns: Mapping[str, Domain]) -> int:
         case Column():
             return LEAST_EXPONENT
         case Case(branches, otherwise):
-            return min(least_exponent(value, columns) for value in (otherwise, *(value for _, value in branches)))
+            return min(least_exponent(value, domains) for value in (otherwise, *(value for _, value in branches)))
         case Call(function, arguments):
-            return _call(function, arguments, columns)
+            return _call(function, arguments, domains)
         case _:
             assert_never(expression)
 
 
-def _call(function: Function, arguments: tuple[Expression, ...], columns: Mapping[str, Domain]) -> int:
-    exponents = [least_exponent(argument, columns) for argument in arguments[: 1 if function is Function.ROUND else None]]
+def _call(function: Function, arguments: tuple[Expression, ...], domains: Domains) -> int:
+    exponents = [least_exponent(argument, domains) for argument in arguments[: 1 if function is Function.ROUND else None]]
     match function:
         case Function.ADD | Function.SUBTRACT:
             # both are multiples of the last bit of the smaller one
@@ -64,7 +63,7 @@ def _call(function: Function, arguments: tuple[Expression, ...], columns: Mappin
         case Function.MULTIPLY:
             return exponents[0] + exponents[1] - 1
         case Function.DIVIDE:
-            largest = max(abs(end) for end in double_bounds(domain_of(arguments[1], columns)))
+            largest = max(abs(end) for end in double_bounds(domains.of(arguments[1])))
             return exponents[0] - _exponent_above(largest) - 1
         case Function.NEGATE | Function.ABS | Function.TO_REAL | Function.NULL_IF:
             return exponents[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import assert_never
 
 from lapwing.kernel.domains import KeyDomain, TextDomain
-from lapwing.kernel.expression_domains import domain_of
 from lapwing.kernel.expressions import Column, Expression
 from lapwing.kernel.window_columns import OrderKey, Reach, WindowColumn, WindowKind
 from lapwing.render.expressions import VisibleColumns, render_expression
@@ -45,7 +44,7 @@ def tie_breakers(column: WindowColumn, scope: VisibleColumns) -> list[OrderKey]:
 
 def _term(key: OrderKey, scope: VisibleColumns) -> str:
     value = render_expression(key.value, scope)
-    match domain_of(key.value, scope.columns):
+    match scope.domains.of(key.value):
         case TextDomain() | KeyDomain(text=True):
             value = scope.dialect.bytewise(value)
         case _:

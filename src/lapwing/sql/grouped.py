@@ -25,7 +25,7 @@ from lapwing.sql.scalars.same_as import same_as, tried
 from lapwing.sql.select_list import SelectItem, nth
 from lapwing.sql.shifted_sums import shifted_sum
 from lapwing.sql.text.reader import Reader
-from lapwing.statements import QUANTILES, KeyOutput, LinearOutput, Noisy, PrivateQuery
+from lapwing.statements import QUANTILES, KeyOutput, LinearOutput, Noisy, PrivateQuery, QuantileOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,8 @@ class GroupedLeaves:
             return self._mode(node)
         if isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup):
             number, measured = self.aggregates.bind(node)
-            form = algebra.COMPUTED if measured.aggregate.kind in QUANTILES else LinearOutput(Noisy(self.query, number))
+            noisy = Noisy(self.query, number)
+            form = QuantileOutput(noisy) if measured.aggregate.kind in QUANTILES else LinearOutput(noisy)
             sql, kind = f"q{self.query}.a{number}", measured.kind
             if measured.words is not None:
                 listed = ", ".join(literal_sql(Literal(word, Kind.TEXT)) for word in measured.words)

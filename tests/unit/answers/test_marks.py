@@ -255,7 +255,8 @@ def test_sums_of_noise_may_stand_clear_of_it(teams: lw.DataSet) -> None:
 
 def test_a_ratio_of_two_single_values(teams: lw.DataSet) -> None:
     counted = "(SELECT COUNT(*) FROM people WHERE team = '{}')"
-    (row,) = rows_of(teams.ask(f"SELECT {counted.format('l0')} * 1.0 / {counted.format('l1')} AS r", epsilon="0.5"))
+    # At epsilon 0.5 one in forty has bounds that were chosen from norms lost in noise: its bar is right, and far too long.
+    (row,) = rows_of(teams.ask(f"SELECT {counted.format('l0')} * 1.0 / {counted.format('l1')} AS r", epsilon="20"))
     assert row["r?"] is None and 0.9 < row["r"] < 1.1
     (row,) = rows_of(teams.ask(f"SELECT {counted.format('l0')} * 1.0 / {counted.format('e00')} AS r", epsilon="0.5"))
     assert (row["r?"] is CellMark.MEANINGLESS) == (row["r"] is None)

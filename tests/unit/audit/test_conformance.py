@@ -143,7 +143,7 @@ def _values(planned: Planned, released: Released, post: PostProcess) -> list[Any
 def test_an_accuracy_is_asked_for_all_but_surely() -> None:
     words = [read_words(f"SELECT 1 WITH PRIVACY ({asked})", settings=Settings()) for asked in ("error = '5%'", "epsilon = 1")]
     asked = [surely(question) for question in words if isinstance(question, Question)]
-    assert asked == ["WITH PRIVACY (error = '5.0%', confidence = 0.999999999999)", None]
+    assert asked == ["WITH PRIVACY (error = '5.0%', confidence = 0.999999999)", None]
 
 
 def test_failures_are_counted_and_named() -> None:

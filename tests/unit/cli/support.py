@@ -9,10 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from typer.testing import CliRunner
+from click.testing import CliRunner
+from typer.main import get_command
 
 from lapwing.cli.app import app
 
+_COMMANDS = get_command(app)
+"""Read from their functions once, not for each run."""
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -31,7 +34,8 @@ _OF_TERMINALS = ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "TTY_COMPATIBLE", "TTY_
 def run(*arguments: str | Path, home: Path, stdin: str | None = None, variables: Mapping[str, str] | None = None) -> Ran:
     """A command in this process, with a registry of its own. An exception that the command line did not turn into a status is raised."""
     environment = {**dict.fromkeys(_OF_TERMINALS, None), "LAPWING_HOME": str(home), **(variables or {})}
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin, env=environment)
+    given = [str(argument) for argument in arguments]
+    result = CliRunner().invoke(_COMMANDS, given, input=stdin, env=environment)  # type: ignore[arg-type]  # typer has a copy of click
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Ran(result.exit_code, result.stdout, result.stderr)

@@ -29,7 +29,7 @@ def test_statements_are_audited_without_a_row_or_the_ledger(clinic: Clinic, tmp_
         (copy.directory / file).unlink()
     left = sorted(path.name for path in copy.directory.rglob("*"))
     drugs = "SELECT drug, COUNT(*) AS n FROM prescriptions GROUP BY drug"
-    ran = copy.run("audit", REGIONS, drugs, "--samples", "500", "--asks", "25", "--format", "json")
+    ran = copy.run("audit", REGIONS, drugs, "--samples", "500", "--asks", "20", "--format", "json")
     assert ran.status == 0, ran.err
     found = json.loads(ran.out)
     assert found["refuted"] == 0 and found["confidence"] == 0.99

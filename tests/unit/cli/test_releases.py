@@ -59,11 +59,32 @@ def test_ranges_of_a_column_are_a_tree(released: Clinic) -> None:
     assert "tree" in released.run("release", "list").out
 
 
+def test_several_parts_are_one_release(released: Clinic) -> None:
+    asked = (
+        "board",
+        "sex",
+        "region",
+        "--with",
+        "birth_year=50 --tree --by sex --branch 8",
+        "--with",
+        "sex smoker --synthetic --method pairs",
+    )
+    planned = released.run("release", "plan", *asked, "--share", "2", "--share", "1", "--share", "1", "--epsilon", "0.2")
+    assert planned.status == 0 and "1. marginals: 50% of the price" in planned.out and "levels: 1, 7, 50 nodes" in planned.out
+    assert "3. synthetic table, by " in planned.out
+    ran = released.run("release", "run", *asked, "--epsilon", "0.2")
+    assert ran.status == 0 and "cost epsilon 0.2" in ran.out
+    assert "marginals, tree, synthetic" in released.run("release", "list").out
+
+
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
         (("plan", "x", "sex=many"), 2, "is not a column, nor a column=bins"),
         (("plan", "x", "sex", "region", "--tree"), 2, "a tree is over one column"),
+        (("plan", "x", "sex", "--with", "--tree"), 2, "the further part '--tree' cannot be read"),
+        (("plan", "x", "sex", "--with", "sex --method magic"), 2, "cannot be read"),
+        (("plan", "x", "sex", "--share", "1", "--share", "1"), 3, "[release-parts]"),
         (("plan", "x", "region", "--tree"), 3, "[axis-bins]"),
         (("plan", "x", "nonsense"), 3, "[release-table]"),
         (("plan", "x", "income"), 3, "[axis-needs-bins]"),

@@ -67,9 +67,24 @@ def test_what_is_set_is_what_is_asked_and_a_statement_goes_before_it() -> None:
     assert terms.asked("SHOW TABLES")[0] == "SHOW TABLES"
     with pytest.raises(typer.BadParameter):
         terms.asked("SELECT 1 WITH PRIVACY (confidence = 0.9)")
+    terms.set("error", "")
+    terms.set("reuse", "only")
+    assert terms.asked("SELECT 1") == ("SELECT 1", {"dialect": "duckdb", "reuse": "only"})
+    own = "SELECT 1 WITH PRIVACY (reuse = never)"
+    assert terms.asked(own) == (own, {"dialect": "duckdb"}) and terms.asked("SHOW TABLES")[1] == {"dialect": "duckdb"}
+    terms.set("reuse", "")
+    assert terms.asked("SELECT 1") == ("SELECT 1", {"dialect": "duckdb"})
     terms.set("epsilon", "1/3")
     assert (terms["error"], terms.shown()) == ("", "epsilon 1/3")
-    for name, value in (("epsilon", "-1"), ("epsilon", "x"), ("error", "%"), ("dialect", "oracle"), ("confirm", "maybe"), ("nothing", "1")):
+    for name, value in (
+        ("epsilon", "-1"),
+        ("epsilon", "x"),
+        ("error", "%"),
+        ("dialect", "oracle"),
+        ("reuse", "always"),
+        ("confirm", "maybe"),
+        ("nothing", "1"),
+    ):
         with pytest.raises(typer.BadParameter):
             terms.set(name, value)
     assert terms["epsilon"] == "1/3"

@@ -21,10 +21,11 @@ from lapwing.curator.bound_statement import BoundStatement, bound_statement
 from lapwing.curator.least_price import Base, least_loss
 from lapwing.demo import write_demo
 from lapwing.errors import BudgetRefused, Refused, Span
-from lapwing.kernel.accounting import EPSILON_MAX, LOSS_UNITS, statement_loss
+from lapwing.kernel.accounting import EPSILON_MAX, LOSS_UNITS
 from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.planning.planned import Planned
+from lapwing.prices import statement_loss
 from lapwing.spread import half_width
 from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
 
@@ -408,3 +409,19 @@ def test_a_request_with_a_name_may_buy_norms_more_than_once(tmp_path: Path) -> N
         spent = data.curator.balance().spent
         again = data.ask(sql, request_id="named")
         assert again.table == first.table and data.curator.balance().spent == spent
+        easier = data.explain(sql.replace("1200", "1100"))
+        assert easier.to_dict()["target"]["step"] in {"solved", "stored"}, "the finest norms that were bought are begun with"
+
+
+def test_a_request_with_a_name_that_could_not_reach_its_target_is_answered_the_same_again(tmp_path: Path) -> None:
+    """It was refused when it was sent again, though its pilot was paid and shown."""
+    sql = f"{COUNT} WITH PRIVACY (error = 300)"
+    with make(tmp_path / "clinic", epsilon="4") as data:
+        first = data.ask(sql, request_id="named")
+        assert any("NOT REACHED" in note for note in first.notes)
+        spent = data.curator.balance().spent
+        again = data.ask(sql, request_id="named")
+        assert again.table == first.table and again.cost.free and data.curator.balance().spent == spent
+        assert any("NOT REACHED" in note for note in again.notes)
+        with pytest.raises(BudgetRefused):
+            data.ask(sql, request_id="another")

@@ -48,6 +48,14 @@ def test_a_release_serves_what_would_be_bought_with_more_noise(clinic: lapwing.D
     assert is_served(clinic.replay(COUNT, epsilon="0.01")), "what costs nothing needs no earlier answer"
 
 
+def test_sub_totals_have_to_be_as_accurate_too(clinic: lapwing.DataSet) -> None:
+    """The total of a release of pairs is the mean over few tables; a fresh one is measured apart."""
+    cube = "SELECT region, smoker, COUNT(*) AS n FROM patients GROUP BY CUBE(region, smoker)"
+    assert clinic.explain(cube, epsilon="0.1").cost.free
+    assert not clinic.explain(cube, epsilon="0.24").cost.free
+    assert clinic.explain(cube, epsilon="0.24", reuse="only").cost.free
+
+
 def test_the_words_and_the_argument_say_who_may_serve(clinic: lapwing.DataSet) -> None:
     spent = clinic.budget.spent
     for sql, reuse in ((COUNT, "only"), (f"{COUNT} WITH PRIVACY (reuse = only)", None), (f"{COUNT} WITH PRIVACY (reuse = only)", "only")):

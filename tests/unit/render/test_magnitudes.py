@@ -9,6 +9,7 @@ from fractions import Fraction
 import pytest
 
 from lapwing.kernel.domains import Domain, IntegerDomain, KeyDomain, Kind, RealDomain
+from lapwing.kernel.expression_domains import Domains
 from lapwing.kernel.expressions import Call, Column, Function, Literal, call
 from lapwing.render.magnitudes import LEAST_EXPONENT, least_exponent, may_underflow
 from tests.support.expression_fuzz import ExpressionFuzz
@@ -36,15 +37,15 @@ def test_no_value_is_smaller_than_its_bound(seed: int) -> None:
     ]
     for _ in range(50):
         typed = fuzz.expression(Kind.REAL, depth=4)
-        least, value = least_exponent(typed.expression, COLUMNS), evaluator(typed.expression, COLUMNS).as_double()
+        least, value = least_exponent(typed.expression, Domains(COLUMNS)), evaluator(typed.expression, COLUMNS).as_double()
         found = [value(row) for row in rows]
         assert all(number is None or number == 0 or abs(Fraction(number)) >= Fraction(2) ** least for number in found)
 
 
 def test_ordinary_products_and_quotients_need_no_guard() -> None:
-    assert not may_underflow(call(Function.MULTIPLY, PRICE, PRICE), COLUMNS)
-    assert not may_underflow(call(Function.DIVIDE, call(Function.MULTIPLY, RATIO, RATIO), PRICE), COLUMNS)
-    assert not may_underflow(call(Function.MULTIPLY, call(Function.EXP, Literal(-200, Kind.INTEGER)), RATIO), COLUMNS)
+    assert not may_underflow(call(Function.MULTIPLY, PRICE, PRICE), Domains(COLUMNS))
+    assert not may_underflow(call(Function.DIVIDE, call(Function.MULTIPLY, RATIO, RATIO), PRICE), Domains(COLUMNS))
+    assert not may_underflow(call(Function.MULTIPLY, call(Function.EXP, Literal(-200, Kind.INTEGER)), RATIO), Domains(COLUMNS))
 
 
 def _power(base: Call | Column, doublings: int) -> Call | Column:
@@ -55,11 +56,11 @@ def _power(base: Call | Column, doublings: int) -> Call | Column:
 
 def test_products_that_can_vanish_are_guarded() -> None:
     tiny = call(Function.MULTIPLY, _real("1e-200"), call(Function.TO_REAL, RATIO))
-    assert may_underflow(call(Function.MULTIPLY, tiny, _real("1e-200")), COLUMNS)
-    assert may_underflow(call(Function.DIVIDE, call(Function.MULTIPLY, _real("1e-300"), RATIO), _real("1e90")), COLUMNS)
+    assert may_underflow(call(Function.MULTIPLY, tiny, _real("1e-200")), Domains(COLUMNS))
+    assert may_underflow(call(Function.DIVIDE, call(Function.MULTIPLY, _real("1e-300"), RATIO), _real("1e90")), Domains(COLUMNS))
     # (10^-12)^16 = 10^-192 is a double; (10^-12)^32 is none
-    assert not may_underflow(_as_call(_power(RATIO, 4)), COLUMNS)
-    assert may_underflow(_as_call(_power(RATIO, 5)), COLUMNS)
+    assert not may_underflow(_as_call(_power(RATIO, 4)), Domains(COLUMNS))
+    assert may_underflow(_as_call(_power(RATIO, 5)), Domains(COLUMNS))
 
 
 def _as_call(made: Call | Column) -> Call:
@@ -68,5 +69,5 @@ def _as_call(made: Call | Column) -> Call:
 
 
 def test_bounds_end_at_the_least_double() -> None:
-    assert least_exponent(_real("5e-324"), COLUMNS) == LEAST_EXPONENT
+    assert least_exponent(_real("5e-324"), Domains(COLUMNS)) == LEAST_EXPONENT
     assert Fraction(5e-324) == Fraction(2) ** LEAST_EXPONENT

@@ -124,6 +124,7 @@ REFUSED = {
     f"{COUNT} WITH PRIVACY (error = '5%' '6%')": ("error-invalid", "'5%' '6%'"),
     f"{COUNT} WITH PRIVACY (error = 5%)": ("number-unreadable", "5%"),
     f"{COUNT} WITH PRIVACY (confidence = 1)": ("confidence-invalid", "1"),
+    f"{COUNT} WITH PRIVACY (confidence = 0.9999999999)": ("confidence-invalid", "0.9999999999"),
     f"{COUNT} WITH PRIVACY (scaled_groups = 1)": ("privacy-words", "1"),
     f"{COUNT} WITH PRIVACY (scaled_groups = 'true')": ("privacy-words", "'true'"),
     f"{COUNT} WITH PRIVACY (scaled_groups = true false)": ("privacy-words", "true false"),

@@ -50,7 +50,7 @@ _COLUMNS = (
     " UNION ALL SELECT b.attnum, b.name, t.typbasetype, t.typtypmod FROM base b JOIN pg_type t ON t.oid = b.type WHERE t.typtype = 'd')"
     " SELECT b.name, b.type::bigint, b.modifier, t.typtype::text,"
     " EXISTS (SELECT 1 FROM pg_cast k WHERE k.castsource = b.type AND k.casttarget = 25 AND k.castmethod = 'b')"
-    " FROM base b JOIN pg_type t ON t.oid = b.type WHERE t.typtype <> 'd'"
+    " FROM base b JOIN pg_type t ON t.oid = b.type WHERE t.typtype <> 'd' ORDER BY b.attnum"
 )
 
 

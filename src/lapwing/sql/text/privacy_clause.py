@@ -11,6 +11,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from lapwing.catalog.confidences import NOT_ASKED, can_be_asked
 from lapwing.catalog.settings import Settings
 from lapwing.errors import Refused, Span
 from lapwing.kernel.accounting import EPSILON_MAX
@@ -212,8 +213,8 @@ class _Written:
 
     def _confidence(self, at: int, end: int) -> Confidence:
         value = self._number(at, end, "confidence")
-        if not 0 < value < 1:
-            raise self.refuse("confidence-invalid", "a confidence lies between 0 and 1", start=at + 2, end=end)
+        if not can_be_asked(value):
+            raise self.refuse("confidence-invalid", NOT_ASKED, start=at + 2, end=end)
         return Confidence(value, self.span(at, end))
 
     def _scaled_groups(self, at: int, end: int) -> ScaledGroups:
