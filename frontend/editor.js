@@ -103,17 +103,19 @@ function changed(keepWanted = false) {
   // A price on the screen is always of the text on the screen: until there is one, there is nothing to press.
   panel.setAttribute("aria-busy", "true");
   for (const button of panel.querySelectorAll("button[type=submit]")) button.disabled = true;
+  running?.abort(); // what is under way is of another text
   clearTimeout(timer);
   timer = setTimeout(look, QUIET_MILLISECONDS);
 }
 
 async function look() {
-  running?.abort();
-  running = new AbortController();
+  const mine = (running = new AbortController());
   const fields = new URLSearchParams(new FormData(form));
   try {
-    const reply = await fetch(form.dataset.price, { method: "POST", body: fields, headers: { "X-Fragment": "1" }, signal: running.signal });
-    panel.innerHTML = await reply.text();
+    const reply = await fetch(form.dataset.price, { method: "POST", body: fields, headers: { "X-Fragment": "1" }, signal: mine.signal });
+    const html = await reply.text();
+    if (mine.signal.aborted) return;
+    panel.innerHTML = html;
     panel.removeAttribute("aria-busy");
     shown();
   } catch (error) {

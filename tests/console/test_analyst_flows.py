@@ -10,7 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from lapwing.console.questions import PageQuestion
 from lapwing.server.rights import Grant, Role
@@ -200,6 +200,29 @@ def test_while_a_price_is_looked_for_there_is_nothing_to_press(visited: Visited,
         expect(page.locator(".pay button")).to_be_disabled()
         settled(page)
         expect(page.locator(".pay button")).to_be_enabled()
+
+
+def test_a_price_that_comes_late_is_not_shown_beside_another_text(visited: Visited, browser: Browser) -> None:
+    held: list[Route] = []
+    with visited.page(browser) as page:
+        page.goto(visited.path("ask"))
+        page.evaluate(
+            """() => {
+                window.everShown = "";
+                const panel = document.getElementById("price");
+                new MutationObserver(() => (window.everShown += panel.textContent)).observe(panel, { childList: true, subtree: true });
+            }"""
+        )
+        address = str(page.locator("#ask").get_attribute("data-price"))
+        page.route(f"**{address}", lambda route: held.append(route), times=1)
+        with page.expect_request(f"**{address}"):
+            page.locator(".cm-content").click()
+            page.keyboard.insert_text("SELECT COUNT(*) AS n FROM visits")
+        page.fill("#epsilon", "0.02")
+        held[0].fulfill(body="<p class=priced>a price of another text</p>", content_type="text/html")
+        settled(page)
+        expect(page.locator(".share")).to_contain_text("epsilon 0.02")
+        assert "a price of another text" not in page.evaluate("window.everShown")
 
 
 def test_with_keys_alone_from_signing_in_to_an_answer(visited: Visited, browser: Browser) -> None:
