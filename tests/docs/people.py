@@ -17,6 +17,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterator, Mapping
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -87,9 +88,8 @@ def install_for_everybody(to: Path) -> Path:
         for file in importlib.metadata.distribution(name).files or ():
             source = Path(str(file.locate()))
             if ".." not in file.parts and file.suffix != ".pth" and source.is_file():
-                (packages / file).parent.mkdir(parents=True, exist_ok=True)
-                _put(str(source), str(packages / file))
-    shutil.copytree(ROOT / "src" / "lapwing", packages / "lapwing", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+                _put_with_bytecode(source, packages / file)
+    shutil.copytree(ROOT / "src" / "lapwing", packages / "lapwing", dirs_exist_ok=True)
     program = to / "bin" / "lapwing"
     program.parent.mkdir()
     command = " ".join(["env", f"PYTHONPATH={packages}", *_interpreter(to), "-P", "-S", "-m", "lapwing.cli"])
@@ -140,6 +140,17 @@ def _for_everybody(path: Path) -> bool:
     return all(part.stat().st_mode & stat.S_IXOTH for part in (path, *path.parents))
 
 
+def _put_with_bytecode(source: Path, target: Path) -> None:
+    """As pip puts it, which compiles what it installs: others may not write there, and would compile each module each time."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _put(str(source), str(target))
+    if source.suffix == ".py":
+        compiled, there = Path(cache_from_source(str(source))), Path(cache_from_source(str(target)))
+        if compiled.is_file() and not there.exists():
+            there.parent.mkdir(exist_ok=True)
+            _put(str(compiled), str(there))
+
+
 def _put(source: str, target: str) -> str:
     """A link if others may read the file, which takes no room; else a copy."""
     if os.stat(source).st_mode & stat.S_IROTH:
@@ -148,7 +159,7 @@ def _put(source: str, target: str) -> str:
             return target
         except OSError:  # another disk
             pass
-    return str(shutil.copy(source, target))
+    return str(shutil.copy2(source, target))  # bytecode is of a source with its time
 
 
 def _open(directory: Path) -> None:

@@ -16,6 +16,10 @@ from tests.faults.proxy import LATE_SECONDS, STEPS, Cut, Proxy, cut_connections
 from tests.ledger.cluster import Cluster
 from tests.ledger.pg import new_place
 from tests.ledger.support import request
+from tests.support.sizes import spread
+
+EVERY = [(1, 1, 60), (1, 10, 60), (4, 1, 25), (4, 10, 25), (32, 1, 6), (32, 10, 6)]
+"""Clients, data sets and acts of each."""
 
 CUTS_OF_A_KIND = 4
 """At least so often each kind of cut hits a reservation, and a commit, with each of the six numbers of clients and sources: 24 in all."""
@@ -58,7 +62,7 @@ def test_the_proxy_does_what_it_says(cluster: Cluster, database: str, tmp_path: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("clients", "sources", "acts"), [(1, 1, 60), (1, 10, 60), (4, 1, 25), (4, 10, 25), (32, 1, 6), (32, 10, 6)])
+@pytest.mark.parametrize(("clients", "sources", "acts"), spread(EVERY, "crowds that faults are tried on"))
 def test_a_cut_connection_costs_nothing_twice_and_nothing_unpaid(
     cluster: Cluster, database: str, tmp_path: Path, clients: int, sources: int, acts: int
 ) -> None:

@@ -14,13 +14,18 @@ import pytest
 from tests.faults.history import What
 from tests.faults.rounds import kill_workers, new_bench
 from tests.ledger.cluster import Cluster
-from tests.support.sizes import size
+from tests.support.sizes import size, spread
 
 MANY = size("kills of clients")
-KILLS = {(1, 1): 100, (1, 10): 100, (4, 1): MANY, (4, 10): MANY, (32, 1): MANY, (32, 10): MANY}
+KILLS = dict(
+    spread(
+        [((1, 1), 100), ((1, 10), 100), ((4, 1), MANY), ((4, 10), MANY), ((32, 1), MANY), ((32, 10), MANY)],
+        "crowds that faults are tried on",
+    )
+)
 """By number of clients and of data sets. A client alone waits for itself, so each of its kills takes longest."""
 KILLS_OF_A_STEP_MIN = {1: 1, 4: MANY // 230, 32: MANY // 230}
-"""By number of clients: together at least six of each step, whatever is armed by chance besides."""
+"""By number of clients: one alone is killed at each step, and in ``soak`` each crowd too; whatever is armed by chance besides."""
 KILLS_TOTAL_MIN = size("kills of clients in all")
 PHASES = {"register", "reserve", "reserve many", "engine", "commit", "forfeit", "incident", "reopen", "find", "renew", "disconnect"}
 NAMED = (

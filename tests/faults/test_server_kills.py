@@ -12,19 +12,20 @@ from tests.faults.history import What
 from tests.faults.rounds import EXPECTED_CODES, SERVER_CODES, Bench, new_bench, nursery
 from tests.faults.server import SLEEP_STEPS, SLEEPERS_REFUSED, kill_backends, kill_postmasters, put_workers_to_sleep
 from tests.ledger.cluster import Cluster
+from tests.support.sizes import TIER, Tier, spread
 
 BACKEND_KILLS = 4
 POSTMASTER_KILLS = 8
 """Of each of the six tests."""
 SLEEPS = 2
 """At each step, of both tests."""
-EVERY = [(1, 1), (1, 10), (4, 1), (4, 10), (32, 1), (32, 10)]
+EVERY = spread([(1, 1), (1, 10), (4, 1), (4, 10), (32, 1), (32, 10)], "crowds that faults are tried on")
 """Clients and data sets."""
 
 
 def test_there_are_enough_kills() -> None:
-    assert len(EVERY) * BACKEND_KILLS >= 20
-    assert len(EVERY) * POSTMASTER_KILLS >= 40
+    assert len(EVERY) * BACKEND_KILLS >= (20 if TIER is Tier.SOAK else 10)
+    assert len(EVERY) * POSTMASTER_KILLS >= (40 if TIER is Tier.SOAK else 20)
     assert 2 * SLEEPS * len(SLEEP_STEPS) >= 20
 
 

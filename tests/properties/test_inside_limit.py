@@ -13,7 +13,7 @@ from tests.properties.test_relations_limit import ALLOWED
 from tests.support.sizes import size
 from tests.support.sql_inside import InsideQueries
 
-STATEMENTS = 20
+STATEMENTS = size("limit, statements with groups within units")
 CHUNKS = [
     (neighbours, delta, seed)
     for neighbours in ("unbounded", "bounded")

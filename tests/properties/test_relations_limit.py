@@ -12,7 +12,7 @@ from tests.properties.limit_runs import Limit, TooNoisy
 from tests.support.sizes import size
 from tests.support.sql_relations import RelationalQueries
 
-STATEMENTS = 40
+STATEMENTS = size("limit, statements about relations")
 CHUNKS = [
     (neighbours, delta, seed)
     for neighbours in ("unbounded", "bounded")
@@ -54,7 +54,7 @@ def test_answers_are_those_of_the_bare_engine(tmp_path: Path, neighbours: str, d
             refused += 1
     limit.data.close()
     assert refused <= 8 and bounded <= 20, (refused, bounded)
-    assert limit.seen.exact >= 40, limit.seen
+    assert limit.seen.exact >= STATEMENTS, limit.seen
 
 
 @pytest.mark.soak("in `check` there are fewer")

@@ -22,7 +22,7 @@ from lapwing.kernel.workload import parts_of
 from lapwing.sql.text.privacy_words import Question, read_words
 from tests.support.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps
 from tests.support.family_runs import clinic_facts, family_of, fan_out_of, run_families
-from tests.support.sizes import size
+from tests.support.sizes import size, spread
 from tests.support.sql_shapes import MANY_ROWS, SqlShape, relational_shapes
 
 STATEMENTS = size("oracle of relations, statements")
@@ -100,7 +100,7 @@ def clean(outcome: OracleRun, *, pairs: int) -> None:
     assert outcome.pairs >= pairs, "the run must be as large as it says"
 
 
-@pytest.mark.parametrize(("relation", "account", "seed"), CHUNKS)
+@pytest.mark.parametrize(("relation", "account", "seed"), spread(CHUNKS, "oracle of the conformance list, kinds"))
 def test_no_neighbour_breaks_a_claim_about_the_conformance_list(relation: str, account: Account, seed: int) -> None:
     shapes = conformance(relation, account)
     clean(run(relation, account, seed, shapes), pairs=PAIRS[relation] * len(shapes))

@@ -11,7 +11,7 @@ from lapwing.catalog import Declaration, Settings
 from lapwing.engines.base import Snapshot
 from lapwing.engines.duckdb import DuckDBSnapshot, prepare_snapshot
 from lapwing.kernel.accounting import Account
-from tests.support.sizes import size
+from tests.support.sizes import size, spread
 
 SEEDS = (5, 11, 21)[: size("oracle seeds")]
 WORLDS = {relation: size(f"oracle worlds, {relation}") for relation in ("unbounded", "bounded")}
@@ -31,7 +31,7 @@ def test_no_neighbour_breaks_a_claim(relation: str, account: Account, seed: int)
     assert outcome.pairs >= WORLDS[relation] * PAIRS_OF_A_WORLD[relation], "the run must be as large as it says"
 
 
-@pytest.mark.parametrize("relation", WORLDS)
+@pytest.mark.parametrize("relation", spread([*WORLDS], "oracle of an order, relations"))
 def test_no_neighbour_breaks_a_claim_of_an_account_with_an_order(relation: str) -> None:
     """With Laplace noise, in both amounts."""
     outcome = run_oracle(relation=relation, account=Account.APPROXIMATE, worlds=WORLDS[relation], seed=SEEDS[0], order=ORDER)

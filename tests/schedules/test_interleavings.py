@@ -14,21 +14,21 @@ from tests.schedules.scenarios import SCENARIOS, Scenario
 from tests.schedules.scheduler import Client, Died, Programs, explore, run, sample
 from tests.schedules.subject import Subject
 from tests.schedules.world import Pool
-from tests.support.sizes import TIER, Tier
+from tests.support.sizes import TIER, Tier, size
 
 SCHEDULES_MIN = {
-    "three for two": 100,
-    "lost replies": 80,
-    "batch": 50,
-    "batch of answers": 50,
+    "three for two": 100 if TIER is Tier.SOAK else 50,
+    "lost replies": 80 if TIER is Tier.SOAK else 50,
+    "batch": 50 if TIER is Tier.SOAK else 30,
+    "batch of answers": 50 if TIER is Tier.SOAK else 30,
     "zombie": 250 if TIER is Tier.SOAK else 50,
-    "believed dead goes on": 40,
+    "believed dead goes on": 40 if TIER is Tier.SOAK else 30,
     "dies after reserve": 40,
     "dies after commit": 50,
     "incident": 30,
-    "owner closes": 50,
-    "owner lowers and closes": 100,
-    "two begin after one died": 80,
+    "owner closes": 50 if TIER is Tier.SOAK else 30,
+    "owner lowers and closes": size("schedules, sampled orders"),
+    "two begin after one died": 80 if TIER is Tier.SOAK else 20,
     "restored": 200 if TIER is Tier.SOAK else 40,
 }
 """The others have at least 6: two workers, of which the one that comes second is refused at its first step."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,8 @@ def test_a_collector_receives_calls_and_holds_and_nothing_that_tells(tmp_path: P
     for span in calls:
         assert coarse(span.end_time_unix_nano - span.start_time_unix_nano) == span.end_time_unix_nano - span.start_time_unix_nano
         assert span.trace_id != bytes.fromhex("ab" * 16), "a stranger does not choose"
-    sent = b"".join(kept.bodies)
+    # Without names that are hexadecimal digits: one in some dozens has an "ada" in it.
+    sent = re.sub(rb"[0-9a-f]{8,}", b"", b"".join(kept.bodies))
     for word in (b"ada", b"SELECT", b"a value", b"secret-name", b"lw_"):
         assert word not in sent
     assert attributes(calls[4])["lapwing.code"] == "incident"

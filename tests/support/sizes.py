@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "checks-in-tiers.md"
@@ -48,8 +49,8 @@ SIZES = {
     "random messages on the wire": Size("messages at random, in all", 2_000, 100_000, "wire/test_fuzz.py"),
     "visitors of the wire": Size("connections that ask and go, 50 at a time", 60, 5_000, "wire/test_process.py"),
     "Superset in two worlds": Size("statements of Superset that are asked on both worlds", 8, 32, "wire/test_superset.py"),
-    "two worlds, statements": Size("statements of the second list that are asked on both worlds", 27, 210, "server/test_two_worlds.py"),
-    "two worlds, requests": Size("requests in all, at least", 100, 500, "server/test_two_worlds.py"),
+    "two worlds, statements": Size("statements of the second list that are asked on both worlds", 10, 210, "server/test_two_worlds.py"),
+    "two worlds, requests": Size("requests in all, at least", 60, 500, "server/test_two_worlds.py"),
     "two worlds of pages, statements": Size(
         "statements that are priced, asked and looked at again in both worlds", 2, 120, "console/test_two_worlds_of_pages.py"
     ),
@@ -58,27 +59,30 @@ SIZES = {
     "oracle seeds": Size(
         "seeds of the oracle's worlds, for each neighbour relation and account", 1, 3, "properties/test_sensitivity_oracle.py"
     ),
-    "oracle worlds, unbounded": Size("worlds of a seed, one unit more or less", 3, 8, "properties/test_sensitivity_oracle.py"),
-    "oracle worlds, bounded": Size("worlds of a seed, one unit replaced", 2, 8, "properties/test_sensitivity_oracle.py"),
+    "oracle of an order, relations": Size(
+        "of both relations, with an account that is a union", 1, 2, "properties/test_sensitivity_oracle.py"
+    ),
+    "oracle worlds, unbounded": Size("worlds of a seed, one unit more or less", 2, 8, "properties/test_sensitivity_oracle.py"),
+    "oracle worlds, bounded": Size("worlds of a seed, one unit replaced", 1, 8, "properties/test_sensitivity_oracle.py"),
     "statements whose groups are compared": Size(
-        "statements whose groups are compared with every row that can be", 600, 6_000, "unit/planning/test_possible_groups.py"
+        "statements whose groups are compared with every row that can be", 240, 6_000, "unit/planning/test_possible_groups.py"
     ),
     "oracle of moments, worlds": Size("worlds of each relation and account", 1, 3, "properties/test_moments_oracle.py"),
-    "oracle of quantiles, worlds": Size("worlds of each relation and account", 2, 6, "properties/test_quantile_oracle.py"),
+    "oracle of quantiles, worlds": Size("worlds of each relation and account", 1, 6, "properties/test_quantile_oracle.py"),
     "oracle of releases, worlds": Size("worlds of each relation and account", 1, 24, "properties/test_release_oracle.py"),
     "oracle of streams, worlds": Size("worlds of each relation", 1, 12, "properties/test_stream_oracle.py"),
     "attacks on synthetic rows, releases": Size("releases for each attack and world", 80, 2_000, "attacks/test_synthetic_rows.py"),
     "matched filter, releases": Size("runs of each kind of release", 4_000, 100_000, "attacks/test_releases.py"),
-    "oracle of SQL, statements": Size("statements for each relation and account", 40, 60, "properties/test_sql_oracle.py"),
+    "oracle of SQL, statements": Size("statements for each relation and account", 16, 60, "properties/test_sql_oracle.py"),
     "oracle of relations, statements": Size(
-        "generated statements for each relation and account", 40, 90, "properties/test_relations_oracle.py"
+        "generated statements for each relation and account", 16, 90, "properties/test_relations_oracle.py"
     ),
     "oracle of relations, families": Size("families of ten worlds that differ in one unit", 1, 2, "properties/test_relations_oracle.py"),
     "oracle of groups within units, statements": Size(
-        "generated statements for each relation and account", 12, 60, "properties/test_inside_oracle.py"
+        "generated statements for each relation and account", 8, 60, "properties/test_inside_oracle.py"
     ),
     "limit, seeds of groups within units": Size(
-        "seeds of 20 statements for each relation and account", 1, 8, "properties/test_inside_limit.py"
+        "seeds of statements for each relation and account", 1, 8, "properties/test_inside_limit.py"
     ),
     "limit, seeds of answers that decide": Size("seeds of 25 statements for each account", 1, 6, "properties/test_deciding_limit.py"),
     "adversary of the union of filters, statements": Size(
@@ -87,26 +91,39 @@ SIZES = {
     "adversary of the union of filters, games": Size(
         "random games that are searched to the end", 12, 300, "theory/test_union_of_filters.py"
     ),
-    "preparation oracle, pairs": Size("pairs of sources for each of four seeds", 1_000, 5_000, "properties/test_preparation_oracle.py"),
+    "preparation oracle, pairs": Size("pairs of sources for each of four seeds", 300, 5_000, "properties/test_preparation_oracle.py"),
     "preparation oracle, appended pairs": Size(
-        "pairs of sources whose rows were appended", 100, 400, "properties/test_preparation_oracle.py"
+        "pairs of sources whose rows were appended", 50, 400, "properties/test_preparation_oracle.py"
     ),
     "rows as units, worlds": Size("worlds in which rows are units, all their neighbours", 5, 60, "properties/test_row_units.py"),
     "rows as units, statements": Size("statements for each relation and account", 16, 60, "properties/test_row_units.py"),
     "limit, seeds of SQL": Size("seeds of 25 statements for each relation and account", 1, 4, "properties/test_sql_limit.py"),
-    "limit, seeds of relations": Size("seeds of 40 statements for each relation and account", 1, 5, "properties/test_relations_limit.py"),
+    "limit, statements about relations": Size("statements of a seed", 16, 40, "properties/test_relations_limit.py"),
+    "limit, statements with groups within units": Size("statements of a seed", 12, 20, "properties/test_inside_limit.py"),
+    "oracle of the conformance list, kinds": Size(
+        "of four pairs of a relation and an account, for the conformance list", 2, 4, "properties/test_relations_oracle.py"
+    ),
+    "sizes of relations, statements": Size("statements of each world", 15, 40, "properties/test_relation_sizes.py"),
+    "limit, seeds of relations": Size("seeds of statements for each relation and account", 1, 5, "properties/test_relations_limit.py"),
     "Spark oracle, neighbours": Size("neighbours of the world of a bounded relation", 1, 3, "engines/spark/test_spark_oracle.py"),
     "Spark oracle, runs": Size("runs of the oracle on Spark", 2, 4, "engines/spark/test_spark_oracle.py"),
+    "Spark oracle, quarters": Size("quarters of the shapes in each run", 1, 4, "engines/spark/test_spark_oracle.py"),
     # Generated statements and expressions.
-    "fuzzed statements, parts": Size("parts of 5,000 mutated and generated statements", 1, 6, "properties/test_sql_fuzz.py"),
-    "hostile SQL, expressions": Size("expressions over hostile rows, for each of four worlds", 800, 2_600, "engines/test_sql_hostile.py"),
+    "fuzzed statements, parts": Size("parts of mutated and generated statements", 1, 6, "properties/test_sql_fuzz.py"),
+    "hostile SQL, expressions": Size("expressions over hostile rows, for each of four worlds", 300, 2_600, "engines/test_sql_hostile.py"),
     "hostile texts": Size("hostile texts that every function of open text is taken of", 10_000, 100_000, "engines/test_open_text.py"),
     "sampled calls, worlds": Size("worlds of 1,500 calls of functions over hostile rows", 1, 2, "engines/test_sql_samples.py"),
-    "fuzzed statements in all": Size("statements in all, at least", 5_000, 30_000, "properties/test_sql_fuzz.py"),
-    "fuzzed expressions in all": Size("expressions on PostgreSQL in all, at least", 5_000, 10_000, "engines/postgres/test_expressions.py"),
-    "fuzzed expressions, seeds": Size("seeds of 260 expressions over hostile rows", 20, 40, "engines/test_expressions.py"),
+    "fuzzed statements about several tables, of a part": Size(
+        "of a part about several tables; two thirds as many are about one, six times as many are broken",
+        240,
+        600,
+        "properties/test_sql_fuzz.py",
+    ),
+    "fuzzed statements in all": Size("statements in all, at least", 1_800, 24_000, "properties/test_sql_fuzz.py"),
+    "fuzzed expressions in all": Size("expressions on PostgreSQL in all, at least", 2_000, 10_000, "engines/postgres/test_expressions.py"),
+    "fuzzed expressions, seeds": Size("seeds of 260 expressions over hostile rows", 8, 40, "engines/test_expressions.py"),
     "fuzzed expressions on Spark, statements": Size(
-        "statements of 120 expressions over hostile rows", 4, 17, "engines/spark/test_spark_fuzz.py"
+        "statements of 120 expressions over hostile rows", 2, 17, "engines/spark/test_spark_fuzz.py"
     ),
     "equal answers, people on Spark": Size(
         "statements about people for each relation and account", 3, 15, "engines/suite/test_equal_answers.py"
@@ -114,31 +131,40 @@ SIZES = {
     "equal answers, clinic on Spark": Size(
         "statements with joins for each relation and account", 3, 12, "engines/suite/test_equal_answers.py"
     ),
-    "equal answers, hostile on Spark": Size("statements over each of two hostile worlds", 6, 20, "engines/suite/test_equal_answers.py"),
+    "equal answers, kinds on Spark": Size("of four pairs of a relation and an account", 2, 4, "engines/suite/test_equal_answers.py"),
+    "prepared rows on Spark, worlds": Size(
+        "worlds of each kind whose prepared rows are compared", 1, 3, "engines/suite/test_prepared_rows.py"
+    ),
+    "folders on Spark": Size(
+        "styles of sources in folders, of which every pair is compared", 1, 2, "engines/suite/test_source_neighbours.py"
+    ),
+    "equal answers, hostile on Spark": Size("statements over each of two hostile worlds", 4, 20, "engines/suite/test_equal_answers.py"),
     "equal answers, people on PostgreSQL": Size(
-        "statements about people for each relation and account", 60, 150, "engines/suite/test_equal_answers.py"
+        "statements about people for each relation and account", 25, 150, "engines/suite/test_equal_answers.py"
     ),
     "equal answers, clinic on PostgreSQL": Size(
-        "statements with joins for each relation and account", 40, 90, "engines/suite/test_equal_answers.py"
+        "statements with joins for each relation and account", 15, 90, "engines/suite/test_equal_answers.py"
     ),
     "equal answers, hostile on PostgreSQL": Size(
-        "statements over each of two hostile worlds", 40, 75, "engines/suite/test_equal_answers.py"
+        "statements over each of two hostile worlds", 20, 75, "engines/suite/test_equal_answers.py"
     ),
     # The ledger. Mutants of the protocol run the same scenarios.
-    "schedules, switches of zombie": Size("switches of one taken for dead (99 is every order)", 2, 99, "schedules/test_interleavings.py"),
-    "schedules, switches of restored": Size(
-        "switches around an older state put back (99 is every order)", 2, 99, "schedules/test_interleavings.py"
+    "schedules, switches": Size("switches from one client to another (99 is every order)", 2, 99, "schedules/test_interleavings.py"),
+    "schedules, switches where there are most orders": Size(
+        "switches where there are most orders", 1, 3, "schedules/test_interleavings.py"
     ),
+    "schedules, sampled orders": Size("orders by chance of an owner and two who ask", 40, 100, "schedules/test_interleavings.py"),
     "walks of the local ledger": Size(
         "walks of 200 steps along the model, of the ledger and of its mutants", 12, 60, "ledger/test_model.py"
     ),
     "walks of the ledger on PostgreSQL": Size("walks of 200 steps along the model", 4, 30, "ledger/test_postgres_model.py"),
     "walks of the policies": Size("walks of 200 steps along the model", 4, 30, "schedules/test_policy_model.py"),
-    "kills of clients": Size("kills for each of four crowds of 4 and 32 clients", 230, 460, "faults/test_kills.py"),
-    "kills of clients in all": Size("kills in all, at least", 1_000, 2_000, "faults/test_kills.py"),
+    "crowds that faults are tried on": Size("of six: 1, 4 and 32 clients of 1 and 10 data sets", 3, 6, "faults/test_kills.py"),
+    "kills of clients": Size("kills for each crowd of 4 and 32 clients", 80, 460, "faults/test_kills.py"),
+    "kills of clients in all": Size("kills in all, at least", 250, 2_000, "faults/test_kills.py"),
     # Samples. What a band allows follows from the number.
     "draws of noise": Size("draws of each law, against the law", 500_000, 100_000_000, "statistical/test_drawn_laws.py"),
-    "ratios of sub-totals": Size("averages of sub-totals with Laplace noise", 1_000, 10_000, "statistical/test_level_coverage.py"),
+    "ratios of sub-totals": Size("averages of sub-totals with Laplace noise", 500, 10_000, "statistical/test_level_coverage.py"),
     "releases whose free answers are compared with the truth": Size(
         "releases for each law and set of tables, with about 155 free answers each", 1, 200, "statistical/test_free_answers.py"
     ),
@@ -160,6 +186,15 @@ def size(name: str) -> int:
     """How many, in this tier."""
     sized = SIZES[name]
     return sized.soak if TIER is Tier.SOAK else sized.check
+
+
+Item = TypeVar("Item")
+
+
+def spread(items: Sequence[Item], name: str) -> list[Item]:
+    """As many of the items as the size of this name says, evenly: the first, the last, and some between."""
+    count = min(size(name), len(items))
+    return [items[index * (len(items) - 1) // max(count - 1, 1)] for index in range(count)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from lapwing.kernel.certify import certify
 from tests.engines.comparison import comparable
 from tests.meta.tree import ROOT
 
-NAMES = ["ranked, by clinic", "clipped", "grouped", "discovered, grouped", "join along a key", "weighted"]
+NAMES = ["ranked, by clinic", "clipped", "discovered, grouped", "join along a key"]
 
 
 def test_connect_gives_the_integers_that_duckdb_gives(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def _failed_tasks() -> int:
 
 
 def test_a_statement_that_takes_too_long_is_stopped_and_is_an_incident(snapshot: SparkSnapshot, monkeypatch: pytest.MonkeyPatch) -> None:
-    _with_tables(snapshot, "COALESCE(reflect('java.lang.Thread', 'sleep', CAST(20000 AS BIGINT)), 'woken') <> 'never'", monkeypatch)
+    _with_tables(snapshot, "COALESCE(reflect('java.lang.Thread', 'sleep', CAST(5000 AS BIGINT)), 'woken') <> 'never'", monkeypatch)
     monkeypatch.setattr(snapshot, "_settings", Settings(query_timeout_seconds=2))
     started = time.monotonic()
     with pytest.raises(Incident):

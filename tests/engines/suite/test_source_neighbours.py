@@ -10,6 +10,7 @@ from lapwing.catalog import Declaration
 from tests.engines.suite.engines import OnPostgres, OnSpark, SuiteEngine, prepared
 from tests.support.postgres_worlds import PostgresWorlds
 from tests.support.preparation_oracle import Outcome, Tables, by_unit, check_family, run_preparation_oracle
+from tests.support.sizes import spread
 from tests.support.source_worlds import IDENTIFIERS, TABLES, Family, Style, random_family, random_style
 
 CLAIMS = ("claims a visit", "claims a visit as nobody", "claims a code")
@@ -37,14 +38,16 @@ def test_tables_of_a_server(postgres_worlds: PostgresWorlds) -> None:
     assert 0 < outcome.stopped < outcome.pairs / 2
 
 
-@pytest.mark.parametrize(
-    ("style", "seed"),
-    [
-        (Style(IDENTIFIERS["decimal"], IDENTIFIERS["digits"], "flag", in_folders=True, csv=False, straight=False), 1),
-        (Style(IDENTIFIERS["text"], IDENTIFIERS["int"], "listed", in_folders=True, csv=False, straight=True), 5),
-    ],
-    ids=["fixed point", "text, and tables without rows"],
-)
+STYLES = {
+    "fixed point": (Style(IDENTIFIERS["decimal"], IDENTIFIERS["digits"], "flag", in_folders=True, csv=False, straight=False), 1),
+    "text, and tables without rows": (
+        Style(IDENTIFIERS["text"], IDENTIFIERS["int"], "listed", in_folders=True, csv=False, straight=True),
+        5,
+    ),
+}
+
+
+@pytest.mark.parametrize(("style", "seed"), spread([*STYLES.values()], "folders on Spark"), ids=spread([*STYLES], "folders on Spark"))
 def test_folders_on_spark(style: Style, seed: int) -> None:
     outcome = Outcome()
     family = random_family(random.Random(seed), style, optional=0, contents=4, hostile=0.5)
