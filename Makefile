@@ -26,7 +26,7 @@ venv:
 PACKAGES = --quiet --constraint constraints.txt --editable '.[dev,docs]'
 install:
 	$(PY) -m pip install --quiet --constraint constraints.txt uv
-	UV_LINK_MODE=copy $(PY) -m uv pip install --python $(PY) $(PACKAGES) || $(PY) -m pip install $(PACKAGES)
+	UV_LINK_MODE=copy UV_SYSTEM_CERTS=1 $(PY) -m uv pip install --python $(PY) $(PACKAGES) || $(PY) -m pip install $(PACKAGES)
 
 # Resolves again; the result is reviewed like any other change.
 constraints:

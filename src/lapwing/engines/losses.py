@@ -112,7 +112,8 @@ def _table_losses(
     beyond = int(ask(f"SELECT COALESCE(SUM(g.n - {cap}), 0) FROM ({units}) g WHERE g.n > {cap}")[0][0]) if is_capped else 0
     by_column: dict[str, int] = {}
     for chunk in _chunks(list(clean)):
-        _, *null_counts = _counted([f"{owned} AND c.{dialect.quoted(name)} IS NULL" for name in chunk], f"({rows}) c", ask)
+        these = _rows_with_units(table, declaration, sources, {name: clean[name] for name in chunk}, dialect)
+        _, *null_counts = _counted([f"{owned} AND c.{dialect.quoted(name)} IS NULL" for name in chunk], f"({these}) c", ask)
         by_column |= dict(zip(chunk, null_counts, strict=True))
     return TableLosses(
         table.name,
