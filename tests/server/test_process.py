@@ -6,6 +6,8 @@ import multiprocessing
 import os
 import re
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -136,6 +138,18 @@ def test_a_token_goes_to_its_server_alone(running: Running, monkeypatch: pytest.
     with pytest.raises(LapwingError) as unreachable:
         lapwing.connect(f"http://127.0.0.1:{free_port()}", token="t")
     assert unreachable.value.code == "server-unreachable"
+
+
+def test_the_same_words_again_start_it_and_others_are_told_where_to_write(running: Running) -> None:
+    """The server of these tests holds the port, so that a second one ends by itself."""
+    command = [sys.executable, "-m", "lapwing.cli", "serve"]
+    for again in (["clinic"], ["clinic/lapwing.toml"], []):
+        second = subprocess.run([*command, *again], cwd=running.directory, capture_output=True, text=True, timeout=120)
+        assert second.stdout == f"Serves 1 data set at {running.url}. Ctrl C ends it.\n"
+        assert second.returncode != 0 and "address already in use" in second.stderr
+    for other, place in ((["small"], "[[data_set]]"), (["clinic", "--shadow", "postgresql://db/postgres"], "[wire]")):
+        refused = subprocess.run([*command, *other], cwd=running.directory, capture_output=True, text=True, timeout=120)
+        assert refused.returncode == 2 and refused.stdout == "" and place in refused.stderr
 
 
 def test_told_to_stop_it_finishes_and_ends(running: Running, remote: RemoteDataSet) -> None:

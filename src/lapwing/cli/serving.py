@@ -76,20 +76,20 @@ def serve(
         _write_configuration(home, catalogues or [], port, shadow, wire_port)
         if is_first:
             _first_key(home, port)
-        configured = read_configuration(home / CONFIGURATION_FILE).wire is not None
-        if wire and not configured:
+        configuration = read_configuration(home / CONFIGURATION_FILE)
+        if wire and configuration.wire is None:
             raise usage_error(f"there is no [wire] in {home / CONFIGURATION_FILE}")
-        if configured and wire is not False:
+        with_wire = configuration.wire is not None and wire is not False
+        if with_wire:
             if importlib.util.find_spec("psycopg") is None:
                 raise LapwingError("extra-missing", "the wire needs more libraries", hint="pip install 'lapwing[server,postgres]'")
             from lapwing.wire.run import make_shadows
 
-            configuration = read_configuration(home / CONFIGURATION_FILE)
             configuration.require_safe()
             make_shadows(configuration, home)
-            run(home, "lapwing.cli.worker:with_wire")
-        else:
-            run(home, "lapwing.cli.worker:without_wire")
+        if not is_first:
+            typer.echo(_where(configuration, home, with_wire=with_wire))
+        run(home, "lapwing.cli.worker:with_wire" if with_wire else "lapwing.cli.worker:without_wire")
 
 
 @access_app.command("grant", short_help="Give somebody a role on a data set.")
@@ -247,6 +247,20 @@ def _first_key(home: Path, port: int) -> None:
     typer.echo(f"Files that can be declared: those in {Path.cwd()} ([new_data] in {home / 'lapwing-server.toml'}).")
 
 
+def _where(configuration: ServerConfiguration, home: Path, *, with_wire: bool) -> str:
+    """What a server says as it starts; it says no more, unless something is wrong."""
+    from lapwing.server.new_data_sets import NewDataSets
+
+    server = configuration.server
+    many = len(configuration.data_set) + len(NewDataSets(configuration.new_data, home).catalogues())
+    what = "1 data set" if many == 1 else f"{many:,} data sets"
+    host = f"[{server.host}]" if ":" in server.host else server.host
+    places = [f"{'http' if server.certificate is None else 'https'}://{host}:{server.port}"]
+    if with_wire and configuration.wire is not None:
+        places.append(f"for PostgreSQL's clients at {configuration.wire.host}:{configuration.wire.port}")
+    return f"Serves {what} at {', '.join(places)}. Ctrl C ends it."
+
+
 def _require_extra() -> None:
     if any(importlib.util.find_spec(name) is None for name in ("fastapi", "jinja2", "jwt", "sqlalchemy", "uvicorn")):
         raise LapwingError("extra-missing", "the server needs more libraries", hint="pip install 'lapwing[server]'")
@@ -257,8 +271,7 @@ def _write_configuration(home: Path, catalogues: list[Path], port: int, shadow: 
 
     file = home / CONFIGURATION_FILE
     if file.exists():
-        if catalogues or shadow is not None:
-            raise usage_error(f"{file} is already there: it says what is served; write the catalogue there")
+        _require_as_configured(file, catalogues, shadow)
         return
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     lines = ["# What this server serves and where it listens; docs/reference/server.md has every word.", "[server]", f"port = {port}"]
@@ -270,6 +283,24 @@ def _write_configuration(home: Path, catalogues: list[Path], port: int, shadow: 
     for catalogue in catalogues:
         lines += ["", "[[data_set]]", f"catalogue = {_quoted(str(catalogue.resolve()))}"]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _require_as_configured(file: Path, catalogues: list[Path], shadow: str | None) -> None:
+    """Whoever types again what they typed the first time means the same; what is new has to be written where the rest is."""
+    from lapwing.server.configuration import read_configuration
+
+    configuration = read_configuration(file)
+    known = {_directory(file.parent / one.catalogue) for one in configuration.data_set}
+    if not {_directory(one) for one in catalogues} <= known:
+        raise usage_error(f"{file} is already there and does not name this catalogue; write it there, as [[data_set]]")
+    if shadow is not None and (configuration.wire is None or configuration.wire.shadow != shadow):
+        raise usage_error(f"{file} is already there and has another shadow, or none; write it there, in [wire]")
+
+
+def _directory(catalogue: Path) -> Path:
+    from lapwing.curator.life import CATALOGUE_FILE
+
+    return (catalogue.parent if catalogue.name == CATALOGUE_FILE else catalogue).resolve()
 
 
 def _quoted(text: str) -> str:
