@@ -109,6 +109,28 @@ def test_tables_that_lead_to_another_one(server: ServerUnderTest) -> None:
     assert (refused.status_code, refused.json()["code"][:9]) == (409, "catalogue")
 
 
+@pytest.mark.parametrize(("name", "file", "swapped"), [("later", "later.csv", "later.csv"), ("many", "many/*.csv", "many/02.csv")])
+def test_a_link_that_comes_later_is_not_followed(server: ServerUnderTest, name: str, file: str, swapped: str) -> None:
+    files = server.home / "files"
+    for path in ("later.csv", "many/01.csv", "many/02.csv"):
+        (files / path).parent.mkdir(exist_ok=True)
+        (files / path).unlink(missing_ok=True)
+        (files / path).write_text("a\n1\n2\n", encoding="utf-8")
+    columns = {"a": {"type": "integer", "from": "a", "min": 0, "max": 9}}
+    body = {"data_set": name, "unit": "row", "epsilon": "2", "tables": [{"name": "t", "file": file, "unit": "row", "columns": columns}]}
+    assert server.call("POST", "/v1/data-sets", by="olga", json=body).status_code == 201
+    assert server.call("POST", f"/v1/data-sets/{name}/versions", by="olga", json={}).json() == {"version": 1}
+    (server.home / "elsewhere.csv").write_text("a\n3\n", encoding="utf-8")
+    (files / swapped).unlink()
+    os.symlink(server.home / "elsewhere.csv", files / swapped)
+    refused = server.call("POST", f"/v1/data-sets/{name}/versions", by="olga", json={})
+    assert (refused.status_code, refused.json()["code"]) == (409, "source-missing")
+    assert "elsewhere" not in refused.text
+    (files / swapped).unlink()
+    (files / swapped).write_text("a\n1\n", encoding="utf-8")
+    assert server.call("POST", f"/v1/data-sets/{name}/versions", by="olga", json={}).json() == {"version": 2}
+
+
 @pytest.mark.parametrize(
     "file",
     [

@@ -126,6 +126,14 @@ class NewDataSets:
             message = f"the connection of the database {body.database} cannot be used in a catalogue"
             raise CallRefused("declaring-off", message, hint="the operator sees to it") from None
 
+    def require_confined(self, declaration: Declaration) -> None:
+        """Refuse to read what lies elsewhere for a data set that was declared here."""
+        if self._directory is not None and declaration.dataset.id in self.catalogues():
+            private, public = (map(declaration.source_path, tables) for tables in (declaration.tables, declaration.public_tables))
+            for source in (*private, *public):
+                if Path(source).is_absolute():  # else a table of a database
+                    self._directory.require_inside(source)
+
     def catalogues(self) -> dict[str, Path]:
         """Catalogues that were declared here, by the ids of their data sets."""
         if not self._catalogues.is_dir():

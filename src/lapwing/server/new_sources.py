@@ -6,6 +6,7 @@ operator's: what is told about it has its name alone.
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -79,6 +80,12 @@ class SourceDirectory:
         if source in self.folders():
             return self._matched(source)
         raise PreparationError("source-missing", "there is no such file or folder in the directory that the operator named")
+
+    def require_inside(self, written: str) -> None:
+        """Refuse a file or pattern of a catalogue that leads out of the directory now: a link may have been put there since."""
+        found = [Path(name) for name in glob.glob(written, recursive=True)] or [Path(written)]
+        if any(not path.resolve().is_relative_to(self._root) for path in found):
+            raise PreparationError("source-missing", "a file of this data set is no longer in the directory that the operator named")
 
     def columns(self, source: str) -> list[SourceColumn]:
         """The columns of a source; those of a folder are the columns of each of its files."""

@@ -117,6 +117,7 @@ async def prepare(wanted: PreparationBody, call: Annotated[AllowedCall, Depends(
 
     def work(step: Step) -> dict[str, Any]:
         with call.served.apart() as opened:
+            call.office.new_data.require_confined(opened.curator.declaration)
             version = opened.curator.prepare(
                 progress=step, override=wanted.override, append=wanted.append, accept_losses=wanted.accept_losses
             )
