@@ -2,7 +2,7 @@
 // form works as it is. What is shown comes from the server as HTML that is escaped there; nothing here makes markup from text.
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { PostgreSQL, sql } from "@codemirror/lang-sql";
+import { PostgreSQL, sql, SQLDialect } from "@codemirror/lang-sql";
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { EditorState, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, drawSelection, EditorView, keymap, lineNumbers, placeholder } from "@codemirror/view";
@@ -41,11 +41,14 @@ const place = StateField.define({
 // -- the editor ------------------------------------------------------------------------------------------------------------------------
 
 const style = HighlightStyle.define([
-  { tag: tags.keyword, class: "token-keyword" },
+  { tag: [tags.keyword, tags.typeName, tags.standard(tags.name)], class: "token-keyword" },
   { tag: [tags.string, tags.special(tags.string)], class: "token-text" },
   { tag: [tags.number, tags.bool, tags.null], class: "token-number" },
   { tag: tags.comment, class: "token-comment" },
 ]);
+
+// Signs are PostgreSQL's; words are those that Lapwing knows, and no others are offered.
+const dialect = SQLDialect.define({ ...PostgreSQL.spec, ...JSON.parse(form.dataset.words) });
 
 const view = new EditorView({
   parent: document.getElementById("editor"),
@@ -61,7 +64,7 @@ const view = new EditorView({
       bracketMatching(),
       closeBrackets(),
       autocompletion({ icons: false }),
-      sql({ dialect: PostgreSQL, schema: JSON.parse(form.dataset.schema), upperCaseKeywords: true }),
+      sql({ dialect, schema: JSON.parse(form.dataset.schema), upperCaseKeywords: true }),
       syntaxHighlighting(style),
       placeholder(area.placeholder),
       place,

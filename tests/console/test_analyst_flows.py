@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Route, expect
 
 from lapwing.console.questions import PageQuestion
+from lapwing.curator.vocabulary import KEYWORDS, TYPES, function_names
 from lapwing.server.rights import Grant, Role
 from tests.console.browser import PHONE, Visited, settled, typed
 
@@ -268,6 +269,23 @@ def test_names_are_completed(visited: Visited, browser: Browser) -> None:
         page.wait_for_timeout(150)
         page.keyboard.press("Enter")
         expect(page.locator(".cm-content")).to_contain_text("FROM prescriptions")
+
+
+@pytest.mark.parametrize(
+    ("typed_so_far", "offered"), [("SELECT MEDI", ["MEDIAN"]), ("SELECT region FROM patients ORDER BY region DESC", None)]
+)
+def test_words_that_are_offered_are_words_that_are_known(
+    visited: Visited, browser: Browser, typed_so_far: str, offered: list[str] | None
+) -> None:
+    with visited.page(browser) as page:
+        page.goto(visited.path("ask"))
+        page.locator(".cm-content").click()
+        page.keyboard.type(typed_so_far, delay=1)
+        page.wait_for_selector(".cm-tooltip-autocomplete li[aria-selected]")
+        found = page.locator(".cm-tooltip-autocomplete li").all_inner_texts()
+        known = {*KEYWORDS, *TYPES, *function_names()}
+        assert {word for word in found if word.isupper()} <= known, "PostgreSQL has keywords that nobody here would type"
+        assert offered is None or found[: len(offered)] == offered
 
 
 def test_files_hold_what_the_page_shows(visited: Visited, browser: Browser, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The words of a statement, for a face that completes them: keywords, aggregates and functions."""
+"""The words of a statement, for a face that completes them: keywords, types, aggregates and functions."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ MINUTE MOD MONTH NOW NULLIF QUARTER REPLACE RIGHT ROUND RTRIM SIGN SQRT STARTS_W
 """
 """Those that the parser has a class for."""
 KEYWORDS = tuple(_KEYWORDS.split())
+TYPES = ("BIGINT", "BOOLEAN", "DECIMAL", "DOUBLE", "INTEGER", "NUMERIC", "TEXT", "VARCHAR")
+"""Those that CAST is written with, most of the time."""
 AGGREGATES = tuple(_AGGREGATES.split())
 
 

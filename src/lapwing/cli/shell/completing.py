@@ -14,7 +14,7 @@ from lapwing.cli.shell.commands import COMMANDS
 from lapwing.cli.shell.splitting import is_command
 from lapwing.cli.shell.terms import SETTINGS
 from lapwing.cli.terminal import printable
-from lapwing.curator.vocabulary import AGGREGATES, KEYWORDS, function_names
+from lapwing.curator.vocabulary import AGGREGATES, KEYWORDS, TYPES, function_names
 
 if TYPE_CHECKING:
     from lapwing.client.dataset import DataSet
@@ -85,7 +85,7 @@ class ShellCompleter(Completer):
         yield from ((_typed(name), where) for name, where in seen.items())
         yield from ((_typed(table), "table") for table in tables)
         yield from ((name, "function") for name in self.vocabulary.functions)
-        yield from ((word, "") for word in KEYWORDS)
+        yield from ((word, "") for word in (*KEYWORDS, *TYPES))
 
     def _of_command(self, before: str) -> Iterable[Completion]:
         words = before.lstrip().split(" ")

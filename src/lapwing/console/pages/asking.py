@@ -21,6 +21,7 @@ from lapwing.server.failures import seen_of
 from lapwing.server.problems import status_of
 from lapwing.server.rights import Act
 from lapwing.server.routes import asking
+from lapwing.server.statement_words import statement_words
 
 router = pages()
 REWRITES_MAX = 2
@@ -93,6 +94,7 @@ async def editor_page(
         unseen=unseen,
         described=described,
         schema=schema,
+        words=statement_words(),
         may_ask=visit.identity.may(Act.ASK, visit.call.served.data_set_id),
         request_name=secrets.token_hex(16),
     )
