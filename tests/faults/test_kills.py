@@ -14,7 +14,7 @@ import pytest
 from tests.faults.history import What
 from tests.faults.rounds import kill_workers, new_bench
 from tests.ledger.cluster import Cluster
-from tests.support.sizes import size, spread
+from tests.support.sizes import TIER, Tier, size, spread
 
 MANY = size("kills of clients")
 KILLS = dict(
@@ -69,7 +69,7 @@ def test_killed_clients_leave_a_sound_ledger(fault_cluster: Cluster, tmp_path: P
     bench.settle()
     print(f"kills: {bench.kills.total()}; by step: {dict(sorted(bench.kills.items()))}; ends: {dict(bench.ends)}; looks: {bench.looks}")
     assert bench.found == [], f"{bench.found[:20]}; history: {bench.history_file}"
-    assert bench.looks >= 2
+    assert bench.looks >= (2 if TIER is Tier.SOAK else 1), "the oracle looks every so many seconds, and at the end"
     assert set(NAMED) <= set(steps)
     assert {step.partition(":")[0] for step in steps} == PHASES
     assert bench.kills.total() >= kills
