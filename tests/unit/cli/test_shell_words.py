@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Iterable
 
 import pytest
@@ -217,3 +218,20 @@ def test_commands_and_how_they_end(clinic: Clinic, script: str, status: int, sai
 def test_a_place_may_be_named_and_is_here_or_on_a_server(clinic: Clinic) -> None:
     assert clinic.run("shell", str(clinic.directory), stdin="SHOW TABLES").status == 0
     assert clinic.run("shell", str(clinic.directory), "--server", "http://127.0.0.1:1", stdin="").status == 2
+
+
+def test_leaving_waits_for_a_price_that_is_being_found() -> None:
+    """A process that ends while an engine works in one of its threads is aborted."""
+    begun, found = threading.Event(), []
+
+    def explain(statement: str) -> Explanation:
+        begun.set()
+        time.sleep(0.3)
+        found.append(statement)
+        raise Refused("sql-syntax", "not of interest")
+
+    watch = PriceWatch(explain, lambda: None)
+    watch.look("SELECT 1")
+    assert begun.wait(30)
+    watch.stop()
+    assert found == ["SELECT 1"]

@@ -13,6 +13,8 @@ from lapwing.errors import LapwingError
 if TYPE_CHECKING:
     from lapwing.curator.explanation import Explanation
 
+STOP_SECONDS = 10.0
+"""How long leaving waits for a price that is being found."""
 QUIET_SECONDS = 0.25
 """A text is explained when it has been left alone for so long, and so at most four times a second."""
 KNOWN_MAX = 64
@@ -84,10 +86,11 @@ class PriceWatch:
             self._gate.notify_all()
 
     def stop(self) -> None:
-        """End the thread, when what it waits for is there."""
+        """End the thread, and wait for it a while: a process that ends while an engine works in a thread is aborted."""
         with self._gate:
             self._is_stopped = True
             self._gate.notify_all()
+        self._thread.join(STOP_SECONDS)
 
     def _run(self) -> None:
         while True:
@@ -100,6 +103,8 @@ class PriceWatch:
                     continue
             price = self._found(statement)
             with self._gate:
+                if self._is_stopped:
+                    return
                 if age == self._age:
                     while len(self._known) >= KNOWN_MAX:
                         self._known.pop(next(iter(self._known)))

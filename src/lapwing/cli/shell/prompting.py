@@ -19,7 +19,7 @@ from lapwing.answers.number_format import shortened
 from lapwing.cli import terminal
 from lapwing.cli.exits import told
 from lapwing.cli.shell.completing import ShellCompleter, Vocabulary
-from lapwing.cli.shell.pricing import PriceWatch, price_of
+from lapwing.cli.shell.pricing import STOP_SECONDS, PriceWatch, price_of
 from lapwing.cli.shell.session import ShellSession
 from lapwing.cli.shell.splitting import is_finished, without_semicolon
 from lapwing.cli.shell.terms import ALWAYS, NEVER
@@ -61,7 +61,8 @@ class ShellPrompt:
 
     def run(self) -> None:
         """Read and run until the analyst leaves."""
-        threading.Thread(target=self._fill, name="lapwing-words", daemon=True).start()
+        filling = threading.Thread(target=self._fill, name="lapwing-words", daemon=True)
+        filling.start()
         session = self._session
         while not session.is_over:
             if session.take_answered():
@@ -77,6 +78,7 @@ class ShellPrompt:
                 self._watch.forget()
                 terminal.write("")
         self._watch.stop()
+        filling.join(STOP_SECONDS)
 
     def _fill(self) -> None:
         try:
