@@ -287,20 +287,15 @@ def _write_configuration(home: Path, catalogues: list[Path], port: int, shadow: 
 
 def _require_as_configured(file: Path, catalogues: list[Path], shadow: str | None) -> None:
     """Whoever types again what they typed the first time means the same; what is new has to be written where the rest is."""
+    from lapwing.curator.catalogue_name import catalogue_directory
     from lapwing.server.configuration import read_configuration
 
     configuration = read_configuration(file)
-    known = {_directory(file.parent / one.catalogue) for one in configuration.data_set}
-    if not {_directory(one) for one in catalogues} <= known:
+    known = {catalogue_directory(file.parent / one.catalogue) for one in configuration.data_set}
+    if not {catalogue_directory(one) for one in catalogues} <= known:
         raise usage_error(f"{file} is already there and does not name this catalogue; write it there, as [[data_set]]")
     if shadow is not None and (configuration.wire is None or configuration.wire.shadow != shadow):
         raise usage_error(f"{file} is already there and has another shadow, or none; write it there, in [wire]")
-
-
-def _directory(catalogue: Path) -> Path:
-    from lapwing.curator.life import CATALOGUE_FILE
-
-    return (catalogue.parent if catalogue.name == CATALOGUE_FILE else catalogue).resolve()
 
 
 def _quoted(text: str) -> str:

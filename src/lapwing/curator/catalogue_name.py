@@ -1,4 +1,4 @@
-"""The name that a catalogue gives its data set, without reading the rest of it: for those who have a thousand of them."""
+"""Where a catalogue is, and the name that it gives its data set, without reading the rest of it: for those who have a thousand of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from pathlib import Path
 
 from lapwing.catalog import Settings, load
 from lapwing.curator.life import CATALOGUE_FILE
+
+
+def catalogue_directory(catalogue: Path) -> Path:
+    """Where a catalogue is, by its directory or by its file. It need not be there."""
+    return (catalogue.parent if catalogue.name == CATALOGUE_FILE else catalogue).resolve()
 
 
 def catalogue_name(catalogue: Path) -> str:

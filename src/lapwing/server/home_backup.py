@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lapwing.curator.backup import Backup, archive, members_of, put_back, read_archive, write_new, write_whole
+from lapwing.curator.catalogue_name import catalogue_directory
 from lapwing.curator.life import CATALOGUE_FILE
 from lapwing.errors import PreparationError
 from lapwing.server.configuration import CONFIGURATION_FILE, IDENTITIES_FILE, ServerConfiguration, read_configuration
@@ -102,8 +103,7 @@ def _put_back_identities(members: dict[str, bytes], configuration: ServerConfigu
 
 def _directories(configuration: ServerConfiguration, home: Path) -> list[Path]:
     """Where the catalogues are, in the order of the configuration. A path that ends in the name of a catalogue is one."""
-    paths = [home / item.catalogue for item in configuration.data_set]
-    return [(path.parent if path.name == CATALOGUE_FILE else path).resolve() for path in paths]
+    return [catalogue_directory(home / item.catalogue) for item in configuration.data_set]
 
 
 def _database(file: Path) -> bytes:
