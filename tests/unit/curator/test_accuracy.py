@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import lapwing as lw
+from lapwing.answers.answer import Answer
 from lapwing.client.dataset import DataSet
 from lapwing.curator.accuracy_search import PILOT_MARK
 from lapwing.curator.accuracy_steps import Before, Buy, Pilot, Serve, Unreachable, next_step
@@ -381,7 +382,10 @@ def test_a_cheaper_answer_than_the_pilot_is_never_bought_for_an_average(tmp_path
 
 
 def test_norms_and_a_pilot_come_first_where_bounds_are_chosen_from_them(tmp_path: Path) -> None:
-    """The bars that are promised reach to what bounds cut off; asked again, and asked for less, it is free."""
+    """The bars that are promised reach to what bounds cut off; asked again, and asked for less, it is free.
+
+    One request in a hundred is not reached, and says so. For less, the dearest release that is good enough is shown, be it a pilot.
+    """
     sql = f"{COUNT} WITH PRIVACY (error = 5000)"
     with make(tmp_path / "clinic", epsilon="1000") as data:
         explained = data.explain(sql)
@@ -389,14 +393,22 @@ def test_norms_and_a_pilot_come_first_where_bounds_are_chosen_from_them(tmp_path
         before = data.curator.balance().spent.loss
         first = data.ask(sql)
         assert float(first.cost.rho or 0) == pytest.approx((data.curator.balance().spent.loss - before) / LOSS_UNITS)
-        (bar,) = first.intervals["n"]
-        assert bar is not None and bar.hi - first.table["n"][0].as_py() <= 5000
         assert any("the error bars reach to it" in note for note in first.notes)
         lines = [entry.detail for entry in data.history(limit=20)]
         assert any("norms " in line for line in lines) and any(PILOT_MARK in line for line in lines)
-        again, easier = data.ask(sql), data.ask(sql.replace("5000", "5500"))
-        assert again.cost.free and again.table == first.table
-        assert easier.cost.free and easier.table == first.table
+        is_reached = longer_side(first) <= 5000
+        assert is_reached != any("came out longer than asked for" in note for note in first.notes)
+        if is_reached:
+            again, easier = data.ask(sql), data.ask(sql.replace("5000", "5500"))
+            assert again.cost.free and again.table == first.table
+            assert easier.cost.free and longer_side(easier) <= 5500
+
+
+def longer_side(answer: Answer) -> float:
+    """How far the only bar of an answer reaches from its value."""
+    (bar,), value = answer.intervals["n"], float(answer.table["n"][0].as_py())
+    assert bar is not None
+    return max(bar.hi - value, value - bar.lo)
 
 
 def test_a_request_with_a_name_may_buy_norms_more_than_once(tmp_path: Path) -> None:
