@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from tests.ledger.cluster import Cluster, server_programs
 from tests.support.memory import keep_temporary_files_in_memory
+from tests.support.second_look import SecondLook
 from tests.support.sizes import ROOT, TIER, Tier
 
 # How long one example takes says how busy the machine is, and nothing about the code.
@@ -43,10 +44,13 @@ class Passed:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--resume", metavar="FILE", help="leave out the tests that passed according to FILE, and add to it those that pass")
+    parser.addoption("--second-look", action="store_true", help="run a test once more where chance may have failed it")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     keep_temporary_files_in_memory()
+    if config.getoption("--second-look"):
+        config.pluginmanager.register(SecondLook(), "second look")
     path = config.getoption("--resume")
     if path is not None:
         # Workers report to the process that started them, and that one writes.
