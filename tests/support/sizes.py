@@ -175,6 +175,9 @@ SIZES = {
     ),
     "messy sources, repeats": Size("answers of each statement on messy sources", 4, 60, "statistical/test_messy_sources.py"),
     "sparse sums, answers": Size("answers of each sum of what is mostly NULL or 0", 8, 100, "statistical/test_sparse_sums.py"),
+    "rare counts, answers": Size(
+        "answers of a count of one row in a hundred, at each of two prices", 16, 200, "statistical/test_sparse_sums.py"
+    ),
     "messy tables on PostgreSQL, members": Size("members of the messy tables", 400, 2_000, "engines/postgres/test_messy_sources.py"),
     "messy tables on PostgreSQL, repeats": Size("answers of each statement on them", 2, 20, "engines/postgres/test_messy_sources.py"),
     "people of the auction": Size("people whose reports are enumerated, ten prices", 3, 6, "games/test_auction.py"),

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lapwing.answers.number_format import figure
+from lapwing.kernel.release import NoisyTable, Released
 from lapwing.planning.bounding import BoundingKind
 from lapwing.planning.measures import Counted
+from lapwing.planning.norm_caps import CapChoice, lost_beside
+from lapwing.planning.norms import NormCut
 from lapwing.planning.planned import Part, Planned
 from lapwing.planning.scaled_groups import would_help
 
@@ -12,10 +17,10 @@ SMALLEST_SHARE = 0.001
 """Shares below this are said to be less than it."""
 
 
-def loss_notes(planned: Planned, *, unit: str) -> tuple[str, ...]:
+def loss_notes(planned: Planned, released: Released, *, unit: str) -> tuple[str, ...]:
     """One note for each query that is bounded, the same ones once."""
-    notes = [_of_part(part, planned, unit) for part in planned.parts if part.number is not None]
-    totals = [_of_part(total, planned, unit) for part in planned.parts for total in part.apart.values()]
+    notes = [_of_part(part, planned, released, unit) for part in planned.parts if part.number is not None]
+    totals = [_of_part(total, planned, released, unit) for part in planned.parts for total in part.apart.values()]
     notes += [f"of totals, {note}" for note in totals if note]
     notes += [_of_scaling(part, unit) for part in planned.parts]
     if planned.scaling_asked and not any(part.scaled for part in planned.parts):
@@ -23,13 +28,17 @@ def loss_notes(planned: Planned, *, unit: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(note for note in notes if note))
 
 
-def _of_part(part: Part, planned: Planned, unit: str) -> str:
+def _of_part(part: Part, planned: Planned, released: Released, unit: str) -> str:
     if part.cuts:
         # Averages have caps of their own, far lower: what those cut off, a sum and a count lose alike.
         totals = {name: cut for name, cut in part.cuts.items() if name not in part.together} or dict(part.cuts)
         # Groups that are scaled are missing what their total is: that of their own low cap is put back by the model.
         totals |= {name: scaling.cut for name, scaling in part.scaled.items()}
-        cutting = [cut.choice for cut in totals.values() if cut.choice.cap < cut.fit.largest]
+        cutting = [
+            _beside_the_value(cut, released.tables[part.number or 0], name)
+            for name, cut in totals.items()
+            if cut.choice.cap < cut.fit.largest
+        ]
         if not cutting:
             return ""
         worst = max(cutting, key=lambda choice: choice.lost)
@@ -49,6 +58,17 @@ def _of_part(part: Part, planned: Planned, unit: str) -> str:
         f"rows beyond the bound on one {unit} are left out: about {_share(part.lost)} is predicted missing, "
         "and the error bars do not reach to it"
     )
+
+
+def _beside_the_value(cut: NormCut, table: NoisyTable, name: str) -> CapChoice:
+    """What was predicted, as shares of the one value that was released where there is one: it says how much there is."""
+    choice = cut.choice
+    if cut.cells > 1 or cut.signed or len(table.groups) != 1:
+        return choice
+    column = table.column(name)
+    kept = max(float(column.values[0] * column.step / cut.unit), choice.noise)
+    lost, most = lost_beside(cut.fit, choice, kept)
+    return replace(choice, lost=lost, lost_upper=most)
 
 
 def sample_text(one_in: int, unit: str) -> str:

@@ -22,7 +22,7 @@ def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit
         notes.append("totals add up the groups that are shown, not those that stay hidden")
     if any(part.apart for part in planned.parts):
         notes.append("totals are measured apart from the groups, which is more accurate: they need not equal the sum of the groups")
-    notes += loss_notes(planned, unit=unit)
+    notes += loss_notes(planned, released, unit=unit)
     ends = sorted({end for part in planned.parts_and_totals for end in part.ends.values()})
     if ends:
         notes.append(f"values of one {unit} above {' or '.join(figure(float(end)) for end in ends)} count as that much")

@@ -231,9 +231,12 @@ def _lost(part: Part, query: CertifiedQuery, unit: str) -> str:
     """What is predicted of rows that the bound leaves out; empty where there is nothing to say."""
     if part.cuts:
         cuts = {**part.cuts, **{name: scaling.cut for name, scaling in part.scaled.items()}}
-        worst = max((cut.choice for cut in cuts.values()), key=lambda choice: choice.lost)
+        most = max(cuts.values(), key=lambda cut: cut.choice.lost)
+        worst = most.choice
         sample = sample_text(max(cut.one_in for cut in cuts.values()), unit)
         above = f"about {figure(worst.above, digits=2)} {unit}s are above the bound{sample}"
+        if most.fit.unsized:
+            return f"{above}; how much of the answer that cuts off depends on how many {unit}s meet the conditions; error bars reach to it"
         return f"{above}, which cuts off {worst.lost:.1%} (at most {worst.lost_upper:.1%}); error bars reach to it"
     if part.choice.truncation < 0.5:
         return ""

@@ -236,6 +236,13 @@ def bias_bound(
     return [float(each) for each in np.where(unseen > 0.0, np.maximum(added, unseen + means), added)]
 
 
+def lost_beside(fit: NormFit, choice: CapChoice, kept: float) -> tuple[float, float]:
+    """Of a single value that was released as ``kept``, above 0: the expected share that the cap took away, and the largest likely one."""
+    informed = fit.informed(choice.cap, kept, choice.noise)
+    excess, most = informed.excess(choice.cap), informed.excess_upper(choice.cap, beyond=FIT_BEYOND)
+    return excess / (kept + excess), most / (kept + most)
+
+
 def chance_of_parts(fit: NormFit, cap: float, *, cells: int, total_l1: float | None, shares: Floats, grain: float | None) -> Floats:
     """How much what parts with these shares of the whole lose under a cap differs, by chance, from their shares of all that is lost.
 

@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 HALF_OCTAVE = math.log(2.0) / 2.0
 """The natural width of a bin; slopes and bends of curves are per bin of this width."""
 ALONE_SEEN = 4.0
-"""A bin this many standard deviations above zero is seen."""
+"""A bin this many standard deviations above zero is seen, by the chance of normal noise."""
 TOGETHER_SEEN = 2.5
 """Two neighbouring bins this many standard deviations above zero are seen."""
 RUNS = (4, 8)
@@ -95,6 +95,10 @@ class NormHistogram:
     """The largest norm of one row."""
     zeros: float | None = None
     """Units of norm 0, where they are counted apart: they say nothing about the norms of the others, and are in no bin."""
+    whole: int = 0
+    """Norms to this power are whole numbers: 1 where there is one cell, 2 where there are several; 0 where they may be anything."""
+    laplace: bool = False
+    """The noise has Laplace's law, whose far values are more frequent."""
 
     @property
     def sparse(self) -> bool:
@@ -132,6 +136,8 @@ class NormFit:
     """Whether any bin stands out of the noise; if not, all bins are left to the curves."""
     sparse: bool = False
     """Whether most units are seen to add nothing."""
+    whole: int = 0
+    """Norms to this power are whole numbers, or (0) anything."""
     uppers: dict[bytes, Floats] = field(default_factory=dict, repr=False)
     """What ``upper_at_edges`` found: many rounds of many statements look at the same caps."""
 
@@ -139,6 +145,11 @@ class NormFit:
     def largest(self) -> float:
         """The largest norm publicly possible."""
         return float(self.edges[-1])
+
+    @property
+    def unsized(self) -> bool:
+        """Whether next to all may be of units that add nothing: those are in the lowest bin too, and most of the sum."""
+        return float(self.expected[0] * self.edges[0]) > self.total() / 2.0
 
     def units(self) -> float:
         """Expected units."""
@@ -161,11 +172,15 @@ class NormFit:
         return float(self.upper(self.beyond_caps([cap], 1), beyond=beyond)[0])
 
     def informed(self, cap: float, total: float, deviation: float) -> NormFit:
-        """The same with each curve as plausible as a released sum of norms, each cut at ``cap``, makes it too."""
+        """The same with each curve as plausible as a released sum of norms, each cut at ``cap``, makes it too.
+
+        Units of the lowest bin may all be at its upper end or add nothing, as those that a condition excludes: they add anything between.
+        """
         weights = (self.beyond_caps([0.0], 1) - self.beyond_caps([cap], 1))[0]
         seen = self.expected - self.chances @ self.tails
-        off = total - float(weights @ seen) - self.tails @ weights
-        logs = np.log(self.chances) - off**2 / (2.0 * (deviation**2 + float(weights**2 @ self.variance)))
+        lowest = max(float(weights[0] * seen[0]), 0.0)
+        by_curve = total - float(weights[1:] @ seen[1:]) - self.tails @ weights
+        logs = np.log(self.chances) + _log_between(by_curve, lowest, math.sqrt(deviation**2 + float(weights**2 @ self.variance)))
         chances = np.exp(logs - logs.max())
         chances /= chances.sum()
         return replace(self, expected=seen + chances @ self.tails, chances=chances, uppers={})
@@ -177,7 +192,8 @@ class NormFit:
     def beyond_caps(self, caps: Sequence[float], power: int) -> Floats:
         """For each cap (rows) and a unit of each bin: the expected ``(norm - cap)+ ** power``, norms even in their logarithm within a bin.
 
-        Power 0 is the chance to be above the cap. Units of the first bin are at its upper end.
+        Power 0 is the chance to be above the cap. Units of the first bin are at its upper end. Small norms are whole numbers, or their
+        roots: half of the units between 1 and 2 have not 1 and a quarter, all of them have 2.
         """
         cap = np.asarray(caps, dtype=np.float64)[:, None]
         upper, lower = self.edges, _lower(self.edges)
@@ -185,7 +201,11 @@ class NormFit:
         whole, part = np.log(upper / lower), np.log(upper / start)
         inside = (part, upper - start - cap * part, (upper**2 - start**2) / 2.0 - 2.0 * cap * (upper - start) + cap**2 * part)[power]
         at_upper = np.maximum(upper - cap, 0.0) ** power * (upper > cap)
-        return np.hstack((np.where(whole > 0.0, inside / np.where(whole > 0.0, whole, 1.0), at_upper), at_upper[:, -1:]))
+        found = np.hstack((np.where(whole > 0.0, inside / np.where(whole > 0.0, whole, 1.0), at_upper), at_upper[:, -1:]))
+        if self.whole:
+            norms, shares = _small_norms(tuple(upper.tolist()), self.whole)
+            found[:, 1 : 1 + shares.shape[1]] = (np.maximum(norms - cap, 0.0) ** power * (norms > cap)) @ shares
+        return found
 
     def upper_at_edges(self, reached: Floats, *, beyond: float) -> Floats:
         """``upper`` of what norms have above each edge of a bin, weighted by what units of a bin reach."""
@@ -216,11 +236,11 @@ def fitted_norms(histogram: NormHistogram) -> NormFit:
     edges, noisy, deviation, by_bin = np.asarray(histogram.edges), np.asarray(histogram.noisy), histogram.deviation, histogram.variances()
     bins = len(edges)
     starts = _groups(histogram.edges)
-    end_seen = bins == 1 or noisy[-1] > END_SEEN * deviation
+    end_seen = bins == 1 or float(normal_scores(noisy[-1:] / deviation, histogram.laplace)[0]) > END_SEEN
     grouped = np.add.reduceat(noisy, starts)
     sizes = np.diff(np.append(starts, bins))
     deviations = deviation * np.sqrt(sizes)
-    last_group = _last_seen(grouped[:-1], deviations[:-1]) if bins > 1 else 0
+    last_group = _last_seen(grouped[:-1] / deviations[:-1], histogram.laplace) if bins > 1 else 0
     if last_group is None:
         if not end_seen:
             return _unseen(histogram)
@@ -254,7 +274,7 @@ def fitted_norms(histogram: NormHistogram) -> NormFit:
     expected[fine:after], variances[fine:after] = drawn_to, share * by_bin[fine:after]
     if end_seen:
         expected[bins], variances[bins] = noisy[-1], by_bin[-1]
-    return NormFit(edges, expected + all_chances @ tails, variances, tails, all_chances, sparse=histogram.sparse)
+    return NormFit(edges, expected + all_chances @ tails, variances, tails, all_chances, sparse=histogram.sparse, whole=histogram.whole)
 
 
 def _unseen(histogram: NormHistogram) -> NormFit:
@@ -274,7 +294,14 @@ def _unseen(histogram: NormHistogram) -> NormFit:
     all_chances = np.repeat(chances[kept] / chances[kept].sum() / len(HUMP_UNITS), len(HUMP_UNITS))
     bins = len(noisy) + 1
     return NormFit(
-        np.asarray(histogram.edges), all_chances @ tails, np.zeros(bins), tails, all_chances, seen=False, sparse=histogram.sparse
+        np.asarray(histogram.edges),
+        all_chances @ tails,
+        np.zeros(bins),
+        tails,
+        all_chances,
+        seen=False,
+        sparse=histogram.sparse,
+        whole=histogram.whole,
     )
 
 
@@ -306,6 +333,22 @@ def gamma_quantile(mean: Floats, variance: Floats, score: Floats | float) -> Flo
     return np.where(variance > 0.0, safe * root * root * root, mean)
 
 
+def _log_between(values: Floats, most: float, deviation: float) -> Floats:
+    """Up to a constant, the logarithm of how plausible each value is, if it is noise added to anything from 0 to ``most``."""
+    scores = np.clip(np.maximum(-values, values - most) / deviation, -38.0, None)
+    if most < deviation:
+        return np.asarray(-(((values - most / 2.0) / deviation) ** 2) / 2.0)
+    # Where the other end is far away: the logarithm of the normal tail beyond the nearer one.
+    return np.asarray([_log_tail(float(score)) for score in scores])
+
+
+def _log_tail(score: float) -> float:
+    """The logarithm of the chance that a standard normal surpasses ``score``."""
+    if score < 30.0:
+        return math.log(math.erfc(score / math.sqrt(2.0)) / 2.0)
+    return -(score**2) / 2.0 - math.log(score * math.sqrt(2.0 * math.pi))
+
+
 def _lower(edges: Floats) -> Floats:
     """Lower ends of the bins; the first bin has no width."""
     return np.concatenate((edges[:1], edges[:-1]))
@@ -321,13 +364,40 @@ def _groups(edges: tuple[float, ...]) -> npt.NDArray[np.intp]:
     return np.asarray(starts)
 
 
-def _last_seen(noisy: Floats, deviations: Floats) -> int | None:
+@lru_cache(maxsize=64)
+def _small_norms(edges: tuple[float, ...], whole: int) -> tuple[Floats, Floats]:
+    """The norms that units may have up to ``FINE_FROM``, and (columns) what share of each bin above the first has them.
+
+    Bins of one group have the same: which of them a norm is in is left to rounding.
+    """
+    starts = _groups(edges)
+    ends = [*(int(start) for start in starts[1:]), len(edges)]
+    groups = [(start, end) for start, end in zip(starts.tolist(), ends, strict=True) if start and edges[end - 1] <= FINE_FROM * 1.001]
+    norms = np.array([number ** (1.0 / whole) for number in range(2, round(FINE_FROM**whole) + 1)])
+    shares = np.zeros((len(norms), groups[-1][1] - 1 if groups else 0))
+    for start, end in groups:
+        here = (norms > edges[start - 1] * (1.0 + 1e-9)) & (norms <= edges[end - 1] * (1.0 + 1e-9))
+        even = here / norms**whole
+        shares[:, start - 1 : end - 1] = (even / max(float(even.sum()), 1e-300))[:, None]
+    return norms, shares
+
+
+def normal_scores(scores: Floats, laplace: bool) -> Floats:
+    """Standard deviations above zero, as far as normal noise is with the same chance: 4 of Laplace's law are as frequent as 2.9 of it."""
+    if not laplace:
+        return scores
+    return np.asarray(
+        [-NormalDist().inv_cdf(math.exp(-math.sqrt(2.0) * min(score, 400.0)) / 2.0) if score > 0.0 else score for score in scores]
+    )
+
+
+def _last_seen(scores: Floats, laplace: bool) -> int | None:
     """The last group that stands out of the noise, alone, with its neighbour or in a run; None where none does."""
-    scores = noisy / deviations
+    surely = normal_scores(scores, laplace)
     for at in range(len(scores) - 1, -1, -1):
-        if scores[at] > ALONE_SEEN or (at > 0 and min(scores[at], scores[at - 1]) > TOGETHER_SEEN):
+        if surely[at] > ALONE_SEEN or (at > 0 and min(surely[at], surely[at - 1]) > TOGETHER_SEEN):
             return at
-        for run in (scores[at + 1 - many : at + 1] for many in RUNS if many <= at + 1):
+        for run in (scores[at + 1 - many : at + 1] for many in RUNS if many <= at + 1):  # of sums of bins the law is nearly normal
             if scores[at] > 1.0 and run.max() <= ALONE_SEEN and run.sum() > RUN_SEEN * math.sqrt(len(run)):
                 return at
     return None

@@ -17,6 +17,7 @@ from lapwing.kernel.domains import RealDomain
 from lapwing.kernel.expressions import Expression
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import GridSum, Measure, Plan, Relation, RowCount, UnitCount, UnitNorms
+from lapwing.kernel.laws import DiscreteLaplace
 from lapwing.kernel.release import NoisyTable
 from lapwing.kernel.row_ranges import row_range
 from lapwing.kernel.stability import Shape, domain_of, shape_of
@@ -111,7 +112,10 @@ def histogram_of(norms: UnitNorms, released: NoisyTable, facts: Facts) -> NormHi
     units = tuple(float(one_in * value) for value in column.values)
     zeros, noisy = (units[0], units[1:]) if norms.squared_edges[0] == 0 else (None, units)
     deviation = one_in * max(math.sqrt(variance(column.law)), DEVIATION_LEAST)
-    return NormHistogram(edges, noisy, deviation, one_in, float(max(row.magnitude, 1)), zeros)
+    whole = 2 if norms.keys else 1
+    return NormHistogram(
+        edges, noisy, deviation, one_in, float(max(row.magnitude, 1)), zeros, whole, isinstance(column.law, DiscreteLaplace)
+    )
 
 
 def name_of(norms: UnitNorms) -> str:

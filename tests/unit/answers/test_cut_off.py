@@ -11,7 +11,7 @@ import pytest
 from lapwing.answers.cut_off import missing_of
 from lapwing.answers.loss_notes import loss_notes
 from lapwing.kernel.laws import DiscreteGaussian
-from lapwing.kernel.release import NoisyColumn
+from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.planning.bounding import BoundingKind, Choice
 from lapwing.planning.norm_caps import best_cap
 from lapwing.planning.norm_fit import NormHistogram, fitted_norms
@@ -48,8 +48,9 @@ def test_bars_reach_to_rows_that_a_limit_before_a_join_leaves_out() -> None:
 
 def test_the_note_says_what_a_limit_before_a_join_leaves_out() -> None:
     planned: Any = None
+    released = Released("", (NoisyTable(("k",), ((1,), (2,), (3,)), (), None, 100),))
     for lost, said in ((0.0, False), (0.4, True)):
-        (note,) = loss_notes(Planned(planned, (_part(lost=lost, of_all=0.0),), planned), unit="user")
+        (note,) = loss_notes(Planned(planned, (_part(lost=lost, of_all=0.0),), planned), released, unit="user")
         assert ("joined rows beyond a limit, about 40.0% by prediction" in note) is said
 
 

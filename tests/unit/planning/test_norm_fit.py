@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from lapwing.planning.norm_fit import NormFit, NormHistogram, fitted_norms
+from lapwing.planning.norm_fit import NormFit, NormHistogram, fitted_norms, normal_scores
 
 LARGEST = 1000.0
 EDGES = (*(2.0 ** (power / 2.0) for power in range(20)), LARGEST)
@@ -170,3 +171,22 @@ def test_how_many_units_an_unseen_tail_has_is_a_matter_of_chance() -> None:
     order = np.argsort(means[:, 0])
     curves_alone = means[order[int((np.cumsum(fit.chances[order]) < 0.95).sum())], 0]
     assert fit.excess_upper(200.0, beyond=0.05) > 1.1 * curves_alone
+
+
+def test_far_noise_of_laplaces_law_is_not_taken_for_units() -> None:
+    """A pure account has this law: of histograms of noise alone, one in thirty seemed to show units, and bars were twenty times as long."""
+
+    def seen(laplace: bool) -> int:
+        draws = np.random.default_rng(8).laplace(0.0, DEVIATION / math.sqrt(2.0), size=(1_000, len(EDGES)))
+        return sum(fitted_norms(NormHistogram(EDGES, tuple(map(float, each)), DEVIATION, laplace=laplace)).seen for each in draws)
+
+    assert seen(laplace=True) <= 12 and seen(laplace=False) >= 25
+
+
+def test_scores_of_laplaces_law_are_those_of_the_same_chance() -> None:
+    scores = np.array([-2.0, 0.0, 1.0, 4.0, 7.0, 1e6])
+    assert (normal_scores(scores, laplace=False) == scores).all()
+    found = normal_scores(scores, laplace=True)
+    assert (np.diff(found) > 0.0).all() and np.isfinite(found).all()
+    for score, normal in zip(scores[2:5], found[2:5], strict=True):
+        assert 1.0 - NormalDist().cdf(normal) == pytest.approx(math.exp(-math.sqrt(2.0) * score) / 2.0)
