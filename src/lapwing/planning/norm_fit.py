@@ -99,6 +99,8 @@ class NormHistogram:
     """Norms to this power are whole numbers: 1 where there is one cell, 2 where there are several; 0 where they may be anything."""
     laplace: bool = False
     """The noise has Laplace's law, whose far values are more frequent."""
+    mixed: bool = False
+    """Units of the lowest bin need not be at its upper end: of a count with a condition, those of no row are there too."""
 
     @property
     def sparse(self) -> bool:
@@ -138,6 +140,8 @@ class NormFit:
     """Whether most units are seen to add nothing."""
     whole: int = 0
     """Norms to this power are whole numbers, or (0) anything."""
+    mixed: bool = False
+    """Whether units of the lowest bin may add less than its upper end, or nothing."""
     uppers: dict[bytes, Floats] = field(default_factory=dict, repr=False)
     """What ``upper_at_edges`` found: many rounds of many statements look at the same caps."""
 
@@ -148,8 +152,8 @@ class NormFit:
 
     @property
     def unsized(self) -> bool:
-        """Whether next to all may be of units that add nothing: those are in the lowest bin too, and most of the sum."""
-        return float(self.expected[0] * self.edges[0]) > self.total() / 2.0
+        """Whether most of the sum is of a lowest bin whose units may add nothing."""
+        return self.mixed and float(self.expected[0] * self.edges[0]) > self.total() / 2.0
 
     def units(self) -> float:
         """Expected units."""
@@ -174,12 +178,12 @@ class NormFit:
     def informed(self, cap: float, total: float, deviation: float) -> NormFit:
         """The same with each curve as plausible as a released sum of norms, each cut at ``cap``, makes it too.
 
-        Units of the lowest bin may all be at its upper end or add nothing, as those that a condition excludes: they add anything between.
+        Where the lowest bin is mixed, its units may all be at its upper end or add nothing: together they add anything between.
         """
         weights = (self.beyond_caps([0.0], 1) - self.beyond_caps([cap], 1))[0]
         seen = self.expected - self.chances @ self.tails
-        lowest = max(float(weights[0] * seen[0]), 0.0)
-        by_curve = total - float(weights[1:] @ seen[1:]) - self.tails @ weights
+        lowest = max(float(weights[0] * seen[0]), 0.0) if self.mixed else 0.0
+        by_curve = total + lowest - float(weights @ seen) - self.tails @ weights
         logs = np.log(self.chances) + _log_between(by_curve, lowest, math.sqrt(deviation**2 + float(weights**2 @ self.variance)))
         chances = np.exp(logs - logs.max())
         chances /= chances.sum()
@@ -274,7 +278,16 @@ def fitted_norms(histogram: NormHistogram) -> NormFit:
     expected[fine:after], variances[fine:after] = drawn_to, share * by_bin[fine:after]
     if end_seen:
         expected[bins], variances[bins] = noisy[-1], by_bin[-1]
-    return NormFit(edges, expected + all_chances @ tails, variances, tails, all_chances, sparse=histogram.sparse, whole=histogram.whole)
+    return NormFit(
+        edges,
+        expected + all_chances @ tails,
+        variances,
+        tails,
+        all_chances,
+        sparse=histogram.sparse,
+        whole=histogram.whole,
+        mixed=histogram.mixed,
+    )
 
 
 def _unseen(histogram: NormHistogram) -> NormFit:
@@ -302,6 +315,7 @@ def _unseen(histogram: NormHistogram) -> NormFit:
         seen=False,
         sparse=histogram.sparse,
         whole=histogram.whole,
+        mixed=histogram.mixed,
     )
 
 

@@ -112,9 +112,16 @@ def histogram_of(norms: UnitNorms, released: NoisyTable, facts: Facts) -> NormHi
     units = tuple(float(one_in * value) for value in column.values)
     zeros, noisy = (units[0], units[1:]) if norms.squared_edges[0] == 0 else (None, units)
     deviation = one_in * max(math.sqrt(variance(column.law)), DEVIATION_LEAST)
-    whole = 2 if norms.keys else 1
     return NormHistogram(
-        edges, noisy, deviation, one_in, float(max(row.magnitude, 1)), zeros, whole, isinstance(column.law, DiscreteLaplace)
+        edges,
+        noisy,
+        deviation,
+        one_in,
+        row=float(max(row.magnitude, 1)),
+        zeros=zeros,
+        whole=2 if norms.keys else 1,
+        laplace=isinstance(column.law, DiscreteLaplace),
+        mixed=not isinstance(norms.measure, RowCount | UnitCount) or norms.measure.where is not None,
     )
 
 

@@ -16,11 +16,11 @@ COUNTS = np.repeat([0, 1, 2, 3], [9_548, 425, 26, 1])
 TRUTH = float(COUNTS.sum())
 
 
-def fit_of(bins: dict[int, float], *, deviation: float, whole: int, seed: int | None = None) -> NormFit:
+def fit_of(bins: dict[int, float], *, deviation: float, whole: int, seed: int | None = None, mixed: bool = True) -> NormFit:
     noisy = np.zeros(len(EDGES)) if seed is None else np.random.default_rng([seed, 1]).normal(0.0, deviation, len(EDGES))
     for number, units in bins.items():
         noisy[number] += units
-    return fitted_norms(NormHistogram(EDGES, tuple(map(float, noisy)), deviation, whole=whole))
+    return fitted_norms(NormHistogram(EDGES, tuple(map(float, noisy)), deviation, whole=whole, mixed=mixed))
 
 
 def test_units_between_one_and_two_have_two_rows() -> None:
@@ -68,6 +68,13 @@ def test_a_small_value_does_not_speak_against_units_above_the_cap() -> None:
     # More than all of them at once is more of others; less than nothing is fewer of them.
     assert fit.informed(1.0, 10_100.0, 12.0).excess(1.0) > 1.1 * fit.excess(1.0)
     assert fit.informed(1.0, 5.0, 2.0).excess(1.0) < 0.8 * fit.excess(1.0)
+
+
+def test_who_is_in_no_row_is_in_no_bin() -> None:
+    """Without a condition of its own a count has no units of no row, and a value far below speaks against many above the cap."""
+    fit = fit_of({0: 973.0, 2: 27.0}, deviation=20.0, whole=1, mixed=False)
+    assert fit.informed(1.0, 900.0, 12.0).excess(1.0) < 0.9 * fit.excess(1.0)
+    assert not fit.unsized
 
 
 @pytest.mark.parametrize("unit_noise", [3.0, 12.0, 60.0])
