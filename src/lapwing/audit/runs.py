@@ -56,7 +56,7 @@ def run_oracle(
 ) -> OracleRun:
     """Compare every shape on every neighbour of ``worlds`` random worlds; on slow engines on the first ``neighbours_max`` of each.
 
-    With an ``order``, of an approximate account that is a union of filters.
+    With ``stop_at_first``, until one claim is refuted. With an ``order``, of an approximate account that is a union of filters.
     """
     outcome = OracleRun()
     rng = random.Random(seed)
@@ -66,14 +66,21 @@ def run_oracle(
         for number in range(worlds):
             world = random_world(rng)
             left = _prepared(world, Path(scratch) / f"{number}", relation, delta, prepare, seed=0)
-            measured = _measured(chosen, left, outcome)
-            left.close()
+            measured = {} if stop_at_first else _measured(chosen, left, outcome)
+            is_done = False
             for index, neighbour in enumerate(islice(neighbours_of(world, relation, rng), neighbours_max)):
                 right = _prepared(neighbour, Path(scratch) / f"{number}-{index}", relation, delta, prepare, seed=index + 1)
-                _compare_all(measured, _measured(chosen, right, outcome), outcome)
+                if stop_at_first:
+                    _compare_until_refuted(chosen, left, right, measured, outcome)
+                    is_done = bool(outcome.breaches or outcome.faults)
+                else:
+                    _compare_all(measured, _measured(chosen, right, outcome), outcome)
                 right.close()
-                if stop_at_first and (outcome.breaches or outcome.faults):
-                    return outcome
+                if is_done:
+                    break
+            left.close()
+            if is_done:
+                break
     return outcome
 
 
@@ -95,3 +102,15 @@ def _compare_all(left: Mapping[str, ExactResult], right: Mapping[str, ExactResul
     for name in left.keys() & right.keys():
         outcome.pairs += 1
         outcome.breaches += [(name, breach) for breach in compare(left[name], right[name])]
+
+
+def _compare_until_refuted(
+    chosen: Mapping[str, Shape], left: Snapshot, right: Snapshot, measured: dict[str, ExactResult], outcome: OracleRun
+) -> None:
+    """Shape by shape until a claim is refuted; what is measured on the left is kept for the next neighbour."""
+    for name, shape in chosen.items():
+        if name not in measured:
+            measured |= _measured({name: shape}, left, outcome)
+        _compare_all(measured, _measured({name: shape}, right, outcome), outcome)
+        if outcome.breaches:
+            return
