@@ -15,6 +15,7 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Ranked
 from tests.properties.mutants import BY_NAME
+from tests.properties.test_sensitivity_oracle import NEIGHBOURS
 from tests.support.sizes import size
 from tests.support.sql_shapes import SqlShape, sql_shapes
 
@@ -53,7 +54,7 @@ def shapes(relation: str, account: Account) -> dict[str, SqlShape]:
 def test_no_neighbour_breaks_a_claim(relation: str, account: Account) -> None:
     made = shapes(relation, account)
     assert set(made) == set(STATEMENTS), "each of them is planned, none is replaced"
-    outcome = run_oracle(relation=relation, account=account, worlds=WORLDS, seed=5, only=made)
+    outcome = run_oracle(relation=relation, account=account, worlds=WORLDS, seed=5, only=made, neighbours_max=NEIGHBOURS[relation])
     assert outcome.faults == []
     assert outcome.breaches == []
     assert outcome.pairs >= WORLDS * 20, "the run must be as large as it says"
@@ -67,5 +68,13 @@ def test_the_oracle_sees_the_bug(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert all(isinstance(shape(facts(mutant.relation, Account.APPROXIMATE)).queries[0].bounding, Ranked) for shape in made.values())
     for target, attribute, replacement in mutant.patches:
         monkeypatch.setattr(target, attribute, replacement)
-    outcome = run_oracle(relation=mutant.relation, account=Account.APPROXIMATE, worlds=WORLDS, seed=5, only=made, stop_at_first=True)
+    outcome = run_oracle(
+        relation=mutant.relation,
+        account=Account.APPROXIMATE,
+        worlds=WORLDS,
+        seed=5,
+        only=made,
+        stop_at_first=True,
+        neighbours_max=NEIGHBOURS[mutant.relation],
+    )
     assert outcome.breaches, f"the oracle did not see: {name} (after {outcome.pairs} pairs)"

@@ -9,7 +9,7 @@ from lapwing.audit.plan_shapes import shapes
 from lapwing.audit.runs import run_oracle
 from lapwing.kernel.accounting import Account
 from tests.properties.mutants import BY_NAME, MUTANTS, Mutant
-from tests.properties.test_sensitivity_oracle import SEEDS, WORLDS
+from tests.properties.test_sensitivity_oracle import NEIGHBOURS, SEEDS, WORLDS
 
 
 def apply(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,6 +33,7 @@ def test_the_oracle_sees_the_bug(name: str, monkeypatch: pytest.MonkeyPatch) -> 
             seed=seed,
             only=only,
             stop_at_first=True,
+            neighbours_max=NEIGHBOURS[mutant.relation],
             order=mutant.order,
         )
         if outcome.breaches:

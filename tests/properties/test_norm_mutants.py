@@ -29,7 +29,7 @@ from tests.engines.suite.test_unit_norms import (
     listed_norms,
     prepared_tables,
 )
-from tests.properties.test_sensitivity_oracle import SEEDS, WORLDS
+from tests.properties.test_sensitivity_oracle import NEIGHBOURS, SEEDS, WORLDS
 
 Patch = tuple[object, str, Any]
 
@@ -159,7 +159,9 @@ def _shapes() -> dict[str, Shape]:
 @pytest.mark.parametrize("account", list(Account))
 @pytest.mark.parametrize("relation", WORLDS)
 def test_no_neighbour_breaks_a_claim_about_a_sample(relation: str, account: Account) -> None:
-    outcome = run_oracle(relation=relation, account=account, worlds=1, seed=SEEDS[0], only=sampled_norms())
+    outcome = run_oracle(
+        relation=relation, account=account, worlds=1, seed=SEEDS[0], only=sampled_norms(), neighbours_max=NEIGHBOURS[relation]
+    )
     assert (outcome.faults, outcome.breaches) == ([], [])
     assert outcome.pairs >= 3 * len(sampled_norms())
 
@@ -170,7 +172,13 @@ def test_the_oracle_sees_what_leaks(name: str, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(target, attribute, mutated)
     for seed in SEEDS:
         outcome = run_oracle(
-            relation=relation, account=Account.PURE, worlds=WORLDS[relation], seed=seed, only=_shapes(), stop_at_first=True
+            relation=relation,
+            account=Account.PURE,
+            worlds=WORLDS[relation],
+            seed=seed,
+            only=_shapes(),
+            stop_at_first=True,
+            neighbours_max=NEIGHBOURS[relation],
         )
         assert outcome.faults == []
         if outcome.breaches:

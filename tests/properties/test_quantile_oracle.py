@@ -12,16 +12,24 @@ from lapwing.audit.runs import run_oracle
 from lapwing.kernel import certify, selections
 from lapwing.kernel.accounting import Account
 from lapwing.render import queries
+from tests.properties.test_sensitivity_oracle import NEIGHBOURS
 from tests.support.sizes import size
 
 WORLDS = size("oracle of quantiles, worlds")
-PAIRS_OF_A_WORLD = {"unbounded": 40, "bounded": 120}
+PAIRS_OF_A_WORLD = {"unbounded": 40, "bounded": min(120, 10 * size("oracle neighbours, bounded"))}
 
 
 @pytest.mark.parametrize("relation", PAIRS_OF_A_WORLD)
 @pytest.mark.parametrize("account", list(Account))
 def test_no_neighbour_moves_more_rows_than_are_charged(relation: str, account: Account) -> None:
-    outcome = run_oracle(relation=relation, account=account, worlds=WORLDS, seed=33, only=quantile_shapes(account))
+    outcome = run_oracle(
+        relation=relation,
+        account=account,
+        worlds=WORLDS,
+        seed=33,
+        only=quantile_shapes(account),
+        neighbours_max=NEIGHBOURS[relation],
+    )
     assert outcome.faults == []
     assert outcome.breaches == []
     assert outcome.pairs >= WORLDS * PAIRS_OF_A_WORLD[relation], "the run must be as large as it says"

@@ -18,17 +18,20 @@ from lapwing.kernel.sensitivity import Sensitivity
 from lapwing.releases.measurements import count_name
 from tests.properties.mutants import BY_NAME, Mutant
 from tests.properties.test_mutants import apply
+from tests.properties.test_sensitivity_oracle import NEIGHBOURS
 from tests.support.sizes import size
 
 WORLDS = size("oracle of releases, worlds")
-PAIRS_OF_A_WORLD = {"unbounded": 25, "bounded": 60}
+PAIRS_OF_A_WORLD = {"unbounded": 25, "bounded": min(60, 5 * size("oracle neighbours, bounded"))}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("relation", PAIRS_OF_A_WORLD)
 @pytest.mark.parametrize("account", list(Account))
 def test_no_neighbour_moves_a_release_by_more_than_its_charge(relation: str, account: Account) -> None:
-    outcome = run_oracle(relation=relation, account=account, worlds=WORLDS, seed=18, only=release_shapes())
+    outcome = run_oracle(
+        relation=relation, account=account, worlds=WORLDS, seed=18, only=release_shapes(), neighbours_max=NEIGHBOURS[relation]
+    )
     assert outcome.faults == []
     assert outcome.breaches == []
     assert outcome.pairs >= WORLDS * PAIRS_OF_A_WORLD[relation], "the run must be as large as it says"
@@ -109,7 +112,13 @@ def test_a_planted_mistake_is_seen(mutant: Mutant, monkeypatch: pytest.MonkeyPat
     apply(mutant, monkeypatch)
     for seed in (18, 19, 20):
         outcome = run_oracle(
-            relation=mutant.relation, account=mutant.account, worlds=1, seed=seed, only=release_shapes(), stop_at_first=True
+            relation=mutant.relation,
+            account=mutant.account,
+            worlds=1,
+            seed=seed,
+            only=release_shapes(),
+            stop_at_first=True,
+            neighbours_max=NEIGHBOURS[mutant.relation],
         )
         if outcome.breaches:
             return

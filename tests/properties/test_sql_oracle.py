@@ -17,6 +17,7 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Clipped, DiscoveredGroups, Grouped, Plan, Ranked
 from tests.properties.mutants import BY_NAME
+from tests.properties.test_sensitivity_oracle import NEIGHBOURS
 from tests.support.sizes import size
 from tests.support.sql_shapes import SqlShape, sql_shapes
 
@@ -33,12 +34,14 @@ GIVEN = (
     "SELECT drug, SUM(dose) AS s FROM drugs WHERE dose IN (0, 10) OR drug IS NULL GROUP BY drug",
 )
 """Filters that look selective and are not, over signed values and undeclared texts: bounded after the filter, and the bounds bind."""
+BOUNDED_MIN = min(10, size("oracle neighbours, bounded"))
+"""Neighbours of a world of a bounded relation, at least."""
 # relation, account, seed, worlds, least pairs
 CHUNKS = [
     ("unbounded", Account.PURE, 31, 2, 6 * STATEMENTS),
     ("unbounded", Account.APPROXIMATE, 32, 2, 6 * STATEMENTS),
-    ("bounded", Account.PURE, 33, 1, 10 * STATEMENTS),
-    ("bounded", Account.APPROXIMATE, 34, 1, 10 * STATEMENTS),
+    ("bounded", Account.PURE, 33, 1, BOUNDED_MIN * STATEMENTS),
+    ("bounded", Account.APPROXIMATE, 34, 1, BOUNDED_MIN * STATEMENTS),
 ]
 
 
@@ -61,7 +64,8 @@ def shapes(relation: str, account: Account, seed: int) -> dict[str, SqlShape]:
 
 @pytest.mark.parametrize(("relation", "account", "seed", "worlds", "least_pairs"), CHUNKS)
 def test_no_neighbour_breaks_a_claim(relation: str, account: Account, seed: int, worlds: int, least_pairs: int) -> None:
-    outcome = run_oracle(relation=relation, account=account, worlds=worlds, seed=seed, only=shapes(relation, account, seed))
+    only = shapes(relation, account, seed)
+    outcome = run_oracle(relation=relation, account=account, worlds=worlds, seed=seed, only=only, neighbours_max=NEIGHBOURS[relation])
     assert outcome.faults == []
     assert outcome.breaches == []
     assert outcome.pairs >= least_pairs, "the run must be as large as it says"
@@ -128,5 +132,13 @@ def test_the_oracle_sees_the_bug_through_sql(
     assert len(only) >= 3
     for target, attribute, replacement in mutant.patches:
         monkeypatch.setattr(target, attribute, replacement)
-    outcome = run_oracle(relation=mutant.relation, account=account, worlds=4 * worlds, seed=seed, only=only, stop_at_first=True)
+    outcome = run_oracle(
+        relation=mutant.relation,
+        account=account,
+        worlds=4 * worlds,
+        seed=seed,
+        only=only,
+        stop_at_first=True,
+        neighbours_max=NEIGHBOURS[mutant.relation],
+    )
     assert outcome.breaches, f"the oracle did not see: {name} (after {outcome.pairs} pairs)"

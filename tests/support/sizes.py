@@ -64,6 +64,12 @@ SIZES = {
     ),
     "oracle worlds, unbounded": Size("worlds of a seed, one unit more or less", 2, 8, "properties/test_sensitivity_oracle.py"),
     "oracle worlds, bounded": Size("worlds of a seed, one unit replaced", 1, 8, "properties/test_sensitivity_oracle.py"),
+    "oracle neighbours, bounded": Size(
+        "neighbours of a world, one unit replaced, at most; other oracles too",
+        6,
+        99,
+        "properties/test_sensitivity_oracle.py",
+    ),
     "statements whose groups are compared": Size(
         "statements whose groups are compared with every row that can be", 240, 6_000, "unit/planning/test_possible_groups.py"
     ),
