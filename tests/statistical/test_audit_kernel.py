@@ -26,7 +26,12 @@ from lapwing.render.queries import render_plan
 SURE = 1 - Fraction(1, 10**7)
 CASES = cases()
 MISTAKES = mistakes(Fraction(5, 4))
-SETTINGS = [(account, relation) for account in Account for relation in ("unbounded", "bounded")]
+SETTINGS = [
+    pytest.param(account, relation, marks=pytest.mark.xdist_group(f"pairs of {account}, {relation}"))
+    for account in Account
+    for relation in ("unbounded", "bounded")
+]
+"""Those of one account and relation run on one worker, which looks for their pairs once."""
 
 
 @pytest.mark.slow
@@ -65,7 +70,7 @@ def pairs(account: Account, relation: str) -> dict[str, Pair]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("account", "relation"), SETTINGS, ids=str)
+@pytest.mark.parametrize(("account", "relation"), SETTINGS)
 def test_no_plan_reveals_more_than_its_certificate(account: Account, relation: str) -> None:
     """The exact loss never exceeds the certificate, and so many runs of the shapes that come close do not refute it."""
     found = pairs(account, relation)
@@ -81,7 +86,9 @@ def test_no_plan_reveals_more_than_its_certificate(account: Account, relation: s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("account", Account)
+@pytest.mark.parametrize(
+    "account", [pytest.param(account, marks=pytest.mark.xdist_group(f"pairs of {account}, unbounded")) for account in Account]
+)
 def test_a_certificate_that_charges_too_little_is_caught(account: Account) -> None:
     """The same runs against two thirds of what the certificate charges (an epsilon), or a half (a rho)."""
     pair = pairs(account, "unbounded")["project"]
@@ -93,6 +100,7 @@ def test_a_certificate_that_charges_too_little_is_caught(account: Account) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group(f"pairs of {Account.APPROXIMATE}, unbounded")
 @pytest.mark.parametrize("name", ["project", "discovered days, grouped", "two queries"])
 def test_whole_releases_follow_the_law_of_the_tiled_ones(name: str) -> None:
     pair = pairs(Account.APPROXIMATE, "unbounded")[name]
@@ -101,6 +109,7 @@ def test_whole_releases_follow_the_law_of_the_tiled_ones(name: str) -> None:
         assert same_law(whole, tiled, error=1e-8)
 
 
+@pytest.mark.xdist_group(f"pairs of {Account.APPROXIMATE}, unbounded")
 def test_another_law_would_be_seen() -> None:
     """The two sides of a pair have different laws, and so has a side with noise that is twice as large."""
     pair = pairs(Account.APPROXIMATE, "unbounded")["project"]
@@ -109,7 +118,7 @@ def test_another_law_would_be_seen() -> None:
     assert not same_law(left, left.mean() + 2 * (left - left.mean()), error=1e-8)
 
 
-@pytest.mark.parametrize(("account", "relation"), SETTINGS, ids=str)
+@pytest.mark.parametrize(("account", "relation"), SETTINGS)
 def test_neighbours_get_the_same_statement_plan_price_and_number_of_draws(
     account: Account, relation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
