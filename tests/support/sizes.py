@@ -73,6 +73,11 @@ SIZES = {
     "statements whose groups are compared": Size(
         "statements whose groups are compared with every row that can be", 240, 6_000, "unit/planning/test_possible_groups.py"
     ),
+    "oracle on PostgreSQL, worlds, unbounded": Size("worlds, one unit more or less", 2, 4, "engines/suite/test_postgres_oracle.py"),
+    "oracle on PostgreSQL, worlds, bounded": Size("worlds, one unit replaced", 1, 2, "engines/suite/test_postgres_oracle.py"),
+    "statements on degenerate worlds": Size(
+        "statements on each world whose columns are empty or all alike", 16, 40, "attacks/test_degenerate_worlds.py"
+    ),
     "oracle of moments, worlds": Size("worlds of each relation and account", 1, 3, "properties/test_moments_oracle.py"),
     "oracle of quantiles, worlds": Size("worlds of each relation and account", 1, 6, "properties/test_quantile_oracle.py"),
     "oracle of releases, worlds": Size("worlds of each relation and account", 1, 24, "properties/test_release_oracle.py"),
