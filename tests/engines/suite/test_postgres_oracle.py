@@ -10,7 +10,10 @@ from tests.engines.suite import statements
 from tests.support.postgres_worlds import PostgresWorlds
 from tests.support.sizes import size
 
-WORLDS = {relation: size(f"oracle on PostgreSQL, worlds, {relation}") for relation in ("unbounded", "bounded")}
+WORLDS = {
+    "unbounded": size("oracle on PostgreSQL, worlds, unbounded"),
+    "bounded": size("oracle on PostgreSQL, worlds, bounded"),
+}
 CHUNKS = [(relation, account, worlds) for relation, worlds in WORLDS.items() for account in Account]
 """Neighbour relation, account, random worlds."""
 NEIGHBOURS_MIN = {"unbounded": 14 * WORLDS["unbounded"] // 4, "bounded": 24 * WORLDS["bounded"] // 2}
