@@ -29,6 +29,8 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("LAPWING_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("MPLBACKEND", "agg")
+    # A Spark that a page starts lives for seconds: compiling its code well costs more than it saves.
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     examples = list(document_of(page).examples())
     assert len(examples) >= len(_BLOCK.findall(page.read_text(encoding="utf-8")))
     needed = [name for name, calls in OPTIONAL.items() if any(call in str(example.parsed) for example in examples for call in calls)]
