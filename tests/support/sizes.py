@@ -143,6 +143,8 @@ SIZES = {
         "statements with joins for each relation and account", 3, 12, "engines/suite/test_equal_answers.py"
     ),
     "equal answers, kinds on Spark": Size("of four pairs of a relation and an account", 2, 4, "engines/suite/test_equal_answers.py"),
+    "equal answers, conformance on Spark": Size("statements of the conformance list", 20, 56, "engines/suite/test_equal_answers.py"),
+    "equal answers, hand-made on Spark": Size("hand-made plans", 24, 99, "engines/suite/test_equal_answers.py"),
     "prepared rows on Spark, worlds": Size(
         "worlds of each kind whose prepared rows are compared", 1, 3, "engines/suite/test_prepared_rows.py"
     ),
@@ -191,6 +193,16 @@ SIZES = {
     ),
     "messy tables on PostgreSQL, members": Size("members of the messy tables", 400, 2_000, "engines/postgres/test_messy_sources.py"),
     "messy tables on PostgreSQL, repeats": Size("answers of each statement on them", 2, 20, "engines/postgres/test_messy_sources.py"),
+    "sequences against dp-accounting": Size(
+        "sequences of mechanisms, priced by dp-accounting too", 3_000, 10_000, "unit/kernel/test_accounting.py"
+    ),
+    "generated statements with fewer rows": Size(
+        "statements whose joins are left out, or not", 60, 150, "unit/planning/test_fewer_rows.py"
+    ),
+    "audits of a claim that holds": Size("audits whose false alarms are counted", 200, 500, "statistical/test_audit.py"),
+    "losses below the least price": Size(
+        "losses below the least price of an accuracy, none of which reaches it", 24, 139, "unit/curator/test_accuracy.py"
+    ),
     "people of the auction": Size("people whose reports are enumerated, ten prices", 3, 6, "games/test_auction.py"),
     "composed sequences": Size("mixed sequences of mechanisms", 2_500, 10_000, "theory/test_composition_mixed.py"),
 }

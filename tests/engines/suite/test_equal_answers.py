@@ -32,6 +32,8 @@ COMPARED = [
 HOSTILE_SEEDS = range(2)
 LISTED = {Account.PURE: 55, Account.APPROXIMATE: 56}
 """Statements of the conformance list that measure something."""
+LOGARITHM = "c32"
+"""The one of them with a function whose last bit may differ."""
 
 
 def _difference(plan: Plan, ours: Comparable, theirs: Comparable) -> str:
@@ -106,8 +108,10 @@ def test_the_conformance_list(tmp_path: Path, engine_named: EngineNamed, name: s
     """What is refused is refused by the facts alone, before an engine is asked; the facts are the same."""
     declaration, listed = statements.clinic(tmp_path, "unbounded", account, seed=31), statements.conformance(account)
     assert len(listed) == LISTED[account]
+    asked = [*listed] if name != "spark" else spread([*listed], "equal answers, conformance on Spark")
     # all but the one with a logarithm
-    assert compare(engine_named(name), declaration, lambda _: listed) == len(listed) - 1
+    exact = len(asked) - (LOGARITHM in asked)
+    assert compare(engine_named(name), declaration, lambda _: {key: listed[key] for key in asked}) == exact
 
 
 HAND_MADE = [*(("postgres", *kind) for kind in statements.KINDS), ("spark", *statements.KINDS[-1])]
@@ -115,8 +119,9 @@ HAND_MADE = [*(("postgres", *kind) for kind in statements.KINDS), ("spark", *sta
 
 @pytest.mark.parametrize(("name", "relation", "account"), HAND_MADE)
 def test_hand_made_plans(tmp_path: Path, engine_named: EngineNamed, name: str, relation: str, account: Account) -> None:
-    declaration = statements.people(tmp_path, relation, account, seed=41)
-    assert compare(engine_named(name), declaration, lambda _: {**statements.hand_made(account), **release_shapes()}) >= 45
+    declaration, shapes = statements.people(tmp_path, relation, account, seed=41), {**statements.hand_made(account), **release_shapes()}
+    asked = [*shapes] if name != "spark" else spread([*shapes], "equal answers, hand-made on Spark")
+    assert compare(engine_named(name), declaration, lambda _: {key: shapes[key] for key in asked}) >= min(45, len(asked))
 
 
 @pytest.mark.soak("in `check` there are fewer")

@@ -29,6 +29,7 @@ from lapwing.planning.planned import Planned
 from lapwing.prices import statement_loss
 from lapwing.spread import half_width
 from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
+from tests.support.sizes import spread
 
 NOWHERE = Span(0, 1, 1, 1)
 SURE = Fraction(95, 100)
@@ -110,13 +111,13 @@ DIRECT = {
 @pytest.mark.slow
 @pytest.mark.parametrize(("sql", "amount"), [(sql, amount) for sql, amounts in DIRECT.items() for amount in amounts])
 def test_the_price_is_within_a_hundredth_of_the_least(clinic: DataSet, sql: str, amount: int) -> None:
-    """Beside the search, a scan of all losses down to a fourth of the one found, in steps of a hundredth."""
+    """Beside the search, a scan of losses down to a fourth of the one found, in steps of a hundredth."""
     asking = bound_statement(clinic.curator, sql, dialect="duckdb")
     found = least_loss(asking.plan_at, asking.statement.post, absolute(amount), None)
     assert found is not None and is_direct(found, asking.statement.post, absolute(amount))
     loss = Fraction(found.certified.cost.loss, LOSS_UNITS)
     assert width_at(asking, loss * Fraction(100_001, 100_000)) <= amount
-    tried = [loss * Fraction(99, 100) ** step for step in range(1, 140)]
+    tried = [loss * Fraction(99, 100) ** step for step in spread(range(1, 140), "losses below the least price")]
     assert all(width_at(asking, Fraction(math.floor(less * LOSS_UNITS), LOSS_UNITS)) > amount for less in tried)
 
 
