@@ -20,6 +20,8 @@ UNLIKE_GROUPS = 0.25
 """Groups may lose so much more than others, as a share."""
 UNLIKE_AVERAGE = 0.25
 """What units above a bound have on average is as far from the average of all as this share of it, at most."""
+LARGER_AVERAGE = 0.4
+"""Of what is missing of a sum, no more than this share is missing of the average."""
 LEFT_OUT_MOST = 0.9
 """A bar reaches to no larger share of rows that joins leave out."""
 SHARE_OF_CELLS = 0.05
@@ -91,11 +93,13 @@ def ratio_reaching(interval: Interval, *, top: Missing, bottom: Missing, count: 
     return Interval(min(lo, lo * less), max(hi, hi * less))
 
 
-def average_reaching(interval: Interval, missing: float, *, lo: float, hi: float) -> Interval:
+def average_reaching(interval: Interval, *, rows: float, total: float, signed: bool, lo: float, hi: float) -> Interval:
     """The interval of an average of values from ``lo`` to ``hi``, of which a sum and a count were scaled down together.
 
-    What is missing, at most this share of the whole, has an average too, which may be another: by ``UNLIKE_AVERAGE`` of the way from
-    ``lo`` to the average, either way.
+    What is missing, at most the share ``rows`` of the rows and ``total`` of the sum, has an average too, which may be another: by
+    ``UNLIKE_AVERAGE`` of the way from ``lo`` to the average, either way. Units that were cut for their sums have larger values than others,
+    by ``LARGER_AVERAGE`` of the missing sum at most; where values have either sign, larger or smaller ones.
     """
-    share = UNLIKE_AVERAGE * missing
-    return Interval(interval.lo - share * (interval.lo - lo), interval.hi + share * min(interval.hi - lo, hi - interval.hi))
+    above = max(UNLIKE_AVERAGE * rows, LARGER_AVERAGE * total)
+    below = above if signed else UNLIKE_AVERAGE * rows
+    return Interval(interval.lo - below * (interval.lo - lo), interval.hi + above * min(interval.hi - lo, hi - interval.hi))

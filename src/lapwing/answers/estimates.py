@@ -111,7 +111,6 @@ def _averages(recipe: Averaged, part: Part, noisy: NoisyTable, confidence: Fract
     missing_rows = missing_of(part, count, confidence=float(confidence), terms=terms)
     missing_total = missing_of(part, total, confidence=float(confidence), terms=terms)
     follows = recipe.total in part.together
-    sparse = recipe.total in part.cuts and part.cuts[recipe.total].fit.sparse
     estimates = []
     for s, n, rows, rest in zip(total.values, count.values, missing_rows, missing_total, strict=True):
         if round(n * count.step) < 1:  # the count would be shown as 0: there is nothing to average
@@ -129,10 +128,10 @@ def _averages(recipe: Averaged, part: Part, noisy: NoisyTable, confidence: Fract
         )
         shown = float(n * count.step)
         if follows:
-            share = rows.most / (shown + rows.most)
-            if sparse:  # units have about one row that adds something: a cap on sums cuts values off, and hardly any rows
-                share = max(share, rest.most * recipe.steps / max(value * shown + rest.most * recipe.steps, 1e-9))
-            interval = average_reaching(interval, share, lo=lo, hi=hi)
+            most = rest.most * recipe.steps
+            of_total = most / max((value - lo) * shown + most, 1e-9)
+            of_rows = rows.most / (shown + rows.most)
+            interval = average_reaching(interval, rows=of_rows, total=of_total, signed=rest.signed, lo=lo, hi=hi)
         else:
             top = Missing(rest.most * recipe.steps, rest.signed)
             interval = ratio_reaching(interval, top=top, bottom=rows, count=shown)
