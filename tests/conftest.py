@@ -90,6 +90,14 @@ def _group_of(item: pytest.Item) -> str | None:
     return None
 
 
+@pytest.fixture(scope="session", autouse=True)
+def register_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Data sets of the tests are registered in no home of a user: a path that comes again next time would be another's there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LAPWING_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def shared_cluster() -> Iterator[Cluster]:
     """The PostgreSQL server of all tests of a worker that need a database and leave the server alone; others start one of their own.

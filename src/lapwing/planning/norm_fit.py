@@ -382,17 +382,22 @@ def _groups(edges: tuple[float, ...]) -> npt.NDArray[np.intp]:
 def _small_norms(edges: tuple[float, ...], whole: int) -> tuple[Floats, Floats]:
     """The norms that units may have up to ``FINE_FROM``, and (columns) what share of each bin above the first has them.
 
-    Bins of one group have the same: which of them a norm is in is left to rounding.
+    A bin that can have none, as between 1 and the root of 2 where norms are whole, has those of its group: curves run through it as well.
     """
-    starts = _groups(edges)
-    ends = [*(int(start) for start in starts[1:]), len(edges)]
-    groups = [(start, end) for start, end in zip(starts.tolist(), ends, strict=True) if start and edges[end - 1] <= FINE_FROM * 1.001]
+    starts = _groups(edges).tolist()
+    groups = [(start, end) for start, end in zip(starts, [*starts[1:], len(edges)], strict=True) if start]
+    groups = [(start, end) for start, end in groups if edges[end - 1] <= FINE_FROM * 1.001]
     norms = np.array([number ** (1.0 / whole) for number in range(2, round(FINE_FROM**whole) + 1)])
+
+    def between(lower: float, upper: float) -> Floats:
+        return np.asarray(((norms > lower * (1.0 + 1e-9)) & (norms <= upper * (1.0 + 1e-9))) / norms**whole)
+
     shares = np.zeros((len(norms), groups[-1][1] - 1 if groups else 0))
     for start, end in groups:
-        here = (norms > edges[start - 1] * (1.0 + 1e-9)) & (norms <= edges[end - 1] * (1.0 + 1e-9))
-        even = here / norms**whole
-        shares[:, start - 1 : end - 1] = (even / max(float(even.sum()), 1e-300))[:, None]
+        for at in range(start, end):
+            own = between(edges[at - 1], edges[at])
+            even = own if own.any() else between(edges[start - 1], edges[end - 1])
+            shares[:, at - 1] = even / max(float(even.sum()), 1e-300)
     return norms, shares
 
 

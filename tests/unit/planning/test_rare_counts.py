@@ -32,16 +32,17 @@ def test_units_between_one_and_two_have_two_rows() -> None:
 
 
 def test_units_between_two_and_four_have_three_or_four() -> None:
-    """Three a little more often, as 1 / 3 to 1 / 4."""
+    """Three a little more often, as 1 / 3 to 1 / 4; between 4 and the root of 32 there is 5 alone."""
     fit = fit_of({0: 9_000.0, 4: 800.0}, deviation=1.0, whole=1)
-    assert fit.beyond_caps([2.0], 1)[0, 4] == pytest.approx((1 * 4 + 2 * 3) / 7)
+    assert fit.beyond_caps([2.0], 1)[0, 3:6] == pytest.approx([(1 * 4 + 2 * 3) / 7, (1 * 4 + 2 * 3) / 7, 3.0])
 
 
 def test_over_groups_squares_are_whole() -> None:
-    """With rows in two, three or four groups the norm is a root; a sixth of the way from 1 to 2 no unit can be."""
+    """With rows in three or four groups the norm is a root of that, and in two groups it is in the bin below."""
     fit = fit_of({0: 9_000.0, 2: 800.0}, deviation=1.0, whole=2)
-    weights = np.array([1 / 2, 1 / 3, 1 / 4])
-    assert fit.beyond_caps([1.0], 1)[0, 2] == pytest.approx(float((np.sqrt([2, 3, 4]) - 1) @ weights / weights.sum()))
+    weights = np.array([1 / 3, 1 / 4])
+    assert fit.beyond_caps([1.0], 1)[0, 1] == pytest.approx(math.sqrt(2) - 1)
+    assert fit.beyond_caps([1.0], 1)[0, 2] == pytest.approx(float((np.sqrt([3, 4]) - 1) @ weights / weights.sum()))
 
 
 def test_large_norms_are_as_before() -> None:
