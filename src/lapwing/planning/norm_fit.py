@@ -32,6 +32,13 @@ RUNS = (4, 8)
 """So many bins next to each other, none of them seen alone, are looked at together: a hump may be too broad to be seen in any of them."""
 RUN_SEEN = 3.5
 """A run whose sum is so many of its standard deviations above zero is seen."""
+FAR_GROUPS = 4
+"""So many groups above the last that stands out clearly, a group is far from all others, ..."""
+FAR = 1.25
+"""... and is seen only if it stands out clearly too: by so many times the above. In a histogram of twenty bins one is above those limits by
+noise alone once in 200 times, and a cap that high makes an answer useless; with these, once in 1,400 times."""
+FAR_RUN = 1.12
+"""The same of runs: humps too broad for any bin are real more often."""
 END_SEEN = 3.5
 """The last bin, where units heap up if their rows were cut, is seen on its own account from here on."""
 BINS_BELOW = 8
@@ -411,13 +418,19 @@ def normal_scores(scores: Floats, laplace: bool) -> Floats:
 
 
 def _last_seen(scores: Floats, laplace: bool) -> int | None:
-    """The last group that stands out of the noise, alone, with its neighbour or in a run; None where none does."""
+    """The last group that stands out of the noise; None where none does. Far above all others it must do so more clearly."""
     surely = normal_scores(scores, laplace)
-    for at in range(len(scores) - 1, -1, -1):
-        if surely[at] > ALONE_SEEN or (at > 0 and min(surely[at], surely[at - 1]) > TOGETHER_SEEN):
+    clearly = _highest(scores, surely, len(scores), FAR)
+    return _highest(scores, surely, len(scores) if clearly is None else min(clearly + FAR_GROUPS, len(scores)), 1.0)
+
+
+def _highest(scores: Floats, surely: Floats, below: int, times: float) -> int | None:
+    """The highest group below this one that stands out, alone, with its neighbour or in a run, by so many times what is asked otherwise."""
+    for at in range(below - 1, -1, -1):
+        if surely[at] > times * ALONE_SEEN or (at > 0 and min(surely[at], surely[at - 1]) > times * TOGETHER_SEEN):
             return at
         for run in (scores[at + 1 - many : at + 1] for many in RUNS if many <= at + 1):  # of sums of bins the law is nearly normal
-            if scores[at] > 1.0 and run.max() <= ALONE_SEEN and run.sum() > RUN_SEEN * math.sqrt(len(run)):
+            if scores[at] > 1.0 and run.max() <= times * ALONE_SEEN and run.sum() > min(times, FAR_RUN) * RUN_SEEN * math.sqrt(len(run)):
                 return at
     return None
 

@@ -190,3 +190,16 @@ def test_scores_of_laplaces_law_are_those_of_the_same_chance() -> None:
     assert (np.diff(found) > 0.0).all() and np.isfinite(found).all()
     for score, normal in zip(scores[2:5], found[2:5], strict=True):
         assert 1.0 - NormalDist().cdf(normal) == pytest.approx(math.exp(-math.sqrt(2.0) * score) / 2.0)
+
+
+def test_noise_far_above_all_units_is_hardly_ever_taken_for_some() -> None:
+    """Of 2,000 histograms of units with one to four rows, six had somebody in the upper half by noise alone, and caps far too high."""
+    noise = np.random.default_rng(9).normal(0.0, DEVIATION, size=(2_000, len(EDGES)))
+    noise[:, :5] += 50.0 * DEVIATION
+    fits = [fitted_norms(NormHistogram(EDGES, tuple(map(float, each)), DEVIATION)) for each in noise]
+    assert sum(bool(fit.variance[12:].any()) for fit in fits) <= 2
+
+
+def test_units_far_above_all_others_are_seen_where_they_stand_out() -> None:
+    norms = np.concatenate((np.full(5_000, 2.0), np.full(170, 300.0)))
+    assert all(fit_of(norms, seed=seed).above(250.0) > 40.0 for seed in range(20))
