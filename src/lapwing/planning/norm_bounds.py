@@ -26,7 +26,7 @@ GROUPS_GUESSED = 10
 """Groups that most of what is shown falls into, where they are discovered: the largest are shown."""
 ROWS_ROOM = 2.0
 """Rows that were counted by bought statistics are not more than this many times as many."""
-RATIO_LOSS = 0.05
+RATIO_LOSS = 0.1
 """How much what is cut off matters to an average, of whose sum and count the same share is missing."""
 SPARSE_LOSS = 0.5
 """The same where most units add nothing to it."""
