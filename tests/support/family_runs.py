@@ -72,8 +72,6 @@ def run_families(
                 directory = Path(scratch) / f"{number}-{index}"
                 snapshot = prepare(declare(world, directory, neighbours=relation, delta=_delta(account), seed=index, caps=caps))
                 found: dict[str, ExactResult] = {}
-                measured.append(found)
-                pairs = [(measured[left], measured[right]) for left, right in family.pairs if max(left, right) == index]
                 for name, shape in only.items():
                     try:
                         certified = certificates.get(name)
@@ -82,17 +80,17 @@ def run_families(
                         found[name] = ExactResult(certified, snapshot.run(certified))
                     except LapwingError as error:
                         outcome.faults.append((name, str(error)))
-                    for one, other in pairs:
-                        _compare(name, one, other, outcome)
-                    if stop_at_first and outcome.breaches:
-                        break
                 snapshot.close()
+                measured.append(found)
+                for left, right in family.pairs:
+                    if max(left, right) == index:
+                        _compare(measured[left], measured[right], outcome)
                 if stop_at_first and (outcome.breaches or outcome.faults):
                     return outcome
     return outcome
 
 
-def _compare(name: str, left: Mapping[str, ExactResult], right: Mapping[str, ExactResult], outcome: OracleRun) -> None:
-    if name in left and name in right:
+def _compare(left: Mapping[str, ExactResult], right: Mapping[str, ExactResult], outcome: OracleRun) -> None:
+    for name in left.keys() & right.keys():
         outcome.pairs += 1
         outcome.breaches += [(name, breach) for breach in compare(left[name], right[name])]

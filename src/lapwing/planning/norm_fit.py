@@ -356,10 +356,10 @@ def gamma_quantile(mean: Floats, variance: Floats, score: Floats | float) -> Flo
 
 def _log_between(values: Floats, most: float, deviation: float) -> Floats:
     """Up to a constant, the logarithm of how plausible each value is, if it is noise added to anything from 0 to ``most``."""
-    scores = np.clip(np.maximum(-values, values - most) / deviation, -38.0, None)
     if most < deviation:
         return np.asarray(-(((values - most / 2.0) / deviation) ** 2) / 2.0)
-    # Where the other end is far away: the logarithm of the normal tail beyond the nearer one.
+    # The other end is taken to be far away: the logarithm of the normal tail beyond the nearer one.
+    scores = np.maximum(-values, values - most) / deviation
     return np.asarray([_log_tail(float(score)) for score in scores])
 
 

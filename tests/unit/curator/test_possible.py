@@ -18,7 +18,7 @@ MARCH = "day BETWEEN DATE '2025-03-01' AND DATE '2025-03-31'"
 def clinic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lapwing.DataSet]:
     directory = tmp_path_factory.mktemp("clinic")
     write_demo(directory, patients=300)
-    with lapwing.open(directory, home=tmp_path_factory.mktemp("home")) as data:
+    with lapwing.open(directory) as data:
         data.prepare()
         yield data
 
