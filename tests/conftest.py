@@ -12,12 +12,13 @@ from hypothesis import settings
 
 from tests.ledger.cluster import Cluster, server_programs
 from tests.support.memory import keep_temporary_files_in_memory
+from tests.support.repeatable_draws import IS_ORDINARY, RUN, RepeatableDraws
 from tests.support.second_look import SecondLook
 from tests.support.sizes import ROOT, TIER, Tier
 
-# How long one example takes says how busy the machine is, and nothing about the code.
-settings.register_profile("without deadlines", deadline=None)
-settings.load_profile("without deadlines")
+# How long one example takes says how busy the machine is, and nothing about the code. An ordinary run tries the same examples each time.
+settings.register_profile("tests", deadline=None, derandomize=IS_ORDINARY)
+settings.load_profile("tests")
 
 JAVA_GROUP = "java"
 """Tests that run on one worker, so that there is one Java in a run."""
@@ -49,6 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     keep_temporary_files_in_memory()
+    config.pluginmanager.register(RepeatableDraws(), "repeatable draws")
     if config.getoption("--second-look"):
         config.pluginmanager.register(SecondLook(), "second look")
     path = config.getoption("--resume")
@@ -58,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header() -> str:
-    return f"tier: {TIER}"
+    return f"tier: {TIER}, draws: {RUN}"
 
 
 @pytest.hookimpl(tryfirst=True)

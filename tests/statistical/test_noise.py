@@ -230,6 +230,7 @@ def test_forked_children_and_their_parent_draw_different_streams() -> None:
         assert len(values) == len(set(values)) == 60
 
 
+@pytest.mark.unseeded("asks whether the product's own source can be seeded")
 def test_there_is_no_seed() -> None:
     """Seeding every generator in reach changes nothing: two runs after the same seeds differ."""
     runs = []

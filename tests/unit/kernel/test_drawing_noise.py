@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from lapwing.kernel.laws import SCALE_MAX, SCALE_MIN, DiscreteGaussian, DiscreteLaplace, Law
-from lapwing.kernel.noise import vectors
+from lapwing.kernel.noise import bernoulli, entropy, vectors
 from lapwing.kernel.noise.envelope import WORD_BITS, WORDS, Envelope, envelope
 from tests.meta.tree import SOURCE, python_files
 from tests.unit.kernel.envelope_checks import CHECKS, Script, chance
@@ -107,16 +109,46 @@ def test_threads_draw_different_values() -> None:
     assert len(values) == 40_000 and len(set(values)) == 40_000  # two of them are equal with a chance below 2^-24
 
 
-def test_random_bytes_come_from_the_operating_system_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The function that takes other bytes is called in one place of the product, and given the system's."""
+def parsed(directory: Path) -> Iterator[tuple[str, ast.AST]]:
+    for path in python_files(directory):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            yield path.relative_to(SOURCE).as_posix(), node
+
+
+ENTROPY = "kernel/noise/entropy.py"
+
+
+def test_the_product_has_one_source_of_random_bytes_and_no_way_to_replace_it() -> None:
+    """Bytes for noise come from ``entropy``, which alone asks the operating system, and nothing in the product names its function otherwise
+    than to call it or to hand it to the sampler."""
+    asks = {name for name, node in parsed(SOURCE / "kernel") if isinstance(node, ast.Attribute) and node.attr == "urandom"}
+    assert asks == {ENTROPY}
+    imports = {
+        (name, alias.name)
+        for name, node in parsed(SOURCE / "kernel" / "noise")
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name in {"os", "secrets", "random"}
+    }
+    assert imports == {(ENTROPY, "os")}
+    named = [
+        (name, ast.unparse(node))
+        for name, node in parsed(SOURCE)
+        if (isinstance(node, ast.Attribute) and node.attr == "random_bytes")
+        or (isinstance(node, ast.Name) and node.id == "random_bytes")
+        or (isinstance(node, ast.Constant) and node.value == "random_bytes")
+    ]
+    assert named == [(ENTROPY, "random_bytes"), ("kernel/noise/vectors.py", "operating_system.random_bytes")]
     calls = [
-        (path.name, ast.unparse(node))
-        for path in python_files(SOURCE)
-        if "draw_from" in path.read_text(encoding="utf-8")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        (name, ast.unparse(node))
+        for name, node in parsed(SOURCE)
         if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "draw_from"
     ]
-    assert calls == [("vectors.py", "draw_from(law, number, os.urandom)")]
+    assert calls == [("kernel/noise/vectors.py", "draw_from(law, number, operating_system.random_bytes)")]
+
+
+@pytest.mark.unseeded("counts the bytes that the operating system is asked for")
+def test_noise_and_coins_ask_the_operating_system(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     def counted(size: int) -> bytes:
@@ -126,6 +158,23 @@ def test_random_bytes_come_from_the_operating_system_alone(monkeypatch: pytest.M
     monkeypatch.setattr(os, "urandom", counted)
     assert vectors.draw_noise(DiscreteLaplace(Fraction(10)), 10).tolist() == [0] * 10
     assert sum(asked) > 10 * 8
+    asked.clear()
+    assert entropy.random_below(1_000) == 0 and entropy.random_bits(20) == 0 and bernoulli.coin(Fraction(1, 2))
+    assert asked == [2, 3, 1]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 8, 200, 256, 257])
+def test_a_number_below_a_size_is_the_first_of_as_many_bits_that_is(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each number of so many bits has the same chance, so each number below the size has: every number is reached by as many bytes."""
+    bits = (size - 1).bit_length()
+    reached: dict[int, int] = {}
+    for number in range(256 ** -(-bits // 8)):
+        given = iter([number.to_bytes(-(-bits // 8), "little")])
+        monkeypatch.setattr(entropy, "random_bytes", lambda _size, given=given: next(given))
+        with contextlib.suppress(StopIteration):  # it asked for another number
+            found = entropy.random_below(size)
+            reached[found] = reached.get(found, 0) + 1
+    assert sorted(reached) == list(range(size)) and len(set(reached.values())) == 1
 
 
 def test_words_are_read_as_the_proof_says() -> None:

@@ -5,18 +5,14 @@ Proof: ``docs/proofs/quantiles.md``, section on drawing. The coins are those of 
 
 from __future__ import annotations
 
-import secrets
 from fractions import Fraction
 
-
-def uniform(size: int) -> int:
-    """An integer from 0 to ``size - 1``, each with the same chance."""
-    return secrets.randbelow(size)
+from lapwing.kernel.noise.entropy import random_below, random_bits
 
 
 def coin(chance: Fraction) -> bool:
     """True with this chance, from 0 to 1."""
-    return secrets.randbelow(chance.denominator) < chance.numerator
+    return random_below(chance.denominator) < chance.numerator
 
 
 def heads(coins: int, halvings: int) -> int:
@@ -24,7 +20,7 @@ def heads(coins: int, halvings: int) -> int:
     for _ in range(halvings):
         if not coins:
             break
-        coins = secrets.randbits(coins).bit_count()
+        coins = random_bits(coins).bit_count()
     return coins
 
 

@@ -16,7 +16,8 @@ from typing import TypeAlias, assert_never
 
 from lapwing.errors import LapwingError
 from lapwing.kernel.accounting import Account
-from lapwing.kernel.noise.bernoulli import coin_exp, coin_two_over_e, heads, uniform
+from lapwing.kernel.noise.bernoulli import coin_exp, coin_two_over_e, heads
+from lapwing.kernel.noise.entropy import random_below
 from lapwing.kernel.quantile_tree import (
     AtShare,
     Branch,
@@ -123,7 +124,7 @@ def draw_nearest(candidates: Candidates, level: Fraction, scale: Fraction) -> in
     weights = [(run.stop - run.start) << (last - run.band) for run in runs]
     while True:
         run = runs[_weighted(weights)]
-        index = run.start + uniform(run.stop - run.start)
+        index = run.start + random_below(run.stop - run.start)
         worse = (badness(candidates, index, level) - best) / scale
         if coin_exp(worse - run.band) and all(coin_two_over_e() for _ in range(run.band)):
             return index
@@ -142,9 +143,9 @@ def draw_flipped(candidates: Candidates, level: Fraction, scale: Fraction) -> in
     while True:
         number = _weighted(left)
         run = runs[number]
-        index = run.start + uniform(run.stop - run.start)
+        index = run.start + random_below(run.stop - run.start)
         while index in seen:  # in the same run, or runs would not keep their chances
-            index = run.start + uniform(run.stop - run.start)
+            index = run.start + random_below(run.stop - run.start)
         seen.add(index)
         left[number] -= 1
         worse = (badness(candidates, index, level) - best) / scale
@@ -158,7 +159,7 @@ def _least_badness(candidates: Candidates, level: Fraction) -> Fraction:
 
 
 def _weighted(weights: list[int]) -> int:
-    place = uniform(sum(weights))
+    place = random_below(sum(weights))
     for number, weight in enumerate(weights):
         place -= weight
         if place < 0:

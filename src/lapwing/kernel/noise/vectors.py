@@ -4,13 +4,12 @@ A proposal is a cell of the envelope, a place in the cell and a sign; it is kept
 never kept. Whether it is kept is a comparison of a uniform number V with a real number. 32 bits of V and integer bounds decide nearly all
 of them, many at once; the rest get more bits of V and more digits of the real number until they are decided. No float takes part.
 
-Random bytes come from the operating system with each call. Nothing is kept between calls, so there is no state that a fork could copy, that
-two threads could share, or that somebody could seed or read. Proof: ``docs/proofs/drawing-noise.md``.
+Random bytes come from ``lapwing.kernel.noise.entropy`` with each call; nothing is kept between calls. Proof:
+``docs/proofs/drawing-noise.md``.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lapwing.kernel.laws import Law
+from lapwing.kernel.noise import entropy as operating_system
 from lapwing.kernel.noise.envelope import WORD_BITS, WORDS, Envelope, Integers, envelope, exponent
 from lapwing.kernel.numbers import exp_lower, exp_upper
 
@@ -36,7 +36,7 @@ _MORE_BITS = 64
 
 def draw_noise(law: Law, number: int) -> npt.NDArray[Any]:
     """This many independent draws of the law: 64-bit integers, or Python's own where one is larger than ``SMALL_MAX``."""
-    return draw_from(law, number, os.urandom)
+    return draw_from(law, number, operating_system.random_bytes)
 
 
 def draw_from(law: Law, number: int, entropy: Entropy) -> npt.NDArray[Any]:
