@@ -45,14 +45,12 @@ class Passed:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--resume", metavar="FILE", help="leave out the tests that passed according to FILE, and add to it those that pass")
-    parser.addoption("--second-look", action="store_true", help="run a test once more where chance may have failed it")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     keep_temporary_files_in_memory()
     config.pluginmanager.register(RepeatableDraws(), "repeatable draws")
-    if config.getoption("--second-look"):
-        config.pluginmanager.register(SecondLook(), "second look")
+    config.pluginmanager.register(SecondLook(), "second look")
     path = config.getoption("--resume")
     if path is not None:
         # Workers report to the process that started them, and that one writes.

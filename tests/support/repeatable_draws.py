@@ -57,13 +57,14 @@ class RepeatableDraws:
     def _use(self, source: Source) -> None:
         setattr(entropy, "random_bytes", source)  # noqa: B010
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """With each setup: a test that is run again draws the same noise again."""
         self._use(self._system if item.get_closest_marker("unseeded") else Stream(name_of(item)))
-        try:
-            return (yield)
-        finally:
-            self._use(self._system)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_teardown(self) -> None:
+        self._use(self._system)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(

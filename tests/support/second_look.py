@@ -1,28 +1,43 @@
-"""A test that fails is run once more where chance may fail it, and what failed is shown either way.
+"""A test marked ``second_look(reason)`` runs once more if it fails, and the summary shows what failed.
 
-Noise has no seed, and browsers and processes have their own pace, so among ten thousand tests one may fail in a run and say nothing about
-the code. Where a failure would mean a leak, a wrong charge or a wrong proof there is no second look, and more than a few in one run are no
-chance: the run fails.
+Draws are seeded (``repeatable_draws``), so chance in the noise is no reason. A reason is something outside the code: a browser that paints
+late, a clock of a busy machine. Tests of charges, tokens, rights, noise, thresholds, selections and leaks never have a second look; their
+folders and names are below, and a mark there fails the collection. More than a few second looks in one run are no chance: the run fails.
 """
 
 from __future__ import annotations
 
 import pytest
 
-LOOKED_AT_AGAIN = ("tests/console/", "tests/docs/", "tests/engines/", "tests/server/", "tests/statistical/", "tests/unit/", "tests/wire/")
-NEVER_AGAIN = ("tests/unit/kernel/", "two_worlds", "oracle", "test_audit", "rights", "fuzz", "neighbours")
-"""Parts of names of tests of which one failure is enough."""
+ONE_LOOK_FOLDERS = tuple(
+    f"tests/{folder}/"
+    for folder in ("attacks", "faults", "games", "kept", "ledger", "meta", "properties", "schedules", "statistical", "theory", "unit")
+)
+ONE_LOOK_WORDS = (
+    "audit",
+    "charge",
+    "leak",
+    "neighbours",
+    "noise",
+    "oracle",
+    "rights",
+    "selection",
+    "spend",
+    "threshold",
+    "token",
+    "worlds",
+)
 CHANCE_MAX = 3
-"""More tests than so many that fail once and pass then are not taken for chance."""
+"""If more tests than this pass only at the second look, the run fails."""
 
 
-def is_looked_at_again(name: str) -> bool:
-    """Whether this test may fail by chance, by its name."""
-    return name.startswith(LOOKED_AT_AGAIN) and not any(part in name for part in NEVER_AGAIN)
+def is_forbidden(name: str) -> bool:
+    """Whether a test of this name must never have a second look."""
+    return name.startswith(ONE_LOOK_FOLDERS) or any(word in name for word in ONE_LOOK_WORDS)
 
 
 class SecondLook:
-    """What failed at the first look, kept by the process that all reports go to."""
+    """The first failures, kept by the process that collects all reports."""
 
     def __init__(self) -> None:
         self.failed_once: dict[str, str] = {}
@@ -30,7 +45,9 @@ class SecondLook:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
-            if is_looked_at_again(item.nodeid):
+            if (mark := item.get_closest_marker("second_look")) is not None:
+                if is_forbidden(item.nodeid) or not (mark.args and str(mark.args[0]).strip()):
+                    raise pytest.UsageError(f"{item.nodeid}: a second look needs a reason, and is not for tests of this kind")
                 item.add_marker(pytest.mark.flaky(reruns=1))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -47,5 +64,5 @@ class SecondLook:
         for name, text in self.failed_once.items():
             terminalreporter.section(f"failed at the first look: {name}")
             terminalreporter.write_line(text)
-        if len(self.failed_once) > CHANCE_MAX:
-            terminalreporter.section(f"{len(self.failed_once)} tests failed at the first look: more than {CHANCE_MAX} are not chance")
+        count = len(self.failed_once)
+        terminalreporter.write_line(f"{count} tests needed a second look" + (f": more than {CHANCE_MAX}" if count > CHANCE_MAX else ""))
