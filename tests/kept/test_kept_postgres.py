@@ -1,0 +1,115 @@
+"""A ledger on PostgreSQL that an earlier program wrote: put back from its dump, it agrees with its old anchors and gives back what it has.
+
+README.md says what is kept and what to do when a test here fails: it is never the kept data that is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lapwing.curator.ledger_office import verified
+from lapwing.errors import CatalogueError, LedgerError, Refused
+from lapwing.ledger.connect import DATABASE_VARIABLE
+from lapwing.ledger.postgres.install import SCHEMA_VERSION
+from lapwing.ledger.protocol import EntryKind
+from tests.kept.kept import (
+    ON_SERVER,
+    REASON,
+    Kept,
+    assert_as_kept,
+    differences,
+    index_of,
+    lost_request,
+    seen_balance,
+    seen_history,
+    unpacked,
+    version_again,
+)
+from tests.kept.server import put_back
+from tests.ledger.cluster import MONITOR_ROLE, Cluster
+
+DATABASE = "kept"
+INDEX = index_of(ON_SERVER)
+
+
+@pytest.fixture
+def kept(shared_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept]:
+    copied = unpacked(ON_SERVER, tmp_path / ON_SERVER)
+    assert put_back(shared_cluster, DATABASE, copied.dump) == SCHEMA_VERSION
+    monkeypatch.setenv(DATABASE_VARIABLE, shared_cluster.dsn(DATABASE))
+    try:
+        yield copied
+    finally:
+        shared_cluster.drop_database(DATABASE)
+
+
+def problems(cluster: Cluster, kept: Kept) -> tuple[str, ...]:
+    """What ``lapwing ledger verify`` finds wrong, against the anchors that were kept beside the dump."""
+    [report] = verified(cluster.dsn(DATABASE, role=MONITOR_ROLE), anchors=kept.anchors, names=[INDEX["source_id"]])
+    assert report.anchored_entries is not None
+    return report.problems
+
+
+def change(cluster: Cluster, statement: str) -> None:
+    """Change one row behind the back of what guards the tables."""
+    with cluster.superuser(DATABASE) as connection:
+        connection.execute("SET session_replication_role = replica")
+        assert connection.execute(statement.encode()).rowcount == 1
+
+
+def test_a_kept_database_agrees_with_its_old_anchors_and_opens(shared_cluster: Cluster, kept: Kept) -> None:
+    [report] = verified(shared_cluster.dsn(DATABASE, role=MONITOR_ROLE), anchors=kept.anchors, names=[])
+    assert report.problems == ()
+    answers = sum(len(version["again"]["charges"]) for version in INDEX["versions"])
+    assert (report.source_id, report.entries, report.answers) == (INDEX["source_id"], len(INDEX["history"]), answers)
+    assert report.anchored_entries is not None and 0 <= report.entries - report.anchored_entries <= 1
+    with pytest.raises(CatalogueError) as changed, kept.curator() as curator:
+        curator.balance()
+    assert changed.value.code == "source-changed"
+    kept.accept()
+    with kept.curator() as curator:
+        *history, accepted = seen_history(curator)
+        assert differences(INDEX["history"], history) == []
+        # That the files are elsewhere is all that there was to accept: nothing was lost, and nothing is charged again.
+        assert accepted["kind"] == EntryKind.OVERRIDE and accepted["detail"].startswith("source-changed: ")
+        assert REASON in accepted["detail"]
+        assert differences(INDEX["balance"], seen_balance(curator)) == []
+        with pytest.raises(Refused) as lost:
+            curator.ledger.reserve(lost_request(INDEX))
+        assert lost.value.code == "request-forfeited"
+    assert problems(shared_cluster, kept) == ()
+
+
+def test_everything_that_was_bought_is_free_and_the_same(shared_cluster: Cluster, kept: Kept) -> None:
+    kept.accept()
+    for version in INDEX["versions"]:
+        with kept.opened(analyst=INDEX["analyst"], version=version["again"]["version"]) as data:
+            assert_as_kept(version, version_again(data, version["questions"], version["queries"]))
+            assert differences(INDEX["balance"], seen_balance(data.curator)) == []
+    assert problems(shared_cluster, kept) == ()
+
+
+def test_a_changed_entry_and_a_changed_answer_are_noticed(shared_cluster: Cluster, kept: Kept) -> None:
+    change(shared_cluster, "UPDATE lapwing.entry SET detail = 'version 3 prepared' WHERE detail = 'version 1 prepared'")
+    assert problems(shared_cluster, kept) == ("the chain is broken",)
+    charge = INDEX["versions"][0]["again"]["charges"][0]["charge_id"]
+    change(shared_cluster, f"UPDATE lapwing.charge SET payload = set_byte(payload, 20, 63) WHERE charge_id = {charge}")
+    assert problems(shared_cluster, kept) == ("an answer is not the one that was committed", "the chain is broken")
+    kept.accept()
+    with kept.opened(analyst=INDEX["analyst"]) as data, pytest.raises(LedgerError) as damaged:
+        version_again(data, INDEX["versions"][0]["questions"], {})
+    assert damaged.value.code == "ledger-damaged"
+
+
+def test_a_missing_end_is_noticed(shared_cluster: Cluster, kept: Kept) -> None:
+    newest, before = INDEX["history"][-1], INDEX["history"][-2]
+    assert (newest["kind"], newest["charge_id"]) == ("commit", before["charge_id"])
+    for entry in (newest, before):
+        change(shared_cluster, f"DELETE FROM lapwing.entry WHERE entry_id = {entry['entry_id']}")
+    assert "the ledger is behind its anchor" in problems(shared_cluster, kept)
+    with pytest.raises(LedgerError) as damaged, kept.curator() as curator:
+        curator.balance()
+    assert damaged.value.code == "ledger-damaged"
