@@ -2,7 +2,8 @@
 #
 #   make venv install     a virtual environment in .venv with everything in it
 #   make quick            style, types, contracts, and the tests that take a moment: while you write
-#   make check            all that CI checks, in CI's order: before you share
+#   make check            what CI checks first, in CI's order: before you share
+#   make nightly          every test, at the size of an hour and with new draws
 #   make soak             the same tests at the size of hours, then faults and audits by the million; goes on where it was stopped
 #   make PY=python test   use another interpreter than .venv's
 
@@ -13,11 +14,11 @@ PYTHON ?= python3
 WORKERS ?= 3
 export PYTHONPATH := src
 
-.PHONY: help venv install constraints format lint types contracts docs wheel test quick quick-test check soak bench audit lapwing-faults clean
+.PHONY: help venv install constraints format lint types contracts docs wheel test quick quick-test check nightly soak bench audit lapwing-faults clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
-	@echo "targets: venv install constraints format lint types contracts docs wheel test quick check soak bench audit lapwing-faults clean"
+	@echo "targets: venv install constraints format lint types contracts docs wheel test quick check nightly soak bench audit lapwing-faults clean"
 
 venv:
 	$(PYTHON) -m venv $(VENV)
@@ -82,6 +83,11 @@ quick: lint contracts
 
 quick-test:
 	$(PYTEST) -m 'not slow' tests/unit tests/meta tests/golden
+
+# Every test, with draws of a night of its own. NIGHTLY passes arguments, such as NIGHTLY="--third 0"; SEED repeats the draws of a night.
+SEED ?= $(shell date +%F)
+nightly:
+	LAPWING_TIER=nightly LAPWING_SEED="$(SEED)" $(PYTEST) --timeout 900 --durations 30 $(NIGHTLY)
 
 # What has passed is kept under the commit's name, so that a stopped soak goes on and a new commit begins anew. 5: no test is left.
 soak:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import settings
 
 from tests.ledger.cluster import Cluster, server_programs
 from tests.support.memory import keep_temporary_files_in_memory
+from tests.support.nightly import is_nightly, third_of
 from tests.support.repeatable_draws import IS_ORDINARY, RUN, RepeatableDraws
 from tests.support.second_look import SecondLook
 from tests.support.sizes import ROOT, TIER, Tier
@@ -44,6 +46,10 @@ class Passed:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--third", type=int, choices=range(3), help="run one third of the tests, by their files")
+    parser.addoption(
+        "--until", type=float, metavar="SECONDS", help="skip what has not begun when the clock shows so many seconds since 1970"
+    )
     parser.addoption("--resume", metavar="FILE", help="leave out the tests that passed according to FILE, and add to it those that pass")
 
 
@@ -63,12 +69,15 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only a soak runs and what has passed; group the others."""
-    passed = config.pluginmanager.get_plugin("passed")
+    """Leave out what another tier runs, another third, and what has passed; group the others."""
+    passed, third = config.pluginmanager.get_plugin("passed"), config.getoption("--third")
     left_out = [
         item
         for item in items
-        if (TIER is not Tier.SOAK and item.get_closest_marker("soak") is not None) or (passed is not None and item.nodeid in passed.names)
+        if (TIER is not Tier.SOAK and item.get_closest_marker("soak") is not None)
+        or (TIER is Tier.CHECK and is_nightly(item.nodeid))
+        or (third is not None and third_of(item.nodeid) != third)
+        or (passed is not None and item.nodeid in passed.names)
     ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
@@ -78,6 +87,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         group = _group_of(item)
         if group is not None:
             item.add_marker(pytest.mark.xdist_group(group))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    until = item.config.getoption("--until")
+    if until is not None and time.time() > until:
+        pytest.skip("out of time")
 
 
 def _group_of(item: pytest.Item) -> str | None:

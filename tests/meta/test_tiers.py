@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
 from tests.meta.tree import ROOT
+from tests.support.nightly import NIGHTLY, escaped, is_nightly, third_of
 from tests.support.sizes import PAGE, SIZES, page, soak_tests
 
 FILE = "tests/properties/test_sensitivity_oracle.py"
@@ -23,7 +25,7 @@ def test_the_page_is_what_the_sources_say() -> None:
 def test_a_soak_is_larger_and_every_size_is_used_where_it_says() -> None:
     sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py") if path.name != "sizes.py")
     for name, size in SIZES.items():
-        assert size.soak > size.check > 0, name
+        assert size.soak > size.check > 0 and (size.nightly is None or size.soak >= size.nightly > size.check), name
         assert (ROOT / "tests" / size.where).is_file(), name
         # some names are put together: "oracle worlds, {relation}"
         assert (
@@ -36,7 +38,7 @@ def test_a_soak_is_larger_and_every_size_is_used_where_it_says() -> None:
 
 def collected(*arguments: str, tier: str) -> list[str]:
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", FILE, *arguments],
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", *arguments],
         cwd=ROOT,
         env={**os.environ, "LAPWING_TIER": tier},
         capture_output=True,
@@ -49,9 +51,32 @@ def collected(*arguments: str, tier: str) -> list[str]:
 @pytest.mark.slow
 def test_what_is_soaked_is_collected_in_that_tier_alone() -> None:
     assert SOAKED.removeprefix("tests/") in [test.name for test in soak_tests()]
-    check, soak = collected(tier="check"), collected(tier="soak")
+    check, soak = collected(FILE, tier="check"), collected(FILE, tier="soak")
     assert SOAKED in soak and SOAKED not in check
     assert len(soak) > len(check) > 0
+
+
+@pytest.mark.slow
+def test_what_is_left_to_the_night_exists_and_is_collected_there_alone() -> None:
+    files = sorted({pattern.split("::")[0] for pattern in NIGHTLY})
+    check, nightly = collected(*files, tier="check"), collected(*files, tier="nightly")
+    for pattern in NIGHTLY:
+        assert any(fnmatchcase(name, escaped(pattern)) for name in nightly), pattern
+    assert set(nightly) - set(check) == {name for name in nightly if is_nightly(name)} != set()
+    assert set(check) < set(nightly)
+
+
+def test_every_third_has_about_a_third_of_the_files() -> None:
+    files = [path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py")]
+    thirds = [sum(third_of(file) == third for file in files) for third in range(3)]
+    assert sum(thirds) == len(files) and min(thirds) > len(files) / 4
+
+
+@pytest.mark.slow
+def test_what_has_not_begun_in_time_is_skipped_and_counted() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "--until", "1", "tests/meta/test_names.py"]
+    ran = subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0 and "skipped" in ran.stdout.splitlines()[-1] and "passed" not in ran.stdout.splitlines()[-1]
 
 
 @pytest.mark.slow

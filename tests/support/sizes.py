@@ -1,10 +1,11 @@
-"""How large the heavy tests are, in each tier: the one place where that is said.
+"""How large the heavy tests are, in each tier.
 
-``LAPWING_TIER`` chooses: ``check`` (the default, what CI runs) or ``soak`` (hours; ``make soak``). A mutant is looked for in exactly the
-worlds that the oracle of the same tier looks at, so a size that is too small to see a known mistake fails in the tier that has it.
+``LAPWING_TIER`` chooses: ``check`` (the default: twenty minutes, with each change), ``nightly`` (an hour, with new draws) or ``soak``
+(hours). A mutant is searched for in exactly the worlds that the oracle of the same tier searches, so a size that is too small to see a
+known mistake fails in the tier that has it.
 
-A test that runs in ``soak`` alone is marked ``soak``, with a word on what guards the same in ``check``.
-``python -m tests.support.sizes`` prints the page that lists both.
+``tests/support/nightly.py`` lists the tests that ``check`` leaves out. A test that runs in ``soak`` alone is marked ``soak``, with what
+guards the same in ``check``. ``python -m tests.support.sizes`` prints the page that lists all of it.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
+from tests.support.nightly import NIGHTLY
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "checks-in-tiers.md"
 
 
 class Tier(StrEnum):
-    """What is run: with each change, or for hours."""
+    """What is run: with each change, every night, or for hours."""
 
     CHECK = "check"
+    NIGHTLY = "nightly"
     SOAK = "soak"
 
 
@@ -33,22 +37,30 @@ TIER = Tier(os.environ.get("LAPWING_TIER", Tier.CHECK))
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What is counted, how many there are in each tier, and where (a file or a folder under ``tests``)."""
+    """What is counted, how many there are in each tier, and where (a file or a folder under ``tests``).
+
+    ``nightly`` is given where it is more than in ``check``.
+    """
 
     what: str
     check: int
     soak: int
     where: str
+    nightly: int | None = None
+
+    def of(self, tier: Tier) -> int:
+        """How many there are in this tier."""
+        return {Tier.CHECK: self.check, Tier.NIGHTLY: self.nightly or self.check, Tier.SOAK: self.soak}[tier]
 
 
 SIZES = {
-    "calls of each operation": Size("calls of each operation, made from the description", 8, 200, "server/test_openapi.py"),
+    "calls of each operation": Size("calls of each operation, made from the description", 3, 200, "server/test_openapi.py", 8),
     "server under load, seconds": Size(
         "seconds for which eight analysts ask while workers, a replica and the database die", 6, 120, "server/test_load.py"
     ),
-    "random messages on the wire": Size("messages at random, in all", 2_000, 100_000, "wire/test_fuzz.py"),
+    "random messages on the wire": Size("messages at random, in all", 800, 100_000, "wire/test_fuzz.py", 2_000),
     "visitors of the wire": Size("connections that ask and go, 50 at a time", 60, 5_000, "wire/test_process.py"),
-    "Superset in two worlds": Size("statements of Superset that are asked on both worlds", 8, 32, "wire/test_superset.py"),
+    "Superset in two worlds": Size("statements of Superset that are asked on both worlds", 4, 32, "wire/test_superset.py", 8),
     "two worlds, statements": Size("statements of the second list that are asked on both worlds", 10, 210, "server/test_two_worlds.py"),
     "two worlds, requests": Size("requests in all, at least", 60, 500, "server/test_two_worlds.py"),
     "two worlds of pages, statements": Size(
@@ -71,12 +83,12 @@ SIZES = {
         "properties/test_sensitivity_oracle.py",
     ),
     "statements whose groups are compared": Size(
-        "statements whose groups are compared with every row that can be", 240, 6_000, "unit/planning/test_possible_groups.py"
+        "statements whose groups are compared with every row that can be", 120, 6_000, "unit/planning/test_possible_groups.py", 240
     ),
     "oracle on PostgreSQL, worlds, unbounded": Size("worlds, one unit more or less", 2, 4, "engines/suite/test_postgres_oracle.py"),
     "oracle on PostgreSQL, worlds, bounded": Size("worlds, one unit replaced", 1, 2, "engines/suite/test_postgres_oracle.py"),
     "statements on degenerate worlds": Size(
-        "statements on each world whose columns are empty or all alike", 16, 40, "attacks/test_degenerate_worlds.py"
+        "statements on each world whose columns are empty or all alike", 6, 40, "attacks/test_degenerate_worlds.py", 16
     ),
     "oracle of moments, worlds": Size("worlds of each relation and account", 1, 3, "properties/test_moments_oracle.py"),
     "oracle of quantiles, worlds": Size("worlds of each relation and account", 1, 6, "properties/test_quantile_oracle.py"),
@@ -121,18 +133,23 @@ SIZES = {
     "Spark oracle, quarters": Size("quarters of the shapes in each run", 1, 4, "engines/spark/test_spark_oracle.py"),
     # Generated statements and expressions.
     "fuzzed statements, parts": Size("parts of mutated and generated statements", 1, 6, "properties/test_sql_fuzz.py"),
-    "hostile SQL, expressions": Size("expressions over hostile rows, for each of four worlds", 300, 2_600, "engines/test_sql_hostile.py"),
-    "hostile texts": Size("hostile texts that every function of open text is taken of", 10_000, 100_000, "engines/test_open_text.py"),
+    "hostile SQL, expressions": Size(
+        "expressions over hostile rows, for each of four worlds", 150, 2_600, "engines/test_sql_hostile.py", 300
+    ),
+    "hostile texts": Size(
+        "hostile texts that every function of open text is taken of", 3_000, 100_000, "engines/test_open_text.py", 10_000
+    ),
     "sampled calls, worlds": Size("worlds of 1,500 calls of functions over hostile rows", 1, 2, "engines/test_sql_samples.py"),
     "fuzzed statements about several tables, of a part": Size(
         "of a part about several tables; two thirds as many are about one, six times as many are broken",
-        240,
+        120,
         600,
         "properties/test_sql_fuzz.py",
+        240,
     ),
-    "fuzzed statements in all": Size("statements in all, at least", 1_800, 24_000, "properties/test_sql_fuzz.py"),
+    "fuzzed statements in all": Size("statements in all, at least", 900, 24_000, "properties/test_sql_fuzz.py", 1_800),
     "fuzzed expressions in all": Size("expressions on PostgreSQL in all, at least", 2_000, 10_000, "engines/postgres/test_expressions.py"),
-    "fuzzed expressions, seeds": Size("seeds of 260 expressions over hostile rows", 8, 40, "engines/test_expressions.py"),
+    "fuzzed expressions, seeds": Size("seeds of 260 expressions over hostile rows", 4, 40, "engines/test_expressions.py", 8),
     "fuzzed expressions on Spark, statements": Size(
         "statements of 120 expressions over hostile rows", 2, 17, "engines/spark/test_spark_fuzz.py"
     ),
@@ -153,28 +170,28 @@ SIZES = {
     ),
     "equal answers, hostile on Spark": Size("statements over each of two hostile worlds", 4, 20, "engines/suite/test_equal_answers.py"),
     "equal answers, people on PostgreSQL": Size(
-        "statements about people for each relation and account", 25, 150, "engines/suite/test_equal_answers.py"
+        "statements about people for each relation and account", 10, 150, "engines/suite/test_equal_answers.py", 25
     ),
     "equal answers, clinic on PostgreSQL": Size(
-        "statements with joins for each relation and account", 15, 90, "engines/suite/test_equal_answers.py"
+        "statements with joins for each relation and account", 6, 90, "engines/suite/test_equal_answers.py", 15
     ),
     "equal answers, hostile on PostgreSQL": Size(
-        "statements over each of two hostile worlds", 20, 75, "engines/suite/test_equal_answers.py"
+        "statements over each of two hostile worlds", 8, 75, "engines/suite/test_equal_answers.py", 20
     ),
     # The ledger. Mutants of the protocol run the same scenarios.
     "schedules, switches": Size("switches from one client to another (99 is every order)", 2, 99, "schedules/test_interleavings.py"),
     "schedules, switches where there are most orders": Size(
         "switches where there are most orders", 1, 3, "schedules/test_interleavings.py"
     ),
-    "schedules, sampled orders": Size("orders by chance of an owner and two who ask", 40, 100, "schedules/test_interleavings.py"),
+    "schedules, sampled orders": Size("orders by chance of an owner and two who ask", 16, 100, "schedules/test_interleavings.py", 40),
     "walks of the local ledger": Size(
         "walks of 200 steps along the model, of the ledger and of its mutants", 12, 60, "ledger/test_model.py"
     ),
     "walks of the ledger on PostgreSQL": Size("walks of 200 steps along the model", 4, 30, "ledger/test_postgres_model.py"),
     "walks of the policies": Size("walks of 200 steps along the model", 4, 30, "schedules/test_policy_model.py"),
     "crowds that faults are tried on": Size("of six: 1, 4 and 32 clients of 1 and 10 data sets", 3, 6, "faults/test_kills.py"),
-    "kills of clients": Size("kills for each crowd of 4 and 32 clients", 80, 460, "faults/test_kills.py"),
-    "kills of clients in all": Size("kills in all, at least", 250, 2_000, "faults/test_kills.py"),
+    "kills of clients": Size("kills for each crowd of 4 and 32 clients", 40, 460, "faults/test_kills.py", 80),
+    "kills of clients in all": Size("kills in all, at least", 120, 2_000, "faults/test_kills.py", 250),
     # Samples. What a band allows follows from the number.
     "draws of noise": Size("draws of each law, against the law", 500_000, 100_000_000, "statistical/test_drawn_laws.py"),
     "ratios of sub-totals": Size("averages of sub-totals with Laplace noise", 500, 10_000, "statistical/test_level_coverage.py"),
@@ -194,24 +211,23 @@ SIZES = {
     "messy tables on PostgreSQL, members": Size("members of the messy tables", 400, 2_000, "engines/postgres/test_messy_sources.py"),
     "messy tables on PostgreSQL, repeats": Size("answers of each statement on them", 2, 20, "engines/postgres/test_messy_sources.py"),
     "sequences against dp-accounting": Size(
-        "sequences of mechanisms, priced by dp-accounting too", 3_000, 10_000, "unit/kernel/test_accounting.py"
+        "sequences of mechanisms, priced by dp-accounting too", 1_000, 10_000, "unit/kernel/test_accounting.py", 3_000
     ),
     "generated statements with fewer rows": Size(
-        "statements whose joins are left out, or not", 60, 150, "unit/planning/test_fewer_rows.py"
+        "statements whose joins are left out, or not", 40, 150, "unit/planning/test_fewer_rows.py", 60
     ),
     "audits of a claim that holds": Size("audits whose false alarms are counted", 200, 500, "statistical/test_audit.py"),
     "losses below the least price": Size(
         "losses below the least price of an accuracy, none of which reaches it", 24, 139, "unit/curator/test_accuracy.py"
     ),
     "people of the auction": Size("people whose reports are enumerated, ten prices", 3, 6, "games/test_auction.py"),
-    "composed sequences": Size("mixed sequences of mechanisms", 2_500, 10_000, "theory/test_composition_mixed.py"),
+    "composed sequences": Size("mixed sequences of mechanisms", 1_000, 10_000, "theory/test_composition_mixed.py", 2_500),
 }
 
 
 def size(name: str) -> int:
     """How many, in this tier."""
-    sized = SIZES[name]
-    return sized.soak if TIER is Tier.SOAK else sized.check
+    return SIZES[name].of(TIER)
 
 
 Item = TypeVar("Item")
@@ -248,14 +264,16 @@ def page() -> str:
         "",
         "<!-- Made by `python -m tests.support.sizes > docs/reference/checks-in-tiers.md`; a test compares them. -->",
         "",
-        "What `make check` (and CI) runs of each heavy test, and what `make soak` runs. Every test that is not listed is the same in both.",
-        "{doc}`../how-to/run-the-checks` says how to run them. A deliberate mistake (a mutant) is looked for in the worlds of the tier",
-        "that runs: all of them must be seen in `check`.",
+        "The size of each heavy test in `make check` (and in CI), in `make nightly` and in `make soak`. Every test that is not listed is",
+        "the same in all. {doc}`../how-to/run-the-checks` says how to run them. A deliberate mistake (a mutant) is searched for in the",
+        "worlds of the tier that runs: all of them must be seen in `check`.",
         "",
-        "| Test, under `tests/` | What is counted | `check` | `soak` |",
-        "|---|---|---:|---:|",
+        "| Test, under `tests/` | What is counted | `check` | `nightly` | `soak` |",
+        "|---|---|---:|---:|---:|",
     ]
-    lines += [f"| `{one.where}` | {one.what} | {one.check:,} | {one.soak:,} |" for one in SIZES.values()]
+    lines += [f"| `{one.where}` | {one.what} | {' | '.join(f'{one.of(tier):,}' for tier in Tier)} |" for one in SIZES.values()]
+    lines += ["", "## Tests that `check` leaves out", "", "Each with the test or the mutant that guards the same in `check`.", ""]
+    lines += [line for pattern, guard in NIGHTLY.items() for line in (f"- `{pattern.removeprefix('tests/')}`", f"  ({guard})")]
     only = list(soak_tests())
     if only:
         lines += ["", "## Tests in soak alone", "", "Each with what guards the same in `check`.", ""]
