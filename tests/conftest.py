@@ -17,6 +17,7 @@ from tests.support.nightly import is_nightly, third_of
 from tests.support.repeatable_draws import IS_ORDINARY, RUN, RepeatableDraws
 from tests.support.second_look import SecondLook
 from tests.support.sizes import ROOT, TIER, Tier
+from tests.support.slow_tests import SlowTests
 
 # How long one example takes says how busy the machine is, and nothing about the code. An ordinary run tries the same examples each time.
 settings.register_profile("tests", deadline=None, derandomize=IS_ORDINARY)
@@ -57,6 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
     keep_temporary_files_in_memory()
     config.pluginmanager.register(RepeatableDraws(), "repeatable draws")
     config.pluginmanager.register(SecondLook(), "second look")
+    config.pluginmanager.register(SlowTests(), "slow tests")
     path = config.getoption("--resume")
     if path is not None:
         # Workers report to the process that started them, and that one writes.

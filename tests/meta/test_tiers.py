@@ -13,6 +13,7 @@ import pytest
 from tests.meta.tree import ROOT
 from tests.support.nightly import NIGHTLY, escaped, is_nightly, third_of
 from tests.support.sizes import PAGE, SIZES, page, soak_tests
+from tests.support.slow_tests import SLOW
 
 FILE = "tests/properties/test_sensitivity_oracle.py"
 SOAKED = f"{FILE}::test_the_worlds_add_up_to_ten_thousand_pairs"
@@ -58,18 +59,28 @@ def test_what_is_soaked_is_collected_in_that_tier_alone() -> None:
 
 @pytest.mark.slow
 def test_what_is_left_to_the_night_exists_and_is_collected_there_alone() -> None:
-    files = sorted({pattern.split("::")[0] for pattern in NIGHTLY})
-    check, nightly = collected(*files, tier="check"), collected(*files, tier="nightly")
+    paths = {path for pattern in NIGHTLY for path in ROOT.glob(pattern.split("::")[0]) if path.match("test_*.py")}
+    files = sorted(path.relative_to(ROOT).as_posix() for path in paths)
+    names = collected(*files, tier="nightly")
     for pattern in NIGHTLY:
-        assert any(fnmatchcase(name, escaped(pattern)) for name in nightly), pattern
-    assert set(nightly) - set(check) == {name for name in nightly if is_nightly(name)} != set()
-    assert set(check) < set(nightly)
+        assert any(fnmatchcase(name, escaped(pattern)) for name in names), pattern
+    one = sorted(
+        {name.split("::")[0] for name in names if is_nightly(name)} & {name.split("::")[0] for name in names if not is_nightly(name)}
+    )[0]
+    assert collected(one, tier="check") == [name for name in names if name.startswith(one) and not is_nightly(name)] != []
 
 
 def test_every_third_has_about_a_third_of_the_files() -> None:
     files = [path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py")]
     thirds = [sum(third_of(file) == third for file in files) for third in range(3)]
     assert sum(thirds) == len(files) and min(thirds) > len(files) / 4
+
+
+@pytest.mark.slow
+def test_every_slow_test_exists_and_has_a_reason() -> None:
+    there = set(collected(*sorted({name.split("::")[0] for name in SLOW}), tier="check")) if SLOW else set()
+    assert {name for name in SLOW if name not in there} == set()
+    assert all(seconds > 0 and reason.strip() for seconds, reason in SLOW.values())
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ at the sizes of ``tests/support/sizes.py``.
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 
 NIGHTLY: dict[str, str] = {
@@ -41,7 +42,34 @@ NIGHTLY: dict[str, str] = {
     "tests/schedules/test_gates.py::*[reserve-reserve_many]": "[reserve_many-reserve]",
     "tests/schedules/test_gates.py::*[commit_many-reserve]": "[commit-reserve] and [commit_many-begin_after_a_death]",
     "tests/schedules/test_gates.py::*[begin_after_a_death-commit_many]": "[commit_many-begin_after_a_death]",
+    # Mutants try the oracles, not the product; at night they run at the sizes of the ordinary run.
+    "tests/ledger/test_mutants.py::test_the_*": "tests/ledger/test_model.py and test_race.py, which see these mistakes",
+    "tests/properties/test_inside_mutants.py::*": "tests/properties/test_inside_oracle.py, which sees them",
+    "tests/properties/test_mutants.py::*": "tests/properties/test_sensitivity_oracle.py, which sees them",
+    "tests/properties/test_norm_mutants.py::test_the_oracle_sees_*": "test_no_neighbour_breaks_a_claim_about_a_sample, in this file",
+    "tests/properties/test_norm_mutants.py::test_plain_python_*": "test_norm_mutants.py::test_without_a_bug_nothing_is_wrong",
+    "tests/properties/test_preparation_oracle.py::test_the_oracle_sees_*": "test_preparation_oracle.py::test_no_neighbour_changes_*",
+    "tests/properties/test_relation_mutants.py::*": "tests/properties/test_relations_oracle.py, which sees them",
+    "tests/schedules/test_mutants.py::*": "tests/schedules/test_interleavings.py and test_policy_model.py, which see them",
+    "tests/statistical/test_audit_kernel.py::test_a_quarter_more_*": "test_no_mechanism_reveals_more_than_it_claims",
+    "tests/statistical/test_audit_kernel.py::test_no_plan_reveals_*-bounded]": "the same test, unbounded; the oracles of both relations",
+    "tests/attacks/test_synthetic_rows.py::test_the_same_*": "the same attacks on what is protected, in this file",
+    # At a huge budget answers equal the engine's: one generator of statements stays.
+    "tests/properties/test_deciding_limit.py::*": "tests/properties/test_sql_limit.py",
+    "tests/properties/test_inside_limit.py::*": "tests/properties/test_sql_limit.py",
+    "tests/properties/test_moments_limit.py::*": "tests/properties/test_sql_limit.py",
+    "tests/properties/test_quantile_limit.py::*": "tests/properties/test_quantile_oracle.py and test_sql_limit.py",
+    "tests/properties/test_relations_limit.py::*": "tests/properties/test_sql_limit.py",
+    "tests/unit/audit/test_benchmark_lists.py::*": "tests/unit/audit/test_conformance.py",
+    # The textbook and the games: nothing that answers a statement uses them, but for the laws of mechanisms and of unions.
+    "tests/games/*": "no test of the ordinary run: games answer no statement",
+    "tests/theory/test_[!ku]*": "tests/theory/test_kernel_mechanisms.py, test_union_of_filters.py and tests/unit/kernel/test_accounting.py",
     # Pages and clients.
+    "tests/docs/test_examples.py::*lesson-*": "the other pages of the same test",
+    "tests/docs/test_examples.py::*audit.md*": "tests/unit/cli/test_audit.py",
+    "tests/docs/test_kernel.py::*": "test_examples.py, the same pages without a kernel",
+    "tests/docs/test_operator_pages.py::*": "tests/ledger/test_operator_page.py and test_postgres_roles.py",
+    "tests/server/test_process.py::test_the_same_words_again_*": "test_process.py::test_another_user_asks_and_cannot_read_the_rows",
     "tests/console/test_looks.py::test_nobody_is_kept_out[phone dark]": "the same test, desktop light",
     "tests/console/test_new_owner_tables.py::*": "test_new_owner.py::test_from_nothing_to_a_private_chart_of_an_own_file",
     "tests/wire/test_superset.py::test_outcomes_*": "test_superset.py::test_two_worlds_look_the_same_to_superset",
@@ -54,8 +82,8 @@ def is_nightly(name: str) -> bool:
 
 
 def escaped(pattern: str) -> str:
-    """The pattern with brackets as they are: in names of tests they are no sets of characters."""
-    return pattern.replace("[", "[[]")
+    """The pattern with brackets of parameters as they are; ``[!`` begins a set of characters that are not meant."""
+    return re.sub(r"\[(?!!)", "[[]", pattern)
 
 
 def third_of(name: str) -> int:

@@ -148,7 +148,9 @@ SIZES = {
         240,
     ),
     "fuzzed statements in all": Size("statements in all, at least", 900, 24_000, "properties/test_sql_fuzz.py", 1_800),
-    "fuzzed expressions in all": Size("expressions on PostgreSQL in all, at least", 2_000, 10_000, "engines/postgres/test_expressions.py"),
+    "fuzzed expressions in all": Size(
+        "expressions on PostgreSQL in all, at least", 1_000, 10_000, "engines/postgres/test_expressions.py", 2_000
+    ),
     "fuzzed expressions, seeds": Size("seeds of 260 expressions over hostile rows", 4, 40, "engines/test_expressions.py", 8),
     "fuzzed expressions on Spark, statements": Size(
         "statements of 120 expressions over hostile rows", 2, 17, "engines/spark/test_spark_fuzz.py"
