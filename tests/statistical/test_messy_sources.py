@@ -7,7 +7,6 @@ bars, as often as they say, also what bounds cut off. Every answer is drawn afre
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +16,9 @@ from benchmarks.reliability.repeated import make_repeatable
 import lapwing
 from lapwing.client.dataset import DataSet
 from tests.support.messy_sources import BEYOND, NEVER, ROWS_PER_UNIT_MAX, truth_of_club, truth_of_meters, write_club, write_meters
-from tests.support.raw_truth import CLUB, COVERED, EPSILON, METERS, least_mean, mean_coverage
+from tests.support.promises import watched
+from tests.support.ranking_keys import write_ranking_key
+from tests.support.raw_truth import CLUB, EPSILON, METERS, CoveredAnswers
 from tests.support.sizes import size
 from tests.unit.cli.support import run
 
@@ -27,6 +28,7 @@ def club(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, DataS
     """Declared, checked and prepared on the command line, then opened to be asked again and again."""
     directory = tmp_path_factory.mktemp("club")
     write_club(directory, members=size("messy sources, members"))
+    write_ranking_key(directory, "messy club")
     home = directory / "home"
     assert run("-C", directory, "check", home=home).status == 0
     prepared = run("-C", directory, "prepare", "--accept-losses", home=home)
@@ -62,9 +64,8 @@ def test_the_owners_report_accounts_for_every_row_of_the_files(club: tuple[Path,
 
 def test_error_bars_cover_the_truth_of_the_files(club: tuple[Path, DataSet]) -> None:
     directory, data = club
-    repeats = size("messy sources, repeats")
-    mean, worst = mean_coverage(data, truth_of_club(directory), CLUB, repeats)
-    assert mean >= least_mean(len(CLUB) * repeats), worst
+    answers = CoveredAnswers(data, truth_of_club(directory), CLUB)
+    watched("bars of messy files").require(answers, rounds=size("messy sources, rounds"), told=answers.worst)
 
 
 def test_what_is_cut_off_or_hidden_is_said(club: tuple[Path, DataSet]) -> None:
@@ -89,17 +90,9 @@ def test_declared_groups_are_shown_and_undeclared_ones_are_of_the_files(club: tu
 
 def test_rows_as_units_too(tmp_path: Path) -> None:
     write_meters(tmp_path, rows=size("messy sources, members"))
-    repeats = size("messy sources, repeats")
+    write_ranking_key(tmp_path, "messy meters")
     with lapwing.open(tmp_path, home=tmp_path / "home") as data:
         data.prepare()
         make_repeatable(data.curator)
-        mean, worst = mean_coverage(data, truth_of_meters(tmp_path), METERS, repeats)
-    assert mean >= least_mean(len(METERS) * repeats), worst
-
-
-def test_the_least_mean_is_that_of_chernoffs_bound() -> None:
-    """Of binomial shares, the only ones between 0 and 1 for which the bound is nearly reached."""
-    for answers in (40, 400):
-        least = math.floor(least_mean(answers) * answers)
-        chance = sum(math.comb(answers, k) * COVERED**k * (1 - COVERED) ** (answers - k) for k in range(least + 1))
-        assert 1e-9 < chance <= 1e-6
+        answers = CoveredAnswers(data, truth_of_meters(tmp_path), METERS)
+        watched("bars of messy rows").require(answers, rounds=size("messy rows, rounds"), told=answers.worst)

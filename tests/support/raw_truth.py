@@ -1,13 +1,10 @@
-"""Answers against the truth of bare DuckDB, cell by cell, with a limit on how often the error bars may miss.
+"""Answers against the truth of bare DuckDB, cell by cell.
 
-False alarms: answers are independent, cells of one answer are not, so an answer counts by the share of its cells that are covered, a number
-from 0 to 1 with an expectation of at least ``COVERED``. By Chernoff's bound the mean of n of them is below x with a chance of at most
-exp(-n KL(x, COVERED)), and ``least_mean`` is the x for which that is 1e-6.
+Answers are independent, cells of one answer are not, so an answer counts by the share of its cells that are covered.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +15,6 @@ from lapwing.answers.answer import Answer
 from lapwing.client.dataset import DataSet
 from tests.support.messy_sources import NEVER
 
-COVERED = 0.94
 EPSILON = "1"
 
 
@@ -66,16 +62,6 @@ METERS = (
 )
 
 
-def least_mean(answers: int, covered: float = COVERED) -> float:
-    """The mean below which that of ``answers`` shares, each at least ``covered`` in expectation, is with a chance of at most 1e-6."""
-    low, high = 0.0, covered
-    for _ in range(60):
-        middle = (low + high) / 2
-        divergence = middle * math.log(middle / covered) + (1 - middle) * math.log((1 - middle) / (1 - covered))
-        low, high = (middle, high) if divergence * answers >= math.log(1e6) else (low, middle)
-    return low
-
-
 def truth_by_key(bare: duckdb.DuckDBPyConnection, asked: Asked) -> dict[tuple[str | None, ...], dict[str, Any]]:
     """What bare DuckDB says, all groups of it."""
     found = bare.execute(re.sub(" ORDER BY .*$", "", asked.sql))
@@ -105,13 +91,24 @@ def covered_cells(answer: Answer, asked: Asked, truth: dict[tuple[str | None, ..
     return cells
 
 
-def mean_coverage(data: DataSet, bare: duckdb.DuckDBPyConnection, statements: tuple[Asked, ...], repeats: int) -> tuple[float, str]:
-    """The mean over answers of the share of cells that are covered, and the statements with the least."""
-    shares: dict[str, list[float]] = {}
-    for asked in statements:
-        truth = truth_by_key(bare, asked)
-        for _ in range(repeats):
-            cells = covered_cells(data.ask(asked.sql, epsilon=EPSILON), asked, truth)
-            shares.setdefault(asked.sql, []).append(sum(cells) / len(cells) if cells else 1.0)
-    worst = sorted((sum(of) / len(of), sql) for sql, of in shares.items())[:4]
-    return sum(sum(of) for of in shares.values()) / (len(statements) * repeats), "; ".join(f"{share:.2f} {sql}" for share, sql in worst)
+class CoveredAnswers:
+    """Rounds of answers: in each, every statement is asked once, and counts by the share of its cells that are covered."""
+
+    def __init__(self, data: DataSet, bare: duckdb.DuckDBPyConnection, statements: tuple[Asked, ...]) -> None:
+        self._data = data
+        self._truths = {asked: truth_by_key(bare, asked) for asked in statements}
+        self._shares: dict[str, list[float]] = {asked.sql: [] for asked in statements}
+
+    def __call__(self) -> list[float]:
+        found = []
+        for asked, truth in self._truths.items():
+            cells = covered_cells(self._data.ask(asked.sql, epsilon=EPSILON), asked, truth)
+            assert cells, asked.sql
+            found.append(sum(cells) / len(cells))
+            self._shares[asked.sql].append(found[-1])
+        return found
+
+    def worst(self) -> str:
+        """The statements that are covered least."""
+        means = sorted((sum(shares) / len(shares), sql) for sql, shares in self._shares.items())
+        return "; ".join(f"{mean:.2f} {sql}" for mean, sql in means[:4])

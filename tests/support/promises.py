@@ -1,0 +1,75 @@
+"""Every test of a promise, with what it promises, of how many answers, and what follows (``tests.support.power``)."""
+
+from __future__ import annotations
+
+from tests.support.power import Computed, Counted, Coverage, Limit, Promise, Watched
+
+ENTRIES: dict[str, Promise] = {
+    "targets against the truth": Watched(
+        "statistical/test_targets_and_truth.py::test_the_error_asked_for_is_kept",
+        "errors asked for are kept, at 95 %, against the source",
+        kept=0.95,
+        most=300,
+        of_round=2,
+        before=Limit(8, 2 / 8),
+    ),
+    "bars of messy files": Watched(
+        "statistical/test_messy_sources.py::test_error_bars_cover_the_truth_of_the_files",
+        "bars of 95 % hold the truth of messy files",
+        kept=0.95,
+        most=24,
+        of_round=25,
+        counted=Counted.SHARES,
+        before=Limit(100, 0.7815),
+    ),
+    "bars of messy rows": Watched(
+        "statistical/test_messy_sources.py::test_rows_as_units_too",
+        "bars of 95 % hold the truth where rows are units",
+        kept=0.95,
+        most=150,
+        of_round=4,
+        counted=Counted.SHARES,
+        before=Limit(16, 0.4580),
+    ),
+    "bars of messy tables": Watched(
+        "engines/postgres/test_messy_sources.py::test_error_bars_cover_the_truth_of_the_tables",
+        "bars of 95 % hold the truth of messy tables on PostgreSQL",
+        kept=0.95,
+        most=24,
+        of_round=25,
+        counted=Counted.SHARES,
+        before=Limit(50, 0.7001),
+    ),
+    "bars of sparse sums": Watched(
+        "statistical/test_sparse_sums.py::test_bars_of_what_is_mostly_null_or_0_hold_the_truth",
+        "bars of 95 % hold sums of what is mostly NULL or 0",
+        kept=0.95,
+        most=75,
+        of_round=8,
+        before=Limit(32, 0.5373),
+    ),
+    "bars of rare counts": Watched(
+        "statistical/test_sparse_sums.py::test_bars_of_counts_of_few_rows_hold_the_truth",
+        "bars of 95 % hold counts of few rows",
+        kept=0.95,
+        most=300,
+        of_round=2,
+        before=Limit(32, 0.5373),
+    ),
+}
+
+PROMISES = ENTRIES
+
+
+def watched(name: str) -> Watched:
+    """One whose answers are asked for until it is clear."""
+    found = PROMISES[name]
+    assert isinstance(found, Watched)
+    return found
+
+
+def coverage(name: str) -> Coverage:
+    """One whose number of answers is fixed."""
+    found = PROMISES[name]
+    assert isinstance(found, Coverage)
+    return found
