@@ -336,7 +336,17 @@ def as_chance(chance: float) -> str:
     return "< 0.01 %" if chance < 1e-4 else f"{100 * chance:.2g} %" if chance < 0.995 else "100 %"
 
 
-HEAD = ("Test, under `tests/`", "Promise", "Promised, not", "Before: size and limit", "Missed before", "Size", "Limit", "Missed", "False alarm")
+HEAD = (
+    "Test, under `tests/`",
+    "Promise",
+    "Promised, not",
+    "Before: size and limit",
+    "Missed before",
+    "Size",
+    "Limit",
+    "Missed",
+    "False alarm",
+)
 
 
 def row(promise: Promise) -> tuple[str, ...]:
@@ -368,8 +378,8 @@ def page(promises: Mapping[str, Promise], exceptions: Mapping[str, str]) -> str:
         "",
         "For every test of a promise: the chance that it passes although the promise is broken (*missed*), and the chance that it fails",
         "although the promise is kept (*false alarm*). Broken means kept ten points less often than stated, or what the third column says.",
-        f"No test may miss with more than {MISS_MAX:.0%}. All figures are computed for draws without a seed; where a test has several cases,",
-        "for one of them, the worst. In the ordinary run draws repeat, so a false alarm can show only where seeds or the code change.",
+        f"No test may miss with more than {MISS_MAX:.0%}. All figures are computed for draws without a seed; where a test has several",
+        "cases, for the worst of them. In the ordinary run draws repeat, so a false alarm can show only where seeds or the code change.",
         "",
         "- *answers* are independent, and each keeps the promise or does not: the chances are binomial. The limit is the smallest number",
         f"  that a broken promise reaches with at most {MISS_MAX:.0%}.",
@@ -398,7 +408,7 @@ def listing(promises: Mapping[str, Promise]) -> str:
 
 
 def main() -> None:
-    from tests.support.promises import EXCEPTIONS, PROMISES  # noqa: PLC0415  (promises are made of what is here)
+    from tests.support.promises import EXCEPTIONS, PROMISES
 
     print(page(PROMISES, EXCEPTIONS) if "--markdown" in sys.argv[1:] else f"{listing(PROMISES)}\n", end="")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.power import Computed, Counted, Coverage, Limit, Promise, Watched
+from tests.support.power import Counted, Coverage, Limit, Promise, Watched
 
 ENTRIES: dict[str, Promise] = {
     "targets against the truth": Watched(
@@ -55,6 +55,57 @@ ENTRIES: dict[str, Promise] = {
         most=300,
         of_round=2,
         before=Limit(32, 0.5373),
+    ),
+    "bars of free sums": Watched(
+        "statistical/test_free_answers.py::test_error_bars_of_free_sums_and_ratios",
+        "bars of 95 % hold free sums, averages and ratios, for each law",
+        kept=0.95,
+        most=600,
+        counted=Counted.SHARES,
+        before=Limit(1, 0.82),
+    ),
+    "bars of free answers": Watched(
+        "statistical/test_free_answers.py::test_error_bars_of_free_answers_of_all_laws_together",
+        "bars of 95 % hold free answers of every kind, over 14 laws and sets of tables",
+        kept=0.95,
+        most=40,
+        of_round=14,
+        counted=Counted.SHARES,
+        before=Limit(1, 0.82),
+    ),
+    "bars of free answers, each law": Coverage(
+        "statistical/test_free_answers.py::test_error_bars_of_free_answers",
+        "the same for each law, in soak",
+        kept=0.95,
+        answers=200,
+        counted=Counted.SHARES,
+        band=Limit(200, 0.94),
+        before=Limit(200, 0.94),
+    ),
+    "bars of a tree": Coverage(
+        "statistical/test_tree_answers.py::test_error_bars_of_a_tree_hold_no_more_often_than_they_say_either",
+        "bars of 95 % hold sums over ranges, and no more of them",
+        kept=0.95,
+        answers=400,
+        counted=Counted.SHARES,
+        band=Limit(400, 0.935, 0.965),
+        before=Limit(400, 0.935, 0.965),
+    ),
+    "bars of trees with other noise": Watched(
+        "statistical/test_tree_answers.py::test_error_bars_of_a_tree_with_little_or_other_noise",
+        "bars of 95 % hold sums over ranges, with noise of few whole numbers and Laplace's",
+        kept=0.95,
+        most=600,
+        counted=Counted.SHARES,
+        before=Limit(20, 0.92),
+    ),
+    "intervals of quantiles of trees": Watched(
+        "statistical/test_tree_answers.py::test_intervals_of_quantiles",
+        "intervals of 95 % hold quantiles from trees",
+        kept=0.95,
+        most=600,
+        counted=Counted.SHARES,
+        before=Limit(5, 0.92),
     ),
 }
 

@@ -198,7 +198,10 @@ SIZES = {
     "draws of noise": Size("draws of each law, against the law", 500_000, 100_000_000, "statistical/test_drawn_laws.py"),
     "ratios of sub-totals": Size("averages of sub-totals with Laplace noise", 500, 10_000, "statistical/test_level_coverage.py"),
     "releases whose free answers are compared with the truth": Size(
-        "releases for each law and set of tables, with about 155 free answers each", 1, 200, "statistical/test_free_answers.py"
+        "releases for each law and set of tables, with about 155 free answers each, at least", 1, 20, "statistical/test_free_answers.py"
+    ),
+    "releases of free sums and ratios": Size(
+        "releases for each law and set of tables, with their sums and ratios, at least", 30, 2_000, "statistical/test_free_answers.py"
     ),
     "releases of trees compared with the truth": Size("releases of trees of each law", 400, 4_000, "statistical/test_tree_answers.py"),
     "targets against the truth": Size(
@@ -209,12 +212,16 @@ SIZES = {
     ),
     "messy sources, rounds": Size("answers of each statement on messy files, at least", 2, 60, "statistical/test_messy_sources.py"),
     "messy rows, rounds": Size("answers of each statement on messy rows, at least", 4, 60, "statistical/test_messy_sources.py"),
-    "sparse sums, answers": Size("answers of each sum of what is mostly NULL or 0, of each data set, at least", 4, 50, "statistical/test_sparse_sums.py"),
+    "sparse sums, answers": Size(
+        "answers of each sum of what is mostly NULL or 0, of each data set, at least", 4, 50, "statistical/test_sparse_sums.py"
+    ),
     "rare counts, answers": Size(
         "answers of a count of one row in a hundred, at each of two prices, at least", 14, 200, "statistical/test_sparse_sums.py"
     ),
     "messy tables on PostgreSQL, members": Size("members of the messy tables", 400, 2_000, "engines/postgres/test_messy_sources.py"),
-    "messy tables on PostgreSQL, rounds": Size("answers of each statement on them, at least", 2, 20, "engines/postgres/test_messy_sources.py"),
+    "messy tables on PostgreSQL, rounds": Size(
+        "answers of each statement on them, at least", 2, 20, "engines/postgres/test_messy_sources.py"
+    ),
     "sequences against dp-accounting": Size(
         "sequences of mechanisms, priced by dp-accounting too", 1_000, 10_000, "unit/kernel/test_accounting.py", 3_000
     ),
