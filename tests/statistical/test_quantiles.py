@@ -1,6 +1,6 @@
 """What is drawn for quantiles is the exact law, the coins are what they say, and errors in ranks keep to their bound.
 
-Each test raises a false alarm with probability at most 1e-6.
+Each comparison with a law raises a false alarm with probability at most 1e-6.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from lapwing.kernel.quantile_tree import AtShare, FromGreatest, FromLeast, Quant
 from lapwing.kernel.rank_line import Candidates, Cut, CutCandidates, Segment, ValueCandidates
 from lapwing.mechanisms.selection import PermuteAndFlip
 from lapwing.planning.quantile_errors import rank_errors, tree_scale
+from tests.support.power import Together
+from tests.support.promises import watched
 from tests.unit.kernel.quantile_laws import choices, line_of, log_law
 
 FALSE_ALARM = 1e-6
@@ -125,10 +127,16 @@ def test_ranks_are_as_close_as_promised(ties: int) -> None:
     sure = Fraction(9, 10)
     bounds = rank_errors(mechanism, confidence=sure, rows_max=5_000)
     asked = [39, 4_999 / 4, 4_999 / 2, 4_999 * 0.9, 4_960]
-    line, runs, missed = line_of(rows, lower=0, upper=400_000), 100, [0] * len(targets)
-    for _ in range(runs):
+    line = line_of(rows, lower=0, upper=400_000)
+
+    def near() -> list[bool]:
+        found = []
         for number, value in enumerate(draw_quantiles(mechanism, line, account=Account.PURE, charged=Fraction(2))):
             low, high = bisect_left(rows, value), bisect_right(rows, value) - 1
-            missed[number] += max(low - asked[number], asked[number] - high, 0) > bounds[number]
-    assert all(stats.binom.sf(many - 1, runs, 1 - float(sure)) > FALSE_ALARM / 10 for many in missed)
+            found.append(max(low - asked[number], asked[number] - high, 0) <= bounds[number])
+        return found
+
+    drawn = Together(near)
+    for number in range(len(targets)):
+        watched("ranks of quantiles").require(drawn.place(number))
     assert all(bound < 2_000 for bound in bounds)  # and the promise says something

@@ -9,6 +9,7 @@ the most lenient limit that a broken promise reaches with a chance of at most ``
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -185,6 +186,26 @@ class Coverage(Promise):
         if self.band is not None and self.band.most < 1.0:
             chance += chance_at_least(self.band.most * self.answers + 1e-6, self.answers, self.kept, self.counted)
         return min(chance, 1.0)
+
+
+class Together:
+    """Answers that tell of several promises at once: each is looked at by itself, and an answer is asked for once."""
+
+    def __init__(self, answered: Callable[[], Sequence[float]]) -> None:
+        self._answered = answered
+        self._found: list[Sequence[float]] = []
+
+    def place(self, number: int) -> Callable[[], Sequence[float]]:
+        """Answer by answer, what one of them has."""
+        places = itertools.count()
+
+        def answered() -> Sequence[float]:
+            place = next(places)
+            if place == len(self._found):
+                self._found.append(self._answered())
+            return [self._found[place][number]]
+
+        return answered
 
 
 def still_unsure(promised: float, *, most: int, of_round: int, bet: float) -> float:

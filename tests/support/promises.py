@@ -107,6 +107,41 @@ ENTRIES: dict[str, Promise] = {
         counted=Counted.SHARES,
         before=Limit(5, 0.92),
     ),
+    "a share of a count": Watched(
+        "statistical/test_accuracy_targets.py::test_a_share_of_a_count_is_met",
+        "errors asked for as a share are kept, at 95 %, by counts",
+        kept=0.95,
+        most=600,
+        before=Limit(40, 33 / 40),
+    ),
+    "a share of an average": Watched(
+        "statistical/test_accuracy_targets.py::test_a_share_of_an_average_is_met",
+        "errors asked for as a share are kept, at 95 %, by averages",
+        kept=0.95,
+        most=600,
+        before=Limit(40, 33 / 40),
+    ),
+    "an amount for averages": Watched(
+        "statistical/test_accuracy_targets.py::test_an_amount_is_met_by_averages_of_groups",
+        "errors asked for as an amount are kept, at 95 %, by averages of each group",
+        kept=0.95,
+        most=600,
+        before=Limit(40, 33 / 40),
+    ),
+    "ranks of quantiles": Watched(
+        "statistical/test_quantiles.py::test_ranks_are_as_close_as_promised",
+        "errors in ranks of quantiles keep to their bound of 90 %",
+        kept=0.9,
+        most=800,
+        before=Limit(100, 0.71),
+    ),
+    "intervals of real answers": Coverage(
+        "statistical/test_mechanisms.py::test_intervals_of_real_answers_cover",
+        "intervals of 90 % of randomised responses hold, for each answer",
+        kept=0.9,
+        answers=400,
+        before=Limit(400, 0.8225),
+    ),
 }
 
 PROMISES = ENTRIES
