@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -22,6 +23,7 @@ from lapwing.kernel.stability import shape_of
 from lapwing.planning.norm_caps import best_cap, bias_bound
 from lapwing.planning.norm_fit import NormFit, NormHistogram, fitted_norms
 from lapwing.planning.norms import histogram_of, norms_of, norms_plan
+from tests.support.promises import watched
 
 TABLE = TableFacts({"cost": IntegerDomain(0, 500, nullable=True)}, rows_per_unit_max=40, rows_max=10**6)
 FACTS = Facts("visits", 1, Neighbours.UNBOUNDED, Account.APPROXIMATE, {"visits": TABLE}, {})
@@ -84,33 +86,43 @@ def fit_of(norms: npt.NDArray[np.float64], *, zeros: int, deviation: float, seed
     return fitted_norms(NormHistogram(EDGES, (float(bins[0] + zeros), *map(float, bins[1:])), deviation, row=ROW))
 
 
-def covered(units: int, deviation: float, *, apart: bool) -> tuple[float, float, float]:
-    """Of sums, most units adding nothing: how often the bar holds the truth; medians of its length and of the error, over the truth."""
-    inside, lengths, errors = [], [], []
-    for seed in range(24):
-        norms = spent(units, seed)
-        fit = fit_of(norms, zeros=9 * units, deviation=deviation, seed=seed, apart=apart)
-        choice = best_cap(fit, unit_noise=deviation / 3.0, cells=1, total_l1=None)
+@dataclass
+class Sums:
+    """Answers of sums where most units add nothing: of each the length of its bar and its error, over the truth."""
+
+    units: int
+    deviation: float
+    apart: bool
+    lengths: list[float] = field(default_factory=list)
+    errors: list[float] = field(default_factory=list)
+
+    def __call__(self) -> list[bool]:
+        """Whether the bar of one more answer holds the truth."""
+        seed = len(self.errors)
+        norms = spent(self.units, seed)
+        fit = fit_of(norms, zeros=9 * self.units, deviation=self.deviation, seed=seed, apart=self.apart)
+        choice = best_cap(fit, unit_noise=self.deviation / 3.0, cells=1, total_l1=None)
         value = float(np.minimum(norms, choice.cap).sum() + np.random.default_rng([seed, 7]).normal(0.0, choice.noise))
         (added,) = bias_bound(fit, choice, cells=1, beyond=0.05, values=[value])
-        low, high = value - 1.96 * choice.noise, value + 1.96 * choice.noise + added
-        inside.append(low <= norms.sum() <= high)
-        lengths.append((high - max(low, 0.0)) / norms.sum())
-        errors.append(abs(value - norms.sum()) / norms.sum())
-    return float(np.mean(inside)), float(np.median(lengths)), float(np.median(errors))
+        truth, low, high = float(norms.sum()), value - 1.96 * choice.noise, value + 1.96 * choice.noise + added
+        self.lengths.append((high - max(low, 0.0)) / truth)
+        self.errors.append(abs(value - truth) / truth)
+        return [low <= truth <= high]
 
 
 def test_sums_of_few_units_that_nothing_shows_are_covered() -> None:
     """A hundred units in a noise of 40 in each bin: none is seen. With the others in the lowest bin, bars hold next to nothing."""
-    coverage, length, error = covered(100, 40.0, apart=True)
-    assert coverage >= 0.85 and length < 30.0 and error < 1.0
-    before, _, missed = covered(100, 40.0, apart=False)
-    assert before < 0.5 and missed > 0.9
+    sums = Sums(100, 40.0, apart=True)
+    watched("sums that nothing shows").require(sums, rounds=24)
+    assert np.median(sums.lengths) < 30.0 and np.median(sums.errors) < 1.0
+    before = Sums(100, 40.0, apart=False)
+    assert sum(before()[0] for _ in range(24)) < 12 and np.median(before.errors) > 0.9
 
 
 def test_where_they_are_seen_bars_are_short() -> None:
-    coverage, length, error = covered(5_000, 20.0, apart=True)
-    assert coverage >= 0.85 and length < 0.5 and error < 0.1
+    sums = Sums(5_000, 20.0, apart=True)
+    watched("sums of units that are seen").require(sums, rounds=24)
+    assert np.median(sums.lengths) < 0.5 and np.median(sums.errors) < 0.1
 
 
 def test_most_units_add_nothing_only_where_that_is_seen() -> None:
