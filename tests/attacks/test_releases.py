@@ -33,8 +33,8 @@ def test_the_matched_filter_reaches_what_was_charged_and_does_not_pass_it() -> N
         without, with_one = (tiled_ratios(pair, right=right, runs=RUNS) for right in (False, True))
         deviation = math.sqrt((np.var(without) + np.var(with_one)) / 2.0)
         reached[name] = abs(float(with_one.mean() - without.mean())) / deviation / charged
-    # The deviation of a difference of means of so many runs, with six of them to either side.
-    unsure = 6.0 * math.sqrt(2.0 / RUNS) / charged
+    # The deviation of a difference of means of so many runs, with four of them to either side.
+    unsure = 4.0 * math.sqrt(2.0 / RUNS) / charged
     assert all(share <= 1.0 + unsure for share in reached.values()), reached
     assert reached["release, one row per unit"] >= 0.99 - unsure, "a row changes one cell of each table: nothing is charged for nothing"
 

@@ -23,6 +23,7 @@ from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.permit import issue
 from lapwing.kernel.release import NoisyTable, release
 from lapwing.spread import half_width
+from tests.support.promises import coverage
 
 ANSWERS = 10_000
 CONFIDENCE = Fraction(95, 100)
@@ -52,15 +53,6 @@ def _known(law: Law, sum_law: Law) -> Certified:
     return certify(Plan((Query(Scan("t", 1), (("group", Column("group")),), groups, Ranked(), vectors),)), _facts(law))
 
 
-def _share(hits: list[bool]) -> float:
-    assert len(hits) >= ANSWERS
-    return sum(hits) / len(hits)
-
-
-def _within(share: float) -> bool:
-    return 0.94 <= share <= 0.96
-
-
 @pytest.mark.parametrize("law", LAWS, ids=str)
 def test_counts_and_sums_of_known_groups(law: Law) -> None:
     certified = _known(law, law)
@@ -72,7 +64,8 @@ def test_counts_and_sums_of_known_groups(law: Law) -> None:
         column = table.column(name)
         hw = half_width(law, confidence=CONFIDENCE)
         intervals = [widened(value, hw, step=column.step, rounding=Fraction(0), rows_upper=0) for value in column.values]
-        assert _within(_share([i.lo <= float(exact * column.step) <= i.hi for i in intervals]))
+        held = [i.lo <= float(exact * column.step) <= i.hi for i in intervals]
+        coverage("known groups").require(sum(held), of=len(held))
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
@@ -90,9 +83,8 @@ def test_averages_of_known_groups(law: Law, count: int) -> None:
     for n, s in zip(table.column("n").values, table.column("s").values, strict=True):
         _, found = ratio_interval(total=s, count=n, sum_law=sum_law, count_law=law, confidence=0.95, lo=-25_000.0, hi=25_000.0)
         hits.append(found.lo <= mean * 100 - 25_000 <= found.hi)
-    share = _share(hits)
     far_from_noise = count > 20 * float(law.scale)
-    assert _within(share) if far_from_noise else share >= 0.94
+    coverage("averages of known groups").require(sum(hits), of=len(hits), upper=far_from_noise)
 
 
 @pytest.mark.parametrize("law", [DiscreteGaussian(Fraction(40)), DiscreteLaplace(Fraction(40))], ids=str)
@@ -109,4 +101,5 @@ def test_counts_of_discovered_groups(law: Law) -> None:
     )
     assert len(table.groups) == ANSWERS
     hw = half_width(law, confidence=CONFIDENCE)
-    assert _within(_share([abs(value - count) <= hw for value in table.column("n").values]))
+    held = [abs(value - count) <= hw for value in table.column("n").values]
+    coverage("discovered groups").require(sum(held), of=len(held))

@@ -24,6 +24,7 @@ from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.permit import issue
 from lapwing.kernel.release import NoisyTable, release
+from tests.support.promises import coverage
 from tests.support.sizes import size
 
 TOTALS, TERMS = 10_000, 5
@@ -61,8 +62,7 @@ def test_sub_totals_and_their_averages(law: Law) -> None:
     table = table_of(level, groups)
     width = half_width_of_sum(law, terms=TERMS, confidence=CONFIDENCE)
     counts, sums = table.column("n").values, table.column("s").values
-    share = sum(abs(value - TERMS * COUNT) <= width for value in counts) / TOTALS
-    assert 0.94 <= share <= 0.96
+    coverage("sub-totals").require(sum(abs(value - TERMS * COUNT) <= width for value in counts), of=TOTALS)
     exact = isinstance(law, DiscreteGaussian)
     tried = TOTALS if exact else RATIOS  # Chernoff's bound is slow to find
     hits = 0
@@ -81,3 +81,4 @@ def test_sub_totals_and_their_averages(law: Law) -> None:
     # Ratios of Laplace sums use Chernoff's bound, which is wider than they need.
     off = 4.6 * math.sqrt(0.95 * 0.05 / tried)
     assert 0.95 - off <= hits / tried <= (0.95 + off if exact else 1.0)
+    coverage("averages of sub-totals").require(hits, of=tried, upper=False)

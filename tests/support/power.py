@@ -145,13 +145,16 @@ class Coverage(Promise):
             return self.band.least * answers
         return least_sum(answers, self.broken, self.counted)
 
-    def require(self, kept: float, *, of: int) -> None:
-        """Fails where the promise is kept too seldom, or where there are fewer answers than the listing counts on."""
+    def require(self, kept: float, *, of: int, upper: bool = True) -> None:
+        """Fails where the promise is kept too seldom, or where there are fewer answers than the listing counts on.
+
+        Without ``upper`` it may be kept more often than a band says.
+        """
         __tracebackhide__ = True
         assert of >= self.answers, f"{self.what}: {of} answers are fewer than the {self.answers} of the listing"
         least = self.least(of)
         assert kept >= least - 1e-9, f"{self.what}: kept in {kept:.1f} of {of} ({kept / of:.3f}), at least {least:.1f} are due"
-        if self.band is not None:
+        if self.band is not None and upper:
             assert kept <= self.band.most * of + 1e-9, f"{self.what}: kept in {kept / of:.3f}, at most {self.band.most} are due"
 
     @property

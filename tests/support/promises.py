@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tests.support.power import Counted, Coverage, Limit, Promise, Watched
+from tests.support.promised_laws import LAWS
 
-ENTRIES: dict[str, Promise] = {
+BARS: dict[str, Promise] = {
     "targets against the truth": Watched(
         "statistical/test_targets_and_truth.py::test_the_error_asked_for_is_kept",
         "errors asked for are kept, at 95 %, against the source",
@@ -238,9 +239,98 @@ ENTRIES: dict[str, Promise] = {
         answers=182,
         before=Limit(104, 87 / 104),
     ),
+    "known groups": Coverage(
+        "statistical/test_coverage.py::test_counts_and_sums_of_known_groups",
+        "bars of 95 % hold counts and sums, and no more of them",
+        kept=0.95,
+        answers=10_000,
+        band=Limit(10_000, 0.94, 0.96),
+        before=Limit(10_000, 0.94, 0.96),
+    ),
+    "averages of known groups": Coverage(
+        "statistical/test_coverage.py::test_averages_of_known_groups",
+        "bars of 95 % hold averages, and no more of them far from noise",
+        kept=0.95,
+        answers=10_000,
+        band=Limit(10_000, 0.94, 0.96),
+        before=Limit(10_000, 0.94, 0.96),
+    ),
+    "discovered groups": Coverage(
+        "statistical/test_coverage.py::test_counts_of_discovered_groups",
+        "bars of 95 % hold counts of discovered groups, and no more of them",
+        kept=0.95,
+        answers=10_000,
+        band=Limit(10_000, 0.94, 0.96),
+        before=Limit(10_000, 0.94, 0.96),
+    ),
+    "sub-totals": Coverage(
+        "statistical/test_level_coverage.py::test_sub_totals_and_their_averages",
+        "bars of 95 % hold sub-totals, and no more of them",
+        kept=0.95,
+        answers=10_000,
+        band=Limit(10_000, 0.94, 0.96),
+        before=Limit(10_000, 0.94, 0.96),
+    ),
+    "averages of sub-totals": Coverage(
+        "statistical/test_level_coverage.py::test_sub_totals_and_their_averages",
+        "bars of 95 % hold averages of sub-totals",
+        kept=0.95,
+        answers=500,
+        band=Limit(500, 0.905, 0.995),
+        before=Limit(500, 0.905, 0.995),
+    ),
+    "computed outputs": Coverage(
+        "statistical/test_computed_coverage.py::test_error_bars_of_computed_outputs",
+        "bars of 95 % hold computed outputs, and no more of them",
+        kept=0.95,
+        answers=2_400,
+        band=Limit(2_400, 0.93, 0.97),
+        before=Limit(2_400, 0.93, 0.97),
+    ),
+    "moments": Coverage(
+        "statistical/test_moment_coverage.py::test_error_bars_of_moments",
+        "bars of 95 % hold moments, and no more of those that are of use",
+        kept=0.95,
+        answers=1_250,
+        band=Limit(1_250, 0.93, 0.97),
+        before=Limit(1_250, 0.93, 0.97),
+    ),
+    "ranges of days": Coverage(
+        "unit/releases/test_range_tree.py::test_intervals_hold_as_often_as_they_say",
+        "bars of 95 % hold counts of ranges, and no more of them",
+        kept=0.95,
+        answers=300,
+        counted=Counted.SHARES,
+        band=Limit(300, 0.935, 0.965),
+        before=Limit(300, 0.935, 0.965),
+    ),
+    "quantiles of days": Coverage(
+        "unit/releases/test_range_tree.py::test_intervals_hold_as_often_as_they_say",
+        "intervals of 95 % hold quantiles of days",
+        kept=0.95,
+        answers=300,
+        counted=Counted.SHARES,
+        band=Limit(300, 0.935),
+        before=Limit(300, 0.935),
+    ),
+    "alarms of audits, half": Watched(
+        "statistical/test_audit.py::test_false_alarms_are_no_more_frequent_than_stated",
+        "audits at a confidence of 50% raise no more false alarms than that",
+        kept=0.5,
+        most=800,
+        before=Limit(200, 1 - 134 / 200),
+    ),
+    "alarms of audits": Watched(
+        "statistical/test_audit.py::test_false_alarms_are_no_more_frequent_than_stated",
+        "audits at a confidence of 90% raise no more false alarms than that",
+        kept=0.9,
+        most=800,
+        before=Limit(200, 1 - 40 / 200),
+    ),
 }
 
-PROMISES = ENTRIES
+PROMISES: dict[str, Promise] = BARS | LAWS
+"""Bars, targets and marks, then laws, keys and attacks."""
 
 
 def watched(name: str) -> Watched:
@@ -255,3 +345,7 @@ def coverage(name: str) -> Coverage:
     found = PROMISES[name]
     assert isinstance(found, Coverage)
     return found
+
+
+EXCEPTIONS: dict[str, str] = {}
+"""Tests that compare a share or a law and are no promise that chance could hide, each with the reason."""
