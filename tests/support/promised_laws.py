@@ -222,6 +222,15 @@ def pure_advantage() -> float:
     return advantage(math.tanh(0.5), tests.SLACK)
 
 
+def guesses(people: int, broken: float, *, choices: int = 2) -> float:
+    """The chance that so many people, each guessed right with this chance, stay below the alarm of an epsilon of 1."""
+    from tests.attacks.street import FALSE_ALARM
+    from tests.attacks.test_textbook_averaging import Guarantee, alarm_at
+
+    alarm = alarm_at(Guarantee.of_epsilon(Fraction(1)), people=people, false_alarm=FALSE_ALARM, choices=choices)
+    return float(stats.binom.cdf(alarm - 1, people, broken))
+
+
 def matched_filter(deviations: float) -> float:
     """A tenth more than was charged (a rho of 1), in deviations of a difference of means of 4,000 runs."""
     return float(stats.norm.cdf(deviations - TEN_POINTS / (math.sqrt(2 / 4_000) / math.sqrt(2))))
@@ -230,6 +239,11 @@ def matched_filter(deviations: float) -> float:
 SCALE = "the law, not a scale off by a tenth"
 POINTS = "the law, not a chance off by ten points"
 PURE_GAIN = "a gain of tanh(1/2), not ten points more"
+RIGHT = 1 / (1 + math.exp(-1))
+"""Of guesses between two, at an epsilon of 1, at most."""
+GUESSES = "73 % of guesses, not ten points more"
+NOBODY = "73 % of guesses, not 95 % (nobody is protected)"
+BELOW = "below the alarm at 1e-6"
 ATTACKS = "attacks/test_noise_attacks.py::"
 LAWS: dict[str, Promise] = {
     name: Computed(where, what, number, states, rule, missed, alarms)
@@ -376,6 +390,51 @@ LAWS: dict[str, Promise] = {
             PURE_GAIN,
             "0.0762 more",
             pure_advantage,
+            1e-6,
+        ),
+        "fresh answers": (
+            "attacks/test_textbook_averaging.py::test_fresh_answers_are_paid_for_until_they_are_refused_and_gain_no_more_than_the_budget",
+            "fresh answers gain no more than the budget allows",
+            1_000,
+            GUESSES,
+            BELOW,
+            lambda: guesses(1_000, RIGHT + TEN_POINTS),
+            1e-6,
+        ),
+        "differencing": (
+            "attacks/test_textbook_differencing.py::test_through_lapwing_no_more_targets_are_guessed_than_the_budget_allows",
+            "differencing gains no more than the budget allows",
+            1_000,
+            GUESSES,
+            BELOW,
+            lambda: guesses(1_000, RIGHT + TEN_POINTS),
+            1e-6,
+        ),
+        "linkage": (
+            "attacks/test_textbook_linkage.py::test_through_lapwing_the_largest_noisy_cell_is_a_guess_within_the_bound",
+            "linkage gains no more than the budget allows",
+            400,
+            "48 % of guesses among four, not 80 % (who is linked without noise)",
+            BELOW,
+            lambda: guesses(400, 0.8, choices=4),
+            1e-6,
+        ),
+        "reconstruction": (
+            "attacks/test_textbook_reconstruction.py::test_through_lapwing_the_same_statements_give_no_more_than_the_budget_allows",
+            "reconstruction gains no more than the budget allows",
+            211,
+            NOBODY,
+            BELOW,
+            lambda: guesses(211, 0.95),
+            1e-6,
+        ),
+        "reconstruction by persons": (
+            "attacks/test_textbook_reconstruction.py::test_asking_for_each_person_is_accepted_and_gains_no_more_either",
+            "asking for each person gains no more than the budget allows",
+            211,
+            NOBODY,
+            BELOW,
+            lambda: guesses(211, 0.95),
             1e-6,
         ),
     }.items()
