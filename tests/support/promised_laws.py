@@ -14,7 +14,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from lapwing.kernel import rank_line
+from lapwing.kernel.laws import DiscreteLaplace
+from lapwing.kernel.neighbours import Neighbours
+from lapwing.kernel.noise.quantile_tree import badness
+from lapwing.kernel.quantile_tree import AtShare, FromLeast, QuantileTree
+from lapwing.kernel.rank_line import Cut, CutCandidates, Segment, ValueCandidates
+from lapwing.kernel.thresholds import threshold_delta
+from lapwing.mechanisms.above_threshold import SparseVector
+from lapwing.mechanisms.selection import PermuteAndFlip
+from lapwing.theory.attacks.bounds import alarm_at
+from lapwing.theory.guarantees import Guarantee
+from tests.statistical.samples import MILLION, MILLION_LAWS
 from tests.support.power import TEN_POINTS, Chances, Computed, Promise, chi_squared_miss
+from tests.unit.kernel.quantile_laws import choices, line_of, log_law
 
 TENTHS = (Fraction(9, 10), Fraction(11, 10))
 ALARM = 1e-6
@@ -51,7 +64,7 @@ def gate_laws() -> float:
 def session_law() -> float:
     from tests.statistical import test_mechanisms as tests
 
-    law = tests.SparseVector(tests.ABOVE, 2).law((0, 2, 1, 4), decay=tests.decay_of(Fraction(2)))
+    law = SparseVector(tests.ABOVE, 2).law((0, 2, 1, 4), decay=tests.decay_of(Fraction(2)))
     kept = [float(chance) for chance in law.values()]
     return chi_squared_miss(kept, moved(kept), runs=1_000, alarm=ALARM)
 
@@ -75,12 +88,12 @@ def candidate_laws() -> float:
 
     worst = 0.0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tests.rank_line, "SHARES", 3)
-        line = tests.line_of(tests.ROWS, lower=0, upper=12)
-        for kind in (tests.ValueCandidates, tests.CutCandidates):
-            for part in (tests.Segment.whole(line), tests.Segment.between(line, tests.Cut(2, 1), tests.Cut(9, 2))):
+        patch.setattr(rank_line, "SHARES", 3)
+        line = line_of(tests.ROWS, lower=0, upper=12)
+        for kind in (ValueCandidates, CutCandidates):
+            for part in (Segment.whole(line), Segment.between(line, Cut(2, 1), Cut(9, 2))):
                 for scale in (Fraction(1, 3), Fraction(2), Fraction(40)):
-                    kept = [math.exp(chance) for chance in tests.choices(kind(part), Fraction(17, 5), scale)]
+                    kept = [math.exp(chance) for chance in choices(kind(part), Fraction(17, 5), scale)]
                     worst = max(worst, chi_squared_miss(kept, moved(kept), runs=tests.RUNS, alarm=ALARM / 10, expected=5.0))
     return worst
 
@@ -88,11 +101,11 @@ def candidate_laws() -> float:
 def flipped_laws() -> float:
     from tests.statistical import test_quantiles as tests
 
-    values = tests.ValueCandidates(tests.Segment.whole(tests.line_of(tests.ROWS, lower=0, upper=12)))
-    scores = [-int(tests.badness(values, index, Fraction(17, 5)) * 60) for index in range(values.size)]
+    values = ValueCandidates(Segment.whole(line_of(tests.ROWS, lower=0, upper=12)))
+    scores = [-int(badness(values, index, Fraction(17, 5)) * 60) for index in range(values.size)]
     worst = 0.0
     for scale in (20, 120, 2_400):
-        law = tests.PermuteAndFlip(Fraction(scale), 1, values.size).law(scores, decay=Fraction(math.exp(-1 / scale)))
+        law = PermuteAndFlip(Fraction(scale), 1, values.size).law(scores, decay=Fraction(math.exp(-1 / scale)))
         kept = [float(law[index]) for index in range(values.size)]
         worst = max(worst, chi_squared_miss(kept, moved(kept), runs=tests.RUNS, alarm=ALARM / 10, expected=5.0))
     return worst
@@ -102,12 +115,12 @@ def tree_law() -> float:
     from tests.statistical import test_quantiles as tests
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tests.rank_line, "SHARES", 2)
-        targets = (tests.FromLeast(2), tests.AtShare(Fraction(1, 2)), tests.AtShare(Fraction(3, 4)))
-        mechanism = tests.QuantileTree(0, 5, targets, 1, tests.Neighbours.UNBOUNDED, Fraction(1))
+        patch.setattr(rank_line, "SHARES", 2)
+        targets = (FromLeast(2), AtShare(Fraction(1, 2)), AtShare(Fraction(3, 4)))
+        mechanism = QuantileTree(0, 5, targets, 1, Neighbours.UNBOUNDED, Fraction(1))
         law: dict[tuple[int, ...], float] = {}
-        for outcome, chance in tests.log_law(mechanism, (1, 1, 3, 4, 4, 5)).items():
-            values = {number: item.value if isinstance(item, tests.Cut) else item for number, item in outcome}
+        for outcome, chance in log_law(mechanism, (1, 1, 3, 4, 4, 5)).items():
+            values = {number: item.value if isinstance(item, Cut) else item for number, item in outcome}
             key = tuple(values[number] for number in range(3))
             law[key] = law.get(key, 0.0) + math.exp(chance)
     kept = list(law.values())
@@ -154,7 +167,7 @@ def sampled_laws() -> float:
 
     worst = 0.0
     for law in tests.LAWS:
-        runs, reach = (1_000_000 if law in tests.MILLION_LAWS else 100_000), 20 * math.ceil(law.scale)
+        runs, reach = (1_000_000 if law in MILLION_LAWS else 100_000), 20 * math.ceil(law.scale)
         for factor in TENTHS:
             kept, broken = (tests.probabilities(law, reach, scale_factor=float(each)).tolist() for each in (Fraction(1), factor))
             worst = max(worst, chi_squared_miss(*cut(kept, broken, 1 / 80), runs=runs, alarm=ALARM / 2))
@@ -182,13 +195,11 @@ def drawn_laws() -> float:
 
 def keys_of_lone_units() -> float:
     """A threshold that is one too low, or too high."""
-    from tests.statistical import test_threshold as tests
-
     worst = 0.0
-    for law in tests.MILLION_LAWS:
+    for law in MILLION_LAWS:
         for groups in (1, 4):
-            threshold, units = (11 if isinstance(law, tests.DiscreteLaplace) else 8), tests.MILLION // groups
-            rates = [float(tests.threshold_delta(law, groups_per_unit=groups, threshold=threshold + off)) for off in (-1, 0, 1)]
+            threshold, units = (11 if isinstance(law, DiscreteLaplace) else 8), MILLION // groups
+            rates = [float(threshold_delta(law, groups_per_unit=groups, threshold=threshold + off)) for off in (-1, 0, 1)]
             low, high = stats.binom.ppf([ALARM / 2, 1 - ALARM / 2], units, rates[1])
             for rate in (rates[0], rates[2]):
                 worst = max(worst, float(stats.binom.cdf(high, units, rate) - stats.binom.cdf(low - 1, units, rate)))
@@ -225,7 +236,6 @@ def pure_advantage() -> float:
 def guesses(people: int, broken: float, *, choices: int = 2) -> float:
     """The chance that so many people, each guessed right with this chance, stay below the alarm of an epsilon of 1."""
     from tests.attacks.street import FALSE_ALARM
-    from tests.attacks.test_textbook_averaging import Guarantee, alarm_at
 
     alarm = alarm_at(Guarantee.of_epsilon(Fraction(1)), people=people, false_alarm=FALSE_ALARM, choices=choices)
     return float(stats.binom.cdf(alarm - 1, people, broken))
@@ -245,7 +255,7 @@ GUESSES = "73 % of guesses, not ten points more"
 NOBODY = "73 % of guesses, not 95 % (nobody is protected)"
 BELOW = "below the alarm at 1e-6"
 ATTACKS = "attacks/test_noise_attacks.py::"
-LAWS: dict[str, Promise] = {
+LAWS: Mapping[str, Promise] = {
     name: Computed(where, what, number, states, rule, missed, alarms)
     for name, (where, what, number, states, rule, missed, alarms) in {
         "laws at the gate": (

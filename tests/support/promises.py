@@ -276,8 +276,8 @@ BARS: dict[str, Promise] = {
         "bars of 95 % hold averages of sub-totals",
         kept=0.95,
         answers=500,
-        band=Limit(500, 0.905, 0.995),
-        before=Limit(500, 0.905, 0.995),
+        band=Limit(500, 0.905),
+        before=Limit(500, 0.905),
     ),
     "computed outputs": Coverage(
         "statistical/test_computed_coverage.py::test_error_bars_of_computed_outputs",
@@ -329,7 +329,7 @@ BARS: dict[str, Promise] = {
     ),
 }
 
-PROMISES: dict[str, Promise] = BARS | LAWS
+PROMISES: dict[str, Promise] = {**BARS, **LAWS}
 """Bars, targets and marks, then laws, keys and attacks."""
 
 
