@@ -420,7 +420,9 @@ def page(promises: Mapping[str, Promise], exceptions: Mapping[str, str]) -> str:
         "",
         "They compare shares too, but promise nothing that chance could hide. Each with the reason.",
         "",
-        *(f"- `{test}`: {reason}" for test, reason in exceptions.items()),
+        "| Test, under `tests/` | Reason |",
+        "|---|---|",
+        *(f"| `{test}` | {reason} |" for test, reason in exceptions.items()),
     ]
     return "\n".join(lines) + "\n"
 
