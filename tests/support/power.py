@@ -22,8 +22,6 @@ from scipy import stats
 
 MISS_MAX = 0.05
 """The highest chance with which a test may pass although its promise is broken."""
-FALSE_ALARM = 1e-4
-"""The highest chance with which a comparison of a law may fail although the draws follow it. Draws of the ordinary run repeat."""
 TEN_POINTS = 0.10
 
 
