@@ -62,7 +62,7 @@ PYTEST = $(PY) -m pytest -q -n $(WORKERS) --dist loadgroup
 
 # A test that hangs is stopped, and where it was is shown; the slowest are listed, since a run has little time.
 test:
-	$(PYTEST) --timeout 900 --durations 30
+	PYTHONHASHSEED=0 $(PYTEST) --timeout 900 --durations 30
 
 # Prints figures; there is no threshold to fail. BENCH passes arguments, such as BENCH="--rows 1_000_000".
 bench:

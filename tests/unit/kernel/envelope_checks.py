@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
 import mpmath
 import numpy as np
+import pytest
 
 from lapwing.kernel.laws import Law
-from lapwing.kernel.noise import vectors
+from lapwing.kernel.noise import entropy, vectors
 from lapwing.kernel.noise.envelope import GUIDE_BITS, WORD_BITS, WORDS, Envelope, Integers, exponent
 from tests.unit.kernel.reference_laws import REFERENCE_DIGITS, exact, reference_weight
 
@@ -128,7 +130,7 @@ def _check_step(shape: Envelope, z: int, cell: int, rest: int, written: list[tup
                 continue
             words = [(number >> shift & (2**64 - 1), 64) for shift in range(bits - WORD_BITS - 64, -1, -64)]
             v = number >> (bits - WORD_BITS)
-            assert vectors.settled(shape, cell, rest, v, Script([*written, *words])) == wanted, (z, bits)
+            assert scripted(Script([*written, *words]), vectors.settled, shape, cell, rest, v) == wanted, (z, bits)
 
 
 class Script:
@@ -141,6 +143,13 @@ class Script:
         number, bits = self._left.pop(0)
         assert size == (bits + 7) // 8, "asked for other bits than written"
         return (number << (8 * size - bits)).to_bytes(size, "little")
+
+
+def scripted(source: Callable[[int], bytes], draw: Callable[..., Any], *arguments: object) -> Any:
+    """What is drawn if the random bytes are those of the source."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(entropy, "random_bytes", source)
+        return draw(*arguments)
 
 
 def check_stream(shape: Envelope) -> None:
@@ -165,7 +174,7 @@ def check_stream(shape: Envelope) -> None:
     words = np.array([u | v << WORD_BITS for u, v, _, _ in proposals], dtype="<u8").tobytes()
     spots = np.array([rest | negative << (bits - 1) for _, _, rest, negative in proposals], dtype=kind).tobytes()
     left = [words, spots, *more]
-    assert vectors._batch(shape, len(proposals), lambda size: _exactly(left.pop(0), size)).tolist() == wanted
+    assert scripted(lambda size: _exactly(left.pop(0), size), vectors._batch, shape, len(proposals)).tolist() == wanted
     assert not left, "random bytes that nobody asked for"
 
 

@@ -17,7 +17,7 @@ from lapwing.kernel.laws import SCALE_MAX, SCALE_MIN, DiscreteGaussian, Discrete
 from lapwing.kernel.noise import bernoulli, entropy, vectors
 from lapwing.kernel.noise.envelope import WORD_BITS, WORDS, Envelope, envelope
 from tests.meta.tree import SOURCE, python_files
-from tests.unit.kernel.envelope_checks import CHECKS, Script, chance
+from tests.unit.kernel.envelope_checks import CHECKS, Script, chance, scripted
 
 SCALES = (
     Fraction(1, 1024),
@@ -43,9 +43,9 @@ def test_hardly_anything_is_left_open(law: Law, monkeypatch: pytest.MonkeyPatch)
     """Or millions of draws a second would not be reached. About one proposal in 5,000 at the worst scales, and hardly ever three."""
     settled, calls = vectors.settled, list[int]()
 
-    def counted(shape: Envelope, cell: int, rest: int, v: int, entropy: vectors.Entropy) -> int | None:
+    def counted(shape: Envelope, cell: int, rest: int, v: int) -> int | None:
         calls.append(cell)
-        return settled(shape, cell, rest, v, entropy)
+        return settled(shape, cell, rest, v)
 
     monkeypatch.setattr(vectors, "settled", counted)
     vectors.draw_noise(law, 200_000)
@@ -74,7 +74,7 @@ def test_a_draw_that_needs_more_than_64_bits_is_a_python_integer() -> None:
     assert z > 2**63 and chance(shape, z) > Fraction(1, 2**400)
     for negative in (0, 1):
         stream = [(beyond, 64), (negative << 63 | 3, 64), *[(1, 1)] * block, (0, 1), (5, shape.beyond_bits), *[(0, 64)] * 10]
-        drawn = vectors._batch(shape, 1, Script(stream)).tolist()
+        drawn = scripted(Script(stream), vectors._batch, shape, 1).tolist()
         assert drawn == [-z if negative else z] and type(drawn[0]) is int
 
 
@@ -86,7 +86,7 @@ def test_more_bits_are_drawn_until_v_is_decided() -> None:
         bits = WORD_BITS + 64 * words
         number = int(chance(shape, z) * 2**bits)
         script = Script([(number >> shift & (2**64 - 1), 64) for shift in range(bits - WORD_BITS - 64, -1, -64)] + [(0, 64)])
-        assert vectors.settled(shape, 40, 3, number >> (bits - WORD_BITS), script) == z
+        assert scripted(script, vectors.settled, shape, 40, 3, number >> (bits - WORD_BITS)) == z
         assert script._left == []
 
 
@@ -119,8 +119,7 @@ ENTROPY = "kernel/noise/entropy.py"
 
 
 def test_the_product_has_one_source_of_random_bytes_and_no_way_to_replace_it() -> None:
-    """Bytes for noise come from ``entropy``, which alone asks the operating system, and nothing in the product names its function otherwise
-    than to call it or to hand it to the sampler."""
+    """Bytes for noise come from ``entropy``, which alone asks the operating system; what names its function calls it."""
     asks = {name for name, node in parsed(SOURCE / "kernel") if isinstance(node, ast.Attribute) and node.attr == "urandom"}
     assert asks == {ENTROPY}
     imports = {
@@ -131,6 +130,7 @@ def test_the_product_has_one_source_of_random_bytes_and_no_way_to_replace_it() -
         if alias.name in {"os", "secrets", "random"}
     }
     assert imports == {(ENTROPY, "os")}
+    called = [name for name, node in parsed(SOURCE) if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("random_bytes")]
     named = [
         (name, ast.unparse(node))
         for name, node in parsed(SOURCE)
@@ -138,13 +138,8 @@ def test_the_product_has_one_source_of_random_bytes_and_no_way_to_replace_it() -
         or (isinstance(node, ast.Name) and node.id == "random_bytes")
         or (isinstance(node, ast.Constant) and node.value == "random_bytes")
     ]
-    assert named == [(ENTROPY, "random_bytes"), ("kernel/noise/vectors.py", "operating_system.random_bytes")]
-    calls = [
-        (name, ast.unparse(node))
-        for name, node in parsed(SOURCE)
-        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "draw_from"
-    ]
-    assert calls == [("kernel/noise/vectors.py", "draw_from(law, number, operating_system.random_bytes)")]
+    assert named == [(ENTROPY, "random_bytes"), *[("kernel/noise/vectors.py", "entropy.random_bytes")] * 2]
+    assert called == [name for name, _ in named]
 
 
 @pytest.mark.unseeded("counts the bytes that the operating system is asked for")
@@ -181,6 +176,6 @@ def test_words_are_read_as_the_proof_says() -> None:
     """The low half of a word chooses the cell, the high half is V; the highest bit of the other word is the sign."""
     shape = envelope(DiscreteLaplace(Fraction(5)))
     stream = [(int(shape.weights[0]), 64), (1 << 31, 32)]
-    assert vectors._batch(shape, 1, Script(stream)).tolist() == [-1]
+    assert scripted(Script(stream), vectors._batch, shape, 1).tolist() == [-1]
     stream = [((WORDS - 1) << WORD_BITS | int(shape.weights[0]), 64), (1 << 31, 32)]
-    assert vectors._batch(shape, 1, Script(stream)).tolist() in ([], [-1])
+    assert scripted(Script(stream), vectors._batch, shape, 1).tolist() in ([], [-1])

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
+from lapwing.kernel.noise import entropy, vectors
 from lapwing.kernel.noise import envelope as envelopes
-from lapwing.kernel.noise import vectors
 from lapwing.kernel.noise.envelope import SEARCHED, WORDS, Envelope, Integers, envelope
-from tests.unit.kernel.envelope_checks import CHECKS
+from tests.unit.kernel.envelope_checks import CHECKS, scripted
 
 WIDE: tuple[Law, ...] = (DiscreteLaplace(Fraction(10**7)), DiscreteGaussian(Fraction(10**7)))
 """Cells of more integers than the quick bounds tell apart."""
@@ -100,21 +100,21 @@ def test_a_fault_of_the_envelope_is_seen(fault: str) -> None:
         assert seen(change(envelope(law))), law
 
 
-def first_bits_decide(v: int, bits: int, factor: Fraction, power: Fraction, entropy: vectors.Entropy) -> bool:
+def first_bits_decide(v: int, bits: int, factor: Fraction, power: Fraction) -> bool:
     """A comparison in floats that asks for no more bits."""
     return bool(v < float(factor) * np.exp(-float(power)) * 2.0**bits)
 
 
-def more_bits_are_zero(v: int, bits: int, factor: Fraction, power: Fraction, entropy: vectors.Entropy) -> bool:
-    return IS_BELOW(v, bits, factor, power, lambda size: bytes(size))
+def more_bits_are_zero(v: int, bits: int, factor: Fraction, power: Fraction) -> bool:
+    return bool(scripted(bytes, IS_BELOW, v, bits, factor, power))
 
 
-def open_ones_refused(shape: Envelope, cell: int, rest: int, v: int, entropy: vectors.Entropy) -> int | None:
+def open_ones_refused(shape: Envelope, cell: int, rest: int, v: int) -> int | None:
     return None
 
 
-def beyond_proposed_twice(shape: Envelope, cell: int, rest: int, v: int, entropy: vectors.Entropy) -> int | None:
-    return SETTLED(replace(shape, mass=shape.mass / 2) if cell == shape.cells else shape, cell, rest, v, entropy)
+def beyond_proposed_twice(shape: Envelope, cell: int, rest: int, v: int) -> int | None:
+    return SETTLED(replace(shape, mass=shape.mass / 2) if cell == shape.cells else shape, cell, rest, v)
 
 
 def places_rounded(shape: Envelope, cell: Integers, rest: Integers, v: Integers) -> Any:
@@ -129,26 +129,27 @@ def square_forgotten(shape: Envelope, cell: Integers, rest: Integers, v: Integer
     return kept, ~kept & (v >= shape.kept_upper[cell] - fall) & (cell != shape.cells)
 
 
-def minus_nothing_counted(shape: Envelope, proposals: int, entropy: vectors.Entropy) -> Any:
+def minus_nothing_counted(shape: Envelope, proposals: int) -> Any:
     """Both signs of 0 are kept: 0 twice as often as the law says."""
-    words, spots = entropy(8 * proposals), entropy((4 if shape.width_bits < 32 else 8) * proposals)
+    source = entropy.random_bytes
+    words, spots = source(8 * proposals), source((4 if shape.width_bits < 32 else 8) * proposals)
     bits, kind = (32, "<u4") if shape.width_bits < 32 else (64, "<u8")
     places = np.frombuffer(spots, dtype=kind).copy()
     cell = shape.cell_of((np.frombuffer(words, dtype="<u8") & np.uint64(WORDS - 1)).view(np.int64))
     nothing = (cell == 0) & ((places & places.dtype.type((1 << shape.width_bits) - 1)) == 0)
     places[nothing] &= places.dtype.type((1 << (bits - 1)) - 1)
     left = [words, places.tobytes()]
-    return BATCH(shape, proposals, lambda size: left.pop(0) if left else entropy(size))
+    return scripted(lambda size: left.pop(0) if left else source(size), BATCH, shape, proposals)
 
 
-def open_ones_last(shape: Envelope, proposals: int, entropy: vectors.Entropy) -> Any:
+def open_ones_last(shape: Envelope, proposals: int) -> Any:
     """Draws that took longer come at the end: the multiset is right, and the law of each place is not."""
-    drawn = BATCH(shape, proposals, entropy)
+    drawn = BATCH(shape, proposals)
     return np.roll(drawn, -1)
 
 
-def sign_from_the_place(width_bits: int, proposals: int, entropy: vectors.Entropy) -> Any:
-    rest, _ = PLACES(width_bits, proposals, entropy)
+def sign_from_the_place(width_bits: int, proposals: int) -> Any:
+    rest, _ = PLACES(width_bits, proposals)
     return rest, rest & 1 == 1
 
 

@@ -1,7 +1,6 @@
-"""The operating system's entropy: where every random bit of this package comes from.
+"""The operating system's entropy: the source of every random bit of this package. Nothing is kept between calls.
 
-Nothing is kept between calls, so there is no state that a fork could copy, two threads could share, or somebody could seed or read. The
-tests replace ``random_bytes`` to repeat their draws; nothing in the product does, and no setting, variable or argument can.
+Tests replace ``random_bytes`` to repeat their draws. Nothing in the product does, and no setting, variable or argument can.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ def random_bytes(size: int) -> bytes:
 
 def random_bits(number: int) -> int:
     """A uniform integer of this many bits."""
-    size = (number + 7) // 8
-    return int.from_bytes(random_bytes(size), "little") >> (8 * size - number)
+    return int.from_bytes(random_bytes((number + 7) // 8), "little") >> -number % 8
 
 
 def random_below(size: int) -> int:

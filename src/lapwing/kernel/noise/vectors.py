@@ -4,26 +4,21 @@ A proposal is a cell of the envelope, a place in the cell and a sign; it is kept
 never kept. Whether it is kept is a comparison of a uniform number V with a real number. 32 bits of V and integer bounds decide nearly all
 of them, many at once; the rest get more bits of V and more digits of the real number until they are decided. No float takes part.
 
-Random bytes come from ``lapwing.kernel.noise.entropy`` with each call; nothing is kept between calls. Proof:
-``docs/proofs/drawing-noise.md``.
+Proof: ``docs/proofs/drawing-noise.md``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from lapwing.kernel.laws import Law
-from lapwing.kernel.noise import entropy as operating_system
+from lapwing.kernel.noise import entropy
 from lapwing.kernel.noise.envelope import WORD_BITS, WORDS, Envelope, Integers, envelope, exponent
 from lapwing.kernel.numbers import exp_lower, exp_upper
-
-Entropy: TypeAlias = Callable[[int], bytes]
-"""Gives this many independent, uniform bytes."""
 
 BATCH_MAX = 1 << 14
 """Proposals made at once: their arrays fit a processor's cache."""
@@ -36,33 +31,28 @@ _MORE_BITS = 64
 
 def draw_noise(law: Law, number: int) -> npt.NDArray[Any]:
     """This many independent draws of the law: 64-bit integers, or Python's own where one is larger than ``SMALL_MAX``."""
-    return draw_from(law, number, operating_system.random_bytes)
-
-
-def draw_from(law: Law, number: int, entropy: Entropy) -> npt.NDArray[Any]:
-    """The same, as a function of the random bytes. Only tests call this with any other bytes than the operating system's."""
     shape = envelope(law)
     drawn: list[npt.NDArray[Any]] = []
     left = number
     while left > 0:
-        kept = _batch(shape, min(BATCH_MAX, left + left // 32 + 16), entropy)[:left]
+        kept = _batch(shape, min(BATCH_MAX, left + left // 32 + 16))[:left]
         drawn.append(kept)
         left -= len(kept)
     return np.concatenate(drawn) if drawn else np.empty(0, dtype=np.int64)
 
 
-def _batch(shape: Envelope, proposals: int, entropy: Entropy) -> npt.NDArray[Any]:
+def _batch(shape: Envelope, proposals: int) -> npt.NDArray[Any]:
     """The draws that are kept of this many proposals, in their order."""
-    words = np.frombuffer(entropy(8 * proposals), dtype="<u8")
+    words = np.frombuffer(entropy.random_bytes(8 * proposals), dtype="<u8")
     cell = shape.cell_of((words & np.uint64(WORDS - 1)).view(np.int64))
     v = (words >> np.uint64(WORD_BITS)).view(np.int64)
-    rest, negative = _places(shape.width_bits, proposals, entropy)
+    rest, negative = _places(shape.width_bits, proposals)
     magnitude = (cell << shape.width_bits) + rest
 
     kept, refused = _quick(shape, cell, rest, v)
     far: dict[int, int] = {}
     for index in np.flatnonzero(~(kept | refused)).tolist():
-        z = settled(shape, int(cell[index]), int(rest[index]), int(v[index]), entropy)
+        z = settled(shape, int(cell[index]), int(rest[index]), int(v[index]))
         if z is not None:
             kept[index] = True
             magnitude[index] = min(z, SMALL_MAX)
@@ -77,10 +67,10 @@ def _batch(shape: Envelope, proposals: int, entropy: Entropy) -> npt.NDArray[Any
     return signed[kept]
 
 
-def _places(width_bits: int, proposals: int, entropy: Entropy) -> tuple[Integers, npt.NDArray[np.bool_]]:
+def _places(width_bits: int, proposals: int) -> tuple[Integers, npt.NDArray[np.bool_]]:
     """Uniform places in a cell, and signs: the low bits and the highest bit of a random number."""
     bits, kind = (32, "<u4") if width_bits < 32 else (64, "<u8")
-    places = np.frombuffer(entropy(bits // 8 * proposals), dtype=kind)
+    places = np.frombuffer(entropy.random_bytes(bits // 8 * proposals), dtype=kind)
     rest = (places & places.dtype.type((1 << width_bits) - 1)).astype(np.int64)
     return rest, places >> places.dtype.type(bits - 1) == 1
 
@@ -110,31 +100,25 @@ def _grown(shape: Envelope, cell: Integers, offset: Integers, slope: int) -> Int
     return (shape.growth(cell, offset) * slope >> (64 - WORD_BITS)) + 1
 
 
-def settled(shape: Envelope, cell: int, rest: int, v: int, entropy: Entropy) -> int | None:
+def settled(shape: Envelope, cell: int, rest: int, v: int) -> int | None:
     """The magnitude of a proposal that the quick bounds left open, or None if it is not kept. ``v``: the first ``WORD_BITS`` bits of V."""
     if cell < shape.cells:
         z, share = (cell << shape.width_bits) + rest, Fraction(1)
     else:
         block = 0
-        while _bits(1, entropy):
+        while entropy.random_bits(1):
             block += 1
-        z = shape.beyond_start() + (block << shape.beyond_bits) + _bits(shape.beyond_bits, entropy)
+        z = shape.beyond_start() + (block << shape.beyond_bits) + entropy.random_bits(shape.beyond_bits)
         share = Fraction(2 ** (block + 1 + shape.beyond_bits), 2**shape.width_bits)
     factor = shape.mass * share / int(shape.weights[cell])
-    return z if is_below(v, WORD_BITS, factor, exponent(shape.law, z), entropy) else None
+    return z if is_below(v, WORD_BITS, factor, exponent(shape.law, z)) else None
 
 
-def is_below(v: int, bits: int, factor: Fraction, power: Fraction, entropy: Entropy) -> bool:
+def is_below(v: int, bits: int, factor: Fraction, power: Fraction) -> bool:
     """Whether V is below ``factor * exp(-power)``, given its first bits; the others are drawn as they are needed."""
     while True:
         if v + 1 <= factor * exp_lower(-power, digits=bits) * 2**bits:
             return True
         if v >= factor * exp_upper(-power, digits=bits) * 2**bits:
             return False
-        v, bits = v << _MORE_BITS | _bits(_MORE_BITS, entropy), bits + _MORE_BITS
-
-
-def _bits(number: int, entropy: Entropy) -> int:
-    """A uniform number of this many bits."""
-    size = (number + 7) // 8
-    return int.from_bytes(entropy(size), "little") >> (8 * size - number)
+        v, bits = v << _MORE_BITS | entropy.random_bits(_MORE_BITS), bits + _MORE_BITS
