@@ -25,10 +25,11 @@ from lapwing.mechanisms.selection import PermuteAndFlip
 from lapwing.planning.quantile_errors import rank_errors, tree_scale
 from tests.support.power import Together
 from tests.support.promises import watched
+from tests.support.sizes import size
 from tests.unit.kernel.quantile_laws import choices, line_of, log_law
 
 FALSE_ALARM = 1e-6
-RUNS = 6_000
+RUNS = size("draws of quantiles")
 ROWS = (2, 2, 2, 5, 9, 9, 11)
 
 

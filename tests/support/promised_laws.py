@@ -27,6 +27,7 @@ from lapwing.theory.attacks.bounds import alarm_at
 from lapwing.theory.guarantees import Guarantee
 from tests.statistical.samples import MILLION, MILLION_LAWS
 from tests.support.power import TEN_POINTS, Chances, Computed, Promise, chi_squared_miss
+from tests.support.sizes import SIZES
 from tests.unit.kernel.quantile_laws import choices, line_of, log_law
 
 TENTHS = (Fraction(9, 10), Fraction(11, 10))
@@ -288,7 +289,7 @@ LAWS: Mapping[str, Promise] = {
         "coins": (
             "statistical/test_quantiles.py::test_a_coin_has_its_chance",
             "coins fall as often as they say",
-            6_000,
+            SIZES["draws of quantiles"].check,
             POINTS,
             "p > 1e-7",
             coins,
@@ -297,7 +298,7 @@ LAWS: Mapping[str, Promise] = {
         "many coins": (
             "statistical/test_quantiles.py::test_as_many_coins_fall_as_a_binomial_law_says",
             "so do many at once",
-            6_000,
+            SIZES["draws of quantiles"].check,
             POINTS,
             "p > 1e-7",
             heads,
@@ -306,7 +307,7 @@ LAWS: Mapping[str, Promise] = {
         "candidates of quantiles": (
             "statistical/test_quantiles.py::test_a_candidate_is_drawn_from_the_exact_law",
             "candidates of quantiles are drawn from their law",
-            6_000,
+            SIZES["draws of quantiles"].check,
             POINTS,
             "p > 1e-7",
             candidate_laws,
@@ -315,7 +316,7 @@ LAWS: Mapping[str, Promise] = {
         "values by permute-and-flip": (
             "statistical/test_quantiles.py::test_on_a_pure_account_a_value_is_drawn_by_permute_and_flip",
             "values are drawn by permute-and-flip on a pure account",
-            6_000,
+            SIZES["draws of quantiles"].check,
             POINTS,
             "p > 1e-7",
             flipped_laws,
@@ -324,7 +325,7 @@ LAWS: Mapping[str, Promise] = {
         "whole trees of quantiles": (
             "statistical/test_quantiles.py::test_a_whole_tree_is_drawn_from_the_exact_law",
             "whole trees of quantiles are drawn from their law",
-            6_000,
+            SIZES["draws of quantiles"].check,
             POINTS,
             "p > 1e-7",
             tree_law,

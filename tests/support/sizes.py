@@ -195,6 +195,7 @@ SIZES = {
     "kills of clients": Size("kills for each crowd of 4 and 32 clients", 40, 460, "faults/test_kills.py", 80),
     "kills of clients in all": Size("kills in all, at least", 120, 2_000, "faults/test_kills.py", 250),
     # Samples. What a band allows follows from the number.
+    "draws of quantiles": Size("draws of each coin and each law of quantiles", 2_000, 20_000, "statistical/test_quantiles.py", 6_000),
     "draws of noise": Size("draws of each law, against the law", 500_000, 100_000_000, "statistical/test_drawn_laws.py"),
     "ratios of sub-totals": Size("averages of sub-totals with Laplace noise", 500, 10_000, "statistical/test_level_coverage.py"),
     "releases whose free answers are compared with the truth": Size(
