@@ -13,7 +13,7 @@ from hypothesis import settings
 
 from tests.ledger.cluster import Cluster, server_programs
 from tests.support.memory import keep_temporary_files_in_memory
-from tests.support.nightly import is_nightly, third_of
+from tests.support.nightly import is_nightly, is_nightly_file, third_of
 from tests.support.repeatable_draws import IS_ORDINARY, RUN, RepeatableDraws
 from tests.support.second_look import SecondLook
 from tests.support.sizes import ROOT, TIER, Tier
@@ -67,6 +67,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header() -> str:
     return f"tier: {TIER}, draws: {RUN}"
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Reading all files takes each worker a quarter of a minute."""
+    name = collection_path.relative_to(ROOT).as_posix() if collection_path.is_relative_to(ROOT) else ""
+    return True if TIER is Tier.CHECK and collection_path.suffix == ".py" and is_nightly_file(name) else None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -42,6 +42,7 @@ NIGHTLY: dict[str, str] = {
     "tests/engines/test_sql_samples.py::*": "tests/engines/test_sql_hostile.py and test_expressions.py",
     "tests/engines/test_*bench*.py::*": "no test of the ordinary run: benchmarks answer nobody",
     "tests/engines/test_wide_tables.py::*": "tests/engines/suite/test_row_units.py::test_very_wide_rows on DuckDB and PostgreSQL",
+    "tests/engines/postgres/test_functions.py::test_of_the_servers_*[duckdb]": "the same test, [postgres]",
     # Orders of steps in the ledger on PostgreSQL: of the operations on many data sets one pair stays.
     "tests/schedules/test_gates.py::*[reserve_across-reserve_across]": "[reserve_across-reserve]; two across in test_interleavings.py",
     "tests/schedules/test_gates.py::*[reserve_across-close]": "[reserve_across-reserve] and [reserve-close]",
@@ -76,6 +77,17 @@ NIGHTLY: dict[str, str] = {
     # The textbook and the games: nothing that answers a statement uses them, but for the laws of mechanisms and of unions.
     "tests/games/*": "no test of the ordinary run: games answer no statement",
     "tests/theory/test_[!ku]*": "tests/theory/test_kernel_mechanisms.py, test_union_of_filters.py and tests/unit/kernel/test_accounting.py",
+    # Faults under load, and checks of the checks.
+    "tests/faults/test_disk.py::*[How.SMALL_DISK-32-1-4]": "the same test, 1 and 4 clients",
+    "tests/faults/test_harness.py::test_a_server_that_does_not_wait_*": "the other tests of tests/faults, which it tries",
+    "tests/meta/test_repeatable_draws.py::*": "no test of the ordinary run: it tries the tests",
+    "tests/meta/test_second_look.py::*": "no test of the ordinary run: it tries the tests",
+    "tests/meta/test_tiers.py::test_a_run_goes_on_where_it_was": "no test of the ordinary run: it tries the tests",
+    "tests/meta/test_tiers.py::test_what_is_*": "no test of the ordinary run: it tries the tests",
+    "tests/properties/test_relations_oracle.py::*conformance_list*": "the same oracle over generated statements",
+    "tests/server/test_load.py::*": "tests/faults/test_server_kills.py and test_kills.py",
+    "tests/statistical/test_audit_kernel.py::test_neighbours_get_*-bounded]": "the same test, unbounded; the oracles of both relations",
+    "tests/unit/audit/test_audit_project.py::*": "tests/unit/cli/test_audit.py",
     # Pages and clients.
     "tests/docs/test_examples.py::*lesson-*": "the other pages of the same test",
     "tests/docs/test_examples.py::*attacks.md*": "tests/attacks",
@@ -99,6 +111,11 @@ NIGHTLY: dict[str, str] = {
     "tests/console/test_new_owner_tables.py::*": "test_new_owner.py::test_from_nothing_to_a_private_chart_of_an_own_file",
     "tests/wire/test_superset.py::test_outcomes_*": "test_superset.py::test_two_worlds_look_the_same_to_superset",
 }
+
+
+def is_nightly_file(path: str) -> bool:
+    """Whether the ordinary run leaves out all of a file, so that it need not be read."""
+    return any(pattern.endswith(("::*", "/*", "]*")) and fnmatchcase(path, pattern.removesuffix("::*")) for pattern in NIGHTLY)
 
 
 def is_nightly(name: str) -> bool:
