@@ -192,8 +192,8 @@ SIZES = {
     "walks of the ledger on PostgreSQL": Size("walks of 200 steps along the model", 4, 30, "ledger/test_postgres_model.py"),
     "walks of the policies": Size("walks of 200 steps along the model", 4, 30, "schedules/test_policy_model.py"),
     "crowds that faults are tried on": Size("of six: 1, 4 and 32 clients of 1 and 10 data sets", 3, 6, "faults/test_kills.py"),
-    "kills of clients": Size("kills for each crowd of 4 and 32 clients", 40, 460, "faults/test_kills.py", 80),
-    "kills of clients in all": Size("kills in all, at least", 120, 2_000, "faults/test_kills.py", 250),
+    "kills of clients": Size("kills for each crowd of 4 and 32 clients", 80, 460, "faults/test_kills.py"),
+    "kills of clients in all": Size("kills in all, at least", 250, 2_000, "faults/test_kills.py"),
     # Samples. What a band allows follows from the number.
     "draws of quantiles": Size("draws of each coin and each law of quantiles", 2_000, 20_000, "statistical/test_quantiles.py", 6_000),
     "draws of noise": Size("draws of each law, against the law", 500_000, 100_000_000, "statistical/test_drawn_laws.py"),
