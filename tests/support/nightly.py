@@ -1,8 +1,9 @@
 """The tests that the ordinary run leaves to the night, each with what guards the same in the ordinary run.
 
 A pattern is a test's name as pytest shows it, with ``*`` for any characters. What guards a charge, a right or a leak stays in the ordinary
-run on every engine: the oracles with their mutants, two worlds, the ledgers' models, crashes and interleavings, rights, tokens and attacks,
-at the sizes of ``tests/support/sizes.py``.
+run: the oracles on every engine, two worlds of the library, the server, the pages and Superset, canaries and attacks, rights and tokens,
+both ledgers' models, crashes, interleavings and gates, kills of clients and servers, full disks, the kept homes, at the sizes of
+``tests/support/sizes.py``.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ NIGHTLY: dict[str, str] = {
     "tests/engines/spark/test_spark_fuzz.py::test_compiled_expressions_*": "test_spark_fuzz.py::test_random_expressions_*[0]",
     "tests/engines/spark/test_spark_fuzz.py::test_random_expressions_*[1]": "the same test, [0]",
     "tests/engines/spark/test_spark_life.py::test_every_shape_without_a_copy_*": "test_spark_life.py::test_reading_without_a_copy_*",
+    "tests/engines/spark/test_spark_plans.py::test_bounding_moves_rows_*": "no test of the ordinary run: it is about speed",
     "tests/engines/spark/test_spark_open_text.py::*": "tests/engines/test_open_text.py, and test_spark_fuzz.py for the spellings",
     "tests/engines/suite/test_equal_answers.py::test_generated_statements_over_hostile_rows[spark-1]": "the same test, [spark-0]",
+    "tests/engines/suite/test_equal_answers.py::test_generated_relations[spark-*]": "test_generated_statements[spark-unbounded-*]",
+    "tests/engines/suite/test_equal_answers.py::test_generated_statements[spark-bounded-*]": "the same test, unbounded",
     "tests/engines/suite/test_equal_answers.py::test_hand_made_plans[spark-*]": "test_spark_oracle.py runs the same shapes",
-    "tests/engines/suite/test_equal_answers.py::test_the_conformance_list[spark-*]": "test_generated_relations[spark-*]",
-    "tests/engines/suite/test_equal_answers.py::test_windows_within_units[spark*]": "test_generated_relations[spark-*]",
-    "tests/engines/suite/test_inside_units.py::*[spark-unbounded-Account.APPROXIMATE]": "the same test, Account.PURE",
-    "tests/engines/suite/test_inside_units.py::test_sets_pairs_and_values[spark]": "test_groups_within_units[spark-*]",
+    "tests/engines/suite/test_equal_answers.py::test_the_conformance_list[spark-*]": "test_generated_statements[spark-unbounded-*]",
+    "tests/engines/suite/test_equal_answers.py::test_windows_within_units[spark*]": "test_generated_statements[spark-unbounded-*]",
+    "tests/engines/suite/test_inside_units.py::*[spark*": "the same tests on PostgreSQL; test_spark_oracle.py",
+    "tests/engines/suite/test_link_keys.py::test_what_one_owner_repeats_*[spark]": "test_a_key_that_several_owners_name_*[spark]",
     "tests/engines/suite/test_link_keys.py::test_virtual_versions_on_spark_*": "the same test on DuckDB; test_the_second_hop_*[spark]",
     "tests/engines/suite/test_losses.py::*[spark]": "the same tests on PostgreSQL; test_prepared_rows.py::test_hostile_rows[spark-0]",
     "tests/engines/suite/test_numbers.py::*[spark]": "test_spark_fuzz.py::test_prepared_rows_are_the_references",
@@ -87,13 +91,18 @@ NIGHTLY: dict[str, str] = {
     "tests/properties/test_relations_oracle.py::*conformance_list*": "the same oracle over generated statements",
     "tests/server/test_load.py::*": "tests/faults/test_server_kills.py and test_kills.py",
     "tests/statistical/test_audit_kernel.py::test_neighbours_get_*-bounded]": "the same test, unbounded; the oracles of both relations",
-    "tests/unit/audit/test_audit_project.py::*": "tests/unit/cli/test_audit.py",
+    "tests/unit/audit/test_audit_project.py::*": "tests/statistical/test_audit_kernel.py",
+    # lapwing.mechanisms and `lapwing audit` serve lessons and audits; nothing that answers a statement uses them.
+    "tests/statistical/test_mechanisms.py::*": "tests/statistical/test_noise.py and test_drawn_laws.py: the sampler of answers",
+    "tests/statistical/test_selection.py::*": "tests/statistical/test_quantiles.py: the selections of answers",
+    "tests/unit/cli/test_audit.py::*": "tests/statistical/test_audit_kernel.py",
+    "tests/unit/mechanisms/*": "tests/unit/kernel: the laws, prices and selections of answers",
     # Pages and clients.
     "tests/docs/test_examples.py::*lesson-*": "the other pages of the same test",
     "tests/docs/test_examples.py::*attacks.md*": "tests/attacks",
     "tests/docs/test_examples.py::*publish-counts.md*": "tests/unit/releases/test_release_face.py",
     "tests/docs/test_examples.py::*synthetic-table.md*": "tests/unit/releases/test_release_face.py",
-    "tests/docs/test_examples.py::*audit.md*": "tests/unit/cli/test_audit.py",
+    "tests/docs/test_examples.py::*audit.md*": "tests/statistical/test_audit_kernel.py",
     "tests/docs/test_kernel.py::*": "test_examples.py, the same pages without a kernel",
     "tests/docs/test_operator_pages.py::*": "tests/ledger/test_operator_page.py and test_postgres_roles.py",
     "tests/ledger/test_commands.py::test_from_a_local_ledger_*": "tests/ledger/test_transfer.py",
