@@ -62,6 +62,7 @@ NIGHTLY: dict[str, str] = {
     "tests/properties/test_norm_mutants.py::test_plain_python_*": "test_norm_mutants.py::test_without_a_bug_nothing_is_wrong",
     "tests/properties/test_preparation_oracle.py::test_the_oracle_sees_*": "test_preparation_oracle.py::test_no_neighbour_changes_*",
     "tests/properties/test_relation_mutants.py::*": "tests/properties/test_relations_oracle.py, which sees them",
+    "tests/properties/test_sql_oracle.py::test_the_oracle_sees_*": "tests/properties/test_sensitivity_oracle.py",
     "tests/schedules/test_mutants.py::*": "tests/schedules/test_interleavings.py and test_policy_model.py, which see them",
     "tests/statistical/test_audit_kernel.py::test_a_quarter_more_*": "test_no_mechanism_reveals_more_than_it_claims",
     "tests/statistical/test_audit_kernel.py::test_no_plan_reveals_*-bounded]": "the same test, unbounded; the oracles of both relations",
@@ -121,6 +122,20 @@ NIGHTLY: dict[str, str] = {
     "tests/console/test_new_owner_tables.py::*": "test_new_owner.py::test_from_nothing_to_a_private_chart_of_an_own_file",
     "tests/wire/test_superset.py::test_outcomes_*": "test_superset.py::test_two_worlds_look_the_same_to_superset",
 }
+
+CROSSED = (
+    "tests/engines/suite/test_postgres_oracle.py",
+    "tests/properties/test_inside_oracle.py",
+    "tests/properties/test_relations_oracle.py",
+    "tests/properties/test_row_units.py",
+    "tests/properties/test_sql_oracle.py",
+)
+"""Oracles that the ordinary run asks about one more or less on a pure account and about one replaced on an approximate one."""
+for file in CROSSED:
+    for relation_and_account in ("unbounded-Account.APPROXIMATE", "bounded-Account.PURE"):
+        NIGHTLY[f"{file}::*[{relation_and_account}*"] = (
+            "the same test, each relation with the other account; test_sensitivity_oracle.py has all four"
+        )
 
 
 def is_nightly_file(path: str) -> bool:
