@@ -28,6 +28,7 @@ def run(directory: Path, file: str, text: str, *options: str, seed: str | None =
     (directory / "conftest.py").write_text(CONFTEST, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", str(directory), "--import-mode=importlib"]
     paths = os.pathsep.join((str(ROOT / "src"), str(ROOT)))
-    variables = {**os.environ, "PYTHONPATH": paths} | ({} if seed is None else {"LAPWING_SEED": seed})
+    kept = {name: value for name, value in os.environ.items() if name != "LAPWING_SEED"}
+    variables = {**kept, "PYTHONPATH": paths} | ({} if seed is None else {"LAPWING_SEED": seed})
     ended = subprocess.run([*command, *options, file], cwd=directory, env=variables, capture_output=True, text=True, check=False)
     return ended.returncode, ended.stdout + ended.stderr
