@@ -1,8 +1,8 @@
 """How large the heavy tests are, in each tier.
 
-``LAPWING_TIER`` chooses: ``check`` (the default: twenty minutes, with each change), ``nightly`` (an hour, with new draws) or ``soak``
-(hours). A mutant is searched for in exactly the worlds that the oracle of the same tier searches, so a size that is too small to see a
-known mistake fails in the tier that has it.
+``LAPWING_TIER`` chooses: ``check`` (the default, with each change), ``nightly`` (every night, with new draws) or ``soak`` (hours). A mutant
+is searched for in exactly the worlds that the oracle of the same tier searches, so a size that is too small to see a known mistake fails in
+the tier that has it.
 
 ``tests/support/nightly.py`` lists the tests that ``check`` leaves out. A test that runs in ``soak`` alone is marked ``soak``, with what
 guards the same in ``check``. ``python -m tests.support.sizes`` prints the page that lists all of it.
