@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from hypothesis import settings
 
 from tests.ledger.cluster import Cluster, server_programs
 from tests.support.memory import keep_temporary_files_in_memory
-from tests.support.nightly import is_nightly, is_nightly_file, third_of
+from tests.support.nightly import is_nightly, is_nightly_file, third_of, without_group
 from tests.support.repeatable_draws import IS_ORDINARY, RUN, RepeatableDraws
 from tests.support.second_look import SecondLook
 from tests.support.sizes import ROOT, TIER, Tier
@@ -37,7 +36,7 @@ class Passed:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A test has passed when its teardown has, and nothing before it failed."""
-        name = re.sub(r"@[^@\]]+$", "", report.nodeid)  # without the group that xdist adds
+        name = without_group(report.nodeid)
         if not report.passed:
             self._failed.add(name)
         elif report.when == "teardown" and name not in self._failed and self._writes:

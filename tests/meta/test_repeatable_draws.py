@@ -50,6 +50,6 @@ def test_a_test_draws_the_same_noise_in_every_run_of_one_name(tmp_path: Path) ->
     assert first.keys() == workers.keys() == other.keys() == {"0", "1", "unseeded"}
     for name in ("0", "1"):
         assert first[name] == workers[name] != other[name]
-    assert first["1"] == again["1"], "whatever ran before it, and whoever asked first for what is shared"
+    assert first["1"] == again["1"], "whatever ran before it, and whichever test used the shared fixture first"
     assert first["0"].split()[1:] != first["1"].split()[1:]
     assert len({run["unseeded"] for run in (first, again, workers, other)}) == 4

@@ -2,7 +2,7 @@
 
 Answers of one release share its noise, so a release counts by the share of its bars that hold. Sums and ratios are looked at for every law
 by themselves, from the estimates on: half-widths are public, so many releases cost little. The whole path, with what is computed from
-answers, is looked at over all laws together; in the long tier for each law, where 95 % hold within 1 % at ordinary scales. Where the noise
+answers, is judged over all laws together; in the long tier for each law, where 95 % hold within 1 % at ordinary scales. Where the noise
 is of few whole numbers bars reach half a step further than a normal law, so that more of them hold.
 """
 

@@ -27,7 +27,7 @@ Answer = Callable[[str, str], Cell]
 
 @contextmanager
 def answering(directory: Path, units: int, seed: int = 0) -> Iterator[Answer]:
-    """Asks a case at a price as if for the first time; whoever asks learns the truth beside it."""
+    """Asks a case at a price as if for the first time; the truth comes with each answer."""
     directory.mkdir()
     write(directory, units=units, account="approximate", seed=seed)
     write_ranking_key(directory, f"{units} users, {seed}")

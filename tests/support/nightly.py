@@ -153,6 +153,11 @@ def escaped(pattern: str) -> str:
     return re.sub(r"\[(?!!)", "[[]", pattern)
 
 
+def without_group(name: str) -> str:
+    """The name of a test without the group that xdist adds to it."""
+    return re.sub(r"@[^@\]]+$", "", name)
+
+
 def third_of(name: str) -> int:
     """The third of the nightly tier that a test belongs to: that of its file, 0 to 2."""
     return sum(name.split("::")[0].encode()) % 3

@@ -190,7 +190,7 @@ class Coverage(Promise):
 
 
 class Together:
-    """Answers that tell of several promises at once: each is looked at by itself, and an answer is asked for once."""
+    """Answers that speak for several promises at once: each promise is judged by itself, and each answer is asked for once."""
 
     def __init__(self, answered: Callable[[], Sequence[float]]) -> None:
         self._answered = answered

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import threading
 from collections.abc import Callable, Generator
 from typing import TypeAlias
@@ -21,6 +20,7 @@ import numpy as np
 import pytest
 
 from lapwing.kernel.noise import entropy
+from tests.support.nightly import without_group
 
 Source: TypeAlias = Callable[[int], bytes]
 
@@ -43,11 +43,6 @@ class Stream:
             return self._numbers.bytes(size)
 
 
-def name_of(item: pytest.Item) -> str:
-    """The test's name, without the group that xdist adds to it."""
-    return re.sub(r"@[^@\]]+$", "", item.nodeid)
-
-
 class RepeatableDraws:
     """Gives each test and each shared fixture its stream."""
 
@@ -60,7 +55,7 @@ class RepeatableDraws:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """With each setup: a test that is run again draws the same noise again."""
-        self._use(self._system if item.get_closest_marker("unseeded") else Stream(name_of(item)))
+        self._use(self._system if item.get_closest_marker("unseeded") else Stream(without_group(item.nodeid)))
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self) -> None:
@@ -82,5 +77,5 @@ class RepeatableDraws:
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         if report.failed:
-            report.sections.append(("random draws", f"LAPWING_SEED={RUN!r} pytest '{name_of(item)}' draws the same noise"))
+            report.sections.append(("random draws", f"LAPWING_SEED={RUN!r} pytest '{without_group(item.nodeid)}' draws the same noise"))
         return report

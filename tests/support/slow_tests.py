@@ -6,10 +6,11 @@ any test slow.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 
 import pytest
+
+from tests.support.nightly import without_group
 
 SECONDS_MAX = 30.0
 
@@ -38,7 +39,7 @@ class SlowTests:
         self.seconds: dict[str, float] = defaultdict(float)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.seconds[re.sub(r"@[^@\]]+$", "", report.nodeid)] += report.duration  # without the group that xdist adds
+        self.seconds[without_group(report.nodeid)] += report.duration
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for name, seconds in sorted(self.seconds.items(), key=lambda item: -item[1]):
