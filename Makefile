@@ -82,7 +82,7 @@ quick: lint contracts
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target types quick-test
 
 quick-test:
-	$(PYTEST) -m 'not slow' tests/unit tests/meta tests/golden
+	$(PYTEST) -m 'not slow' $(addprefix tests/unit/,answers catalog engines kernel planning render sql) tests/golden
 
 # Every test, with draws of a night of its own. NIGHTLY passes arguments, such as NIGHTLY="--third 0"; SEED repeats the draws of a night.
 SEED ?= $(shell date +%F)

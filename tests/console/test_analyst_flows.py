@@ -195,8 +195,8 @@ def test_while_a_price_is_looked_for_there_is_nothing_to_press(visited: Visited,
     with visited.page(browser) as page:
         page.goto(visited.path("ask"))
         typed(page, "SELECT COUNT(*) AS n FROM visits", epsilon="0.02")
-        page.keyboard.press("End")
-        page.locator(".cm-content").focus()
+        page.locator(".cm-content").click()
+        page.keyboard.press("Control+End")
         page.keyboard.insert_text(" WHERE minutes > 5")
         expect(page.locator(".pay button")).to_be_disabled()
         settled(page)

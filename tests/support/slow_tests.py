@@ -27,7 +27,6 @@ SLOW: dict[str, tuple[float, str]] = {
         37,
         "at least 27 whole interactions with pilots and a search for the price, 0.7 s each",
     ),
-    "tests/unit/sql/test_hints.py::test_every_hint_is_typed_and_accepted": (33, "every hint of the corpus is bound, planned and priced"),
 }
 """As measured in a whole run of two cores and three workers."""
 

@@ -248,6 +248,7 @@ def spend_adaptively(budget: Budget, chance: random.Random) -> tuple[Cost, int]:
     return spent, steps
 
 
+@pytest.mark.slow
 def test_adaptive_sequences_stop_exactly_at_the_budget() -> None:
     chance = random.Random(20261114)
     for _ in range(300):

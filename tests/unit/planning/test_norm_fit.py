@@ -199,6 +199,7 @@ def test_scores_of_laplaces_law_are_those_of_the_same_chance() -> None:
         assert 1.0 - NormalDist().cdf(normal) == pytest.approx(math.exp(-math.sqrt(2.0) * score) / 2.0)
 
 
+@pytest.mark.slow
 def test_noise_far_above_all_units_is_hardly_ever_taken_for_some() -> None:
     """Of 2,000 histograms of units with one to four rows, six had somebody in the upper half by noise alone, and caps far too high."""
     noise = np.random.default_rng(9).normal(0.0, DEVIATION, size=(2_000, len(EDGES)))

@@ -121,6 +121,7 @@ def test_a_sum_too_noisy_is_told_of_clamping(ordinary: lapwing.DataSet) -> None:
     assert not any("LEAST" in note for note in counted.notes)
 
 
+@pytest.mark.slow
 def test_aggregates_over_groups_that_are_noise_say_so(ordinary: lapwing.DataSet) -> None:
     by_day = "(SELECT day, COUNT(*) AS n FROM visits GROUP BY day) AS t"
     assert any("731 groups that this is computed from are noise only" in note for note in _notes(ordinary, f"SELECT AVG(n) FROM {by_day}"))

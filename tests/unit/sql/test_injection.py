@@ -93,6 +93,7 @@ def test_an_argument_that_is_not_read_is_refused(parsed: dict[str, tuple[Source,
     assert len(tried) > 200
 
 
+@pytest.mark.slow
 def test_a_part_that_is_not_known_is_refused(parsed: dict[str, tuple[Source, exp.Expr]]) -> None:
     """A foreign node in the place of any other."""
     strangers: tuple[type[exp.Expr], ...] = (exp.Placeholder, exp.Command, exp.Semicolon, exp.Rand, exp.Subquery, exp.Exists)
