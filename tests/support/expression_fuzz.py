@@ -53,11 +53,11 @@ _MAKERS: Mapping[Kind, tuple[Function | None, ...]] = {
     Kind.INTEGER: (
         *(Function.ADD, Function.SUBTRACT, Function.MULTIPLY, Function.INTEGER_DIVIDE, Function.MODULO, Function.NEGATE, Function.ABS),
         *(Function.SIGN, Function.FLOOR, Function.CEILING, Function.TO_INTEGER, Function.ROUND, Function.LEAST, Function.GREATEST),
-        *(*_DATE_PARTS, *_TIME_PARTS, Function.LENGTH, Function.POSITION, *_CHOICES),
+        *(*_DATE_PARTS, *_TIME_PARTS, Function.LENGTH, Function.POSITION, Function.STEPS, *_CHOICES),
     ),
     Kind.REAL: (
         *(Function.ADD, Function.SUBTRACT, Function.MULTIPLY, Function.DIVIDE, Function.NEGATE, Function.ABS, Function.ROUND),
-        *(*_OF_DOUBLES, Function.LEAST, Function.GREATEST, Function.TO_GRID, *_CHOICES),
+        *(*_OF_DOUBLES, Function.LEAST, Function.GREATEST, Function.TO_GRID, Function.OF_STEPS, *_CHOICES),
     ),
     Kind.TEXT: (*_CHOICES, Function.SUBSTRING, Function.LOWER, Function.UPPER),
     Kind.DATE: (*_TRUNCATIONS, Function.DATE_OF, Function.DATE_OF, Function.ADD_MONTHS, *_CHOICES),
@@ -214,7 +214,9 @@ class ExpressionFuzz:
             # of a large number that is off in its last bit they would be anything
             **dict.fromkeys((Function.SIN, Function.COS), lambda: [self._below(choose.choice((Kind.INTEGER, Kind.REAL)), 1)]),
             Function.ROUND: lambda: [child(kind), self._typed(Literal(choose.randint(0, 9), Kind.INTEGER))],
-            Function.TO_GRID: lambda: [number(), self._typed(Literal(choose.choice(_STEPS), Kind.INTEGER))],
+            Function.TO_GRID: lambda: [number(), self._steps()],
+            Function.STEPS: lambda: [self._made(Function.TO_GRID, [number(), self._steps()])],
+            Function.OF_STEPS: lambda: [child(Kind.INTEGER), self._steps()],
             **dict.fromkeys((Function.LEAST, Function.GREATEST), lambda: self._some(kind, depth)),
             Function.COALESCE: lambda: self._some(kind, depth),
             Function.NULL_IF: lambda: [child(kind), number() if kind in (Kind.INTEGER, Kind.REAL) else child(kind)],
@@ -231,6 +233,9 @@ class ExpressionFuzz:
             return makers[function]()
         # arithmetic: integers among themselves, or at least one real
         return [child(kind), number() if kind is Kind.REAL else child(kind)]
+
+    def _steps(self) -> Typed:
+        return self._typed(Literal(self._choose.choice(_STEPS), Kind.INTEGER))
 
     def _moved(self, number: Function, dated: Typed, most: int) -> Typed:
         """The number of a date or moment and a little more or less; a date at the end of the calendar stays where it is."""

@@ -54,6 +54,15 @@ class Size:
 
 
 SIZES = {
+    "equal answers, types on PostgreSQL": Size(
+        "statements over columns of every type on PostgreSQL", 60, 1_000, "engines/suite/test_equal_answers.py", 200
+    ),
+    "equal answers, types on Spark": Size(
+        "statements over columns of every type on Spark", 8, 200, "engines/suite/test_equal_answers.py", 40
+    ),
+    "differential statements": Size(
+        "random statements of each dialect that are compared with its bare engine", 150, 10_000, "differential/test_differential.py", 1_000
+    ),
     "calls of each operation": Size("calls of each operation, made from the description", 3, 200, "server/test_openapi.py", 8),
     "server under load, seconds": Size(
         "seconds for which eight analysts ask while workers, a replica and the database die", 6, 120, "server/test_load.py"

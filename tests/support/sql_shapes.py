@@ -39,6 +39,7 @@ class SqlShape:
     unit_columns: Mapping[str, str]
     references: Mapping[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     delta: Fraction = Fraction(1, 2**30)
+    dialect: str = "duckdb"
     _planned: list[tuple[Facts, Planned]] = field(default_factory=list)
 
     def planned(self, facts: Facts) -> Planned:
@@ -46,7 +47,9 @@ class SqlShape:
         approximate = facts.account is Account.APPROXIMATE
         budget = budget_for(epsilon=Fraction(100), delta=self.delta if approximate else Fraction(0))
         settings = Settings()
-        statement = bind(self.sql, facts, settings=settings, unit_columns=self.unit_columns, references=self.references)
+        statement = bind(
+            self.sql, facts, settings=settings, unit_columns=self.unit_columns, references=self.references, dialect=self.dialect
+        )
         known = {} if self.contributions is None else dict.fromkeys(facts.tables, self.contributions)
         return plan_statement(
             statement.privates,

@@ -10,6 +10,7 @@ from typing import Protocol, assert_never
 import pyarrow as pa
 
 from lapwing.answers.cut_off import Missing, missing_of, ratio_reaching
+from lapwing.answers.empty_groups import occupied_groups, only
 from lapwing.answers.estimates import Estimate, estimates_of
 from lapwing.answers.intervals import Interval, ratio_interval
 from lapwing.answers.marking import Judged, Marks
@@ -62,14 +63,16 @@ def assemble(
     Without ``withholding`` no cell is marked and none is left out: to see how long error bars are.
     """
     parts = [_part(part, planned, released, confidence, withholding=withholding) for part in planned.parts]
+    kept = [_occupied(part, planned, released) if post.aggregates else None for part in planned.parts]
+    parts = [seen if places is None else _kept(seen, places) for seen, places in zip(parts, kept, strict=True)]
     if any(part.scaled for part in planned.parts):
         post = replace(post, outputs=tuple(_without_ratio(output) for output in post.outputs))
     redrawn: list[Redrawn] | None = None
     if released is not None and all(part.number is not None for part in planned.parts) and has_computed(post):
         redrawn = []
-        for part, seen in zip(planned.parts, parts, strict=True):
-            apart = {kept: _cells(total, released, confidence) for kept, total in part.apart.items()}
-            redrawn.append(Redrawn(part.query, _cells(part, released, confidence), seen.table, apart))
+        for part, seen, places in zip(planned.parts, parts, kept, strict=True):
+            apart = {level: _cells(total, released, confidence) for level, total in part.apart.items()}
+            redrawn.append(Redrawn(part.query, _cells(part, released, confidence, places), seen.table, apart))
 
     def ratio(output: RatioOutput, above: int, below: int) -> Interval | None:
         return _ratio_of_cells(output, parts, above, below, confidence)
@@ -139,8 +142,22 @@ def _aggregated(parts: Sequence[AnsweredPart]) -> tuple[int, int]:
     return noise, groups
 
 
-def _cells(part: Part, released: Released, confidence: Fraction) -> NoisyCells:
+def _occupied(part: Part, planned: Planned, released: Released | None) -> list[int] | None:
+    """The places of the groups that have rows, where that can be told."""
+    if part.number is None or released is None:
+        return None
+    return occupied_groups(part, planned.certified.queries[part.number], released.tables[part.number], planned.facts)
+
+
+def _kept(part: NoisyPart, places: Sequence[int]) -> NoisyPart:
+    """The groups at these places, and no others."""
+    estimates = [[column[place] for place in places] for column in part.estimates]
+    return NoisyPart([part.rows[place] for place in places], estimates, part.table.take(pa.array(places, pa.int64())))
+
+
+def _cells(part: Part, released: Released, confidence: Fraction, places: Sequence[int] | None = None) -> NoisyCells:
     noisy = released.tables[part.number or 0]
+    noisy = noisy if places is None else only(noisy, places)
     missing = {column.name: missing_of(part, column, confidence=float(confidence), terms=1) for column in noisy.columns}
     return NoisyCells(part.recipes, noisy, missing, {name: scaled_column(part, name, released) for name in part.scaled})
 

@@ -10,6 +10,7 @@ from lapwing.answers.number_format import figure
 from lapwing.kernel.release import Released
 from lapwing.planning.measures import Averaged, Summed
 from lapwing.planning.planned import Planned
+from lapwing.statements import PostProcess
 
 
 def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit: str) -> tuple[str, ...]:
@@ -37,6 +38,13 @@ def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit
             f"the error bars of {', '.join(wide)} are wider than most of the values: ask with a larger epsilon or fewer groups{clamped}"
         )
     return tuple(notes)
+
+
+def declared_notes(planned: Planned, post: PostProcess) -> list[str]:
+    """That groups are declared ones, rows or no rows, where something is computed over them."""
+    if not post.aggregates or not any(part.number is None and part.groups and part.query.keys for part in planned.parts):
+        return []
+    return ["declared groups count here whether they have rows or not: HAVING COUNT(*) > 0 leaves out empty ones, which is measured"]
 
 
 def impossible_notes(planned: Planned) -> list[str]:

@@ -9,15 +9,24 @@ from lapwing.catalog.columns import with_other
 from lapwing.catalog.declaration import ColumnDecl, ColumnRef, Declaration
 from lapwing.catalog.settings import Settings
 from lapwing.errors import CatalogueError
-from lapwing.kernel.domains import Domain, TextDomain
+from lapwing.kernel.domains import Domain, NumberType, TextDomain, number_type, with_number
 from lapwing.kernel.facts import Facts, PublicFacts, TableFacts, UnitLimits
 
 PublicValues = Mapping[str, Mapping[str, Iterable[str | None]]]
 """For each public table, the values of its text columns as they stand in the frozen version."""
+NumberTypes = Mapping[str, Mapping[str, NumberType]]
+"""For each table, the types of those columns that hold numbers in the source."""
 
 
-def facts(declaration: Declaration, public_values: PublicValues, *, version: int, settings: Settings | None = None) -> Facts:
-    """All that certification may rely on for this version.
+def facts(
+    declaration: Declaration,
+    public_values: PublicValues,
+    *,
+    version: int,
+    settings: Settings | None = None,
+    numbers: NumberTypes | None = None,
+) -> Facts:
+    """All that certification may rely on for this version; ``numbers`` is None for a version that does not say.
 
     Pre: ``public_values`` comes from the public tables of the version and from nowhere else; protected rows have no way in here.
     Post: a text column of a public table has exactly its frozen values as domain, and a protected column with ``values_from`` has those
@@ -25,10 +34,18 @@ def facts(declaration: Declaration, public_values: PublicValues, *, version: int
     """
     settings = settings or Settings()
     limit = settings.values_per_column_max
+
+    def typed(domain: Domain, table: str, column: ColumnDecl) -> Domain:
+        if numbers is None:
+            return domain
+        return with_number(domain, numbers.get(table, {}).get(column.name) or number_type(domain))
+
     public_tables = {
         table.name: PublicFacts(
             columns={
-                column.name: _public_domain(column, ColumnRef(table=table.name, column=column.name), public_values, limit=limit)
+                column.name: typed(
+                    _public_domain(column, ColumnRef(table=table.name, column=column.name), public_values, limit=limit), table.name, column
+                )
                 for column in table.columns
             },
             key=table.key,
@@ -37,7 +54,9 @@ def facts(declaration: Declaration, public_values: PublicValues, *, version: int
     }
     tables = {
         table.name: TableFacts(
-            columns={column.name: _protected_domain(column, public_tables, limit=limit) for column in table.columns},
+            columns={
+                column.name: typed(_protected_domain(column, public_tables, limit=limit), table.name, column) for column in table.columns
+            },
             rows_per_unit_max=table.rows_per_unit_max,
             rows_max=table.rows_max,
         )
@@ -52,6 +71,7 @@ def facts(declaration: Declaration, public_values: PublicValues, *, version: int
         public_tables=public_tables,
         limits=UnitLimits(rows=settings.unit_rows_max, work=settings.unit_work_max, size=settings.unit_size_max),
         order=declaration.declared_budget.order,
+        typed_numbers=numbers is not None,
     )
 
 

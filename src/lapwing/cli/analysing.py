@@ -43,9 +43,7 @@ def ask(
     request_id: Annotated[
         str | None, typer.Option(metavar="TEXT", help="A name for this request: repeating it never charges twice.")
     ] = None,
-    dialect: Annotated[
-        SqlSpelling, typer.Option(help="How the statement is spelt; what it means does not depend on it.")
-    ] = SqlSpelling.DUCKDB,
+    dialect: Annotated[SqlSpelling, typer.Option(help="How the statement is spelt, and what / of integers means.")] = SqlSpelling.DUCKDB,
     scaled_groups: ScaledGroups = False,
     reuse: ReuseOption = None,
     receipt: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the signed receipt here.")] = None,
@@ -90,9 +88,7 @@ def explain(
     ] = None,
     form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE,
     analyst: Annotated[str | None, typer.Option(metavar="NAME", help="Who would ask, and may see stored answers.")] = None,
-    dialect: Annotated[
-        SqlSpelling, typer.Option(help="How the statement is spelt; what it means does not depend on it.")
-    ] = SqlSpelling.DUCKDB,
+    dialect: Annotated[SqlSpelling, typer.Option(help="How the statement is spelt, and what / of integers means.")] = SqlSpelling.DUCKDB,
     scaled_groups: ScaledGroups = False,
     reuse: ReuseOption = None,
 ) -> None:

@@ -85,7 +85,7 @@ class DataSet:
     ) -> Answer:
         """Answer a statement. ``epsilon`` is for the whole statement; asking the same again on the same version is free.
 
-        ``dialect`` is how the statement is spelt, ``duckdb`` or ``postgres``; what it means does not depend on it.
+        ``dialect`` is how the statement is spelt, ``duckdb`` or ``postgres``, and what ``/`` of integers means in it.
 
         With ``scaled_groups``, counts and sums by group are measured at a low bound and scaled up to a total measured at its own: a model,
         said in the answer (docs/how-to/scaled-groups.md).

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from lapwing.answers.answer import Answer, CostView
 from lapwing.answers.assembly import assemble, check_post
-from lapwing.answers.notes import impossible_notes, notes_of
+from lapwing.answers.notes import declared_notes, impossible_notes, notes_of
 from lapwing.answers.quantile_notes import quantile_notes
 from lapwing.curator.accuracy_search import Aim
 from lapwing.curator.accuracy_targets import Target
@@ -159,7 +159,8 @@ class Posed:
         assembled = assemble(planned, None, self.bound.statement.post, confidence=self.terms.confidence)
         cost = CostView.of(before.cost, self.curator.declaration.budget(), free=before.cost == Cost.zero())
         free = () if before.cost.loss else ("answered from declarations alone: free",)
-        notes = (*before.notes, *free, *impossible_notes(planned), *self.bound.statement.notes)
+        statement = self.bound.statement
+        notes = (*before.notes, *free, *impossible_notes(planned), *declared_notes(planned, statement.post), *statement.notes)
         confidence, marks = float(self.terms.confidence), assembled.marks
         return Answer(assembled.table, assembled.intervals, confidence, cost, self.curator.budget(), notes, marks=marks)
 

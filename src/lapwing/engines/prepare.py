@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lapwing.catalog import ColumnDecl, Declaration, PublicDecl, RowUnit, TableDecl, UnitPath
+from lapwing.catalog.facts import NumberTypes
 from lapwing.engines.reading import sanitised, unit_value
 from lapwing.errors import PreparationError
-from lapwing.kernel.domains import Domain
+from lapwing.kernel.domains import Domain, NumberType
 from lapwing.kernel.facts import Facts
 from lapwing.render.dialect import RANKING_KEY, Dialect, SourceKind
 from lapwing.render.encoding import encoded
@@ -38,6 +39,24 @@ class SourceTable:
 
     sql: str
     kinds: Mapping[str, SourceKind]
+
+
+def numbers_declared(table: TableDecl | PublicDecl, types: Mapping[str, NumberType | None]) -> dict[str, NumberType]:
+    """The number types of the declared columns of a table, from those of the source's columns."""
+    found = {column.name: types.get(column.source_name) for column in table.columns}
+    return {name: number for name, number in found.items() if number is not None}
+
+
+def number_types_body(numbers: NumberTypes) -> dict[str, dict[str, str]]:
+    """As a version keeps them."""
+    return {table: {column: number.value for column, number in columns.items()} for table, columns in numbers.items()}
+
+
+def number_types_value(body: Mapping[str, Mapping[str, str]] | None) -> NumberTypes | None:
+    """Inverse of :func:`number_types_body`; None where a version does not say."""
+    if body is None:
+        return None
+    return {table: {column: NumberType(number) for column, number in columns.items()} for table, columns in body.items()}
 
 
 def row_bytes(columns: Mapping[str, Domain], alias: str, dialect: Dialect) -> str:

@@ -57,10 +57,10 @@ def canonical_bytes(value: object) -> bytes:
 
 @cache
 def _outline(of: type) -> tuple[bytes, tuple[str, ...]] | None:
-    """The name of a dataclass as bytes, and the names of its fields; None for any other type."""
+    """The name of a dataclass as bytes, and the names of the fields that tell its values apart; None for any other type."""
     if not dataclasses.is_dataclass(of) or issubclass(of, int | str | Fraction | Enum | tuple | Mapping):
         return None
-    return canonical_bytes(of.__name__), tuple(field.name for field in dataclasses.fields(of))
+    return canonical_bytes(of.__name__), tuple(field.name for field in dataclasses.fields(of) if field.compare)
 
 
 def _framed(tag: bytes, body: bytes) -> bytes:

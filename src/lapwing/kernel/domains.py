@@ -7,7 +7,7 @@ k / ``steps``, so its sums are integer sums. A computed real is a double, and it
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias, assert_never
@@ -39,6 +39,16 @@ class Kind(Enum):
     KEY = "key"
 
 
+class NumberType(Enum):
+    """The type that SQL gives a number. It decides what a statement means; no rule of the kernel looks at it."""
+
+    INTEGER = "integer"
+    """Of at most 32 bits."""
+    BIGINT = "bigint"
+    DECIMAL = "decimal"
+    DOUBLE = "double"
+
+
 @dataclass(frozen=True, slots=True)
 class BooleanDomain:
     """True, false and, if nullable, NULL."""
@@ -53,6 +63,7 @@ class IntegerDomain:
     lo: int
     hi: int
     nullable: bool = True
+    number: NumberType | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,7 @@ class RealDomain:
     hi: Fraction
     nullable: bool = True
     steps: int | None = None
+    number: NumberType | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +146,22 @@ def with_null(domain: Domain, nullable: bool) -> Domain:
 def is_numeric(domain: Domain) -> bool:
     """Integer or real."""
     return isinstance(domain, IntegerDomain | RealDomain)
+
+
+def number_type(domain: Domain) -> NumberType | None:
+    """The type of a number; where none is known, integers are integers and reals doubles. None for what is no number."""
+    match domain:
+        case IntegerDomain(number=number):
+            return number or NumberType.INTEGER
+        case RealDomain(number=number):
+            return number or NumberType.DOUBLE
+        case _:
+            return None
+
+
+def with_number(domain: Domain, number: NumberType | None) -> Domain:
+    """The same values, as numbers of this type."""
+    return replace(domain, number=number) if isinstance(domain, IntegerDomain | RealDomain) else domain
 
 
 def bounds(domain: Domain) -> tuple[Fraction, Fraction]:

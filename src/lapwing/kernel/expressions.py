@@ -62,6 +62,8 @@ class Function(Enum):
     TO_REAL = "to_real"
     TO_INTEGER = "to_integer"
     TO_GRID = "to_grid"
+    STEPS = "steps"
+    OF_STEPS = "of_steps"
     YEAR = "year"
     QUARTER = "quarter"
     MONTH = "month"

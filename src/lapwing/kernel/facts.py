@@ -58,6 +58,8 @@ class Facts:
     limits: UnitLimits = UnitLimits()
     order: int | None = None
     """The Rényi order of an account that is a union of filters; None for one that adds up one loss."""
+    typed_numbers: bool = False
+    """Whether its columns have the number types of their sources; versions prepared before these were kept compute in doubles."""
 
     def table(self, name: str) -> TableFacts:
         """The private table of that name, or refuse."""

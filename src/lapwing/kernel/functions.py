@@ -16,7 +16,6 @@ from fractions import Fraction
 from lapwing.errors import Refused
 from lapwing.kernel.date_functions import DATE_RULES
 from lapwing.kernel.domains import (
-    DOUBLE_EXACT_LIMIT,
     INTEGER_LIMIT,
     REAL_LIMIT,
     BooleanDomain,
@@ -27,7 +26,6 @@ from lapwing.kernel.domains import (
     TextDomain,
     bounds,
     double_bounds,
-    grid_integer,
     is_numeric,
     kind_of,
     nearest_double,
@@ -35,6 +33,7 @@ from lapwing.kernel.domains import (
     with_null,
 )
 from lapwing.kernel.expressions import Expression, Function, Literal
+from lapwing.kernel.grid_functions import GRID_RULES, constant_integer
 from lapwing.kernel.numbers import exp_upper, ln_lower, ln_upper, sqrt_upper
 from lapwing.kernel.rules import Rule, all_integer, any_null, require_count, wrong_kinds
 from lapwing.kernel.text_functions import TEXT_RULES
@@ -50,8 +49,6 @@ LIBRARY_ERROR = Fraction(1, 2**40)
 LOGARITHMS: dict[Function, int | None] = {Function.LN: None, Function.LOG_2: 2, Function.LOG_10: 10}
 """The logarithms and their bases; None stands for e."""
 _IN_DOUBLES = frozenset({*LOGARITHMS, Function.SQRT, Function.EXP, Function.SIN, Function.COS, Function.TO_REAL})
-STEPS_MAX = 10**12
-"""Finest grid an expression can be put on: its steps per 1 are an exact double, and one step is far from the smallest double."""
 
 
 def result_domain(function: Function, domains: tuple[Domain, ...], arguments: tuple[Expression, ...]) -> Domain:
@@ -235,7 +232,7 @@ def _logarithm(a: Fraction, b: Fraction, *, base: int | None) -> tuple[Fraction,
 
 def _round(domains: tuple[Domain, ...], arguments: tuple[Expression, ...]) -> Domain:
     require_count(Function.ROUND, domains, 2)
-    digits = _constant(domains[1], arguments[1])
+    digits = constant_integer(domains[1], arguments[1])
     if digits is None or not 0 <= digits <= 9:
         raise Refused("wrong-arguments", "ROUND takes a number of digits from -9 to 9")
     if all_integer(domains[:1]):
@@ -249,13 +246,6 @@ def _rounded(end: Fraction, scale: int) -> Fraction:
     scaled = nearest_double(end * scale)
     whole = (abs(scaled) + Fraction(1, 2)) // 1
     return nearest_double(Fraction(whole if scaled >= 0 else -whole)) / scale
-
-
-def _constant(domain: Domain, argument: Expression) -> int | None:
-    """The value of an integer constant of the statement, or None for anything else."""
-    if isinstance(domain, IntegerDomain) and isinstance(argument, Literal) and isinstance(argument.value, int):
-        return argument.value
-    return None
 
 
 def _extreme(function: Function) -> Rule:
@@ -292,19 +282,6 @@ def _coalesce(domains: tuple[Domain, ...], _: tuple[Expression, ...]) -> Domain:
     return with_null(result, nullable=all(domain.nullable for domain in domains))
 
 
-def _to_grid(domains: tuple[Domain, ...], arguments: tuple[Expression, ...]) -> Domain:
-    require_count(Function.TO_GRID, domains, 2)
-    steps = _constant(domains[1], arguments[1])
-    if steps is None or not 1 <= steps <= STEPS_MAX:
-        raise Refused("wrong-arguments", f"a grid has a whole number of steps per 1, from 1 to {STEPS_MAX}")
-    if isinstance(domains[0], RealDomain) and domains[0].steps == steps:
-        return domains[0]
-    lo, hi = (grid_integer(end, steps) for end in double_bounds(domains[0]))
-    if max(abs(lo), abs(hi)) >= DOUBLE_EXACT_LIMIT:
-        raise Refused("range-too-wide", "the grid is too fine for so wide a range", hint="narrow it with LEAST and GREATEST")
-    return RealDomain(Fraction(lo, steps), Fraction(hi, steps), domains[0].nullable, steps)
-
-
 RULES: dict[Function, Rule] = {
     Function.AND: _logical(Function.AND, 2),
     Function.OR: _logical(Function.OR, 2),
@@ -320,7 +297,7 @@ RULES: dict[Function, Rule] = {
     Function.MODULO: _modulo,
     **{f: _unary(f) for f in (Function.NEGATE, Function.ABS, Function.SIGN, Function.FLOOR, Function.CEILING)},
     **{f: _unary(f) for f in (Function.TO_INTEGER, *_IN_DOUBLES)},
-    Function.TO_GRID: _to_grid,
+    **GRID_RULES,
     Function.ROUND: _round,
     Function.LEAST: _extreme(Function.LEAST),
     Function.GREATEST: _extreme(Function.GREATEST),

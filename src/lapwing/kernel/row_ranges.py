@@ -9,7 +9,7 @@ from typing import assert_never
 from lapwing.errors import Refused
 from lapwing.kernel.domains import DOUBLE_EXACT_LIMIT, Domain, Kind, RealDomain, grid_integer, is_numeric, kind_of
 from lapwing.kernel.expression_domains import domain_of
-from lapwing.kernel.functions import STEPS_MAX
+from lapwing.kernel.grid_functions import STEPS_MAX
 from lapwing.kernel.ir import DistinctCount, GridSum, Measure, RowCount, UnitCount
 from lapwing.kernel.sensitivity import COUNTED, RowRange
 

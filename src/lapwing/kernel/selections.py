@@ -11,7 +11,7 @@ from fractions import Fraction
 from lapwing.errors import Refused
 from lapwing.kernel.domains import DOUBLE_EXACT_LIMIT, INTEGER_LIMIT, DateDomain, Domain, TimestampDomain, grid_integer, is_numeric, kind_of
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.functions import STEPS_MAX
+from lapwing.kernel.grid_functions import STEPS_MAX
 from lapwing.kernel.ir import DiscoveredGroups, QuantileSet, Query, Ranked
 from lapwing.kernel.quantile_tree import QuantileTree
 from lapwing.kernel.stability import Shape, domain_of

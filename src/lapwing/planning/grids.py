@@ -14,7 +14,7 @@ from lapwing.kernel.domains import (
     is_numeric,
     kind_of,
 )
-from lapwing.kernel.expressions import Case, Expression, Function, Literal, call, not_null
+from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal, call, not_null
 from lapwing.kernel.ir import GridSum, RowCount
 from lapwing.kernel.stability import Shape, domain_of
 
@@ -44,15 +44,16 @@ def grid_of(value: Expression, shape: Shape) -> GridSum:
     if not is_numeric(domain):
         raise Refused("type-mismatch", f"a sum or average needs a number, not a {kind_of(domain).value}")
     lower, upper = bounds(domain)
-    return GridSum(value, lower, upper, _steps(domain, shape.rows_max))
+    return GridSum(value, lower, upper, _steps(domain, shape.rows_max, stored=isinstance(value, Column)))
 
 
-def _steps(domain: Domain, rows_max: int) -> int:
+def _steps(domain: Domain, rows_max: int, *, stored: bool) -> int:
+    """The grid of a sum; what is computed is put on a coarser one than its own where its sum could overflow."""
     if isinstance(domain, IntegerDomain):
         return 1
-    if isinstance(domain, RealDomain) and domain.steps is not None:
-        return domain.steps
     largest = max(abs(end) for end in bounds(domain))
+    if isinstance(domain, RealDomain) and domain.steps is not None and (stored or largest * domain.steps < row_limit(rows_max)):
+        return domain.steps
     steps = STEPS_MAX
     while steps > 1 and largest * steps >= row_limit(rows_max):
         steps //= 10

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from lapwing.kernel.date_functions import TIME_TRUNCATIONS, TRUNCATIONS
+from lapwing.kernel.domains import NumberType
 from lapwing.kernel.expressions import Function
 from lapwing.render.dialect import Dialect, SourceKind, quoted, standard_text_literal
 from lapwing.render.shared_spellings import DATE_PARTS, LIBRARY
@@ -35,6 +36,12 @@ _KINDS = {
 }
 
 
+_NUMBERS = {
+    **dict.fromkeys(["TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT"], NumberType.INTEGER),
+    **dict.fromkeys(["BIGINT", "HUGEINT", "UINTEGER", "UBIGINT", "UHUGEINT"], NumberType.BIGINT),
+    "DECIMAL": NumberType.DECIMAL,
+    **dict.fromkeys(["FLOAT", "DOUBLE"], NumberType.DOUBLE),
+}
 _WHOLE_DECIMAL = re.compile(r"DECIMAL\([0-9]+,0\)")
 
 
@@ -44,6 +51,11 @@ def source_kind(type_name: str) -> SourceKind:
         return SourceKind.INTEGER
     is_nested = type_name.endswith("]")
     return SourceKind.OTHER if is_nested else _KINDS.get(type_name.split("(")[0], SourceKind.OTHER)
+
+
+def number_type(type_name: str) -> NumberType | None:
+    """The type of the numbers in a column of this type; None where it holds none."""
+    return None if type_name.endswith("]") else _NUMBERS.get(type_name.split("(")[0])
 
 
 def _whole_decimal(value: str) -> str:

@@ -177,6 +177,8 @@ def _numeric_or_own(function: Function, arguments: tuple[Expression, ...], whole
             return as_double(arguments[0], scope)
         case Function.TO_GRID:
             return _to_grid(arguments, domain, scope)
+        case Function.STEPS | Function.OF_STEPS:
+            return render_expression(arguments[0], scope)  # a real on a grid is stored as that integer
         case Function.FLOOR | Function.CEILING | Function.TO_INTEGER if whole_numbers:
             return render_expression(arguments[0], scope)
         case Function.ROUND:

@@ -13,6 +13,7 @@ from typing import assert_never
 from lapwing.errors import PreparationError, Refused
 from lapwing.kernel import calendar
 from lapwing.kernel.date_functions import TIME_TRUNCATIONS, TRUNCATIONS
+from lapwing.kernel.domains import NumberType
 from lapwing.kernel.expressions import Function
 from lapwing.render.dialect import Dialect, SourceKind
 from lapwing.render.letters import by_list
@@ -46,6 +47,12 @@ _KINDS = {
     "timestamp": SourceKind.TIMESTAMP,
     "timestamp_ntz": SourceKind.TIMESTAMP,
 }
+_NUMBERS = {
+    **dict.fromkeys(["tinyint", "smallint", "int"], NumberType.INTEGER),
+    "bigint": NumberType.BIGINT,
+    "decimal": NumberType.DECIMAL,
+    **dict.fromkeys(["float", "double"], NumberType.DOUBLE),
+}
 _WHOLE_DECIMAL = re.compile(r"decimal\([0-9]+,0\)")
 
 
@@ -54,6 +61,11 @@ def source_kind(type_name: str) -> SourceKind:
     if _WHOLE_DECIMAL.fullmatch(type_name):
         return SourceKind.INTEGER
     return _KINDS.get(re.split(r"[(\s]", type_name, maxsplit=1)[0], SourceKind.OTHER)
+
+
+def number_type(type_name: str) -> NumberType | None:
+    """The type of the numbers in a column of this type; None where it holds none."""
+    return _NUMBERS.get(re.split(r"[(\s]", type_name, maxsplit=1)[0])
 
 
 def quoted(identifier: str) -> str:

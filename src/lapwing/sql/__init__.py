@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["DIALECTS", "bind"]
 
 DIALECTS = ("duckdb", "postgres")
-"""Spellings in which a statement may be written. What it means does not depend on it."""
+"""Spellings in which a statement may be written; what its numbers mean is the engine's of that name."""
 
 
 def bind(
@@ -42,7 +42,7 @@ def bind(
 
     ``unit_columns`` names the column that holds the unit, for each protected table that has one: counting its distinct values counts units.
     ``references`` are declared keys on the way to the unit, each from (table, column) to the (table, column) it refers to.
-    ``dialect`` is one of ``DIALECTS``: how the text is spelt, never what it means.
+    ``dialect`` is one of ``DIALECTS``: how the text is spelt, and what ``/`` and other functions of numbers mean.
     ``tokens`` are those of the text, where ``read_words`` split it already.
     ``public_rows`` reads public tables, where they stand beside answers.
     ``moment`` is when it is asked, in microseconds since 1970, in UTC: what CURRENT_DATE and NOW() stand for.

@@ -9,7 +9,7 @@ from typing import assert_never
 from sqlglot import exp
 
 from lapwing.errors import Refused
-from lapwing.kernel.domains import Kind, kind_of
+from lapwing.kernel.domains import Kind, kind_of, number_type
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Literal
 from lapwing.kernel.stability import domain_of
 from lapwing.render.duckdb import DUCKDB
@@ -35,7 +35,7 @@ class GroupedLeaves:
     query: int
     scalars: Scalars
     aggregates: Aggregates
-    keys: tuple[tuple[Expression, Kind], ...]
+    keys: tuple[Typed, ...]
     levels: bool = False
     """Whether there are sub-totals."""
     sums: Mapping[tuple[str, str], int] = field(default_factory=dict)
@@ -66,10 +66,10 @@ class GroupedLeaves:
             if measured.words is not None:
                 listed = ", ".join(literal_sql(Literal(word, Kind.TEXT)) for word in measured.words)
                 sql, kind = f"([{listed}])[{sql} + 1]", Kind.TEXT
-            return Value(sql, kind, form, node, mark=f"q{self.query}.m{number}")
+            return Value(sql, kind, form, node, mark=f"q{self.query}.m{number}", number=measured.number)
         key = self._key(node)
         if key is not None:
-            return Value(f"q{self.query}.k{key}", self.keys[key][1], KeyOutput(key), node)
+            return self._key_value(key, node)
         return None if outputs.computes(node) else self._of_keys(node)
 
     def _same_in_group(self, outputs: Outputs, node: exp.Expr) -> Value | None:
@@ -78,11 +78,15 @@ class GroupedLeaves:
         if self.levels or not self.keys or not isinstance(inner, exp.Expr):
             return None
         key = self._key(inner)
-        same = self._of_keys(inner) if key is None else Value(f"q{self.query}.k{key}", self.keys[key][1], KeyOutput(key), node)
+        same = self._of_keys(inner) if key is None else self._key_value(key, node)
         if same is not None:
             with outputs.session.reading(node) as reader:
                 reader.node_of("this")
         return same
+
+    def _key_value(self, key: int, node: exp.Expr) -> Value:
+        typed = self.keys[key]
+        return Value(f"q{self.query}.k{key}", typed.kind, KeyOutput(key), node, number=number_type(typed.domain))
 
     def _mode(self, node: exp.Expr) -> Value:
         """The value with the largest noisy count; NULL where no count is above 0."""
@@ -104,11 +108,11 @@ class GroupedLeaves:
         if self.levels or not self.keys:
             return None
         expression, keep = tried(self.scalars, node)
-        over = None if expression is None else _over_keys(expression, [key for key, _ in self.keys])
-        if over is None or any(kind is Kind.REAL for _, kind in self.keys):
+        over = None if expression is None else _over_keys(expression, [key.expression for key in self.keys])
+        if over is None or any(key.kind is Kind.REAL for key in self.keys):
             return None
         keep()
-        columns = {f"k{number}": domain_of(key, self.scalars.scope.columns) for number, (key, _) in enumerate(self.keys)}
+        columns = {f"k{number}": domain_of(key.expression, self.scalars.scope.columns) for number, key in enumerate(self.keys)}
         sql = render_expression(over, VisibleColumns(columns, f"q{self.query}", DUCKDB))
         return Value(sql, kind_of(domain_of(over, columns)), algebra.COMPUTED, node)
 
@@ -125,7 +129,7 @@ class GroupedLeaves:
 
     def _key(self, node: exp.Expr) -> int | None:
         """Which key the node is, if it is one."""
-        return same_as(self.scalars, node, [expression for expression, _ in self.keys])
+        return same_as(self.scalars, node, [key.expression for key in self.keys])
 
     def column(self, outputs: Outputs, reader: Reader) -> Value:
         """An alias of SELECT; any other column is refused."""

@@ -243,7 +243,7 @@ class ScalarSubqueries:
         else:
             sql, *mark = [f"v.s{len(self.subqueries) + i}" for i in range(len(columns))]
             self.subqueries.extend(columns)
-        return Value(sql, value.kind, value.form, node, mark=mark[0] if mark else None)
+        return Value(sql, value.kind, value.form, node, mark=mark[0] if mark else None, number=value.number)
 
     def _is_single(self, answered: AnsweredSelect) -> bool:
         """Whether an answer has at most one row, whatever the noise: aggregates without groups, or LIMIT 1. Without a row it is NULL."""

@@ -415,9 +415,7 @@ class Queries:
             keys = keys_of(scalars, tuple(item.node for item in items), items)
         aggregates = Aggregates(scalars)
         sums = shifted_columns(item.node for item in items)
-        leaves = GroupedLeaves(
-            number, scalars, aggregates, tuple((key.expression, key.kind) for key in keys), levels is not None, sums, self.privates
-        )
+        leaves = GroupedLeaves(number, scalars, aggregates, tuple(keys), levels is not None, sums, self.privates)
         scalar = ScalarSubqueries(self.over_answers, environment, [])
         outputs = Outputs(scalars, leaves, scalar, window, windows=named_windows(self.session, reader))
         values = bound_in_order(outputs, items)

@@ -46,7 +46,7 @@ def bind_statement(
     with deep_recursion(settings.expression_depth_max):
         try:
             source, tree = parse(text, tokens, settings=settings, dialect=dialect, own=OWN_FUNCTIONS)
-            return bind_tree(source, tree, known, settings=settings, moment=moment, decided=decided)
+            return bind_tree(source, tree, known, settings=settings, dialect=dialect, moment=moment, decided=decided)
         except RecursionError as error:
             message = f"nested deeper than {settings.expression_depth_max} levels"
             raise Refused("expression-too-deep", message, span=span_of(text, 0, len(text))) from error
@@ -58,11 +58,12 @@ def bind_tree(
     known: Known,
     *,
     settings: Settings,
+    dialect: str = "duckdb",
     moment: int | None = None,
     decided: tuple[DecidedRows, ...] = (),
 ) -> Statement:
     """The statement of a parsed tree, or refuse. Post: every node was read, and every word of the text is in some node."""
-    session = Session(source, settings, Schemas.of(known.facts.source_id), moment, decided=decided)
+    session = Session(source, settings, Schemas.of(known.facts.source_id), moment, dialect, known.facts.typed_numbers, decided=decided)
     queries = Queries(session, known, HANDLERS, tree)
     answered = queries.bind(tree, Environment())
     if not isinstance(answered, AnsweredSelect):

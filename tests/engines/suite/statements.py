@@ -14,11 +14,14 @@ from lapwing.audit.conformance import listed_statements
 from lapwing.audit.plan_shapes import Shape, shapes
 from lapwing.audit.quantile_shapes import quantile_shapes
 from lapwing.catalog import Declaration, Settings, load
+from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.expressions import Call, Function
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
+from lapwing.sql import DIALECTS
 from lapwing.sql.text.privacy_words import Question, read_words
+from tests.differential.statements import Statements
 from tests.support import clinic_worlds
 from tests.support.clinic_worlds import REFERENCES, UNIT_COLUMNS, Caps
 from tests.support.hostile import CATALOGUE, CATALOGUE_SOURCES, PLACES_SOURCES, hostile_rows, write_rows
@@ -118,6 +121,22 @@ def conformance(account: Account) -> dict[str, SqlShape]:
             words = read_words(listed.sql, settings=Settings())
             assert isinstance(words, Question)
             found[listed.name] = SqlShape(words.statement, Fraction(1), MANY_ROWS, UNIT_COLUMNS, REFERENCES)
+    return found
+
+
+def of_every_type(facts: Facts, *, count: int) -> dict[str, SqlShape]:
+    """Random statements of both dialects over columns of every type, as many as measure something."""
+    found: dict[str, SqlShape] = {}
+    for number, dialect in enumerate(DIALECTS):
+        made = Statements(7, dialect)
+        while len(found) < count * (number + 1) // len(DIALECTS):
+            text = made.statement()
+            shape = SqlShape(text, Fraction(1), None, {"t": "u"}, dialect=dialect)
+            try:
+                if shape.planned(facts).measured is not None:
+                    found[f"{dialect}: {text}"] = shape
+            except Refused:
+                continue
     return found
 
 

@@ -9,10 +9,13 @@ import pytest
 
 from lapwing.audit.plan_shapes import Shape
 from lapwing.audit.release_shapes import release_shapes
-from lapwing.catalog import Declaration
+from lapwing.catalog import Declaration, load
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
+from lapwing.kernel.domains import NumberType, number_type
+from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
+from tests.differential.world import table, write
 from tests.engines.comparison import Comparable, comparable, public_tables
 from tests.engines.suite import statements
 from tests.engines.suite.engines import OTHERS, OnDuckDB, SuiteEngine
@@ -47,6 +50,11 @@ def _difference(plan: Plan, ours: Comparable, theirs: Comparable) -> str:
     return ""
 
 
+def _number_types(facts: Facts) -> dict[str, list[NumberType | None]]:
+    columns = {name: table.columns for name, table in facts.tables.items()} | {name: t.columns for name, t in facts.public_tables.items()}
+    return {name: [*map(number_type, domains.values())] for name, domains in columns.items()}
+
+
 ROWS_MAX = 1_000
 """No world of the suite has more rows than this in a table."""
 
@@ -55,7 +63,7 @@ def compare(engine: SuiteEngine, declaration: Declaration, shapes: Callable[...,
     """Run every statement on DuckDB and on another engine; the number of those that must be equal, and were."""
     first, second = OnDuckDB().prepare(declaration), engine.prepare(declaration)
     try:
-        assert first.facts == second.facts
+        assert first.facts == second.facts and _number_types(first.facts) == _number_types(second.facts)
         assert public_tables(first) == public_tables(second)
         different, exact = [], 0
         for name, shape in shapes(first.facts).items():
@@ -112,6 +120,15 @@ def test_the_conformance_list(tmp_path: Path, engine_named: EngineNamed, name: s
     # all but the one with a logarithm
     exact = len(asked) - (LOGARITHM in asked)
     assert compare(engine_named(name), declaration, lambda _: {key: listed[key] for key in asked}) == exact
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_numbers_of_every_type(tmp_path: Path, engine_named: EngineNamed, name: str) -> None:
+    """Statements of both dialects over integers, decimals, doubles, dates and texts."""
+    write(tmp_path / "world", table(3))
+    declaration = load(tmp_path / "world" / "lapwing.toml")
+    count = size(f"equal answers, types on {'Spark' if name == 'spark' else 'PostgreSQL'}")
+    assert compare(engine_named(name), declaration, lambda facts: statements.of_every_type(facts, count=count)) >= 0.8 * count
 
 
 HAND_MADE = [*(("postgres", *kind) for kind in statements.KINDS), ("spark", *statements.KINDS[-1])]

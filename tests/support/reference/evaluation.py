@@ -229,6 +229,12 @@ def _call(function: Function, arguments: tuple[Expression, ...], whole: Call, co
             return _add_months(evaluator(arguments[0], columns), arguments[1])
         case Function.TO_GRID:
             return _to_grid(arguments, whole, columns)
+        case Function.STEPS:
+            return Evaluator(Kind.INTEGER, None, evaluator(arguments[0], columns).value)
+        case Function.OF_STEPS:
+            steps = arguments[1]
+            assert isinstance(steps, Literal) and isinstance(steps.value, int)
+            return Evaluator(Kind.REAL, steps.value, evaluator(arguments[0], columns).value)
         case _:
             return _number(function, arguments, columns)
 

@@ -25,7 +25,8 @@ from lapwing.kernel.domains import (
     grid_integer,
 )
 from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal, call
-from lapwing.kernel.functions import EXP_LIMIT, RULES, STEPS_MAX, result_domain, smallest_divisor
+from lapwing.kernel.functions import EXP_LIMIT, RULES, result_domain, smallest_divisor
+from lapwing.kernel.grid_functions import STEPS_MAX
 from lapwing.kernel.stability import domain_of
 from tests.support.reference import Row, Stored, evaluator, in_domain
 
@@ -111,7 +112,9 @@ def _check(expression: Expression, columns: dict[str, Domain], rows: list[Row]) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("function", [*NUMBER_PAIRS, *NUMBER, Function.ROUND, Function.TO_GRID, Function.COALESCE, Function.NULL_IF])
+@pytest.mark.parametrize(
+    "function", [*NUMBER_PAIRS, *NUMBER, Function.ROUND, Function.TO_GRID, Function.OF_STEPS, Function.COALESCE, Function.NULL_IF]
+)
 def test_numbers_stay_in_the_derived_interval(function: Function) -> None:
     choose = random.Random(function.value)
     accepted = 0
@@ -122,6 +125,10 @@ def test_numbers_stay_in_the_derived_interval(function: Function) -> None:
                 expression = call(function, X, integer(choose.randint(0, 9)))
             case Function.TO_GRID:
                 expression = call(function, X, integer(choose.choice(STEPS)))
+            case Function.OF_STEPS:  # and back, of whatever is on a grid
+                if not isinstance(x, RealDomain) or x.steps is None:
+                    x, x_values = RealDomain(Fraction(-2), Fraction(5), False, 10), [-20, 3, 50]
+                expression = call(function, call(Function.STEPS, X), integer(choose.choice(STEPS)))
             case _:
                 expression = call(function, X) if function in NUMBER else call(function, X, Y)
         accepted += _check(expression, {"x": x, "y": y}, [{"x": a, "y": b} for a in x_values for b in y_values])

@@ -84,6 +84,8 @@ RENDERED: dict[Function, tuple[tuple[Expression, ...], str]] = {
         '(CASE WHEN t."r" IS NULL THEN NULL ELSE least(greatest(CAST(least(greatest(floor(t."r" * CAST(2 AS DOUBLE) + 0.5),'
         " CAST(-2 AS DOUBLE)), CAST(2 AS DOUBLE)) AS BIGINT), -2), 2) END)",
     ),
+    Function.STEPS: (columns("p"), 't."p"'),
+    Function.OF_STEPS: ((Column("i"), TWO), 't."i"'),
     Function.YEAR: (columns("d"), "CAST(date_part('year', t.\"d\") AS BIGINT)"),
     Function.QUARTER: (columns("d"), "CAST(date_part('quarter', t.\"d\") AS BIGINT)"),
     Function.MONTH: (columns("m"), "CAST(date_part('month', t.\"m\") AS BIGINT)"),

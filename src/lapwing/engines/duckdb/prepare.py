@@ -18,10 +18,10 @@ from lapwing.engines.appending import Mark, growing, kinds_of, mark_query, read_
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.duckdb.files import FileState, Listing, TableFiles, are_unchanged, listing_body, listing_of, states_now
 from lapwing.engines.duckdb.session import begin_session
-from lapwing.engines.duckdb.sources import source
+from lapwing.engines.duckdb.sources import number_types, source
 from lapwing.engines.links import link_parents, require_one_owner_each
 from lapwing.engines.losses import Witness, witnessed
-from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table, require_rows_max
+from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, number_types_body, private_table, public_table, require_rows_max
 from lapwing.engines.salts import key_check
 from lapwing.engines.sources import is_csv
 from lapwing.errors import PreparationError
@@ -134,6 +134,7 @@ def write_meta(
         "key_check": key_check(ranking_key),
         "marks": {name: asdict(mark) for name, mark in marks.items()},
         "files": listing_body(files),
+        "numbers": number_types_body(number_types(connection, declaration)),
     }
     connection.execute(f"CREATE OR REPLACE TABLE {META} AS SELECT CAST($1 AS VARCHAR) AS body", [json.dumps(meta)])
 
@@ -219,7 +220,7 @@ def write_public_tables(
         domains = {column.name: column.domain for column in public.columns}
         connection.execute(f"CREATE OR REPLACE TABLE {quoted(public.name)} AS {public_table(public, rows, domains, DUCKDB)}")
         listed[public.name] = public_values(connection, public, settings)
-    return declared_facts(declaration, listed, version=version, settings=settings)
+    return declared_facts(declaration, listed, version=version, settings=settings, numbers=number_types(connection, declaration))
 
 
 def marked_sources(connection: duckdb.DuckDBPyConnection, declaration: Declaration, marks: dict[str, Mark]) -> dict[str, SourceTable]:

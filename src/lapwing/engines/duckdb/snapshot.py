@@ -17,7 +17,7 @@ from lapwing.engines.arrow import exact_table
 from lapwing.engines.duckdb.files import Listing, listing_value
 from lapwing.engines.duckdb.prepare import META, public_values, write_tables
 from lapwing.engines.duckdb.session import begin_session
-from lapwing.engines.prepare import SNAPSHOT_FORMAT
+from lapwing.engines.prepare import SNAPSHOT_FORMAT, number_types_value
 from lapwing.engines.public_rows import public_rows
 from lapwing.engines.salts import group_salt
 from lapwing.errors import Incident, PreparationError
@@ -181,4 +181,5 @@ def _stored_facts(connection: duckdb.DuckDBPyConnection, settings: Settings) -> 
     meta = _stored_meta(connection)
     declaration = parse(meta["text"], settings=settings)
     values = {public.name: public_values(connection, public, settings) for public in declaration.public_tables}
-    return declared_facts(declaration, values, version=int(meta["version"]), settings=settings)
+    numbers = number_types_value(meta.get("numbers"))
+    return declared_facts(declaration, values, version=int(meta["version"]), settings=settings, numbers=numbers)

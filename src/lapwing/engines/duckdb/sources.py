@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 import duckdb
 
 from lapwing.catalog import Declaration, PublicDecl, TableDecl
-from lapwing.engines.prepare import SourceTable
+from lapwing.catalog.facts import NumberTypes
+from lapwing.engines.prepare import SourceTable, numbers_declared
 from lapwing.engines.sources import NULL_FOLDER, agreed_columns, csv_headers, is_csv, require_partitions, source_files
 from lapwing.errors import PreparationError
 from lapwing.render.dialect import SourceKind, quoted, standard_text_literal
-from lapwing.render.duckdb import source_kind
+from lapwing.render.duckdb import number_type, source_kind
 
 _FILE = "_lapwing_file"
 """Column that holds the file a row is in."""
@@ -37,6 +38,16 @@ def source(connection: duckdb.DuckDBPyConnection, declaration: Declaration, tabl
         header, kinds = (), {column: source_kind(kind) for column, kind in held.items()}
     kinds |= dict.fromkeys(table.partitions, SourceKind.TEXT)
     return SourceTable(reader(table, files, kinds, header=header), kinds)
+
+
+def number_types(connection: duckdb.DuckDBPyConnection, declaration: Declaration) -> NumberTypes:
+    """The number types of the declared columns of every table, as the files say; those of text are not said."""
+    found, tables = {}, list[TableDecl | PublicDecl]([*declaration.tables, *declaration.public_tables])
+    for table in tables:
+        path = declaration.source_path(table)
+        held = {} if is_csv(path) else _schema(connection, source_files(path)[0])
+        found[table.name] = numbers_declared(table, {column: number_type(kind) for column, kind in held.items()})
+    return found
 
 
 def reader(table: TableDecl | PublicDecl, files: Sequence[str], columns: Iterable[str], *, header: Sequence[str] = ()) -> str:

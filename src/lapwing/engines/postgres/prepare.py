@@ -17,8 +17,8 @@ from lapwing.engines.links import require_one_owner_each
 from lapwing.engines.losses import Witness, witnessed
 from lapwing.engines.postgres.constraints import require_unique_keys
 from lapwing.engines.postgres.session import OWNER_VARIABLE, Connection, ask, transaction
-from lapwing.engines.postgres.sources import source_table
-from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table, require_rows_max
+from lapwing.engines.postgres.sources import number_types, source_table
+from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, number_types_body, private_table, public_table, require_rows_max
 from lapwing.engines.salts import key_check
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import Domain, KeyDomain, Kind, TextDomain, kind_of
@@ -111,7 +111,8 @@ def write_meta(
     marks: Mapping[str, Mark],
 ) -> None:
     """Say what a version is, in the version. What it says about rows (how far growing sources were read) is for the owner only."""
-    meta = {"format": SNAPSHOT_FORMAT, "version": version, "source_id": declaration.dataset.id, "text": text}
+    numbers = number_types_body(number_types(connection, declaration))
+    meta = {"format": SNAPSHOT_FORMAT, "version": version, "source_id": declaration.dataset.id, "text": text, "numbers": numbers}
     private = {"key_check": key_check(ranking_key), "marks": {name: asdict(mark) for name, mark in marks.items()}}
     for table, body in ((META, meta), (MARKS, private)):
         ask(connection, f"DROP TABLE IF EXISTS {quoted(schema)}.{table}")
@@ -150,7 +151,7 @@ def write_public_tables(
         ask(connection, f"DROP TABLE IF EXISTS {dialect.table(public.name)}")
         ask(connection, f"CREATE TABLE {dialect.table(public.name)} AS {public_table(public, source, domains, dialect)}")
         listed[public.name] = public_values(connection, public, schema, settings)
-    return declared_facts(declaration, listed, version=version, settings=settings)
+    return declared_facts(declaration, listed, version=version, settings=settings, numbers=number_types(connection, declaration))
 
 
 def read_sources(connection: Connection, declaration: Declaration) -> dict[str, SourceTable]:

@@ -19,7 +19,7 @@ from lapwing.engines.postgres.prepare import META, in_schema, public_values
 from lapwing.engines.postgres.results import arrow_table
 from lapwing.engines.postgres.session import Connection, ask, connect, transaction
 from lapwing.engines.postgres.sources import source_table
-from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table
+from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, number_types_value, private_table
 from lapwing.engines.public_rows import public_rows
 from lapwing.engines.salts import group_salt
 from lapwing.errors import Incident, PreparationError
@@ -44,7 +44,8 @@ class PostgresSnapshot:
                 meta = stored_meta(connection, schema)
                 self.declaration = parse(meta["text"], settings=settings)
                 values = {public.name: public_values(connection, public, schema, settings) for public in self.declaration.public_tables}
-                self._facts = declared_facts(self.declaration, values, version=int(meta["version"]), settings=settings)
+                numbers = number_types_value(meta.get("numbers"))
+                self._facts = declared_facts(self.declaration, values, version=int(meta["version"]), settings=settings, numbers=numbers)
                 self._sources = self._read_sources(connection)
         except BaseException:
             self.close()

@@ -11,10 +11,11 @@ import re
 from dataclasses import dataclass
 
 from lapwing.catalog import Declaration, Preparation, PublicDecl, TableDecl
+from lapwing.catalog.facts import NumberTypes
 from lapwing.engines.postgres.session import Connection, ask
-from lapwing.engines.prepare import SourceTable
+from lapwing.engines.prepare import SourceTable, numbers_declared
 from lapwing.errors import PreparationError
-from lapwing.kernel.domains import KeyDomain
+from lapwing.kernel.domains import KeyDomain, NumberType
 from lapwing.render.dialect import SourceKind, quoted
 from lapwing.render.postgres import numeric_as_double
 
@@ -29,6 +30,12 @@ _KINDS = {
     2950: SourceKind.UUID,
 }
 """Built-in types by their fixed number (pg_type.oid)."""
+_NUMBERS = {
+    **dict.fromkeys((21, 23), NumberType.INTEGER),
+    20: NumberType.BIGINT,
+    1700: NumberType.DECIMAL,
+    **dict.fromkeys((700, 701), NumberType.DOUBLE),
+}
 _NUMERIC, _ZONED = 1700, 1184
 _TABLES = ("r", "p", "m")
 """Kinds of relation (pg_class.relkind) that hold rows of their own: tables, partitioned tables, materialised views."""
@@ -116,6 +123,15 @@ def _columns(connection: Connection, name: SourceName) -> list[tuple[str, int, i
         raise PreparationError("source-row-security", f"{name.sql} has row security: what is read would depend on who reads", hint=hint)
     listed = ask(connection, _COLUMNS, [str(oid)])
     return [(column, number, modifier, is_text or kind == "e") for column, number, modifier, kind, is_text in listed]
+
+
+def number_types(connection: Connection, declaration: Declaration) -> NumberTypes:
+    """The number types of the declared columns of every table, as the server's catalogue says."""
+    found, tables = {}, list[TableDecl | PublicDecl]([*declaration.tables, *declaration.public_tables])
+    for table in tables:
+        columns = _columns(connection, source_name(declaration.source_path(table)))
+        found[table.name] = numbers_declared(table, {column: _NUMBERS.get(number) for column, number, _modifier, _is_text in columns})
+    return found
 
 
 def source_table(connection: Connection, declaration: Declaration, declared: TableDecl | PublicDecl) -> SourceTable:

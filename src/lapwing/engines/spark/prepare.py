@@ -22,10 +22,18 @@ from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.base import Progress
 from lapwing.engines.links import require_one_owner_each
 from lapwing.engines.losses import Witness, witnessed
-from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, private_table, public_table, require_rows_max
-from lapwing.engines.spark.sources import SourceFiles, are_unchanged, is_path, require_files, source_files, source_table
+from lapwing.engines.prepare import (
+    SNAPSHOT_FORMAT,
+    SourceTable,
+    number_types_body,
+    number_types_value,
+    private_table,
+    public_table,
+    require_rows_max,
+)
+from lapwing.engines.spark.sources import SourceFiles, are_unchanged, is_path, number_types, require_files, source_files, source_table
 from lapwing.errors import LapwingError, PreparationError
-from lapwing.kernel.domains import TextDomain
+from lapwing.kernel.domains import NumberType, TextDomain
 from lapwing.kernel.facts import Facts
 from lapwing.render.dialect import RANKING_KEY
 from lapwing.render.relations import RANK, UNIT
@@ -53,10 +61,13 @@ class Stored:
     """Text values of public tables."""
     files: dict[str, dict[str, Any]]
     """The files of every private table of a virtual version, which is about them and no others; see ``SourceFiles``."""
+    numbers: dict[str, dict[str, str]] | None = None
+    """Number types of columns."""
 
     def facts(self, settings: Settings) -> Facts:
         """The public facts of the version."""
-        return declared_facts(parse(self.text, settings=settings), self.values, version=self.version, settings=settings)
+        declaration, numbers = parse(self.text, settings=settings), number_types_value(self.numbers)
+        return declared_facts(declaration, self.values, version=self.version, settings=settings, numbers=numbers)
 
 
 def marker_path(directory: Path, version: int) -> Path:
@@ -109,6 +120,7 @@ def prepare_version(
             columns=writer.columns,
             values=writer.values,
             files={name: source.body() for name, source in writer.files.items()},
+            numbers=number_types_body(writer.numbers),
         )
         _write_whole(marker_path(directory, version), json.dumps(asdict(stored)))
     except BaseException as error:
@@ -130,6 +142,7 @@ class _Writer:
         self.columns: dict[str, list[tuple[str, str]]] = {}
         self.values: dict[str, dict[str, list[str | None]]] = {}
         self.files: dict[str, SourceFiles] = {}
+        self.numbers: dict[str, dict[str, NumberType]] = {}
 
     def write(self, *, version: int, ranking_key: bytes, progress: Progress, witness: Witness | None) -> Facts:
         """Write every table; public tables first, because their values are facts."""
@@ -139,7 +152,6 @@ class _Writer:
             progress(public.name, done, total)
             self._write_public(public)
             done += 1
-        facts = declared_facts(declaration, self.values, version=version, settings=self._settings)
         is_virtual = declaration.dataset.preparation is Preparation.VIRTUAL
         if is_virtual:
             for table in declaration.tables:
@@ -147,6 +159,8 @@ class _Writer:
         on_files = [table for table in declaration.tables if is_path(declaration.source_path(table))]
         files = {table.name: source_files(self._session, declaration, table) for table in on_files}
         sources = {table.name: source_table(self._session, declaration, table, files.get(table.name)) for table in declaration.tables}
+        self.numbers |= {table.name: number_types(self._session, table) for table in declaration.tables}
+        facts = declared_facts(declaration, self.values, version=version, settings=self._settings, numbers=self.numbers)
         require_one_owner_each(declaration, sources, SPARK, lambda sql: self._session.sql(sql).collect())
         witnessed(witness, declaration, sources, facts, SPARK, lambda sql: self._session.sql(sql).collect())
         for table in declaration.tables:
@@ -169,6 +183,7 @@ class _Writer:
         select = public_table(public, source_table(self._session, self._declaration, public), domains, SPARK)
         frame = self._session.sql(select)
         frame.coalesce(1).write.parquet(str(self._rows / public.name))
+        self.numbers[public.name] = number_types(self._session, public)
         written = self._written(public.name, frame)
         self.values[public.name] = {
             column.name: [

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from lapwing.catalog import Declaration, PublicDecl, TableDecl
 from lapwing.engines.marks import file_marks, text_mark
-from lapwing.engines.prepare import SourceTable
+from lapwing.engines.prepare import SourceTable, numbers_declared
 from lapwing.engines.sources import NULL_FOLDER, agreed_columns, is_csv, require_partitions
 from lapwing.errors import PreparationError
+from lapwing.kernel.domains import NumberType
 from lapwing.render.dialect import SourceKind
-from lapwing.render.spark import quoted, source_kind, text_literal
+from lapwing.render.spark import number_type, quoted, source_kind, text_literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -102,6 +103,12 @@ def source_table(
     frame.createOrReplaceTempView(view)
     kinds = {field.name: source_kind(field.dataType.simpleString()) for field in frame.schema.fields}
     return SourceTable(quoted(view), {**kinds, **dict.fromkeys(table.partitions, SourceKind.TEXT)})
+
+
+def number_types(session: SparkSession, table: TableDecl | PublicDecl) -> dict[str, NumberType]:
+    """The number types of the declared columns of a table. Pre: ``source_table`` was called for it in this session."""
+    fields = session.table(f"_lapwing_{table.name}").schema.fields
+    return numbers_declared(table, {field.name: number_type(field.dataType.simpleString()) for field in fields})
 
 
 def marks_of(session: SparkSession, declaration: Declaration, table: TableDecl | PublicDecl) -> frozenset[str]:

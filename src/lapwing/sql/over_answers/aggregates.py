@@ -12,6 +12,7 @@ from lapwing.sql.over_answers import marks
 from lapwing.sql.over_answers.expressions import Outputs
 from lapwing.sql.over_answers.values import Value
 from lapwing.sql.rows import algebra
+from lapwing.sql.scalars import number_types
 from lapwing.sql.text.reader import Reader
 
 _PLAIN: Mapping[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Mode: "mode"}
@@ -49,7 +50,12 @@ def aggregate(outputs: Outputs, node: exp.Expr, where: str | None = None) -> Val
             sql = f"coalesce({sql}, 0)"
         if type(node) is exp.Sum and kind is Kind.INTEGER:
             sql = f"TRY_CAST({sql} AS BIGINT)"
-        return Value(sql, kind, algebra.COMPUTED, node, mark=marks.of_aggregate(mark))
+        number = None if value is None else value.number_type
+        if type(node) is exp.Sum:
+            number = number_types.sum_type(number, outputs.session.dialect)
+        elif kind is Kind.REAL:
+            number = number_types.average_type(number, outputs.session.dialect)
+        return Value(sql, kind, algebra.COMPUTED, node, mark=marks.of_aggregate(mark), number=number)
 
 
 def _called(outputs: Outputs, reader: Reader) -> tuple[str, Kind | None, Value | None]:

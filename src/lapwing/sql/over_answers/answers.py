@@ -31,7 +31,7 @@ class AnsweredSelect:
         marked = self.post.marked
         for number, (output, value) in enumerate(zip(self.post.outputs, self.values, strict=True)):
             mark = f"m{number}" if number in marked else None
-            fields.setdefault(output.name.lower(), NoisyField(f"c{number}", value.kind, algebra.COMPUTED, mark))
+            fields.setdefault(output.name.lower(), NoisyField(f"c{number}", value.kind, algebra.COMPUTED, mark, value.number))
         return NoisyItem(self.post.sql(numbered=False, marked=marked), fields, self.rows)
 
 

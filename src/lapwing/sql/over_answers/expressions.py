@@ -14,14 +14,15 @@ from typing import Protocol
 from sqlglot import exp
 
 from lapwing.errors import Refused
-from lapwing.kernel.domains import Kind
-from lapwing.kernel.expressions import Literal
+from lapwing.kernel.domains import Kind, NumberType, number_type
+from lapwing.kernel.expressions import Function, Literal
 from lapwing.kernel.functions import EXP_LIMIT
 from lapwing.sql.over_answers import dates, functions, marks
 from lapwing.sql.over_answers.values import Value, literal_sql
 from lapwing.sql.rows import algebra
+from lapwing.sql.scalars import number_types
 from lapwing.sql.scalars.binding import Scalars
-from lapwing.sql.scalars.functions import type_name
+from lapwing.sql.scalars.functions import decimal_places, type_name
 from lapwing.sql.scalars.moment import MOMENTS
 from lapwing.sql.scalars.operators import COMPARISONS, CONSTANTS, chain, compared
 from lapwing.sql.text import constants
@@ -151,7 +152,7 @@ def _constant(outputs: Outputs, reader: Reader) -> Value:
     if literal.kind in _NUMBERS and isinstance(literal.value, int | Fraction):
         form = algebra.Constant(Fraction(literal.value))
     kind = None if literal.value is None else literal.kind
-    return Value(literal_sql(literal), kind, form, reader.node, constant=literal)
+    return Value(literal_sql(literal), kind, form, reader.node, constant=literal, number=number_type(typed.domain))
 
 
 def _paren(outputs: Outputs, reader: Reader) -> Value:
@@ -175,20 +176,26 @@ def _arithmetic(sign: str) -> Handler:
         if sign in ("+", "-") and left.kind in (Kind.DATE, Kind.TIMESTAMP):
             return dates.moved(outputs, reader.node, sign, left, second)
         left, right = outputs.numeric(left), outputs.number(second)
+        number = number_types.widest([left.number_type, right.number_type])
+        if sign == "/" and number in number_types.INTEGERS and outputs.session.typed_numbers and outputs.session.dialect == "postgres":
+            divisor = f"NULLIF({marks.clear(_wide(right), right.mark)}, 0)"
+            mark = marks.of_quotient(left.mark, right.mark)
+            return Value(_whole(f"{_wide(left)} // {divisor}"), Kind.INTEGER, algebra.COMPUTED, reader.node, mark=mark, number=number)
         if sign == "/":
             never_zero = isinstance(right.form, algebra.Constant | algebra.Divisor) and right.form != algebra.Constant(Fraction(0))
             divisor = marks.clear(right.sql, right.mark)
             sql = f"({left.sql} / {divisor})" if never_zero else f"({left.sql} / NULLIF({divisor}, 0))"
             mark = marks.of_quotient(left.mark, right.mark)
-            return Value(sql, Kind.REAL, algebra.divide(left.form, right.form), reader.node, mark=mark)
+            number = number_types.average_type(number, outputs.session.dialect)
+            return Value(sql, Kind.REAL, algebra.divide(left.form, right.form), reader.node, mark=mark, number=number)
         if sign == "*":
             form, mark = algebra.multiply(left.form, right.form), marks.worst(left.mark, right.mark)
         else:
             form = algebra.add(left.form, right.form if sign == "+" else algebra.multiply(right.form, algebra.Constant(Fraction(-1))))
             mark = marks.of_sum(left.mark, right.mark)
         if left.kind is right.kind is Kind.INTEGER:
-            return Value(_whole(f"{_wide(left)} {sign} {_wide(right)}"), Kind.INTEGER, form, reader.node, mark=mark)
-        return Value(f"({left.sql} {sign} {right.sql})", Kind.REAL, form, reader.node, mark=mark)
+            return Value(_whole(f"{_wide(left)} {sign} {_wide(right)}"), Kind.INTEGER, form, reader.node, mark=mark, number=number)
+        return Value(f"({left.sql} {sign} {right.sql})", Kind.REAL, form, reader.node, mark=mark, number=number)
 
     return bind
 
@@ -199,9 +206,9 @@ def _negate(outputs: Outputs, reader: Reader) -> Value:
     literal = value.constant
     if literal is not None and isinstance(literal.value, int | Fraction):
         literal = Literal(-literal.value, literal.kind)
-        return Value(literal_sql(literal), value.kind, form, reader.node, constant=literal)
+        return Value(literal_sql(literal), value.kind, form, reader.node, constant=literal, number=value.number)
     sql = _whole(f"- {_wide(value)}") if value.kind is Kind.INTEGER else f"(- {value.sql})"
-    return Value(sql, value.kind, form, reader.node, mark=value.mark)
+    return Value(sql, value.kind, form, reader.node, mark=value.mark, number=value.number)
 
 
 def _comparison(sign: str) -> Handler:
@@ -293,7 +300,8 @@ def _listed(name: str) -> Handler:
         else:
             mark = marks.worst(*(value.mark for value in values))
             sql = marks.unless_withheld(sql, mark)  # the engine's own leaves out NULL
-        return Value(sql, kind, algebra.COMPUTED, reader.node, mark=mark)
+        number = number_types.widest([value.number_type for value in values if value.kind is not None])
+        return Value(sql, kind, algebra.COMPUTED, reader.node, mark=mark, number=number)
 
     return bind
 
@@ -305,7 +313,7 @@ def _null_if(outputs: Outputs, reader: Reader) -> Value:
     form: algebra.Form = algebra.COMPUTED
     if is_divisor and isinstance(left.form, LinearOutput):
         form = algebra.Divisor(left.form)
-    return Value(f"NULLIF({left.sql}, {right.sql})", left.kind, form, reader.node, mark=left.mark)
+    return Value(f"NULLIF({left.sql}, {right.sql})", left.kind, form, reader.node, mark=left.mark, number=left.number)
 
 
 def _one(name: str) -> Handler:
@@ -314,10 +322,22 @@ def _one(name: str) -> Handler:
     def bind(outputs: Outputs, reader: Reader) -> Value:
         value = outputs.number(reader.node_of("this"))
         if value.kind is Kind.INTEGER:
-            return Value(_whole(f"{name}({_wide(value)})"), value.kind, algebra.COMPUTED, reader.node, mark=value.mark)
-        return Value(f"{name}({value.sql})", value.kind, algebra.COMPUTED, reader.node, mark=value.mark)
+            number = _rounded_type(outputs, value, _ROUNDINGS.get(name))
+            return Value(_whole(f"{name}({_wide(value)})"), value.kind, algebra.COMPUTED, reader.node, mark=value.mark, number=number)
+        return Value(f"{name}({value.sql})", value.kind, algebra.COMPUTED, reader.node, mark=value.mark, number=value.number)
 
     return bind
+
+
+_ROUNDINGS = {"FLOOR": Function.FLOOR, "CEIL": Function.CEILING}
+
+
+def _rounded_type(outputs: Outputs, value: Value, function: Function | None) -> NumberType | None:
+    """The type of a rounded number."""
+    number = value.number_type
+    if function is None or number not in number_types.INTEGERS:
+        return value.number
+    return number_types.rounded_integer(function, number, outputs.session.dialect)
 
 
 def _where(name: str, condition: str) -> Handler:
@@ -334,7 +354,8 @@ def _where(name: str, condition: str) -> Handler:
 
 def _sign(outputs: Outputs, reader: Reader) -> Value:
     value = outputs.number(reader.node_of("this"))
-    return Value(f"CAST(SIGN({value.sql}) AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, reader.node, mark=value.mark)
+    number = _rounded_type(outputs, value, Function.SIGN) if outputs.session.dialect == "postgres" else None
+    return Value(f"CAST(SIGN({value.sql}) AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, reader.node, mark=value.mark, number=number)
 
 
 def _round(outputs: Outputs, reader: Reader) -> Value:
@@ -345,7 +366,8 @@ def _round(outputs: Outputs, reader: Reader) -> Value:
         if constant is None or not isinstance(constant.value, int) or not 0 <= constant.value <= 9:
             raise outputs.session.refuse("wrong-arguments", "ROUND takes a number of digits from 0 to 9", node=places)
         digits = constant.value
-    return Value(f"ROUND({value.sql}, {digits})", value.kind, algebra.COMPUTED, reader.node, mark=value.mark)
+    number = _rounded_type(outputs, value, Function.ROUND)
+    return Value(f"ROUND({value.sql}, {digits})", value.kind, algebra.COMPUTED, reader.node, mark=value.mark, number=number)
 
 
 def _case(outputs: Outputs, reader: Reader) -> Value:
@@ -366,11 +388,18 @@ def _case(outputs: Outputs, reader: Reader) -> Value:
     branches = " ".join(f"WHEN {when.sql} THEN {then.sql}" for when, then in zip(conditions, values, strict=False))
     otherwise = f" ELSE {values[-1].sql}" if default is not None else ""
     mark = marks.of_case([when.sql for when in conditions], [value.mark for value in values])
-    return Value(f"(CASE {branches}{otherwise} END)", kind, algebra.COMPUTED, reader.node, mark=mark)
+    number = number_types.widest([value.number_type for value in values if value.kind is not None])
+    return Value(f"(CASE {branches}{otherwise} END)", kind, algebra.COMPUTED, reader.node, mark=mark, number=number)
 
 
 def _cast(outputs: Outputs, reader: Reader) -> Value:
-    target, inner = type_name(outputs.scalars, reader.node_of("to")), reader.node_of("this")
+    to, inner = reader.node_of("to"), reader.node_of("this")
+    places = decimal_places(outputs.scalars, to) if outputs.session.typed_numbers else None
+    if places is not None:
+        value = outputs.number(inner)
+        sql = f"ROUND(CAST({value.sql} AS DOUBLE), {places[1]})"
+        return Value(sql, Kind.REAL, algebra.COMPUTED, reader.node, mark=value.mark, number=NumberType.DECIMAL)
+    target = type_name(outputs.scalars, to)
     if target in (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ):
         dated = outputs.bind(inner)
         if dated.kind in (Kind.DATE, Kind.TIMESTAMP) and dated.constant is None:
@@ -379,8 +408,14 @@ def _cast(outputs: Outputs, reader: Reader) -> Value:
     value = outputs.number(inner)
     if target in (exp.DType.DOUBLE, exp.DType.FLOAT):
         return Value(f"CAST({value.sql} AS DOUBLE)", Kind.REAL, value.form, reader.node, mark=value.mark)
+    if target is exp.DType.DECIMAL and outputs.session.dialect == "postgres":
+        return Value(f"CAST({value.sql} AS DOUBLE)", Kind.REAL, value.form, reader.node, mark=value.mark, number=NumberType.DECIMAL)
     if target in (exp.DType.BIGINT, exp.DType.INT):
-        return Value(f"TRY_CAST({value.sql} AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, reader.node, mark=value.mark)
+        # halves of decimals away from 0, those of doubles to even
+        is_decimal = value.number_type is NumberType.DECIMAL and outputs.session.typed_numbers
+        whole = f"ROUND({value.sql})" if is_decimal else value.sql
+        number = NumberType.BIGINT if target is exp.DType.BIGINT else NumberType.INTEGER
+        return Value(f"TRY_CAST({whole} AS BIGINT)", Kind.INTEGER, algebra.COMPUTED, reader.node, mark=value.mark, number=number)
     hint = "CAST to DOUBLE or BIGINT"
     raise outputs.session.refuse("cast-unsupported", "an answer cannot be cast to this type", node=reader.node, hint=hint)
 

@@ -67,7 +67,8 @@ class NoisyScope:
                 sql, known = self.merged.get(name, (f"{alias}.{known.name}", known))
                 if name in self.merged and name in values:
                     continue
-                values[name] = Value(sql, known.kind, _form(known), node, mark=None if self.grouped else _mark(sql, known))
+                mark = None if self.grouped else _mark(sql, known)
+                values[name] = Value(sql, known.kind, _form(known), node, mark=mark, number=known.number)
                 listed.append((name, values[name]))
         return listed
 
@@ -127,7 +128,7 @@ class NoisyLeaves:
             )
         sql, known = matches[0]
         mark = _mark(sql, known) if self.inside or not self.scope.grouped else None
-        return Value(sql, known.kind, _form(known), reader.node, mark=mark)
+        return Value(sql, known.kind, _form(known), reader.node, mark=mark, number=known.number)
 
     def refusal(self, outputs: Outputs, node: exp.Expr) -> Refused:
         """What cannot be computed from noisy tables."""

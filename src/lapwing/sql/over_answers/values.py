@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from lapwing.errors import Refused
 from lapwing.kernel import calendar
-from lapwing.kernel.domains import Kind
+from lapwing.kernel.domains import Kind, NumberType
 from lapwing.kernel.expressions import Literal
 from lapwing.sql.rows import algebra
 from lapwing.sql.scalars.binding import Scalars
@@ -28,6 +28,14 @@ class Value:
     constant: Literal | None = None
     mark: str | None = None
     """SQL for the code of its mark (``lapwing.statements.CellMark``); None for what does not come from noisy values."""
+    number: NumberType | None = None
+    """The type that SQL gives a number, where it is not that of its kind."""
+
+    @property
+    def number_type(self) -> NumberType | None:
+        """The type that SQL gives it; None for what is no number."""
+        by_kind = {Kind.INTEGER: NumberType.BIGINT, Kind.REAL: NumberType.DOUBLE}
+        return self.number or (None if self.kind is None else by_kind.get(self.kind))
 
 
 class Binder(Protocol):

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from lapwing.errors import Span
-from lapwing.kernel.domains import BooleanDomain, IntegerDomain, Kind, is_numeric
+from lapwing.kernel.domains import BooleanDomain, IntegerDomain, Kind, is_numeric, number_type
 from lapwing.kernel.expressions import Column, Expression, Function, Literal
 from lapwing.sql.rows import moments, quantiles
 from lapwing.sql.rows.arguments import Arguments, AskedAggregate
 from lapwing.sql.rows.distinct_tuples import combined, several_distinct
+from lapwing.sql.scalars import number_types
 from lapwing.sql.scalars.binding import Scalars, Typed, column_name, qualifier
 from lapwing.sql.text.reader import Reader, Session
 from lapwing.statements import Aggregate, AggregateKind
@@ -126,7 +127,10 @@ class Aggregates:
                 value, where = self.arguments.value(argument, where)
                 self._require_number(value, kind)
                 whole = kind is AggregateKind.SUM and value.kind is Kind.INTEGER
-                return AskedAggregate(Aggregate(kind, value.expression, _of(where)), Kind.INTEGER if whole else Kind.REAL)
+                number, dialect = number_type(value.domain), self.session.dialect
+                type_of = number_types.sum_type if kind is AggregateKind.SUM else number_types.average_type
+                measured = Aggregate(kind, value.expression, _of(where))
+                return AskedAggregate(measured, Kind.INTEGER if whole else Kind.REAL, number=type_of(number, dialect))
 
     def _count(self, argument: exp.Expr, where: Typed | None) -> Aggregate:
         if type(argument) is exp.Star:

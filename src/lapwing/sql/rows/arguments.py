@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from lapwing.kernel.domains import Kind
+from lapwing.kernel.domains import Kind, NumberType
 from lapwing.kernel.expressions import Function
 from lapwing.sql.scalars.binding import Scalars, Typed
 from lapwing.sql.text.reader import Reader, Session
@@ -21,6 +21,8 @@ class AskedAggregate:
     kind: Kind
     words: tuple[str, ...] | None = None
     """The texts that the number is a place among, from 0 on; None where the number is the answer."""
+    number: NumberType | None = None
+    """The type that SQL gives the number, where it is not that of its kind."""
 
 
 @dataclass(frozen=True, slots=True)

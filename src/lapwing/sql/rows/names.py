@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 
 from sqlglot import exp
 
-from lapwing.kernel.domains import Kind
+from lapwing.kernel.domains import Kind, NumberType
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.sql.rows.algebra import Form
@@ -54,6 +54,8 @@ class NoisyField:
     form: Form
     mark: str | None = None
     """The column of its marks, where it has any."""
+    number: NumberType | None = None
+    """The type that SQL gives a number, where it is not that of its kind."""
 
 
 @dataclass(frozen=True, slots=True)

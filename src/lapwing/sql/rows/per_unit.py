@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from lapwing.kernel.domains import Domain, Kind, bounds, is_numeric, kind_of
+from lapwing.kernel.domains import Domain, Kind, bounds, is_numeric, kind_of, number_type
 from lapwing.kernel.expressions import Case, Column, Expression, Function, Literal, call
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import (
@@ -25,6 +25,7 @@ from lapwing.kernel.window_columns import OrderKey, WindowColumn, WindowKind
 from lapwing.sql.rows.distinct_tuples import combined, several_distinct
 from lapwing.sql.rows.tables import UNIT_DOMAIN
 from lapwing.sql.rows.text_order import extreme
+from lapwing.sql.scalars import number_types
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column_name, function
 from lapwing.sql.scalars.same_as import same_as
 from lapwing.sql.scalars.scope import Item, Origin, Scope
@@ -215,13 +216,14 @@ def _aggregate(aggregates: UnitAggregates, scalars: Scalars, reader: Reader, kep
                 raise scalars.session.refuse("type-mismatch", f"a number is needed here, not a {value.kind.value}", node=value.node)
             total = measured(node, UnitAggregateKind.SUM, where_kept(value, kept))
             if isinstance(node, exp.Sum):
-                return total
+                return number_types.typed_as(total, number_types.sum_type(number_type(value.domain), scalars.session.dialect))
             count = measured(node, UnitAggregateKind.COUNT, where_kept(value, kept))
             real = total if total.kind is Kind.REAL else scalars.call(node, Function.TO_REAL, total)
             return within_ends(scalars, scalars.call(node, Function.DIVIDE, real, count), value.domain)
         case exp.Min() | exp.Max():
             kind = UnitAggregateKind.MIN if isinstance(node, exp.Min) else UnitAggregateKind.MAX
-            return extreme(rows, scalars, value, lambda ordered: measured(node, kind, where_kept(ordered, kept)))
+            found = extreme(rows, scalars, value, lambda ordered: measured(node, kind, where_kept(ordered, kept)))
+            return number_types.typed_as(found, number_type(value.domain))
         case exp.LogicalOr():
             return measured(node, UnitAggregateKind.ANY, where_kept(value, kept))
         case _:

@@ -12,10 +12,11 @@ from difflib import get_close_matches
 from sqlglot import exp
 
 from lapwing.errors import Refused
-from lapwing.kernel.domains import BooleanDomain, Domain, KeyDomain, Kind, kind_of, union
+from lapwing.kernel.domains import BooleanDomain, Domain, KeyDomain, Kind, NumberType, kind_of, union
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal
 from lapwing.kernel.functions import result_domain
 from lapwing.kernel.stability import domain_of
+from lapwing.sql.scalars import number_types
 from lapwing.sql.scalars.scope import Qualifier, Scope
 from lapwing.sql.text import constants
 from lapwing.sql.text.reader import Reader, Session
@@ -116,10 +117,17 @@ class Scalars:
         for argument in arguments:
             if argument.is_null:
                 raise self.session.refuse("null-constant", "NULL cannot stand here", node=argument.node, hint="test for it with IS NULL")
-        expressions = tuple(argument.expression for argument in arguments)
-        folded = constants.folded(called, expressions)
-        if folded is not None:
+        folded = constants.folded(called, tuple(argument.expression for argument in arguments))
+        if folded is not None and not self.session.typed_numbers:
             return self.constant(node, folded)
+        if folded is not None and all(map(number_types.is_exact, arguments)):
+            return number_types.typed_as(self.constant(node, folded), NumberType.DECIMAL)
+        typed = number_types.called(self, node, called, arguments) if self.session.typed_numbers else None
+        return self.plain_call(node, called, *arguments) if typed is None else typed
+
+    def plain_call(self, node: exp.Expr, called: Function, *arguments: Typed) -> Typed:
+        """A function of the closed list as it is, whatever the types of numbers."""
+        expressions = tuple(argument.expression for argument in arguments)
         try:
             domain = result_domain(called, tuple(argument.domain for argument in arguments), expressions)
         except Refused as error:
@@ -145,7 +153,8 @@ class Scalars:
         if value.is_null and not other.is_null:
             return self.constant(value.node, Literal(None, other.kind))
         if isinstance(value.expression, Literal):
-            return self.constant(value.node, constants.beside(value.expression, other.kind, self.session, value.node))
+            meant = constants.beside(value.expression, other.kind, self.session, value.node)
+            return value if meant == value.expression else self.constant(value.node, meant)
         return value
 
     def alike(self, values: list[Typed]) -> list[Typed]:
@@ -160,11 +169,19 @@ class Scalars:
         values = self.alike([*(value for _, value in branches), null if otherwise is None else otherwise])
         if all(value.is_null for value in values):
             raise self.session.refuse("null-constant", "all results of this CASE are NULL", node=node)
+        conditions = [condition for condition, _ in branches]
+        if not self.session.typed_numbers:
+            return self._case(node, conditions, values)
+        values, steps, number = number_types.chosen(self, node, values)
+        chosen = self._case(node, conditions, values)
+        return number_types.typed_as(chosen, number) if steps is None else number_types.of_steps(self, node, chosen, steps)
+
+    def _case(self, node: exp.Expr, conditions: Sequence[Typed], values: Sequence[Typed]) -> Typed:
         domain = values[-1].domain
         for value in values[:-1]:
             domain = union(domain, value.domain)
-        pairs = tuple((condition.expression, value.expression) for (condition, _), value in zip(branches, values, strict=False))
-        return Typed(Case(pairs, values[-1].expression), domain, node, self._parts(node, [*(c for c, _ in branches), *values]))
+        pairs = tuple((condition.expression, value.expression) for condition, value in zip(conditions, values, strict=False))
+        return Typed(Case(pairs, values[-1].expression), domain, node, self._parts(node, [*conditions, *values]))
 
 
 def unsupported(session: Session, node: exp.Expr) -> Refused:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from lapwing.kernel.domains import Kind
+from lapwing.kernel.domains import Kind, NumberType
 from lapwing.kernel.expressions import Function, Literal
+from lapwing.sql.scalars import number_types
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed
 from lapwing.sql.scalars.date_arithmetic import dated_sum, interval, is_interval, microseconds_of
 from lapwing.sql.scalars.dates import as_timestamp, date_part, unit
@@ -19,7 +20,10 @@ def part_of(scalars: Scalars, node: exp.Expr, part: str, dated: exp.Expr) -> Typ
     """A part of the date that a node stands for; of a difference of two moments, its seconds."""
     value, is_time = _difference(scalars, dated) if part == "epoch" else (scalars.bind(dated), False)
     if not is_time:
-        return date_part(scalars, node, part, value)
+        found = date_part(scalars, node, part, value)
+        # for PostgreSQL a part is a decimal, whatever its value
+        is_decimal = scalars.session.dialect == "postgres" and found.kind is Kind.INTEGER
+        return number_types.typed_as(found, NumberType.DECIMAL) if is_decimal else found
     return scalars.call(node, Function.DIVIDE, value, scalars.constant(node, Literal(1_000_000, Kind.INTEGER)))
 
 

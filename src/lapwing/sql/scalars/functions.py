@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from lapwing.kernel.domains import BooleanDomain, IntegerDomain, Kind, TextDomain, is_numeric
+from lapwing.kernel.domains import BooleanDomain, IntegerDomain, Kind, NumberType, TextDomain, bounds, is_numeric, number_type
 from lapwing.kernel.expressions import Function, Literal
-from lapwing.sql.scalars import text_values
+from lapwing.sql.scalars import number_types, text_values
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, function
 from lapwing.sql.scalars.dates import as_date, as_timestamp
 from lapwing.sql.scalars.operators import compare
@@ -62,6 +62,13 @@ def _round(scalars: Scalars, reader: Reader) -> Typed:
     value, places = scalars.bind(reader.node_of("this")), reader.optional("decimals")
     digits = scalars.constant(reader.node, Literal(0, Kind.INTEGER)) if places is None else scalars.bind(places)
     written = digits.expression.value if isinstance(digits.expression, Literal) else None
+    if scalars.session.typed_numbers:
+        is_known = isinstance(written, int) and abs(written) <= DIGITS_MAX
+        exact = number_types.rounded(scalars, reader.node, value, int(written or 0)) if is_known else None
+        if exact is not None:
+            return exact
+        if places is None and scalars.session.dialect == "postgres" and value.kind is Kind.REAL:  # halves of doubles to even
+            return number_types.typed_as(scalars.call(reader.node, Function.TO_INTEGER, value), NumberType.DOUBLE)
     if isinstance(written, int) and -DIGITS_MAX <= written < 0 and is_numeric(value.domain):
         return _round_before_the_point(scalars, reader.node, value, 10**-written)
     return scalars.call(reader.node, Function.ROUND, value, digits)
@@ -115,9 +122,50 @@ def type_name(scalars: Scalars, node: exp.Expr) -> exp.DType:
         return reader.data_type("this")
 
 
+def decimal_places(scalars: Scalars, node: exp.Expr) -> tuple[int, int] | None:
+    """Of DECIMAL(p, s), the digits before the point and behind it; None for any other type."""
+    if type(node) is not exp.DataType or node.this is not exp.DType.DECIMAL or not node.expressions:
+        return None
+    with scalars.session.reading(node) as reader:
+        reader.data_type("this")
+        written = [_parameter(scalars, part) for part in reader.many("expressions")]
+    digits, places = (*written, 0)[:2]
+    if len(written) > 2 or not 1 <= digits <= 38 or not 0 <= places <= min(digits, DIGITS_MAX):
+        hint = f"up to 38 digits, and up to {DIGITS_MAX} behind the point"
+        raise scalars.session.refuse("cast-unsupported", "this type is not supported", node=node, hint=hint)
+    return digits - places, places
+
+
+def _parameter(scalars: Scalars, node: exp.Expr) -> int:
+    if type(node) is not exp.DataTypeParam:
+        raise scalars.session.refuse("cast-unsupported", "this type is not supported", node=node)
+    with scalars.session.reading(node) as reader:
+        constant = scalars.bind(reader.node_of("this")).expression
+    value = constant.value if isinstance(constant, Literal) else None
+    return value if isinstance(value, int) else -1
+
+
 def _cast(scalars: Scalars, reader: Reader) -> Typed:
-    target, value = type_name(scalars, reader.node_of("to")), scalars.bind(reader.node_of("this"))
-    return cast(scalars, reader.node, value, target)
+    to = reader.node_of("to")
+    places = decimal_places(scalars, to) if scalars.session.typed_numbers else None
+    if places is not None:
+        return _as_decimal(scalars, reader.node, scalars.bind(reader.node_of("this")), *places)
+    return cast(scalars, reader.node, scalars.bind(reader.node_of("this")), type_name(scalars, to))
+
+
+def _as_decimal(scalars: Scalars, node: exp.Expr, value: Typed, before: int, places: int) -> Typed:
+    """A number with so many digits behind the point; refused where one could have more digits before it."""
+    if not is_numeric(value.domain):
+        raise scalars.session.refuse("cast-unsupported", f"a {value.kind.value} cannot be cast to this type", node=node)
+    if max(abs(end) for end in bounds(value.domain)) + 1 >= 10**before:
+        message, hint = f"a number here may have more than {before} digits before the point", "narrow it with LEAST and GREATEST"
+        raise scalars.session.refuse("cast-unsafe", message, node=node, hint=hint)
+    exact = number_types.typed_as(value, NumberType.DECIMAL)
+    if not number_types.is_exact(value):
+        digits, steps = (scalars.constant(node, Literal(number, Kind.INTEGER)) for number in (places, 10**places))
+        nearest = scalars.plain_call(node, Function.ROUND, value, digits)
+        exact = number_types.typed_as(scalars.plain_call(node, Function.TO_GRID, nearest, steps), NumberType.DECIMAL)
+    return number_types.rounded(scalars, node, exact, places) or exact
 
 
 def cast(scalars: Scalars, node: exp.Expr, value: Typed, target: exp.DType) -> Typed:
@@ -130,14 +178,17 @@ def cast(scalars: Scalars, node: exp.Expr, value: Typed, target: exp.DType) -> T
     if isinstance(constant, str) and target in INTEGER_BITS.keys() | REALS:
         return _number_constant(scalars, node, constant, target)
     if is_numeric(value.domain) and target in REALS:
+        if scalars.session.typed_numbers and target is exp.DType.DECIMAL and number_types.is_exact(value):
+            return number_types.typed_as(value, NumberType.DECIMAL)
         return scalars.call(node, Function.TO_REAL, value)
     if is_numeric(value.domain) and target in INTEGER_BITS:
-        return value if value.kind is Kind.INTEGER else scalars.call(node, Function.TO_INTEGER, value)
+        whole = value if value.kind is Kind.INTEGER else scalars.call(node, Function.TO_INTEGER, value)
+        return number_types.typed_as(whole, NumberType.BIGINT if INTEGER_BITS[target] > 32 else NumberType.INTEGER)
     if isinstance(value.domain, BooleanDomain) and target in INTEGER_BITS and not value.is_null:
         return _truth_as(scalars, node, value, *(scalars.constant(node, Literal(number, Kind.INTEGER)) for number in (1, 0)))
     if isinstance(value.domain, TextDomain) and target in _TEXTS:
         return value
-    if isinstance(value.domain, IntegerDomain) and target in _TEXTS:
+    if isinstance(value.domain, IntegerDomain) and target in _TEXTS and number_type(value.domain) is not NumberType.DOUBLE:
         return written_number(scalars, node, value, value.domain, str)
     if isinstance(value.domain, BooleanDomain) and target in _TEXTS and not value.is_null:
         return _truth_as(scalars, node, value, *(scalars.constant(node, Literal(word, Kind.TEXT)) for word in ("true", "false")))

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from lapwing.kernel.domains import BooleanDomain, Kind
+from lapwing.kernel.domains import BooleanDomain, Kind, number_type
 from lapwing.kernel.expressions import Function, Literal
+from lapwing.sql.scalars import number_types
 from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column, column_name, function
 from lapwing.sql.scalars.date_arithmetic import dated_sum, interval, is_interval, moved, negative
 from lapwing.sql.scalars.dates import as_timestamp
@@ -26,7 +27,11 @@ def literal(scalars: Scalars, reader: Reader) -> Typed:
     written = reader.word("this")
     if reader.flag("is_string"):
         return scalars.constant(reader.node, Literal(written, Kind.TEXT))
-    return scalars.constant(reader.node, constants.number(written, scalars.session, reader.node))
+    number = constants.number(written, scalars.session, reader.node)
+    constant = scalars.constant(reader.node, number)
+    if not scalars.session.typed_numbers:
+        return constant
+    return number_types.typed_as(constant, number_types.literal_type(number, written, scalars.session.dialect))
 
 
 def _boolean(scalars: Scalars, reader: Reader) -> Typed:
@@ -195,9 +200,21 @@ def _arithmetic(called: Function, *names: str) -> Handler:
             if isinstance(side.domain, BooleanDomain) and not side.is_null:
                 message = f"{called.value} needs numbers, not something that is true or false"
                 raise scalars.session.refuse("type-mismatch", message, node=side.node, hint="use CASE WHEN ... THEN 1 ELSE 0 END")
+        if scalars.session.typed_numbers and called in (Function.DIVIDE, Function.INTEGER_DIVIDE):
+            return _quotient(scalars, reader.node, called, left, right)
         return scalars.call(reader.node, called, left, right)
 
     return function(bind, *names)
+
+
+def _quotient(scalars: Scalars, node: exp.Expr, called: Function, left: Typed, right: Typed) -> Typed:
+    """``/`` and ``//`` by the types of numbers: in DuckDB ``/`` gives a double, and ``//`` of what are no integers is ``/``."""
+    of_integers = all(number_type(side.domain) in number_types.INTEGERS for side in (left, right))
+    is_postgres = scalars.session.dialect == "postgres"
+    if of_integers:
+        return scalars.call(node, Function.INTEGER_DIVIDE if is_postgres else called, left, right)
+    exact = number_types.divided(scalars, node, left, right) if is_postgres else None
+    return scalars.call(node, Function.DIVIDE, left, right) if exact is None else exact
 
 
 def _negate(scalars: Scalars, reader: Reader) -> Typed:
@@ -205,7 +222,8 @@ def _negate(scalars: Scalars, reader: Reader) -> Typed:
     value = scalars.bind(reader.node_of("this"))
     constant = value.expression
     if isinstance(constant, Literal) and isinstance(constant.value, int | Fraction) and constant.kind in (Kind.INTEGER, Kind.REAL):
-        return scalars.constant(reader.node, Literal(-constant.value, constant.kind))
+        negative = scalars.constant(reader.node, Literal(-constant.value, constant.kind))
+        return number_types.typed_as(negative, getattr(value.domain, "number", None))
     return scalars.call(reader.node, Function.NEGATE, value)
 
 

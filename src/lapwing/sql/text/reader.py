@@ -91,6 +91,9 @@ class Session:
     schemas: Schemas = Schemas()
     moment: int | None = None
     """When the statement was asked, in microseconds since 1970, in UTC; None where nobody asks."""
+    dialect: str = "duckdb"
+    typed_numbers: bool = False
+    """Whether numbers are computed with by their types; otherwise all that is not an integer is a double."""
     depth: int = 0
     read: set[int] = field(default_factory=set)
     scans: int = 0

@@ -1,0 +1,54 @@
+"""Declared groups without rows, where the noise lets one tell: SQL has no row for them, so nothing is computed over them.
+
+Whether a group is empty is read off its released count, and only where a group of one row would stand out of the noise of all groups
+together, and where public facts show that no bound cuts a row. Elsewhere every group stays: leaving out what looks like noise would bias
+averages upwards. Everything here is post-processing of released values and public facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from lapwing.kernel.certify import CertifiedQuery
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import Ranked, RowCount, UnitCount, UnitNorms
+from lapwing.kernel.release import NoisyTable
+from lapwing.planning.planned import Part
+from lapwing.spread import half_width
+from lapwing.statements import scans_of
+
+TOLD_WRONGLY = Fraction(1, 1000)
+"""Chance that any group of an answer is taken for empty or not against the truth."""
+
+
+def occupied_groups(part: Part, query: CertifiedQuery, table: NoisyTable, facts: Facts) -> list[int] | None:
+    """The places of the groups that have rows; None where that cannot be told of all."""
+    if not part.query.keys or part.query.levels is not None or part.scaled or part.groups is None or not table.groups:
+        return None
+    counted = next((item.vector.name for item in query.vectors if item.vector.measure in (RowCount(None), UnitCount(None))), None)
+    if counted is None or not _keeps_every_row(query, facts):
+        return None
+    column = table.column(counted)
+    noise = half_width(column.law, confidence=1 - TOLD_WRONGLY / len(table.groups))
+    if noise * column.step >= Fraction(1, 2):
+        return None
+    return [place for place, value in enumerate(column.values) if value * column.step >= Fraction(1, 2)]
+
+
+def _keeps_every_row(query: CertifiedQuery, facts: Facts) -> bool:
+    """Whether the plan reads all rows that a unit has in a prepared table, and clips nothing."""
+    source = query.query.source
+    if isinstance(source, UnitNorms) or not isinstance(query.query.bounding, Ranked):
+        return False
+    return all(scan.rows_per_unit == facts.table(scan.table).rows_per_unit_max for scan in scans_of(source))
+
+
+def only(table: NoisyTable, places: Sequence[int]) -> NoisyTable:
+    """The release with these groups alone."""
+    columns = tuple(replace(column, values=tuple(column.values[place] for place in places)) for column in table.columns)
+    quantiles = tuple(
+        replace(item, values=tuple(tuple(target[place] for place in places) for target in item.values)) for item in table.quantiles
+    )
+    return replace(table, groups=tuple(table.groups[place] for place in places), columns=columns, quantiles=quantiles)
