@@ -21,6 +21,7 @@ from lapwing.answers.subtotals import Level, levels_of, shown_levels
 from lapwing.errors import Refused
 from lapwing.kernel.domains import Domain, Kind, kind_of
 from lapwing.kernel.expressions import Value
+from lapwing.kernel.facts import Facts
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from lapwing.kernel.stability import domain_of
 from lapwing.planning.measures import Counted, Recipe, Summed, is_whole
@@ -191,7 +192,8 @@ def _part(part: Part, planned: Planned, released: Released | None, confidence: F
     if part.number is None or released is None:
         groups = part.groups or (() if part.query.keys else ((),))
         known = Estimate(0, Interval(0.0, 0.0))
-        certain = [[known if isinstance(recipe, Counted | Summed) else Estimate(None, None)] * len(groups) for recipe in part.recipes]
+        nothing = [_of_no_rows(recipe, planned.facts) for recipe in part.recipes]
+        certain = [[Estimate(None, None) if value is None else known] * len(groups) for value in nothing]
         return NoisyPart((), certain, empty_or_declared(part, planned, groups))
     shown = shown_levels(part, released.tables)
     estimates: list[list[Estimate]] = [[] for _ in part.recipes]
@@ -217,11 +219,16 @@ def _part(part: Part, planned: Planned, released: Released | None, confidence: F
     )
 
 
+def _of_no_rows(recipe: Recipe, facts: Facts) -> int | None:
+    """What an aggregate of no rows is: 0 for counts, else NULL. Versions from before number types were kept go on with sums of 0."""
+    return 0 if isinstance(recipe, Counted) or (isinstance(recipe, Summed) and not facts.typed_numbers) else None
+
+
 def empty_or_declared(part: Part, planned: Planned, groups: Sequence[tuple[Value, ...]]) -> pa.Table:
-    """A table of the right types with these groups and no measured value: of groups that cannot have a row, counts and sums are 0."""
+    """A table of the right types with these groups and no measured value: of groups that cannot have a row, counts are 0."""
     levels = levels_of(groups, part.query.levels, keys=len(part.query.keys))
     rows = sum(len(level.groups) for level in levels)
-    values = [[0 if isinstance(recipe, Counted | Summed) else None] * rows for recipe in part.recipes]
+    values = [[_of_no_rows(recipe, planned.facts)] * rows for recipe in part.recipes]
     return noisy_table(part.query, planned.columns(part), part.recipes, levels, values, [[None] * rows for _ in part.recipes])
 
 

@@ -51,7 +51,8 @@ def impossible_notes(planned: Planned) -> list[str]:
     """That conditions cannot be met, where they cannot."""
     if not any(part.impossible for part in planned.parts):
         return []
-    return ["no row can meet these conditions, by what is declared: counts and sums are exactly 0, and nothing was measured for them"]
+    known = "counts are exactly 0, sums are NULL" if planned.facts.typed_numbers else "counts and sums are exactly 0"
+    return [f"no row can meet these conditions, by what is declared: {known}, and nothing was measured for them"]
 
 
 def _mostly_wide(assembled: Assembled, name: str, intervals: list[Any]) -> bool:

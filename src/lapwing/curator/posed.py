@@ -9,6 +9,7 @@ from lapwing.answers.answer import Answer, CostView
 from lapwing.answers.assembly import assemble, check_post
 from lapwing.answers.notes import declared_notes, impossible_notes, notes_of
 from lapwing.answers.quantile_notes import quantile_notes
+from lapwing.answers.shown_values import shown
 from lapwing.curator.accuracy_search import Aim
 from lapwing.curator.accuracy_targets import Target
 from lapwing.curator.asked_price import Terms, pilot_epsilons
@@ -170,14 +171,15 @@ class Posed:
         assembled = assemble(planned, released, self.bound.statement.post, confidence=confidence)
         about = notes_of(planned, released, assembled, unit=declaration.dataset.unit)
         about += quantile_notes(self.bound.statement, planned, confidence=confidence)
+        seen = shown(assembled, self.bound.statement, planned.facts, units=declaration.dataset.units)
         return Answer(
-            assembled.table,
-            assembled.intervals,
+            seen.assembled.table,
+            seen.assembled.intervals,
             float(confidence),
             CostView.of(cost, declaration.budget(), free=cost == Cost.zero()),
             self.curator.budget(),
-            (*before.notes, *bought.notes, *about, *self.bound.statement.notes),
-            marks=assembled.marks,
+            (*before.notes, *bought.notes, *about, *seen.notes, *self.bound.statement.notes),
+            marks=seen.assembled.marks,
             receipt=self.curator.receipt(answered.stored),
             stored=answered.stored.payload,
         )

@@ -1,0 +1,130 @@
+"""The numbers that are shown: none that cannot be. The last step of an answer, after all that is computed, sorted and compared.
+
+Released numbers stay as they are wherever they are stored, added up, averaged, sorted, compared or computed with: moved ones would be
+biased. Only the table that is shown, and its error bars, are brought inside what is possible. docs/explanation/accuracy.md, "What cannot
+be", says why bars hold as often as before.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from lapwing.answers.assembly import Assembled
+from lapwing.answers.intervals import Interval
+from lapwing.answers.possible_values import Bounds, PossibleAggregates
+from lapwing.kernel.facts import Facts
+from lapwing.statements import LinearOutput, RatioOutput, Statement
+
+_SAME = 1e-12
+"""A value that is outside by less than this share of its size was rounded, and is not moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An answer as it is shown, and what is to be said about it."""
+
+    assembled: Assembled
+    notes: tuple[str, ...] = ()
+
+
+def shown(assembled: Assembled, statement: Statement, facts: Facts, *, units: int | None) -> Shown:
+    """The answer with values and error bars inside what is possible; ``units`` is the declared number, None where there is none.
+
+    Versions that were prepared before number types were kept show their numbers as they did.
+    """
+    if not facts.typed_numbers:
+        return Shown(assembled)
+    possible, table, intervals = PossibleAggregates.of(facts, units), assembled.table, dict(assembled.intervals)
+    moved: dict[str, int] = {}
+    for number, output in enumerate(statement.post.outputs):
+        bars = intervals.get(output.name)
+        if bars is None or not isinstance(output.derivation, LinearOutput | RatioOutput):
+            continue
+        bounds, values = possible.output(output.derivation, statement.privates), table.column(number).to_pylist()
+        if bounds == Bounds():
+            continue
+        ends = Ends.of(bounds, table.schema.field(number).type)
+        if isinstance(output.derivation, RatioOutput):
+            intervals[output.name] = [ends.cut(value, bar) for value, bar in zip(values, bars, strict=True)]
+            continue
+        inside = [value if bar is None else ends.nearest(value) for value, bar in zip(values, bars, strict=True)]
+        intervals[output.name] = [ends.moved(*cell) for cell in zip(values, inside, bars, strict=True)]
+        many = sum(before != after for before, after in zip(values, inside, strict=True))
+        if many:
+            moved[output.name] = many
+            table = table.set_column(number, table.schema.field(number), pa.array(inside, table.schema.field(number).type))
+    return Shown(replace(assembled, table=table, intervals=intervals), _notes(moved))
+
+
+def _notes(moved: dict[str, int]) -> tuple[str, ...]:
+    """That values were moved, once for all columns."""
+    many = sum(moved.values())
+    if not many:
+        return ()
+    lie = f"a value of {', '.join(moved)} lies" if many == 1 else f"{many:,} values of {', '.join(moved)} lie"
+    shown_at = "is shown at the nearest possible value" if many == 1 else "are shown at the nearest possible values"
+    return (f"{lie} outside what is possible and {shown_at}; what the statement computes, sorts or compares is as released",)
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What is possible of a column, made ready for many cells."""
+
+    lo: float
+    hi: float
+    least: int | float | Decimal | None
+    """The ends as values of the column's own type; None where there is none."""
+    most: int | float | Decimal | None
+
+    @classmethod
+    def of(cls, bounds: Bounds, kind: pa.DataType) -> Ends:
+        """The ends of a column of this type."""
+        return cls(
+            -math.inf if bounds.lo is None else float(bounds.lo),
+            math.inf if bounds.hi is None else float(bounds.hi),
+            None if bounds.lo is None else _in_type(bounds.lo, kind, up=True),
+            None if bounds.hi is None else _in_type(bounds.hi, kind, up=False),
+        )
+
+    def nearest(self, value: Any) -> Any:
+        """The nearest possible value; the value itself where it is possible, or no number."""
+        if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
+            return value
+        if self.least is not None and value < self.lo and value < self.lo - _SAME * abs(self.lo):
+            return self.least
+        if self.most is not None and value > self.hi and value > self.hi + _SAME * abs(self.hi):
+            return self.most
+        return value
+
+    def moved(self, before: Any, after: Any, bar: Interval | None) -> Interval | None:
+        """The bar of a value that was moved: moved along with it, and then cut at what is possible.
+
+        It holds all of the bar that is possible, and the value that is shown. Cut alone, a bar would be the shorter the more its noise was
+        off, down to nothing; moved first, it is as long on the inside as that of a value at the end.
+        """
+        if bar is None or before is None or before == after:
+            return self.cut(after, bar)
+        by = float(after) - float(before)
+        return self.cut(after, Interval(bar.lo + by, bar.hi + by))
+
+    def cut(self, value: Any, bar: Interval | None) -> Interval | None:
+        """What is possible of a bar, and the value that it is shown with."""
+        if bar is None or value is None or (bar.lo >= self.lo and bar.hi <= self.hi):
+            return bar
+        shown_at = float(value)
+        return Interval(min(max(bar.lo, self.lo), shown_at), max(min(bar.hi, self.hi), shown_at))
+
+
+def _in_type(end: Fraction, kind: pa.DataType, *, up: bool) -> int | float | Decimal:
+    """An end as a value of a type, rounded to the inside."""
+    if pa.types.is_floating(kind):
+        return float(end)
+    places = kind.scale if pa.types.is_decimal(kind) else 0
+    whole = math.ceil(end * 10**places) if up else math.floor(end * 10**places)
+    return Decimal(whole).scaleb(-places) if pa.types.is_decimal(kind) else whole
