@@ -161,6 +161,8 @@ class ExpressionFuzz:
         branches = tuple(
             (self._below(Kind.BOOLEAN, depth).expression, self._below(kind, depth).expression) for _ in range(self._choose.randint(1, 2))
         )
+        if kind is Kind.KEY and self._choose.random() < 0.5:
+            return self._typed(Case(branches, Literal(None, kind)))
         otherwise = self._choose.choice(numbers) if kind is Kind.REAL else kind
         return self._typed(Case(branches, self._below(otherwise, depth).expression))
 

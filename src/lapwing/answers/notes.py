@@ -17,6 +17,7 @@ def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit
     """What an analyst should know about this answer; from released values and public facts only."""
     notes = impossible_notes(planned)
     thresholds = sorted({table.threshold for table in released.tables if table.threshold is not None})
+    notes += [f"{why}: groups are discovered" for why in dict.fromkeys(str(part.too_many) for part in planned.parts if part.too_many)]
     if thresholds:
         notes.append(f"groups with fewer than about {thresholds[-1]:,} units may be hidden")
     if any(part.query.levels is not None and not part.known for part in planned.parts):

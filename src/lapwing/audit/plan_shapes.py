@@ -53,6 +53,7 @@ Shape: TypeAlias = Callable[[Facts], Plan]
 NOTHING: tuple[tuple[str, Expression], ...] = ()
 ONE_GROUP = KnownGroups(((),))
 CLINICS = KnownGroups(tuple((i,) for i in (0, 1, 2, 3, None)))
+NO_KEY = Literal(None, Kind.KEY)
 BITS = 10
 ONE = 2**BITS
 
@@ -155,6 +156,9 @@ def _basic() -> Mapping[str, Shape]:
         ),
         "ranked, distinct values": lambda f: Plan(
             (_query(f, _visits(), Ranked(), ("d", DistinctCount(Column("visit_id"))), ("m", DistinctCount(Column("day"))), by_clinic=True),)
+        ),
+        "ranked, distinct identifiers of some rows": lambda f: Plan(
+            (_query(f, _visits(), Ranked(), ("d", DistinctCount(Case(((Column("flag"), Column("visit_id")),), NO_KEY))), by_clinic=True),)
         ),
         "one row per unit": lambda f: Plan(
             (

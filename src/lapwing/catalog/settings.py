@@ -32,6 +32,8 @@ class Settings:
     """Items of one IN list."""
     known_cells_max: int = 1_000_000
     """Cells (groups times aggregates) of a statement whose keys are public."""
+    key_values_max: int = 100_000
+    """Values of one key that are listed as groups from what is declared, NULL aside; a declared list that is longer is refused as a key."""
     groups_max: int = 100_000
     """Groups shown when keys are not public; of more, those with the largest noisy counts are kept."""
     answer_bytes_max: int = 256 * 2**20

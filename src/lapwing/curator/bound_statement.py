@@ -96,7 +96,7 @@ def planned_at_will(
     public_rows = public_rows or cache(curator.snapshot.public_rows)
     finder = GroupFinder(evaluate, public_rows)
     balance, contributions = curator.balance(), curator.contributions()
-    budget, limits = balance.budget, GroupLimits(settings.known_cells_max, settings.groups_max)
+    budget, limits = balance.budget, GroupLimits(settings.known_cells_max, settings.groups_max, settings.key_values_max)
 
     def was_bought(digest: str) -> bool:
         return curator.ledger.find(digest) is not None

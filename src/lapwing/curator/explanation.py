@@ -303,7 +303,8 @@ def _groups(part: Part, query: CertifiedQuery) -> str:
     if not query.query.keys:
         return "one, the whole table"
     if isinstance(query.query.groups, DiscoveredGroups) and query.keys is not None:
-        return f"discovered: one is shown when about {query.keys.units:,} units or more have it; others stay hidden"
+        found = f"discovered: one is shown when about {query.keys.units:,} units or more have it; others stay hidden"
+        return found if part.too_many is None else f"{found} ({part.too_many})"
     assert isinstance(query.query.groups, KnownGroups)
     many = len(query.query.groups.groups)
     if part.query.groups is not None:

@@ -17,6 +17,7 @@ from lapwing.kernel.domains import (
     DateDomain,
     Domain,
     IntegerDomain,
+    KeyDomain,
     Kind,
     RealDomain,
     TextDomain,
@@ -100,6 +101,8 @@ def _literal_domain(literal: Literal) -> Domain:
             return _within_calendar(DateDomain(value or 0, value or 0, null), day_length=1)
         case Kind.TIMESTAMP, (int() | None) if not isinstance(value, bool):
             return _within_calendar(TimestampDomain(value or 0, value or 0, null), day_length=calendar.DAY_MICROSECONDS)
+        case Kind.KEY, None:
+            return KeyDomain()  # no other constant is an identifier; beside one that is a text, CASE takes the type of that one
         case _:
             raise Refused("type-mismatch", f"a constant does not fit the type {literal.kind.value}")
 

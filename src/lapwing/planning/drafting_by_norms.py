@@ -102,6 +102,7 @@ def drafted_by_norms(
         rows_upper=bounds.rows_upper,
         cuts=bounds.cuts,
         together={**bounds.followers, **bounds.alike},
+        too_many=draft.too_many,
     )
     return Drafted(part, with_noise(query, known.facts, share, given))
 

@@ -23,10 +23,13 @@ from lapwing.planning.norm_sample import one_in_of
 from lapwing.planning.per_unit_bounds import narrowed
 from lapwing.planning.planned import GroupLimits, Part
 from lapwing.planning.possible.groups import GroupFinder
+from lapwing.planning.possible.listing import TooMany
 from lapwing.planning.relations import contributions_of, fans_out, keeps_rows, kept_of, tables_of
 from lapwing.planning.vector_noise import KEY_SHARES
 from lapwing.statements import PrivateQuery, scans_of
 
+LISTED_BEFORE = 20_000
+"""Most values of a key that were listed before there was a setting: versions of that time are planned as they were."""
 CLIP_BITS = 10
 """Clipped shares of a unit are rounded to this many binary places."""
 
@@ -52,31 +55,31 @@ class Draft:
     groups: tuple[tuple[Value, ...], ...] | None
     lost: float
     """Predicted share of the rows that are left out so that no step has too many rows of one unit."""
+    too_many: TooMany | None = None
+    """Why its groups are discovered although all of them are declared; None where that is not so."""
 
     @staticmethod
     def of(query: PrivateQuery, known: Knowledge, finder: GroupFinder, *, queries: int) -> Draft:
         """One of ``queries`` private queries of a statement."""
-        facts, cells_max = known.facts, known.limits.known_cells_max
+        facts, limits = known.facts, known.limits
         whole = without_repeats(query, facts)
         query = fitting(whole, facts, queries=queries)
         lost = lost_by_lowering(whole.source, query.source, facts, known.contributions, known.units)
         shape = shape_of(query.source, facts)
-        groups = query.groups
+        groups, too_many = query.groups, None
         if groups is None:
-            groups = finder.find(query.source, query.keys, facts, cells_max=cells_max).groups
-        if groups is None and facts.account is Account.PURE:
-            raise Refused(
-                "keys-need-delta",
-                "the values of a GROUP BY key are not declared, and this data set has no delta to discover them with",
-                hint="group by a declared column, or let the owner declare its values",
-            )
+            values_max = limits.key_values_max if facts.typed_numbers else LISTED_BEFORE
+            possible = finder.find(query.source, query.keys, facts, cells_max=limits.known_cells_max, values_max=values_max)
+            groups, too_many = possible.groups, possible.too_many if facts.typed_numbers else None
+        if groups is None:
+            _require_discoverable(too_many, facts)
         if groups is None and any(isinstance(domain_of(key, shape.columns), RealDomain) for _, key in query.keys):
             message, hint = "a real number makes too many groups to know them beforehand", "bin it into whole numbers, as in FLOOR(x / 10)"
             raise Refused("groups-by-real", message, hint=hint)
         needed = measured(query.aggregates, shape)
         if groups == ():  # no row can meet the conditions: there is nothing to measure
             needed = replace(needed, measures={}, quantiles={})
-        return Draft(query, shape, needed, groups, lost)
+        return Draft(query, shape, needed, groups, lost, too_many)
 
     def asked(self, known: Knowledge) -> Asked:
         """What bounds by norms are chosen for."""
@@ -132,6 +135,25 @@ class Draft:
             loss_weight=weight_of(needed, of_noise=False),
             noise_weight=weight_of(needed, of_noise=True),
         )
+
+
+def _require_discoverable(too_many: TooMany | None, facts: Facts) -> None:
+    """Refuse groups that are not known beforehand and are not to be discovered: a declared list that is too long, or without a delta."""
+    if too_many is not None and too_many.is_list:
+        message = f"{too_many}: groups that are declared are listed, never discovered"
+        hint = f"keep fewer of them with WHERE, group by something with fewer values, or let the owner raise {too_many.setting}"
+        raise Refused("too-many-groups", message, hint=hint)
+    if facts.account is not Account.PURE:
+        return
+    if too_many is not None:
+        message = f"{too_many}; this data set has no delta to discover groups with"
+        hint = f"group by something with fewer values, as in FLOOR(x / 10), or let the owner raise {too_many.setting}"
+        raise Refused("keys-need-delta", message, hint=hint)
+    raise Refused(
+        "keys-need-delta",
+        "the values of a GROUP BY key are not declared, and this data set has no delta to discover them with",
+        hint="group by a declared column, or let the owner declare its values",
+    )
 
 
 @dataclass(frozen=True, slots=True)

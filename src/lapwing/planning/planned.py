@@ -15,6 +15,7 @@ from lapwing.kernel.stability import Shape, shape_of
 from lapwing.planning.bounding import Choice
 from lapwing.planning.measures import Recipe
 from lapwing.planning.norms import NormCut
+from lapwing.planning.possible.listing import LISTED_MAX, TooMany
 from lapwing.planning.scaled_groups import Scaling
 from lapwing.statements import PrivateQuery
 
@@ -33,6 +34,7 @@ class GroupLimits:
 
     known_cells_max: int
     groups_max: int
+    key_values_max: int = LISTED_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class Part:
     scaled: Mapping[str, Scaling] = field(default_factory=dict)
     """By vector: the total that its groups are scaled to by a model, where that was asked for."""
 
+    too_many: TooMany | None = None
+    """Why its groups are discovered although all of them are declared; None where that is not so."""
     apart: Mapping[tuple[int, ...], Part] = field(default_factory=dict)
     """Levels of ROLLUP and the like that are measured apart, by the numbers of their keys: each is a part of its own."""
 

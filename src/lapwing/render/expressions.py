@@ -93,6 +93,8 @@ def _as(expression: Expression, domain: Domain, scope: VisibleColumns) -> str:
         return as_double(expression, scope)
     if isinstance(domain, RealDomain) and is_null(expression):
         return f"CAST(NULL AS {scope.dialect.integer})"  # a real on a grid is stored as an integer, and so is its NULL
+    if isinstance(domain, KeyDomain) and is_null(expression):
+        return f"CAST(NULL AS {scope.dialect.text if domain.text else scope.dialect.integer})"  # a constant does not say which it is
     return render_expression(expression, scope)
 
 

@@ -231,10 +231,20 @@ def test_dates_and_numbers_of_days_are_inverse() -> None:
         (call(Function.IN, X, integer(1), real("2.5")), BooleanDomain()),
         (Literal(Fraction(1, 10), Kind.REAL), RealDomain(Fraction(0.1), Fraction(0.1), nullable=False)),
         (Literal(None, Kind.DATE), DateDomain(0, 0)),
+        (Literal(None, Kind.KEY), KeyDomain()),
+        (Case(((Column("b"), Column("k")),), Literal(None, Kind.KEY)), KeyDomain()),
+        (Case(((Column("b"), Literal(None, Kind.KEY)),), Column("s")), KeyDomain(text=True)),
+        (call(Function.COALESCE, Column("k"), Literal(None, Kind.KEY)), KeyDomain(nullable=False)),
     ],
 )
 def test_derived_domains(expression: Expression, expected: Domain) -> None:
-    columns: dict[str, Domain] = {"x": IntegerDomain(-10, 10), "t": TextDomain(None, nullable=False), "k": KeyDomain()}
+    columns: dict[str, Domain] = {
+        "x": IntegerDomain(-10, 10),
+        "t": TextDomain(None, nullable=False),
+        "k": KeyDomain(nullable=False),
+        "s": KeyDomain(nullable=False, text=True),
+        "b": BooleanDomain(),
+    }
     assert domain_of(expression, columns) == expected
 
 
@@ -313,6 +323,9 @@ REFUSED: list[tuple[Expression, str]] = [
     (Literal("\ud800", Kind.TEXT), "text-invalid"),
     (Literal(True, Kind.INTEGER), "type-mismatch"),
     (Literal(1, Kind.KEY), "type-mismatch"),
+    (Literal("a", Kind.KEY), "type-mismatch"),
+    (call(Function.EQUAL, Column("k"), Literal(None, Kind.KEY)), "type-mismatch"),
+    (Case(((Column("b"), Column("k")),), Literal(None, Kind.TEXT)), "type-mismatch"),
     (Literal("1", Kind.INTEGER), "type-mismatch"),
     (Column("missing"), "unknown-column"),
     (Case(((X, X),), X), "type-mismatch"),

@@ -8,11 +8,24 @@ from fractions import Fraction
 import pytest
 
 from lapwing.errors import Refused
-from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, Kind, RealDomain, TextDomain, TimestampDomain
+from lapwing.kernel.domains import (
+    BooleanDomain,
+    DateDomain,
+    Domain,
+    IntegerDomain,
+    KeyDomain,
+    Kind,
+    RealDomain,
+    TextDomain,
+    TimestampDomain,
+)
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal, call
-from lapwing.render.dialect import quoted, standard_text_literal
+from lapwing.render.dialect import Dialect, quoted, standard_text_literal
 from lapwing.render.duckdb import DUCKDB
 from lapwing.render.expressions import SQL_BYTES_MAX, VisibleColumns, as_double, clamped, gridded, render_expression
+from lapwing.render.postgres import POSTGRES
+from lapwing.render.spark import SPARK
+from lapwing.render.trino import TRINO
 
 COLUMNS: Mapping[str, Domain] = {
     "i": IntegerDomain(-9, 9),
@@ -135,10 +148,22 @@ def test_rendered_function(function: Function) -> None:
         (Literal(-1, Kind.TIMESTAMP), "make_timestamp(CAST(-1 AS BIGINT))"),
         (Literal(None, Kind.TEXT), "CAST(NULL AS VARCHAR)"),
         (Literal(None, Kind.DATE), "CAST(NULL AS DATE)"),
+        (Literal(None, Kind.KEY), "CAST(NULL AS BIGINT)"),
     ],
 )
 def test_rendered_constant(literal: Literal, sql: str) -> None:
     assert render_expression(literal, SCOPE) == sql
+
+
+@pytest.mark.parametrize("dialect", [DUCKDB, POSTGRES, SPARK, TRINO], ids=["duckdb", "postgres", "spark", "trino"])
+@pytest.mark.parametrize("text", [False, True])
+def test_no_identifier_has_the_type_of_the_identifiers_beside_it(dialect: Dialect, text: bool) -> None:
+    scope = VisibleColumns({"b": BooleanDomain(), "k": KeyDomain(nullable=False, text=text)}, "t", dialect)
+    b, k, kind = dialect.quoted("b"), dialect.quoted("k"), dialect.text if text else dialect.integer
+    null = Literal(None, Kind.KEY)
+    one, other = Case(((Column("b"), Column("k")),), null), Case(((Column("b"), null),), Column("k"))
+    assert render_expression(one, scope) == f"(CASE WHEN t.{b} THEN t.{k} ELSE CAST(NULL AS {kind}) END)"
+    assert render_expression(other, scope) == f"(CASE WHEN t.{b} THEN CAST(NULL AS {kind}) ELSE t.{k} END)"
 
 
 def test_a_choice_has_one_physical_form() -> None:

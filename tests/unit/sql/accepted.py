@@ -123,6 +123,14 @@ ACCEPTED: dict[str, str] = {
     # aggregates
     "count-constant": "SELECT COUNT(1), COUNT('x') FROM visits",
     "count-case": "SELECT COUNT(CASE WHEN cost > 50 THEN 1 END) FROM visits",
+    "distinct-identifiers": "SELECT COUNT(DISTINCT visit_id) FROM visits",
+    "distinct-identifiers-filter": "SELECT code, COUNT(DISTINCT visit_id) FILTER (WHERE cost > 50) AS n FROM visits GROUP BY code",
+    "distinct-identifiers-case": """SELECT COUNT(DISTINCT CASE WHEN cost > 50 THEN visit_id END) AS dear,
+                                    COUNT(DISTINCT CASE WHEN cost > 50 THEN NULL ELSE visit_id END) AS others FROM visits""",
+    "identifier-there": """SELECT v.visit_id IS NOT NULL AS been, COUNT(*) AS n FROM patients p
+                           LEFT JOIN visits v ON v.patient_id = p.patient_id AND v.cost > 4000 GROUP BY v.visit_id IS NOT NULL""",
+    "identifier-there-named": """SELECT CASE WHEN v.visit_id IS NULL THEN 'none' ELSE 'some' END AS visits, COUNT(*) AS n FROM patients p
+                                 LEFT JOIN visits v ON v.patient_id = p.patient_id AND v.cost > 4000 GROUP BY 1""",
     "units-case": "SELECT COUNT(DISTINCT CASE WHEN cost > 50 THEN patient_id END) AS dear FROM visits",
     "sum-case-null": "SELECT SUM(CASE WHEN minutes > 30 THEN cost ELSE NULL END) FROM visits",
     "filters": """SELECT SUM(cost) FILTER (WHERE minutes > 30), AVG(cost) FILTER (WHERE code = 'J10'), COUNT_IF(cost > 9) FILTER

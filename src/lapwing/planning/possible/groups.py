@@ -17,7 +17,18 @@ from lapwing.kernel.expressions import Column, Expression, Literal, Value, colum
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Relation
 from lapwing.kernel.stability import domain_of, shape_of
-from lapwing.planning.possible.listing import ENUMERATED_MAX, LISTED_MAX, ListedValues, Uses, enumerated, grid_value, listed, uses_of
+from lapwing.planning.possible.listing import (
+    ENUMERATED_MAX,
+    LISTED_MAX,
+    ListedValues,
+    TooMany,
+    Uses,
+    enumerated,
+    grid_value,
+    listed,
+    size_of,
+    uses_of,
+)
 from lapwing.planning.possible.narrowing import narrowed
 from lapwing.planning.possible.rows import PossibleRows, PublicRows, RelationReader
 from lapwing.statements import substituted
@@ -57,6 +68,8 @@ class Possible:
     groups: tuple[Group, ...] | None
     causes: frozenset[str] = frozenset()
     """Why some of them may be impossible all the same; empty where every one can occur."""
+    too_many: TooMany | None = None
+    """Where there are none because they are too many: why."""
 
 
 def no_public_rows(_: str) -> None:
@@ -68,36 +81,61 @@ class GroupFinder:
 
     def __init__(self, evaluate: Evaluate, public: PublicRows = no_public_rows) -> None:
         self._evaluate, self._public = evaluate, public
-        self._found: dict[tuple[Relation, tuple[tuple[str, Expression], ...], int], Possible] = {}
+        self._found: dict[tuple[Relation, tuple[tuple[str, Expression], ...], _Limits], Possible] = {}
 
-    def find(self, source: Relation, keys: tuple[tuple[str, Expression], ...], facts: Facts, *, cells_max: int) -> Possible:
+    def find(
+        self, source: Relation, keys: tuple[tuple[str, Expression], ...], facts: Facts, *, cells_max: int, values_max: int = LISTED_MAX
+    ) -> Possible:
         """Every group there can be. Without keys: the one empty group, or none where no row can meet the conditions."""
-        asked = (source, keys, cells_max)
+        asked = (source, keys, _Limits(cells_max, values_max))
         if asked not in self._found:
-            self._found[asked] = _possible(source, keys, facts, cells_max, self._evaluate, self._public)
+            self._found[asked] = _possible(source, keys, facts, asked[2], self._evaluate, self._public)
         return self._found[asked]
 
 
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """Most groups, and most values of one key, that are listed."""
+
+    cells: int
+    values: int
+
+    def of_cells(self, count: int | None, *, is_list: bool = False) -> Possible:
+        """No groups, because all together are too many."""
+        return Possible(None, too_many=TooMany("", count, self.cells, "known_cells_max", is_list))
+
+    def of_values(self, name: str, key: Domain, count: int | None) -> Possible:
+        """No groups, because one key has too many values."""
+        return Possible(None, too_many=TooMany(name, count, self.values, "key_values_max", _is_list(key)))
+
+
+def _is_list(domain: Domain) -> bool:
+    """Whether its values are a list that was declared."""
+    return isinstance(domain, TextDomain) and domain.values is not None
+
+
 def _possible(
-    source: Relation, keys: Sequence[tuple[str, Expression]], facts: Facts, cells_max: int, evaluate: Evaluate, public: PublicRows
+    source: Relation, keys: Sequence[tuple[str, Expression]], facts: Facts, limits: _Limits, evaluate: Evaluate, public: PublicRows
 ) -> Possible:
     causes: frozenset[str] = frozenset()
 
     def values_of(rows: PossibleRows, value: Expression) -> tuple[Value, ...] | None:
         nonlocal causes
-        found = _Enumeration(rows, (value,), evaluate, LISTED_MAX).groups()
+        found = _Enumeration(rows, (("", value),), evaluate, _Limits(limits.values + 1, limits.values)).groups()
         causes |= found.causes
         return None if found.groups is None else tuple(value for (value,) in found.groups)
 
     found: dict[Group, None] = {}
+    names = [f"the key {key.name!r}" if isinstance(key, Column) else f"key {number} of GROUP BY" for number, (_, key) in enumerate(keys, 1)]
     for rows in RelationReader(facts, public, values_of).read(source):
-        one = _Enumeration(rows, tuple(substituted(key, rows.columns) for _, key in keys), evaluate, cells_max).groups()
+        parts = [substituted(key, rows.columns) for _, key in keys]
+        one = _Enumeration(rows, tuple(zip(names, parts, strict=True)), evaluate, limits).groups()
         causes |= one.causes
         if one.groups is None:
-            return Possible(None)
+            return one
         found |= dict.fromkeys(one.groups)
-        if len(found) > cells_max:
-            return Possible(None)
+        if len(found) > limits.cells:
+            return limits.of_cells(None)
     columns = shape_of(source, facts).columns
     places = [place_in(domain_of(key, columns)) for _, key in keys]
     ordered = sorted(found, key=lambda group: tuple(place(value) for place, value in zip(places, group, strict=True)))
@@ -124,8 +162,9 @@ class _Cluster:
 class _Enumeration:
     """The values of keys over one way in which rows come about."""
 
-    def __init__(self, rows: PossibleRows, keys: tuple[Expression, ...], evaluate: Evaluate, cells_max: int) -> None:
-        self._keys, self._evaluate, self._cells_max = keys, evaluate, cells_max
+    def __init__(self, rows: PossibleRows, keys: tuple[tuple[str, Expression], ...], evaluate: Evaluate, limits: _Limits) -> None:
+        self._names, self._keys = tuple(name for name, _ in keys), tuple(key for _, key in keys)
+        self._evaluate, self._limits = evaluate, limits
         self._causes = set(rows.causes)
         in_tables = {name for table in rows.tables for name in table.variables}
         own = {name: domain for name, domain in rows.variables.items() if name not in in_tables and name not in rows.listed}
@@ -186,12 +225,17 @@ class _Enumeration:
             return Possible((), frozenset(self._causes))
         alone: dict[int, tuple[Value, ...]] = {}
         clusters: list[_Cluster] = []
+        too_many: list[Possible] = []
         for number, key in enumerate(self._keys):
             blocks = self._blocks_of(key)
             if blocks is None or self._combinations(blocks) > ENUMERATED_MAX:
-                values = listed(domain_of(key, self._domains))
-                if values is None:
+                domain = domain_of(key, self._domains)
+                values, size = listed(domain, self._limits.values), size_of(domain)
+                if size is None:
                     return Possible(None)
+                if values is None:
+                    too_many.append(self._limits.of_values(self._names[number], domain, size))
+                    continue
                 alone[number] = values
                 if columns_of(key):
                     self._causes.add("a key over values that cannot be listed")
@@ -201,11 +245,16 @@ class _Enumeration:
         lists: list[tuple[list[int], list[Group]]] = [([number], [(value,) for value in values]) for number, values in alone.items()]
         for cluster in clusters:
             found = self._of_cluster(cluster)
-            if found is None:
-                return Possible(None)
-            lists.append((cluster.keys, found))
-        if math.prod(len(found) for _, found in lists) > self._cells_max:
-            return Possible(None)
+            if isinstance(found, Possible):
+                too_many.append(found)
+            else:
+                lists.append((cluster.keys, found))
+        if too_many:  # a list that was declared comes first: it decides what becomes of the statement
+            return next((each for each in too_many if each.too_many is not None and each.too_many.is_list), too_many[0])
+        many = math.prod(len(found) for _, found in lists)
+        if many > self._limits.cells:
+            is_list = len(self._keys) == 1 and _is_list(domain_of(self._keys[0], self._domains))
+            return self._limits.of_cells(many, is_list=is_list)
         order = [number for numbers, _ in lists for number in numbers]
         places = [order.index(number) for number in range(len(self._keys))]
         whole = (tuple(value for part in parts for value in part) for parts in product(*(found for _, found in lists)))
@@ -239,28 +288,45 @@ class _Enumeration:
             else:
                 self._merged(clusters, _Cluster(set(blocks), [], [condition]))
 
-    def _of_cluster(self, cluster: _Cluster) -> list[Group] | None:
+    def _of_cluster(self, cluster: _Cluster) -> list[Group] | Possible:
+        """The groups of a cluster, or that they are too many."""
         keys = tuple(self._keys[number] for number in cluster.keys)
-        if len(keys) == 1 and not cluster.conditions and (plain := self._plain_values(keys[0])) is not None:
-            return plain
+        if len(keys) == 1 and not cluster.conditions and (plain := self._plain_values(cluster.keys[0])) is not None:
+            return self._few(cluster.keys[0], plain, counted=True) if isinstance(plain, list) else plain
         blocks = tuple(self._blocks[number] for number in sorted(cluster.blocks))
         if not all(len(block) for block in blocks):
             return []
         names = {name for block in blocks for name in block.names}
         domains = {name: self._domains[name] for name in names}
-        limit = min(LISTED_MAX, self._cells_max) if len(keys) == 1 else self._cells_max
-        return self._evaluate(Combinations(blocks, domains, tuple(cluster.conditions), keys), limit)
+        limit = min(self._limits.values + 1, self._limits.cells) if len(keys) == 1 else self._limits.cells
+        found = self._evaluate(Combinations(blocks, domains, tuple(cluster.conditions), keys), limit)
+        if len(keys) == 1:
+            return self._few(cluster.keys[0], found, counted=False)
+        return self._limits.of_cells(None) if found is None else found
 
-    def _plain_values(self, key: Expression) -> list[Group] | None:
-        """The values of a key that are known without evaluating anything."""
+    def _few(self, number: int, found: list[Group] | None, *, counted: bool) -> list[Group] | Possible:
+        """The values of one key, unless they are too many; ``counted``: these are all of them."""
+        limits = self._limits
+        if found is not None and (len(found) <= limits.values or len(found) - ((None,) in found) <= limits.values):
+            return found
+        domain, many = domain_of(self._keys[number], self._domains), None
+        if found is not None and counted:
+            many = len(found) - ((None,) in found)
+        if found is None and limits.cells <= limits.values:
+            return limits.of_cells(None, is_list=len(self._keys) == 1 and _is_list(domain))
+        return limits.of_values(self._names[number], domain, many)
+
+    def _plain_values(self, number: int) -> list[Group] | Possible | None:
+        """The values of a key that are known without evaluating anything, or that they are too many."""
+        key = self._keys[number]
         if isinstance(key, Literal):
             return [(key.value,)]
         if isinstance(key, Column):
             block = self._blocks[self._block_of[key.name]]
             listing = block.columns[block.names.index(key.name)]
-            if len(listing) > LISTED_MAX:
-                return None
             domain, null = self._domains[key.name], [None] if listing.null else []
+            if isinstance(listing.values, range) and len(listing.values) > self._limits.values:
+                return self._limits.of_values(self._names[number], domain, len(listing.values))
             values = [grid_value(value, domain) for value in listing.values] if isinstance(listing.values, range) else listing.values
             return [(value,) for value in dict.fromkeys((*values, *null))]
         return None

@@ -11,8 +11,8 @@ from lapwing.kernel.date_functions import DATE_PARTS, TIME_PARTS, TIME_TRUNCATIO
 from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, RealDomain, TextDomain, TimestampDomain, grid_integer
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal, Value
 
-LISTED_MAX = 20_000
-"""Most values one key may have to be listed."""
+LISTED_MAX = 100_000
+"""Most values one key may have to be listed, NULL aside, where no setting says otherwise."""
 ENUMERATED_MAX = 1_000_000
 """Most combinations of column values that conditions and keys are evaluated on."""
 MOMENTS_MAX = 200_000
@@ -39,18 +39,50 @@ _STEPS: dict[Function, int] = {
 """How long each function of a moment stays the same, counted from midnight."""
 
 
-def listed(domain: Domain) -> tuple[Value, ...] | None:
+def listed(domain: Domain, values_max: int = LISTED_MAX) -> tuple[Value, ...] | None:
     """Every value of a domain, NULL last, or None when there are too many; a real's are never listed."""
     null: tuple[Value, ...] = (None,) if domain.nullable else ()
     match domain:
         case BooleanDomain():
             return (False, True, *null)
-        case TextDomain(values) if values is not None:
+        case TextDomain(tuple() as values) if len(values) <= values_max:
             return (*values, *null)
-        case IntegerDomain(lo, hi) | DateDomain(lo, hi) if hi - lo < LISTED_MAX:
+        case IntegerDomain(lo, hi) | DateDomain(lo, hi) if hi - lo < values_max:
             return (*range(lo, hi + 1), *null)
         case _:
             return None
+
+
+def size_of(domain: Domain) -> int | None:
+    """How many values a domain has, NULL aside, by what is declared; None where they are not told apart by a declaration."""
+    match domain:
+        case BooleanDomain():
+            return 2
+        case TextDomain(tuple() as values):
+            return len(values)
+        case IntegerDomain(lo, hi) | DateDomain(lo, hi):
+            return max(hi - lo + 1, 0)
+        case _:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class TooMany:
+    """Why groups are not listed although they could be: more than a limit allows."""
+
+    what: str
+    """The key; empty where it is all of them together."""
+    count: int | None
+    """How many there are, NULL aside; None where it is only known that they are more."""
+    limit: int
+    setting: str
+    is_list: bool
+    """Whether they are a list that was declared: such groups are never discovered in its place."""
+
+    def __str__(self) -> str:
+        many = f"more than {self.limit:,}" if self.count is None else f"{self.count:,}"
+        whole = f"{self.what} has {many} possible values" if self.what else f"GROUP BY has {many} possible groups"
+        return f"{whole}, and at most {self.limit:,} are listed ({self.setting})"
 
 
 @dataclass(frozen=True, slots=True)

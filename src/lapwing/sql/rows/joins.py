@@ -195,7 +195,7 @@ class Links:
             return False
         sides = [self._side(child) for child in (node.this, node.expression)]
         for (left, _), (_, right) in (sides, sides[::-1]):
-            if left is not None and right is not None and self._joinable(left, right):
+            if left is not None and right is not None and (self._are_units(left, right) or self._joinable(left, right)):
                 with self.session.reading(node) as reader:
                     for name in ("this", "expression"):
                         with self.session.reading(reader.node_of(name)) as child:
@@ -216,7 +216,7 @@ class Links:
         """Note one equality."""
         if left is None or right is None:
             raise self.session.refuse("unknown-column", "both sides of the join need this column", node=node)
-        if left in self.left.units and right in self.right.units:
+        if self._are_units(left, right):
             self.by_unit = True
             return
         if left in self.left.virtual or right in self.right.virtual:
@@ -228,6 +228,10 @@ class Links:
                 "type-mismatch", "these columns cannot be joined on", node=node, hint="join on identifiers, dates or text"
             )
         self.on.append((left, right))
+
+    def _are_units(self, left: str, right: str) -> bool:
+        """Whether both are the unit itself; what tells units apart is of one type, whatever a subquery says of its own column of it."""
+        return left in self.left.units and right in self.right.units
 
     def _joinable(self, left: str, right: str) -> bool:
         """Whether equality of two columns is one the kernel joins on; another one is a condition like any other."""

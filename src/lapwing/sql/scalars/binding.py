@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from sqlglot import exp
 
 from lapwing.errors import Refused
-from lapwing.kernel.domains import BooleanDomain, Domain, KeyDomain, Kind, NumberType, kind_of, union
+from lapwing.kernel.domains import BooleanDomain, Domain, KeyDomain, Kind, NumberType, kind_of, union, with_null
 from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal
 from lapwing.kernel.functions import result_domain
 from lapwing.kernel.stability import domain_of
@@ -151,7 +151,8 @@ class Scalars:
     def in_kind_of(self, value: Typed, other: Typed) -> Typed:
         """``value`` as it is meant beside ``other``: NULL and text constants take the type of what they stand beside."""
         if value.is_null and not other.is_null:
-            return self.constant(value.node, Literal(None, other.kind))
+            null = self.constant(value.node, Literal(None, other.kind))
+            return replace(null, domain=with_null(other.domain, nullable=True)) if other.kind is Kind.KEY else null
         if isinstance(value.expression, Literal):
             meant = constants.beside(value.expression, other.kind, self.session, value.node)
             return value if meant == value.expression else self.constant(value.node, meant)

@@ -123,9 +123,10 @@ def _forget_dialect(tree: exp.Expr) -> None:
     """Take off what the parser does for one dialect only, so that a statement has one tree whatever its spelling.
 
     It notes whether a quotient of integers is an integer (here it never is), and writes IS NOT NULL with a mark in place of a NOT.
-    Brackets around one column say nothing in any dialect: ``(t.x) = (u.x)`` is an equality of columns.
+    Brackets around one column say nothing in any dialect: ``(t.x) = (u.x)`` is an equality of columns. The words of a frame are in
+    capitals, however they are written.
     """
-    for node in list(tree.find_all(exp.Div, exp.Is, exp.Paren)):
+    for node in list(tree.find_all(exp.Div, exp.Is, exp.Paren, exp.WindowSpec)):
         if isinstance(node, exp.Paren):
             inner = node.unnest()
             if type(inner) is exp.Column and type(node.parent) is not exp.Paren:
@@ -133,6 +134,9 @@ def _forget_dialect(tree: exp.Expr) -> None:
         elif isinstance(node, exp.Div):
             node.set("typed", None)
             node.set("safe", None)
+        elif isinstance(node, exp.WindowSpec):
+            for name in [name for name, value in node.args.items() if isinstance(value, str)]:
+                node.set(name, node.args[name].upper())
         elif node.args.get("negate") is True:
             node.set("negate", None)
             negated = exp.Not()

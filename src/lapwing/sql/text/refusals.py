@@ -11,7 +11,7 @@ def span_of(text: str, start: int, end: int) -> Span:
     return Span(start=start, end=end, line=text.count("\n", 0, start) + 1, column=start - (text.rfind("\n", 0, start) + 1) + 1)
 
 
-_OF_KEYS = frozenset({"groups-by-real", "groups-by-unit", "keys-need-delta"})
+_OF_KEYS = frozenset({"groups-by-real", "groups-by-unit", "keys-need-delta", "too-many-groups"})
 
 
 def span_in(statement: Statement, code: str) -> Span:
