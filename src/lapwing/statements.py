@@ -216,6 +216,11 @@ class PostProcess:
     """Of a whole statement: the joins that pair any row with any row, by how many pairs there are at most."""
 
     @property
+    def computes_over_rows(self) -> bool:
+        """Whether something is computed over several rows of answers: aggregates or windows."""
+        return self.aggregates or " OVER (" in self.sql(numbered=False)
+
+    @property
     def marked(self) -> tuple[int, ...]:
         """The outputs that have marks, by number. Rows that DISTINCT merges may differ in theirs, so none are given then."""
         return () if self.distinct else tuple(i for i, output in enumerate(self.outputs) if output.mark is not None)

@@ -56,6 +56,7 @@ STATEMENTS = (
         "postgres",
         "SELECT SUM(ROUND(f)), SUM(ROUND(d)), SUM(ROUND(d / 2, 2)), SUM(FLOOR(d / 7)), COUNT(*) FILTER (WHERE d / 7 > 0.5) FROM t",
     ),
+    ("postgres", "SELECT SUM(ROUND(i, -1) / 7), SUM(ROUND(i) / 7), SUM(ABS(i) / 7) FROM t"),
     ("postgres", "SELECT COUNT(*)::numeric / 7, COUNT(*) / 7, CAST(SUM(d) / 2 AS INTEGER) FROM t"),
     ("postgres", "SELECT SUM(n) / 10 FROM (SELECT w, COUNT(*) AS n FROM t WHERE w IS NOT NULL GROUP BY w) AS q"),
 )

@@ -67,6 +67,12 @@ SIZES = {
     "server under load, seconds": Size(
         "seconds for which eight analysts ask while workers, a replica and the database die", 6, 120, "server/test_load.py"
     ),
+    "second list, statements": Size(
+        "statements of the second list whose answers are compared with bare DuckDB's", 20, 210, "unit/audit/test_second_list.py", 210
+    ),
+    "third list, statements": Size(
+        "statements of the third list, compared with bare DuckDB and PostgreSQL", 20, 509, "unit/audit/test_third_list.py", 509
+    ),
     "random messages on the wire": Size("messages at random, in all", 800, 100_000, "wire/test_fuzz.py", 2_000),
     "visitors of the wire": Size("connections that ask and go, 50 at a time", 60, 5_000, "wire/test_process.py"),
     "Superset in two worlds": Size("statements of Superset that are asked on both worlds", 4, 32, "wire/test_superset.py", 8),

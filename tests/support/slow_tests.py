@@ -15,6 +15,11 @@ from tests.support.nightly import without_group
 SECONDS_MAX = 30.0
 
 SLOW: dict[str, tuple[float, str]] = {
+    "tests/unit/audit/test_third_list.py::test_statements_become_what_is_written_down": (
+        45,
+        "509 statements are asked on two engines at night",
+    ),
+    "tests/unit/audit/test_second_list.py::test_statements_become_what_is_written_down": (35, "210 statements are asked at night"),
     "tests/engines/spark/test_spark_oracle.py::test_no_pair_of_neighbours_refutes_a_certificate[bounded-Account.APPROXIMATE]": (
         50,
         "each shape is a Spark job on two worlds, a second each",

@@ -64,7 +64,7 @@ def assemble(
     Without ``withholding`` no cell is marked and none is left out: to see how long error bars are.
     """
     parts = [_part(part, planned, released, confidence, withholding=withholding) for part in planned.parts]
-    kept = [_occupied(part, planned, released) if post.aggregates else None for part in planned.parts]
+    kept = [_occupied(part, planned, released) if post.computes_over_rows else None for part in planned.parts]
     parts = [seen if places is None else _kept(seen, places) for seen, places in zip(parts, kept, strict=True)]
     if any(part.scaled for part in planned.parts):
         post = replace(post, outputs=tuple(_without_ratio(output) for output in post.outputs))
@@ -206,9 +206,13 @@ def _part(part: Part, planned: Planned, released: Released | None, confidence: F
                 found = scaled_estimates(recipe, one.part, released, planned, confidence=confidence)
             else:
                 found = estimates_of(recipe, one.part, table, query, confidence=confidence, terms=terms)
+            void = one.part.nothing_to_sum.get(i, frozenset())
+            if void:
+                found = [Estimate(None, None) if group in void else each for group, each in zip(table.groups, found, strict=True)]
             own: Marks = [None] * len(found)
             if withholding:
                 own = Judged(one.part, query, table, terms).marks(recipe, found, confidence=confidence)
+            own = [None if group in void else mark for group, mark in zip(table.groups, own, strict=True)] if void else own
             pairs = zip(found, own, strict=True)
             estimates[i] += [Estimate(None, None) if mark is CellMark.MEANINGLESS else estimate for estimate, mark in pairs]
             marks[i] += own

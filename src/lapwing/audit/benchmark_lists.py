@@ -1,8 +1,8 @@
 """Two lists of questions after well-known benchmarks, on made-up data of their own: which are answered as they are written.
 
 Everything is as in ``lapwing.audit.conformance``, with these differences. A list says which code a refusal has, and may give the rewrite
-that its hint comes to, which is answered. What is selected (MIN, MAX) is not compared. Where LIMIT picks rows, all rows are compared:
-which of two equal rows comes first is nobody's to say. Of groups that are not declared, those that are shown are compared.
+that its hint comes to, which is answered. Where LIMIT picks rows, all rows are compared: which of two equal rows comes first is nobody's
+to say. What cannot be compared of groups that are not declared is said in ``lapwing.audit.comparison``.
 """
 
 from __future__ import annotations
@@ -14,26 +14,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from lapwing.audit.conformance import Listed, Outcome, bare_engine, comparable
+from lapwing.audit.comparison import Row, columns_of, comparable_row, difference, discovered, rows_of, slack_of, without_limit
+from lapwing.audit.conformance import Listed, Outcome, bare_engine
 from lapwing.client.dataset import DataSet
 from lapwing.client.dataset import open as open_data_set
 from lapwing.curator.bound_statement import bound_statement
 from lapwing.demo import hits_rows, tpch_rows
 from lapwing.demo.write import CATALOGUE_FILE
 from lapwing.errors import LapwingError, Refused
-from lapwing.statements import QUANTILES, KeyOutput, Statement
 
 LIMIT_EPSILON = 5 * 10**7
 """Of one statement in the limit."""
 BUDGET_EPSILON = 10**9
 """As much as a catalogue can declare: enough for one list."""
-SLACK = 5e-3
-"""How far a value that is no count may be off, as a part of the largest of its column: sums of finely graded prices keep some noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +101,19 @@ class BenchmarkWorlds:
 
     def answered(self, sql: str) -> str:
         """Why a statement does not pass as answered; empty where it does."""
-        whole = re.sub(r"\s+LIMIT \d+( OFFSET \d+)?$", "", sql)
+        whole = without_limit(sql)
         try:
             self.ordinary.ask(sql)
-            statement = bound_statement(self.ordinary.curator, whole, dialect="duckdb").statement
-            if any(aggregate.kind in QUANTILES for query in statement.privates for aggregate in query.aggregates):
-                return ""
+            columns = columns_of(bound_statement(self.ordinary.curator, whole, dialect="duckdb").statement)
             ours, known = self._limit(whole)
         except LapwingError as error:
             return f"[{error.code}] {error.message}"
         except Exception as error:
             return f"ended in {type(error).__name__}"
-        theirs = [tuple(map(comparable, row)) for row in self.bare.sql(whole).fetchall()]
+        theirs = [comparable_row(row) for row in self.bare.sql(whole).fetchall()]
         if not known:
-            theirs = [row for row in theirs if any(_is_of(row, other, _keys(statement)) for other in ours)]
-        return _difference(ours, theirs, keys=_keys(statement))
+            ours, theirs = discovered(ours, theirs, columns=columns)
+        return difference(ours, theirs, columns=columns, slack=slack_of(theirs))
 
     def refused(self, listed: Listed) -> str:
         """The code of the refusal, or why a statement does not pass as refused with a rewrite that is answered."""
@@ -134,7 +129,7 @@ class BenchmarkWorlds:
             return f"ended in {type(error).__name__}"
         return "was answered"
 
-    def _limit(self, sql: str) -> tuple[list[tuple[Any, ...]], bool]:
+    def _limit(self, sql: str) -> tuple[list[Row], bool]:
         """The answer without noise to speak of, and whether its groups are declared."""
         known = True
         try:
@@ -143,7 +138,7 @@ class BenchmarkWorlds:
             if error.code != "keys-need-delta":
                 raise
             known, table = False, self.ordinary.ask(sql, epsilon=LIMIT_EPSILON).table
-        return [tuple(map(comparable, row)) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)], known
+        return rows_of(table), known
 
 
 def write_benchmark(benchmark: BenchmarkList, directory: Path, *, delta: str = "") -> DataSet:
@@ -169,46 +164,5 @@ def write_benchmark(benchmark: BenchmarkList, directory: Path, *, delta: str = "
     return data_set
 
 
-def _difference(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]], *, keys: set[int]) -> str:
-    """What is wrong with our rows; empty where each of theirs is there, and others hold nothing but their keys."""
-    slack = [_slack(column) for column in zip(*theirs, strict=True)] or [0.5] * max(map(len, ours), default=0)
-    left = list(ours)
-    for row in theirs:
-        place = next((i for i, other in enumerate(left) if all(map(_same, other, row, slack))), None)
-        if place is None:
-            return f"{len(theirs) - len(ours) + len(left)} of {len(theirs)} rows of bare SQL are not there or differ"
-        left.pop(place)
-    if left and not keys:
-        return f"{len(left)} rows too many"
-    beside = [(value, slack[i]) for row in left for i, value in enumerate(row) if i not in keys]
-    if any(value is not None and not (isinstance(value, float) and abs(value) <= allowed) for value, allowed in beside):
-        return "groups without rows hold something"
-    return ""
-
-
-def _slack(column: Sequence[Any]) -> float:
-    """How far values of a column may be off: counts not at all."""
-    numbers = [value for value in column if isinstance(value, float)]
-    if all(number.is_integer() for number in numbers):
-        return 0.1
-    return SLACK * max(map(abs, numbers))
-
-
-def _same(ours: Any, theirs: Any, slack: float) -> bool:
-    if isinstance(ours, float) and isinstance(theirs, float):
-        return abs(ours - theirs) <= slack
-    return type(ours) is type(theirs) and bool(ours == theirs)
-
-
-def _is_of(theirs: tuple[Any, ...], ours: tuple[Any, ...], keys: set[int]) -> bool:
-    """Whether a row has the keys of one of ours: of groups that are not declared, those of few units stay hidden."""
-    return all(theirs[key] == ours[key] for key in keys)
-
-
 def _bare(sql: str) -> str:
     return sql.strip().removesuffix(";")
-
-
-def _keys(statement: Statement) -> set[int]:
-    """Which columns are keys of groups."""
-    return {i for i, output in enumerate(statement.post.outputs) if isinstance(output.derivation, KeyOutput)}

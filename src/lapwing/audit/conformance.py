@@ -13,13 +13,10 @@ empty group by 0.5 (tests compute both from the plans). Accuracy is asked for, a
 
 from __future__ import annotations
 
-import datetime
-import math
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from importlib import resources
 from pathlib import Path
@@ -30,6 +27,7 @@ import pyarrow as pa
 
 from lapwing.answers.answer import Answer
 from lapwing.audit.bare import define
+from lapwing.audit.comparison import Row, columns_of, comparable_row, difference, discovered, rows_of, slack_of, sorted_alike, without_limit
 from lapwing.catalog.confidences import CONFIDENCE_MAX
 from lapwing.client.dataset import DataSet
 from lapwing.client.dataset import open as open_data_set
@@ -42,7 +40,7 @@ from lapwing.kernel.ir import KnownGroups
 from lapwing.kernel.laws import tail_upper
 from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
 from lapwing.sql.text.privacy_words import Question, ShowBudget, read_words
-from lapwing.statements import KeyOutput
+from lapwing.statements import QUANTILES
 
 PATIENTS = 5_000
 """Enough that no condition of the list is met by nobody, few enough that no bound of the demonstration's catalogue is reached."""
@@ -54,11 +52,11 @@ CHANCE_OF_NOISE = Fraction(1, 10**12)
 """Of a statement that is taken to have no noise in the limit."""
 LIMIT_EPSILON_GAUSSIAN = 10**8
 """Of one statement in the limit, on a data set with delta."""
+LIMIT_EPSILON_MOST = 9 * 10**8
+"""Of one statement that leaves noise and has a budget to itself."""
 BUDGET_EPSILON = 10**9
 DEFAULT_EPSILON = 100
 """Of a statement that names none: so few people are made up that the demonstration's own would reach no accuracy."""
-TOLERANCE = 1e-4
-"""Two numbers are equal when they differ by less than this share of the larger: some noise is left at any epsilon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +132,13 @@ class Worlds:
     """The same rows three times: as they are demonstrated but with a budget for the whole list, without delta, and unprotected.
 
     Without delta, noise shrinks as 1 / epsilon and not as its root: that is where the limit is taken, but for groups that are not declared.
+    ``make`` writes and prepares them in a directory, with this delta in place of the declared one where it is not empty.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self.directory, self.copies = directory, 0
-        self.ordinary = _demonstration(directory / "ordinary")
-        self.pure = self._another()
+    def __init__(self, directory: Path, make: Callable[[Path, str], DataSet] | None = None) -> None:
+        self.directory, self.copies, self.make = directory, 0, make or _demonstration
+        self.ordinary = self.make(directory / "ordinary", "")
+        self.pure = self._another("0")
         self.bare = bare_engine(directory / "ordinary")
 
     def close(self) -> None:
@@ -148,29 +147,70 @@ class Worlds:
         self.pure.close()
         self.bare.close()
 
-    def limit(self, sql: str) -> pa.Table:
+    def limit(self, sql: str, *, dialect: str = "duckdb") -> pa.Table:
         """The answer without noise to speak of."""
         try:
-            epsilon = self.limit_epsilon(sql)
+            epsilon = self.limit_epsilon(sql, dialect=dialect)
         except Refused as error:
             if error.code != "keys-need-delta":
                 raise
-            return self.ordinary.ask(sql, epsilon=LIMIT_EPSILON_GAUSSIAN).table
-        if (1 - self.pure.budget.share_spent) * BUDGET_EPSILON < 1.01 * epsilon:
+            if self._is_spent(self.ordinary, LIMIT_EPSILON_GAUSSIAN):
+                self.ordinary.close()
+                self.ordinary = self._another("")
+            return self.ordinary.ask(sql, epsilon=LIMIT_EPSILON_GAUSSIAN, dialect=dialect).table
+        if self._is_spent(self.pure, epsilon):
             self.pure.close()
-            self.pure = self._another()
-        return self.pure.ask(sql, epsilon=epsilon).table
+            self.pure = self._another("0")
+        return self.pure.ask(sql, epsilon=epsilon, dialect=dialect).table
 
-    def limit_epsilon(self, sql: str) -> int:
+    def bare_rows(self, sql: str) -> list[Row]:
+        """What bare DuckDB says."""
+        return [comparable_row(row) for row in self.bare.sql(sql).fetchall()]
+
+    def difference(self, sql: str, bare: Callable[[str], list[Row]], *, dialect: str = "duckdb", loosely: bool = False) -> str:
+        """What is wrong with the answer in the limit, or nothing. Of groups that are not declared, those that are shown are compared.
+
+        ``loosely``: a statement whose answer is not exact at any epsilon is asked once more with a budget to itself, and may be off by
+        ``SLACK``: sums of finely graded values keep some noise, and a quantile is any value between its neighbours in rank.
+        """
+        columns = columns_of(bound_statement(self.ordinary.curator, sql, dialect=dialect).statement)
+        ours, theirs = rows_of(self.limit(sql, dialect=dialect)), bare(sql)
+        why, whole = difference(ours, theirs, columns=columns), without_limit(sql)
+        if why and whole != sql and sorted_alike(ours, theirs, columns=columns):
+            sql, ours, theirs = whole, rows_of(self.limit(whole, dialect=dialect)), bare(whole)
+            why = difference(ours, theirs, columns=columns)
+        if not why or not loosely:
+            return why
+        try:
+            inexact = self._is_inexact(sql, dialect)
+        except Refused:  # groups that are not declared
+            return difference(*discovered(ours, theirs, columns=columns), columns=columns)
+        if inexact:
+            with self._another("0") as roomy:
+                ours = rows_of(roomy.ask(sql, epsilon=LIMIT_EPSILON_MOST, dialect=dialect).table)
+            why = difference(ours, theirs, columns=columns, slack=slack_of(theirs))
+        return why
+
+    def _is_inexact(self, sql: str, dialect: str) -> bool:
+        """Whether noise is left on the data set without delta, or quantiles are selected."""
+        statement, _ = plan_of(self.pure.curator, sql, LIMIT_EPSILON, dialect=dialect)
+        selects = any(aggregate.kind in QUANTILES for query in statement.privates for aggregate in query.aggregates)
+        return selects or self.limit_epsilon(sql, dialect=dialect) == LIMIT_EPSILON_SUMS
+
+    def limit_epsilon(self, sql: str, *, dialect: str = "duckdb") -> int:
         """At what epsilon a statement is compared, on the data set without delta."""
-        _, planned = plan_of(self.pure.curator, sql, LIMIT_EPSILON)
+        _, planned = plan_of(self.pure.curator, sql, LIMIT_EPSILON, dialect=dialect)
         noisy = planned.measured is not None and chance_of_noise(planned.measured) > CHANCE_OF_NOISE
         return LIMIT_EPSILON_SUMS if noisy else LIMIT_EPSILON
 
-    def _another(self) -> DataSet:
-        """The same rows without delta, under a budget of their own."""
+    def _is_spent(self, data_set: DataSet, epsilon: int) -> bool:
+        """Whether too little is left of a budget for one more statement."""
+        return (1 - data_set.budget.share_spent) * BUDGET_EPSILON < 1.01 * epsilon
+
+    def _another(self, delta: str) -> DataSet:
+        """The same rows under a budget of their own."""
         self.copies += 1
-        return _demonstration(self.directory / f"pure{self.copies}", delta="0")
+        return self.make(self.directory / f"copy{self.copies}", delta)
 
 
 def chance_of_noise(certified: Certified) -> Fraction:
@@ -192,7 +232,7 @@ class _Why:
     text: str
 
 
-def _demonstration(directory: Path, *, delta: str = "") -> DataSet:
+def _demonstration(directory: Path, delta: str) -> DataSet:
     """A demonstration, prepared, with another budget."""
     write_demo(directory, patients=PATIENTS)
     catalogue = directory / CATALOGUE_FILE
@@ -215,9 +255,12 @@ def _demonstration(directory: Path, *, delta: str = "") -> DataSet:
 def bare_engine(directory: Path) -> duckdb.DuckDBPyConnection:
     """DuckDB over the files of a demonstration, without any protection."""
     bare = duckdb.connect(config={"threads": "1"})
+    # Tools write the database and the schema before a table's name.
+    bare.execute("ATTACH ':memory:' AS clinic; USE clinic; CREATE SCHEMA public")
     for path in sorted(directory.glob("*.parquet")):
         quoted = str(path).replace("'", "''")
-        bare.execute(f"CREATE VIEW {path.stem} AS SELECT * FROM read_parquet('{quoted}')")
+        for name in (path.stem, f"public.{path.stem}"):
+            bare.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{quoted}')")
     define(bare)
     return bare
 
@@ -248,14 +291,11 @@ def _answered(worlds: Worlds, listed: Listed) -> _Why:
         if target is not None and missed(ordinary.ask(f"{words.statement} {target}"), words):
             return _Why(False, "an error bar is longer than asked for")
         # Words ask for an ordinary accuracy; the comparison is of the statement they stand around.
-        limit = worlds.limit(words.statement)
+        why = worlds.difference(words.statement, worlds.bare_rows)
     except LapwingError as error:
         return _Why(False, f"[{error.code}] {error.message}")
     except Exception as error:
         return _Why(False, f"ended in {type(error).__name__}")
-    ours = [tuple(map(comparable, row.values())) for row in _rows(limit)]
-    theirs = [tuple(map(comparable, row)) for row in worlds.bare.sql(words.statement).fetchall()]
-    why = difference(ours, theirs, keys=_keys(ordinary, words))
     return _Why(not why, why)
 
 
@@ -282,56 +322,3 @@ def missed(answer: Answer, words: Question) -> bool:
             if value is None or bar is None or max(value - bar.lo, bar.hi - value) > allowed:
                 return True
     return not answer.intervals
-
-
-def _rows(table: pa.Table) -> list[dict[str, Any]]:
-    """Rows of a table, whatever its columns are called."""
-    rows: list[dict[str, Any]] = table.rename_columns([f"c{i}" for i in range(table.num_columns)]).to_pylist()
-    return rows
-
-
-def _keys(data_set: DataSet, words: Question) -> set[int]:
-    """Which columns are keys of groups."""
-    outputs = bound_statement(data_set.curator, words.statement, dialect="duckdb").statement.post.outputs
-    return {i for i, output in enumerate(outputs) if isinstance(output.derivation, KeyOutput)}
-
-
-def comparable(value: Any) -> Any:
-    """A value in the form both engines' clients share: numbers as floats, dates as the midnight they start at."""
-    match value:
-        case bool() | None | str():
-            return value
-        case int() | float() | Decimal():
-            return float(value)
-        case datetime.datetime():
-            return value.replace(tzinfo=None)
-        case datetime.date():
-            return datetime.datetime(value.year, value.month, value.day)
-        case _:
-            return str(value)
-
-
-def difference(ours: Sequence[tuple[Any, ...]], theirs: Sequence[tuple[Any, ...]], *, keys: set[int]) -> str:
-    """What is wrong with our rows, or nothing: each of theirs must be there once, and others must hold nothing but their keys."""
-    left = list(ours)
-    for row in theirs:
-        match = next((i for i, other in enumerate(left) if _same_row(other, row)), None)
-        if match is None:
-            return f"{len(theirs) - len(ours) + len(left)} of {len(theirs)} rows of bare SQL are not there or differ"
-        left.pop(match)
-    values = [value for row in left for i, value in enumerate(row) if i not in keys]
-    if not keys and left:
-        return f"{len(left)} rows too many"
-    if any(value is not None and not (isinstance(value, float) and abs(value) < 0.5) for value in values):
-        return "groups without rows hold something"
-    return ""
-
-
-def _same_row(ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> bool:
-    return len(ours) == len(theirs) and all(_same(a, b) for a, b in zip(ours, theirs, strict=True))
-
-
-def _same(ours: Any, theirs: Any) -> bool:
-    if isinstance(ours, float) and isinstance(theirs, float):
-        return math.isclose(ours, theirs, rel_tol=TOLERANCE, abs_tol=1e-6)
-    return type(ours) is type(theirs) and bool(ours == theirs)

@@ -20,6 +20,7 @@ from lapwing.cli.views import ReportFormat, as_json, write_table
 
 if TYPE_CHECKING:
     from lapwing.audit.conformance import Outcome, Score
+    from lapwing.audit.written_lists import WrittenOutcome, WrittenScore
 
 HEADERS = ("", "statement", "outcome", "")
 RIGHT = (False, False, False, False)
@@ -35,6 +36,7 @@ class ListName(StrEnum):
 
     FIRST = "first"
     SECOND = "second"
+    THIRD = "third"
     TPCH = "tpch"
     CLICKBENCH = "clickbench"
 
@@ -42,40 +44,63 @@ class ListName(StrEnum):
 def _conformance(
     form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE,
     which: Annotated[ListName, typer.Option("--list", help="Which list of statements.")] = ListName.FIRST,
+    postgres: Annotated[
+        str | None, typer.Option("--postgres", metavar="DSN", help="A server to compare with, for the second and the third list.")
+    ] = None,
 ) -> None:
     """Run the project's own list of statements on made-up data: which are answered, and which are refused. Takes half a minute.
 
     An answer counts when, with the noise turned down, it is what bare DuckDB gives; a refusal when it points into the statement and
-    nothing was charged. Ends with 1 if anything fails. The second list is of statements as tools write them: each is planned and priced,
-    not asked, and ends with 1 if any is answered or refused otherwise than is written down. Two lists follow well-known benchmarks.
+    nothing was charged. Ends with 1 if anything fails. The second and the third list are of statements as people and tools write them: they
+    take a few minutes, and end with 1 if any is answered or refused otherwise than is written down. What is in PostgreSQL's dialect is
+    compared where a server is given; a scratch schema is made there and dropped. Two lists follow well-known benchmarks.
 
     \b
     Example:
         lapwing conformance
-        lapwing conformance --list second --format json
+        lapwing conformance --list third --postgres "host=localhost dbname=scratch" --format json
     """
     with reported():
-        raise typer.Exit(_second(form) if which is ListName.SECOND else conformed(form, which))
+        raise typer.Exit(_written(form, which, postgres) if which in (ListName.SECOND, ListName.THIRD) else conformed(form, which))
 
 
-def _second(form: ReportFormat) -> ExitStatus:
-    """Run the second list and print what became of it, by kind, and whatever is not as it is written down."""
-    from lapwing.audit import second_list
+def _written(form: ReportFormat, which: ListName, postgres: str | None) -> ExitStatus:
+    """Run the second or the third list and print what became of it, by kind, and whatever is not as it is written down."""
+    from lapwing.audit import second_list, third_list
+    from lapwing.audit.written_lists import WrittenScore
 
+    third = which is ListName.THIRD
+    total = len(third_list.third_list() if third else second_list.second_list())
+    outcomes: list[WrittenOutcome] = []
     shown = terminal.console(stderr=True)
-    with tempfile.TemporaryDirectory(prefix="lapwing-conformance-") as directory, shown.status("planning the second list"):
-        score = second_list.SecondScore(tuple(second_list.run_second_list(Path(directory))))
+    with tempfile.TemporaryDirectory(prefix="lapwing-conformance-") as directory, shown.status("writing made-up data") as status:
+        run = third_list.run_third_list if third else second_list.run_second_list
+        for outcome in run(Path(directory), postgres=postgres):
+            outcomes.append(outcome)
+            status.update(f"{len(outcomes)} of {total}")
+    score = WrittenScore(tuple(outcomes))
     if form is ReportFormat.JSON:
         terminal.write(as_json(score.to_dict()))
     else:
-        rows = [[kind, f"{answered} of {many}"] for kind, (answered, many) in score.counts().items()]
-        write_table(("kind", "answered"), rows, right=(False, True), accents=(True, False))
-        refused = [[outcome.listed.name, outcome.found] for outcome in score.outcomes if outcome.found != second_list.ANSWERED]
+        _write_written(score)
+    return ExitStatus.INTERNAL if score.unlike else ExitStatus.OK
+
+
+def _write_written(score: WrittenScore) -> None:
+    """Print a score of statements with what is to become of them."""
+    rows = [[kind, f"{answered} of {many}"] for kind, (answered, many) in score.counts().items()]
+    write_table(("kind", "answered"), rows, right=(False, True), accents=(True, False))
+    terminal.write("")
+    refused = [[outcome.listed.name, outcome.found] for outcome in score.refused]
+    write_table(("refused", "code"), refused, right=(False, False), accents=(True, False))
+    if score.known_wrong:
         terminal.write("")
-        write_table(("refused", "code"), refused, right=(False, False), accents=(True, False))
-        changed = [f"{item.listed.name}: {item.found}, not {item.listed.expected}" for item in score.different]
-        terminal.write("\nnot as written down: " + ("; ".join(changed) or "none"))
-    return ExitStatus.INTERNAL if score.different else ExitStatus.OK
+        wrong = [[outcome.listed.name, outcome.listed.why] for outcome in score.known_wrong]
+        write_table(("known to be wrong", "why"), wrong, right=(False, False), accents=(True, False))
+    uncompared = [f"{many} ({reason})" for reason, many in score.uncompared().items()]
+    terminal.write(f"\n{score.compared} answers compared; not compared: " + ("; ".join(uncompared) or "none"))
+    changed = [f"{item.listed.name}: {item.found}, not {item.listed.expected}" for item in score.unlike]
+    terminal.write("not as written down: " + ("; ".join(changed) or "none"))
 
 
 def conformed(form: ReportFormat, which: ListName = ListName.FIRST) -> ExitStatus:

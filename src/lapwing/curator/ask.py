@@ -105,9 +105,9 @@ def describe(curator: Curator, table: str | None = None) -> Answer:
     return described_answer(description(curator, table), curator.budget(), confidence=curator.declaration.defaults.confidence)
 
 
-def plan_of(curator: Curator, sql: str, epsilon: Number | None = None) -> tuple[Statement, Planned]:
+def plan_of(curator: Curator, sql: str, epsilon: Number | None = None, *, dialect: str = "duckdb") -> tuple[Statement, Planned]:
     """A statement without words of ours, and its plan at this epsilon; for audits. Of one with answers that come first: as supposed."""
-    bound = bound_statement(curator, sql, dialect="duckdb")
+    bound = bound_statement(curator, sql, dialect=dialect)
     terms = terms_of(None, epsilon=epsilon, confidence=None, declaration=curator.declaration, budget=bound.budget)
     assert isinstance(terms.goal, Fraction)
     return bound.statement, bound.checked_plan(terms.goal)

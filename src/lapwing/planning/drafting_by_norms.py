@@ -103,6 +103,7 @@ def drafted_by_norms(
         cuts=bounds.cuts,
         together={**bounds.followers, **bounds.alike},
         too_many=draft.too_many,
+        nothing_to_sum=draft.nothing_to_sum,
     )
     return Drafted(part, with_noise(query, known.facts, share, given))
 

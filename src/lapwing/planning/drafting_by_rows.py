@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import assert_never
 
@@ -43,7 +44,8 @@ def drafted_by_rows(draft: Draft, known: Knowledge, share: Fraction, delta: Frac
     wanted = wanted_norms(draft.asked(known), unit_noise=situation.unit_noise)
     choice, query = _fitting(draft, situation, choice, share, delta, known)
     lost, rows = max(draft.lost, lost_share(situation, choice)), draft.rows(known, situation)
-    part = Part(draft.query, number, draft.groups, draft.needed.recipes, choice, situation.kept, lost, rows, ends, too_many=draft.too_many)
+    part = Part(draft.query, number, draft.groups, draft.needed.recipes, choice, situation.kept, lost, rows, ends)
+    part = replace(part, too_many=draft.too_many, nothing_to_sum=draft.nothing_to_sum)
     return Drafted(part, query, wanted)
 
 

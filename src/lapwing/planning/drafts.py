@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.domains import Domain, RealDomain
-from lapwing.kernel.expressions import Value
+from lapwing.kernel.expressions import Value, not_null
 from lapwing.kernel.facts import Facts
-from lapwing.kernel.ir import Query, UnitNorms
+from lapwing.kernel.ir import Filter, Query, UnitNorms
 from lapwing.kernel.stability import Shape, domain_of, shape_of
 from lapwing.planning.bounding import Situation
 from lapwing.planning.contributions import Contributions
@@ -26,7 +26,7 @@ from lapwing.planning.possible.groups import GroupFinder
 from lapwing.planning.possible.listing import TooMany
 from lapwing.planning.relations import contributions_of, fans_out, keeps_rows, kept_of, tables_of
 from lapwing.planning.vector_noise import KEY_SHARES
-from lapwing.statements import PrivateQuery, scans_of
+from lapwing.statements import AggregateKind, PrivateQuery, scans_of
 
 LISTED_BEFORE = 20_000
 """Most values of a key that were listed before there was a setting: versions of that time are planned as they were."""
@@ -57,6 +57,8 @@ class Draft:
     """Predicted share of the rows that are left out so that no step has too many rows of one unit."""
     too_many: TooMany | None = None
     """Why its groups are discovered although all of them are declared; None where that is not so."""
+    nothing_to_sum: Mapping[int, frozenset[tuple[Value, ...]]] = field(default_factory=dict)
+    """By number of a SUM: the groups in which no row can have a value, by what is declared."""
 
     @staticmethod
     def of(query: PrivateQuery, known: Knowledge, finder: GroupFinder, *, queries: int) -> Draft:
@@ -79,7 +81,7 @@ class Draft:
         needed = measured(query.aggregates, shape)
         if groups == ():  # no row can meet the conditions: there is nothing to measure
             needed = replace(needed, measures={}, quantiles={})
-        return Draft(query, shape, needed, groups, lost, too_many)
+        return Draft(query, shape, needed, groups, lost, too_many, _nothing_to_sum(query, groups, shape, known, finder))
 
     def asked(self, known: Knowledge) -> Asked:
         """What bounds by norms are chosen for."""
@@ -135,6 +137,23 @@ class Draft:
             loss_weight=weight_of(needed, of_noise=False),
             noise_weight=weight_of(needed, of_noise=True),
         )
+
+
+def _nothing_to_sum(
+    query: PrivateQuery, groups: tuple[tuple[Value, ...], ...] | None, shape: Shape, known: Knowledge, finder: GroupFinder
+) -> dict[int, frozenset[tuple[Value, ...]]]:
+    """By number of a SUM: the groups that have no row with a value, because none can, by what is declared. SQL's sum of those is NULL."""
+    found: dict[int, frozenset[tuple[Value, ...]]] = {}
+    if not groups or query.groups is not None or query.levels is not None or not known.facts.typed_numbers:
+        return found
+    limits = known.limits
+    for number, aggregate in enumerate(query.aggregates):
+        if aggregate.kind is AggregateKind.SUM and aggregate.value is not None and domain_of(aggregate.value, shape.columns).nullable:
+            there = Filter(query.source, not_null(aggregate.value))
+            possible = finder.find(there, query.keys, known.facts, cells_max=limits.known_cells_max, values_max=limits.key_values_max)
+            if possible.groups is not None:
+                found[number] = frozenset(groups) - frozenset(possible.groups)
+    return found
 
 
 def _require_discoverable(too_many: TooMany | None, facts: Facts) -> None:

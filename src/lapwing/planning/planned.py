@@ -67,6 +67,8 @@ class Part:
 
     too_many: TooMany | None = None
     """Why its groups are discovered although all of them are declared; None where that is not so."""
+    nothing_to_sum: Mapping[int, frozenset[tuple[Value, ...]]] = field(default_factory=dict)
+    """By number of a SUM: the groups in which no row can have a value, by what is declared."""
     apart: Mapping[tuple[int, ...], Part] = field(default_factory=dict)
     """Levels of ROLLUP and the like that are measured apart, by the numbers of their keys: each is a part of its own."""
 

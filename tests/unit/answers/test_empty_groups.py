@@ -32,6 +32,24 @@ def test_where_noise_is_small_the_result_is_that_of_sql(world: World, sql: str) 
     assert [tuple(map(float, row)) for row in world.ask(sql, "duckdb")] == [tuple(map(float, row)) for row in world.bare(sql, "duckdb")]
 
 
+NULL_ALONE = (
+    "SELECT SIGN(d) AS k, COUNT(*) AS n, SUM(d) AS s, COALESCE(SUM(d), -1) AS c FROM t GROUP BY 1",
+    "SELECT CASE WHEN d IS NULL THEN 'missing' WHEN d < 0 THEN 'below' ELSE 'above' END AS k, SUM(d) AS s, SUM(b) AS b FROM t GROUP BY 1",
+    "SELECT SUM(d) AS s, SUM(d) IS NULL AS is_null, COUNT(d) AS n FROM t WHERE d IS NULL",
+)
+
+
+@pytest.mark.parametrize("sql", NULL_ALONE)
+@pytest.mark.parametrize("epsilon", [1, 10**5])
+def test_a_sum_is_null_where_declarations_show_that_there_is_nothing_to_sum(world: World, sql: str, epsilon: int) -> None:
+    """Whatever the noise: no released number decides it."""
+    key = " AS k," in sql
+    wanted = {row[0] if key else None: [value is None for value in row] for row in world.bare(sql, "duckdb")}
+    table = world.data.ask(sql, epsilon=epsilon).table
+    found = {row[0] if key else None: [value is None for value in row] for row in zip(*(c.to_pylist() for c in table.columns), strict=True)}
+    assert found == wanted
+
+
 def test_where_noise_hides_a_row_every_group_stays_and_a_note_says_so(world: World) -> None:
     answer = world.data.ask(BY_DAY, epsilon=1)
     days = len(world.data.ask("SELECT day, COUNT(*) FROM t WHERE day IS NOT NULL GROUP BY day", epsilon=1).table)

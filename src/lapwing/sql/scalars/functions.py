@@ -70,8 +70,12 @@ def _round(scalars: Scalars, reader: Reader) -> Typed:
         if places is None and scalars.session.dialect == "postgres" and value.kind is Kind.REAL:  # halves of doubles to even
             return number_types.typed_as(scalars.call(reader.node, Function.TO_INTEGER, value), NumberType.DOUBLE)
     if isinstance(written, int) and -DIGITS_MAX <= written < 0 and is_numeric(value.domain):
-        return _round_before_the_point(scalars, reader.node, value, 10**-written)
-    return scalars.call(reader.node, Function.ROUND, value, digits)
+        found = _round_before_the_point(scalars, reader.node, value, 10**-written)
+    else:
+        found = scalars.call(reader.node, Function.ROUND, value, digits)
+    # with a number of digits PostgreSQL makes a decimal of an integer
+    is_decimal = places is not None and scalars.session.dialect == "postgres" and value.kind is Kind.INTEGER
+    return number_types.typed_as(found, NumberType.DECIMAL) if is_decimal else found
 
 
 def _round_before_the_point(scalars: Scalars, node: exp.Expr, value: Typed, step: int) -> Typed:
