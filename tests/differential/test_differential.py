@@ -14,7 +14,8 @@ from sqlglot import exp
 
 from lapwing.kernel.expressions import Function
 from lapwing.sql.scalars import number_types
-from lapwing.sql.scalars.binding import Scalars, Typed
+from lapwing.sql.scalars.binding import Scalars
+from lapwing.sql.scalars.typed import Typed
 from tests.differential.compare import Tally, compare, difference, run
 from tests.differential.world import World
 from tests.ledger.cluster import Cluster

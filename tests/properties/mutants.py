@@ -18,6 +18,7 @@ from lapwing.kernel.sensitivity import RowRange, Sensitivity
 from lapwing.render import cells, key_weights, queries, relations
 
 Patch = tuple[object, str, Any]
+DECIMALS = "ranked, a product of decimals"
 
 
 @dataclass(frozen=True)
@@ -227,6 +228,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant("upper clamp end dropped", ((queries, "clamped", _only_lower_end), (cells, "clamped", _only_lower_end))),
     Mutant("lower clamp end dropped", ((queries, "clamped", _only_upper_end), (cells, "clamped", _only_upper_end))),
+    Mutant("decimals above their bound count", ((cells, "clamped", _only_lower_end),), shapes=(DECIMALS,)),
     Mutant("no second clamp as an integer", ((cells, "gridded", _no_integer_clamp),), shapes=("ranked, one group",)),
     Mutant("group choice dropped", ((queries, "choice_predicate", lambda kept: "TRUE"),)),
     Mutant("crowded units off by one", ((queries, "crowded_predicate", lambda kept: f"COUNT(*) > {kept + 1}"),)),

@@ -87,6 +87,10 @@ LATE = grid_sum("late", 50, 100, 1)
 EDGE_SUM = GridSum(call(Function.DIVIDE, Column("cost"), number(Fraction(1000), Kind.REAL)), Fraction(0), Fraction(0.49999999999999994), 1)
 """Values up to 0.5 clamped below 1/2: on whole numbers every one of them is 0, unless a float map rounds up."""
 
+_STEPS = [call(Function.STEPS, Column(name)) for name in ("cost", "change")]
+PRODUCT = GridSum(call(Function.OF_STEPS, call(Function.MULTIPLY, *_STEPS), number(200)), Fraction(-1000), Fraction(1000), 200)
+"""Decimals: a product of two numbers on grids, in steps of both, clamped to less than it can be."""
+
 
 def _query(
     facts: Facts,
@@ -125,6 +129,7 @@ def _basic() -> Mapping[str, Shape]:
     return {
         "ranked, one group": lambda f: Plan((_query(f, _visits(), Ranked(), *all_measures),)),
         "ranked, by clinic": lambda f: Plan((_query(f, _visits(), Ranked(), *all_measures, by_clinic=True),)),
+        "ranked, a product of decimals": lambda f: Plan((_query(f, _visits(), Ranked(), ("p", PRODUCT), by_clinic=True),)),
         "ranked, conditions": lambda f: Plan(
             (
                 _query(

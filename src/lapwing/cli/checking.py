@@ -34,6 +34,8 @@ def checked(path: Path) -> ExitStatus:
 
 
 def _summary(declaration: Declaration) -> str:
+    from lapwing.curator.source_checks import long_keys
+
     dataset, budget = declaration.dataset, declaration.declared_budget
     lines = [
         f"{dataset.id}: protects {declaration.protects}, {dataset.neighbours.value} neighbours",
@@ -41,24 +43,9 @@ def _summary(declaration: Declaration) -> str:
     ]
     for table in declaration.tables:
         lines.append(f"  {table.name}: {len(table.columns)} columns, {_rows(table, dataset.unit)}")
-        lines += _long_keys(table, has_delta=budget.delta > 0)
+        lines += [f"    {line}" for line in long_keys(table, has_delta=budget.delta > 0)]
     lines += [f"  {table.name}: {len(table.columns)} columns, public, joined by {table.key}" for table in declaration.public_tables]
     return "\n".join([*lines, "The catalogue can be prepared."])
-
-
-def _long_keys(table: TableDecl, *, has_delta: bool) -> list[str]:
-    """The columns with more declared values than are listed as groups, and what becomes of a GROUP BY of them."""
-    from lapwing.catalog import Settings
-    from lapwing.kernel.domains import TextDomain
-    from lapwing.planning.possible.listing import size_of
-
-    limit, lines = Settings().key_values_max, []
-    for column in table.columns:
-        size = size_of(column.domain)
-        if size is not None and size > limit:
-            becomes = "is discovered, not listed" if has_delta and not isinstance(column.domain, TextDomain) else "is refused"
-            lines.append(f"    GROUP BY {column.name} {becomes}: {size:,} possible values, more than key_values_max ({limit:,})")
-    return lines
 
 
 def _rows(table: TableDecl, unit: str) -> str:

@@ -12,6 +12,7 @@ from lapwing.curator.source_schemas import Held, SourceColumn, UnreadableSource,
 from lapwing.engines.registry import source_kinds
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import KeyDomain, TextDomain
+from lapwing.planning.possible.listing import size_of
 
 
 def source_problems(declaration: Declaration) -> Iterator[str]:
@@ -85,3 +86,13 @@ def _held_columns(declaration: Declaration, table: TableDecl) -> Iterator[Source
             yield from read_columns(file)
         except UnreadableSource:
             continue
+
+
+def long_keys(table: TableDecl, *, has_delta: bool) -> Iterator[str]:
+    """The columns with more declared values than are listed as groups, and what becomes of a GROUP BY of them."""
+    limit = Settings().key_values_max
+    for column in table.columns:
+        size = size_of(column.domain)
+        if size is not None and size > limit:
+            becomes = "is discovered, not listed" if has_delta and not isinstance(column.domain, TextDomain) else "is refused"
+            yield f"GROUP BY {column.name} {becomes}: {size:,} possible values, more than key_values_max ({limit:,})"

@@ -20,8 +20,9 @@ from lapwing.sql.rollup import grouping_bits
 from lapwing.sql.rows import algebra
 from lapwing.sql.rows.aggregates import Aggregates
 from lapwing.sql.rows.modes import Mode, is_mode, mode, require_shared
-from lapwing.sql.scalars.binding import Scalars, Typed, column, column_name, unsupported
+from lapwing.sql.scalars.binding import Scalars, column, column_name, unsupported
 from lapwing.sql.scalars.same_as import same_as, tried
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.select_list import SelectItem, nth
 from lapwing.sql.shifted_sums import shifted_sum
 from lapwing.sql.text.reader import Reader

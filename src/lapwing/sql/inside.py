@@ -19,8 +19,9 @@ from lapwing.sql.over_answers.answers import named_rows
 from lapwing.sql.row_items import row_items
 from lapwing.sql.rows.names import Known
 from lapwing.sql.rows.per_unit import UNIT_COLUMN, UnitAggregates, unit_scope
-from lapwing.sql.scalars.binding import Scalars, Typed, column_name, is_star, qualifier
+from lapwing.sql.scalars.binding import Scalars, column_name, is_star, qualifier
 from lapwing.sql.scalars.scope import Rows
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.select_list import SelectItem
 from lapwing.sql.text.reader import Session, is_set
 

@@ -38,8 +38,9 @@ from lapwing.sql.rows.subqueries import Subqueries, filtered
 from lapwing.sql.rows.tables import Called, Tables
 from lapwing.sql.rows.unit_windows import UnitWindows
 from lapwing.sql.rows_asked import rows_asked
-from lapwing.sql.scalars.binding import Handler, Scalars, Typed, identifier, qualifier, unsupported
+from lapwing.sql.scalars.binding import Handler, Scalars, identifier, qualifier, unsupported
 from lapwing.sql.scalars.scope import Rows
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.select_list import SelectItem, bound_in_order, later_names, select_item
 from lapwing.sql.set_operations import compared, united_once
 from lapwing.sql.shifted_sums import shifted_columns

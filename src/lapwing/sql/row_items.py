@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from lapwing.kernel.expressions import Column
-from lapwing.sql.scalars.binding import Scalars, Typed, column_name, computed_column, is_star, qualifier, read_star, require_excluded
+from lapwing.sql.scalars.binding import Scalars, column_name, computed_column, is_star, qualifier, read_star, require_excluded
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.select_list import SelectItem
 
 

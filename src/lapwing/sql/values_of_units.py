@@ -20,8 +20,9 @@ from lapwing.kernel.stability import domain_of
 from lapwing.sql.rows.names import Environment, Known
 from lapwing.sql.rows.per_unit import UnitAggregates, unit_scalars
 from lapwing.sql.rows.subqueries import Subqueries, filtered
-from lapwing.sql.scalars.binding import Scalars, Typed, qualifier
+from lapwing.sql.scalars.binding import Scalars, qualifier
 from lapwing.sql.scalars.scope import Computed, Item, UnitPending
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.select_list import select_item
 from lapwing.sql.text.reader import is_set
 from lapwing.statements import substituted

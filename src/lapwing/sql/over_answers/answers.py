@@ -9,8 +9,8 @@ from lapwing.kernel.ir import Project, Relation
 from lapwing.sql.over_answers.values import Value
 from lapwing.sql.rows import algebra
 from lapwing.sql.rows.names import NoisyField, NoisyItem
-from lapwing.sql.scalars.binding import Typed
 from lapwing.sql.scalars.scope import Rows, Scope
+from lapwing.sql.scalars.typed import Typed
 from lapwing.statements import PostProcess, RowsAtMost
 
 

@@ -13,7 +13,8 @@ from lapwing.sql.rows import moments, quantiles
 from lapwing.sql.rows.arguments import Arguments, AskedAggregate
 from lapwing.sql.rows.distinct_tuples import combined, several_distinct
 from lapwing.sql.scalars import number_types
-from lapwing.sql.scalars.binding import Scalars, Typed, column_name, qualifier
+from lapwing.sql.scalars.binding import Scalars, column_name, qualifier
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader, Session
 from lapwing.statements import Aggregate, AggregateKind
 

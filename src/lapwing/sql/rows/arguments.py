@@ -8,7 +8,8 @@ from sqlglot import exp
 
 from lapwing.kernel.domains import Kind, NumberType
 from lapwing.kernel.expressions import Function
-from lapwing.sql.scalars.binding import Scalars, Typed
+from lapwing.sql.scalars.binding import Scalars
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader, Session
 from lapwing.statements import Aggregate
 

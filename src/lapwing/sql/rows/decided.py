@@ -19,8 +19,9 @@ from lapwing.kernel.expressions import Column, Function, Literal, Value
 from lapwing.kernel.ir import JoinKind
 from lapwing.sql.rows.names import Decided
 from lapwing.sql.rows.tables import Called
-from lapwing.sql.scalars.binding import Scalars, Typed, column_name, identifier, qualifier
+from lapwing.sql.scalars.binding import Scalars, column_name, identifier, qualifier
 from lapwing.sql.scalars.scope import Computed, Item
+from lapwing.sql.scalars.typed import Typed
 
 _SUPPOSED: dict[Kind, Value] = {
     Kind.BOOLEAN: True,

@@ -7,8 +7,9 @@ from sqlglot import exp
 from lapwing.errors import Refused
 from lapwing.kernel.domains import INTEGER_LIMIT, BooleanDomain, DateDomain, IntegerDomain, Kind, TextDomain, TimestampDomain, bounds
 from lapwing.kernel.expressions import Function, Literal
-from lapwing.sql.scalars.binding import Scalars, Typed
+from lapwing.sql.scalars.binding import Scalars
 from lapwing.sql.scalars.text_tables import Lookup, emit, lookup_of
+from lapwing.sql.scalars.typed import Typed
 
 
 def combined(scalars: Scalars, node: exp.Expr, values: list[Typed]) -> Typed:

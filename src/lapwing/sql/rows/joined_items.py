@@ -13,8 +13,9 @@ from lapwing.sql.rows.decided import decided_condition, join_answer
 from lapwing.sql.rows.joins import Joins, conjuncts, join_kind
 from lapwing.sql.rows.names import Decided, PublicItem
 from lapwing.sql.rows.tables import Called
-from lapwing.sql.scalars.binding import Scalars, Typed
+from lapwing.sql.scalars.binding import Scalars
 from lapwing.sql.scalars.scope import Rows, Scope
+from lapwing.sql.scalars.typed import Typed
 
 
 def joined_items(

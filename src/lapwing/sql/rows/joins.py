@@ -13,9 +13,10 @@ from lapwing.kernel.expressions import Column, Expression, Function, columns_of
 from lapwing.kernel.ir import Filter, JoinKind, Relation
 from lapwing.sql.rows.names import Known, PublicItem
 from lapwing.sql.rows.tables import Called
-from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column_name, identifier, qualifier
+from lapwing.sql.scalars.binding import Handler, Scalars, column_name, identifier, qualifier
 from lapwing.sql.scalars.operators import chain
 from lapwing.sql.scalars.scope import Item, PublicPending, Qualifier, Rows, Scope, UnitPending
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader, Session
 
 NOT_ALONG_UNIT = "rows of two protected tables can only be joined within one unit: one unit could otherwise change what counts for others"

@@ -11,7 +11,8 @@ from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Expression, columns_of
 from lapwing.kernel.ir import Filter, Relation
 from lapwing.sql.rows.arguments import Arguments
-from lapwing.sql.scalars.binding import Scalars, Typed
+from lapwing.sql.scalars.binding import Scalars
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Session
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
 

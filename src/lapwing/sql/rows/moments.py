@@ -9,7 +9,7 @@ from sqlglot import exp
 from lapwing.kernel.domains import Kind, is_numeric
 from lapwing.kernel.expressions import Function
 from lapwing.sql.rows.arguments import Arguments
-from lapwing.sql.scalars.binding import Typed
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader
 from lapwing.statements import Aggregate, AggregateKind
 

@@ -8,8 +8,9 @@ from sqlglot import exp
 
 from lapwing.kernel.expressions import Expression, columns_of
 from lapwing.sql.rows.joins import both
-from lapwing.sql.scalars.binding import Scalars, Typed, qualifier
+from lapwing.sql.scalars.binding import Scalars, qualifier
 from lapwing.sql.scalars.scope import Item, Qualifier, Scope
+from lapwing.sql.scalars.typed import Typed
 
 
 @dataclass(slots=True)

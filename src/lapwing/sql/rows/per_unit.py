@@ -26,9 +26,10 @@ from lapwing.sql.rows.distinct_tuples import combined, several_distinct
 from lapwing.sql.rows.tables import UNIT_DOMAIN
 from lapwing.sql.rows.text_order import extreme
 from lapwing.sql.scalars import number_types
-from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column_name, function
+from lapwing.sql.scalars.binding import Handler, Scalars, column_name, function
 from lapwing.sql.scalars.same_as import same_as
 from lapwing.sql.scalars.scope import Item, Origin, Scope
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader
 
 UNIT_COLUMN = "unit"

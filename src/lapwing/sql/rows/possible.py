@@ -6,7 +6,8 @@ from difflib import get_close_matches
 
 from lapwing.kernel.domains import TextDomain
 from lapwing.kernel.expressions import Call, Column, Expression, Function, Literal
-from lapwing.sql.scalars.binding import Scalars, Typed
+from lapwing.sql.scalars.binding import Scalars
+from lapwing.sql.scalars.typed import Typed
 
 LISTED_MAX = 1_000
 """Most declared values that are searched for one that is spelt nearly the same."""

@@ -11,7 +11,7 @@ from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Literal
 from lapwing.sql.rows.arguments import Arguments, AskedAggregate
 from lapwing.sql.rows.text_order import in_order, place_of
-from lapwing.sql.scalars.binding import Typed
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader
 from lapwing.statements import Aggregate, AggregateKind, quantile_kind
 

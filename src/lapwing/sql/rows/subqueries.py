@@ -20,8 +20,9 @@ from lapwing.sql.rows.joins import Joins, Links, check_key, conjuncts
 from lapwing.sql.rows.names import Decided, Environment, Known, NoisyItem, PublicItem
 from lapwing.sql.rows.pairs import Pairs
 from lapwing.sql.rows.tables import Called, Tables
-from lapwing.sql.scalars.binding import Scalars, Typed, column_name
+from lapwing.sql.scalars.binding import Scalars, column_name
 from lapwing.sql.scalars.scope import Item, PublicPending, Rows, Scope, SemiPending
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader, Session
 
 _OTHER_UNITS = "one unit's rows could decide whether other units' rows count"

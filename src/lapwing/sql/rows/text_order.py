@@ -12,8 +12,9 @@ from sqlglot import exp
 
 from lapwing.kernel.domains import Kind, TextDomain
 from lapwing.kernel.expressions import Function, Literal
-from lapwing.sql.scalars.binding import Scalars, Typed
+from lapwing.sql.scalars.binding import Scalars
 from lapwing.sql.scalars.text_tables import emit, lookup_of, mapped
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Session
 
 

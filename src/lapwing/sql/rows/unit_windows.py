@@ -20,7 +20,8 @@ from lapwing.kernel.unit_windows import OFFSET_MAX
 from lapwing.kernel.window_columns import OrderKey, Reach, WindowColumn, WindowKind
 from lapwing.sql.rows.per_unit import where_kept, within_ends
 from lapwing.sql.rows.text_order import extreme
-from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column_name, qualifier
+from lapwing.sql.scalars.binding import Handler, Scalars, column_name, qualifier
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader
 
 _NUMBERED: Mapping[type[exp.Expr], WindowKind] = {

@@ -12,38 +12,18 @@ from difflib import get_close_matches
 from sqlglot import exp
 
 from lapwing.errors import Refused
-from lapwing.kernel.domains import BooleanDomain, Domain, KeyDomain, Kind, NumberType, kind_of, union, with_null
-from lapwing.kernel.expressions import Call, Case, Column, Expression, Function, Literal
+from lapwing.kernel.domains import BooleanDomain, KeyDomain, Kind, NumberType, union, with_null
+from lapwing.kernel.expressions import Call, Case, Column, Function, Literal
 from lapwing.kernel.functions import result_domain
 from lapwing.kernel.stability import domain_of
 from lapwing.sql.scalars import number_types
 from lapwing.sql.scalars.scope import Qualifier, Scope
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text import constants
 from lapwing.sql.text.reader import Reader, Session
 
 PARTS_MAX = 10_000
 """Most parts of one expression over rows, written out; a long list of declared texts needs some thousands."""
-
-
-@dataclass(frozen=True, slots=True)
-class Typed:
-    """An expression with its domain. ``node`` is where it came from, for messages."""
-
-    expression: Expression
-    domain: Domain
-    node: exp.Expr
-    parts: int = 1
-    """How many parts the expression has once it is written out."""
-
-    @property
-    def kind(self) -> Kind:
-        """The type of its values."""
-        return kind_of(self.domain)
-
-    @property
-    def is_null(self) -> bool:
-        """Whether it is the constant NULL, which takes its type from its surroundings."""
-        return isinstance(self.expression, Literal) and self.expression.value is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from lapwing.kernel import calendar
 from lapwing.kernel.domains import DateDomain, IntegerDomain, Kind, TimestampDomain
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql.scalars import date_arithmetic, dates
-from lapwing.sql.scalars.binding import Typed
 from lapwing.sql.scalars.named_function import Composer, Meaning, NamedFunction
+from lapwing.sql.scalars.typed import Typed
 
 _SHIFT = 719_468
 """Days from 0000-03-01 to 1970-01-01."""

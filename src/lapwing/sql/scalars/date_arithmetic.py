@@ -11,8 +11,9 @@ from lapwing.errors import Refused
 from lapwing.kernel import calendar
 from lapwing.kernel.domains import IntegerDomain, Kind
 from lapwing.kernel.expressions import Function, Literal
-from lapwing.sql.scalars.binding import Scalars, Typed
+from lapwing.sql.scalars.binding import Scalars
 from lapwing.sql.scalars.dates import as_timestamp
+from lapwing.sql.scalars.typed import Typed
 
 MONTHS: dict[str, int] = {"month": 1, "quarter": 3, "year": 12}
 DAYS: dict[str, int] = {"day": 1, "week": 7}

@@ -15,9 +15,9 @@ from lapwing.kernel import calendar
 from lapwing.kernel.domains import DateDomain, Kind, TimestampDomain
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql.scalars import date_arithmetic, dates, durations
-from lapwing.sql.scalars.binding import Typed
 from lapwing.sql.scalars.named_function import Bind, Composer, Meaning, NamedFunction
 from lapwing.sql.scalars.text_tables import CASES_MAX
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text import constants
 
 _GROUP = "dates"

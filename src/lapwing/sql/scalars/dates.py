@@ -7,7 +7,8 @@ from sqlglot import exp
 from lapwing.kernel import calendar
 from lapwing.kernel.domains import DateDomain, IntegerDomain, Kind, TimestampDomain
 from lapwing.kernel.expressions import Function, Literal
-from lapwing.sql.scalars.binding import Handler, Scalars, Typed, function
+from lapwing.sql.scalars.binding import Handler, Scalars, function
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text import constants
 from lapwing.sql.text.reader import Reader
 

@@ -7,9 +7,10 @@ from sqlglot import exp
 from lapwing.kernel.domains import Kind, NumberType
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql.scalars import number_types
-from lapwing.sql.scalars.binding import Handler, Scalars, Typed
+from lapwing.sql.scalars.binding import Handler, Scalars
 from lapwing.sql.scalars.date_arithmetic import dated_sum, interval, is_interval, microseconds_of
 from lapwing.sql.scalars.dates import as_timestamp, date_part, unit
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader
 
 _MOMENTS = ({Kind.TIMESTAMP}, {Kind.DATE, Kind.TIMESTAMP})

@@ -9,10 +9,11 @@ from sqlglot import exp
 from lapwing.kernel.domains import BooleanDomain, IntegerDomain, Kind, NumberType, TextDomain, bounds, is_numeric, number_type
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql.scalars import number_types, text_values
-from lapwing.sql.scalars.binding import Handler, Scalars, Typed, function
+from lapwing.sql.scalars.binding import Handler, Scalars, function
 from lapwing.sql.scalars.dates import as_date, as_timestamp
 from lapwing.sql.scalars.operators import compare
 from lapwing.sql.scalars.text_tables import CASES_MAX
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text import constants
 from lapwing.sql.text.reader import Reader
 

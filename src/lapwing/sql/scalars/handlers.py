@@ -20,8 +20,9 @@ from lapwing.sql.scalars import (
     text_functions,
     text_patterns,
 )
-from lapwing.sql.scalars.binding import Handler, Scalars, Typed, unknown_function
+from lapwing.sql.scalars.binding import Handler, Scalars, unknown_function
 from lapwing.sql.scalars.named_function import Composer, NamedFunction, check_count
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader
 
 NAMED: tuple[NamedFunction, ...] = (

@@ -7,10 +7,10 @@ import re
 from sqlglot import exp
 
 from lapwing.kernel.domains import IntegerDomain
-from lapwing.sql.scalars.binding import Typed
 from lapwing.sql.scalars.functions import written_number
 from lapwing.sql.scalars.named_function import Composer, Meaning, NamedFunction
 from lapwing.sql.scalars.operators import among, list_items
+from lapwing.sql.scalars.typed import Typed
 
 _PATTERN = re.compile(r"((?:[^%]|%%)*)%(-?)(0?)([1-9]?)d((?:[^%]|%%)*)")
 

@@ -11,7 +11,8 @@ from sqlglot import exp
 from lapwing.kernel import calendar
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Literal
-from lapwing.sql.scalars.binding import Handler, Scalars, Typed, function, unknown_function
+from lapwing.sql.scalars.binding import Handler, Scalars, function, unknown_function
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader
 
 

@@ -17,7 +17,8 @@ from sqlglot import exp
 
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Function, Literal
-from lapwing.sql.scalars.binding import Scalars, Typed
+from lapwing.sql.scalars.binding import Scalars
+from lapwing.sql.scalars.typed import Typed
 
 Bind: TypeAlias = Callable[["Composer", tuple[exp.Expr, ...]], Typed]
 """Binds a call: its arguments are nodes, to be read with the composer."""

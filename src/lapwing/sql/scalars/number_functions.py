@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from lapwing.kernel.domains import IntegerDomain, is_numeric
 from lapwing.kernel.expressions import Function
-from lapwing.sql.scalars.binding import Typed
 from lapwing.sql.scalars.named_function import Bind, Composer, Meaning, NamedFunction
+from lapwing.sql.scalars.typed import Typed
 
 PI = Fraction("3.14159265358979323846264338327950288419716939937510582097494459")
 """More digits than a double holds."""

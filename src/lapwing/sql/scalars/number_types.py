@@ -11,16 +11,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from sqlglot import exp
 
 from lapwing.kernel.domains import IntegerDomain, Kind, NumberType, RealDomain, is_numeric, number_type, with_number
 from lapwing.kernel.expressions import Call, Column, Expression, Function, Literal
 from lapwing.kernel.grid_functions import STEPS_MAX
-
-if TYPE_CHECKING:
-    from lapwing.sql.scalars.binding import Scalars, Typed
+from lapwing.sql.scalars.typed import Typed
+from lapwing.sql.text.reader import Session
 
 _ORDER = (NumberType.INTEGER, NumberType.BIGINT, NumberType.DECIMAL, NumberType.DOUBLE)
 INTEGERS = frozenset({NumberType.INTEGER, NumberType.BIGINT})
@@ -33,6 +32,27 @@ _ALIKE = frozenset(
 """Functions whose result counts the steps that their arguments count, where all count the same."""
 _ROUNDINGS = frozenset({Function.FLOOR, Function.CEILING, Function.ROUND, Function.SIGN})
 _OF_NUMBERS = _ALIKE | _ROUNDINGS | {Function.MULTIPLY, Function.INTEGER_DIVIDE, Function.NEGATE, Function.ABS}
+
+
+class Composing(Protocol):
+    """Composes expressions, whatever the types of numbers."""
+
+    @property
+    def session(self) -> Session:
+        """The statement being bound."""
+        ...
+
+    def plain_call(self, node: exp.Expr, called: Function, *arguments: Typed) -> Typed:
+        """A function of the kernel's closed list."""
+        ...
+
+    def constant(self, node: exp.Expr, literal: Literal) -> Typed:
+        """A constant."""
+        ...
+
+    def case(self, node: exp.Expr, branches: list[tuple[Typed, Typed]], otherwise: Typed | None) -> Typed:
+        """The first branch whose condition is true."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +85,7 @@ def typed_as(value: Typed, number: NumberType | None) -> Typed:
     return replace(value, domain=with_number(value.domain, number))
 
 
-def stepped(scalars: Scalars, value: Typed) -> Stepped | None:
+def stepped(scalars: Composing, value: Typed) -> Stepped | None:
     """An integer or a decimal in steps; None for what is only known as a double."""
     match value.expression, value.domain:
         case _, IntegerDomain():
@@ -82,7 +102,7 @@ def stepped(scalars: Scalars, value: Typed) -> Stepped | None:
             return None
 
 
-def of_steps(scalars: Scalars, node: exp.Expr, integer: Typed, steps: int) -> Typed:
+def of_steps(scalars: Composing, node: exp.Expr, integer: Typed, steps: int) -> Typed:
     """The decimal integer / steps."""
     if steps == 1:
         return typed_as(replace(integer, node=node), NumberType.DECIMAL)
@@ -91,7 +111,7 @@ def of_steps(scalars: Scalars, node: exp.Expr, integer: Typed, steps: int) -> Ty
     return typed_as(scalars.plain_call(node, Function.OF_STEPS, integer, _constant(scalars, node, steps)), NumberType.DECIMAL)
 
 
-def called(scalars: Scalars, node: exp.Expr, function: Function, arguments: Sequence[Typed]) -> Typed | None:
+def called(scalars: Composing, node: exp.Expr, function: Function, arguments: Sequence[Typed]) -> Typed | None:
     """A function of numbers, by their types; None where types play no part."""
     if function not in _OF_NUMBERS | _COMPARISONS | {Function.TO_INTEGER}:
         return None
@@ -117,7 +137,7 @@ def rounded_integer(function: Function, number: NumberType, dialect: str) -> Num
     return NumberType.DOUBLE if is_double else number
 
 
-def chosen(scalars: Scalars, node: exp.Expr, values: Sequence[Typed]) -> tuple[list[Typed], int | None, NumberType | None]:
+def chosen(scalars: Composing, node: exp.Expr, values: Sequence[Typed]) -> tuple[list[Typed], int | None, NumberType | None]:
     """Values of which a row has one, NULLs among them: as integers that count the same steps, how many, and their type."""
     number = widest([number_type(value.domain) for value in values if not value.is_null])
     if number is NumberType.DECIMAL:
@@ -132,7 +152,7 @@ def chosen(scalars: Scalars, node: exp.Expr, values: Sequence[Typed]) -> tuple[l
     return list(values), None, number
 
 
-def divided(scalars: Scalars, node: exp.Expr, left: Typed, right: Typed) -> Typed | None:
+def divided(scalars: Composing, node: exp.Expr, left: Typed, right: Typed) -> Typed | None:
     """An integer or a decimal by a constant that is not 0, exactly; None for anything else."""
     constant = right.expression
     if not isinstance(constant, Literal) or not isinstance(constant.value, int | Fraction) or not constant.value:
@@ -150,7 +170,7 @@ def divided(scalars: Scalars, node: exp.Expr, left: Typed, right: Typed) -> Type
     return of_steps(scalars, node, integer, steps)
 
 
-def rounded(scalars: Scalars, node: exp.Expr, value: Typed, digits: int) -> Typed | None:
+def rounded(scalars: Composing, node: exp.Expr, value: Typed, digits: int) -> Typed | None:
     """A decimal with so many digits after the point, or noughts before it, halves away from 0; None for anything else."""
     found = stepped(scalars, value) if number_type(value.domain) is NumberType.DECIMAL else None
     if found is None:
@@ -164,7 +184,7 @@ def rounded(scalars: Scalars, node: exp.Expr, value: Typed, digits: int) -> Type
     return of_steps(scalars, node, scalars.plain_call(node, Function.MULTIPLY, whole, _constant(scalars, node, noughts)), places)
 
 
-def _exact(scalars: Scalars, node: exp.Expr, function: Function, arguments: Sequence[Typed]) -> Typed | None:
+def _exact(scalars: Composing, node: exp.Expr, function: Function, arguments: Sequence[Typed]) -> Typed | None:
     """A function of decimals, and perhaps integers; None where they are not known in steps, or where it is not one of decimals."""
     if function is Function.ROUND:
         digits = arguments[1].expression
@@ -216,7 +236,7 @@ def _is_of_one_grid(function: Function, arguments: Sequence[Typed]) -> bool:
     return all(isinstance(value, int | Fraction) and (Fraction(value) * domain.steps).denominator == 1 for value in constants)
 
 
-def _in_steps(scalars: Scalars, node: exp.Expr, item: Stepped, steps: int) -> Typed:
+def _in_steps(scalars: Composing, node: exp.Expr, item: Stepped, steps: int) -> Typed:
     """The number in finer steps. Pre: ``steps`` is a multiple of its own."""
     factor = steps // item.steps
     if factor == 1:
@@ -227,7 +247,7 @@ def _in_steps(scalars: Scalars, node: exp.Expr, item: Stepped, steps: int) -> Ty
     return scalars.plain_call(node, Function.MULTIPLY, item.integer, _constant(scalars, node, factor))
 
 
-def _floor(scalars: Scalars, node: exp.Expr, integer: Typed, divisor: int) -> Typed:
+def _floor(scalars: Composing, node: exp.Expr, integer: Typed, divisor: int) -> Typed:
     """floor(k / divisor): whole division rounds towards 0, so that k is first moved to where it is not negative, by a multiple."""
     if divisor == 1:
         return integer
@@ -239,7 +259,7 @@ def _floor(scalars: Scalars, node: exp.Expr, integer: Typed, divisor: int) -> Ty
     return scalars.plain_call(node, Function.SUBTRACT, whole, _constant(scalars, node, moved)) if moved else whole
 
 
-def _nearest(scalars: Scalars, node: exp.Expr, integer: Typed, divisor: int) -> Typed:
+def _nearest(scalars: Composing, node: exp.Expr, integer: Typed, divisor: int) -> Typed:
     """k / divisor to the nearest whole number, halves away from 0: (2k + divisor) / 2 divisor towards 0, mirrored below 0."""
     if divisor == 1:
         return integer
@@ -257,7 +277,7 @@ def _nearest(scalars: Scalars, node: exp.Expr, integer: Typed, divisor: int) -> 
     return scalars.plain_call(node, Function.INTEGER_DIVIDE, further, _constant(scalars, node, 2 * divisor))
 
 
-def _constant(scalars: Scalars, node: exp.Expr, value: int) -> Typed:
+def _constant(scalars: Composing, node: exp.Expr, value: int) -> Typed:
     return scalars.constant(node, Literal(value, Kind.INTEGER))
 
 

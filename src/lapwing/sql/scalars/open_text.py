@@ -15,7 +15,8 @@ from sqlglot import exp
 from lapwing.kernel.domains import Kind, TextDomain
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.kernel.text_functions import PLACES_MAX
-from lapwing.sql.scalars.binding import Scalars, Typed
+from lapwing.sql.scalars.binding import Scalars
+from lapwing.sql.scalars.typed import Typed
 
 MIDDLE_PARTS_MAX = 3
 """Most texts between two % of a pattern: the text is written out twice for each."""

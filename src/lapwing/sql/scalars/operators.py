@@ -10,10 +10,11 @@ from sqlglot import exp
 from lapwing.kernel.domains import BooleanDomain, Kind, number_type
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.sql.scalars import number_types
-from lapwing.sql.scalars.binding import Handler, Scalars, Typed, column, column_name, function
+from lapwing.sql.scalars.binding import Handler, Scalars, column, column_name, function
 from lapwing.sql.scalars.date_arithmetic import dated_sum, interval, is_interval, moved, negative
 from lapwing.sql.scalars.dates import as_timestamp
 from lapwing.sql.scalars.durations import compare_with_interval
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text import constants
 from lapwing.sql.text.reader import Reader, Session
 

@@ -7,10 +7,11 @@ from sqlglot import exp
 from lapwing.kernel.domains import Kind, TextDomain
 from lapwing.kernel.expressions import Literal
 from lapwing.sql.scalars import text_values
-from lapwing.sql.scalars.binding import Handler, Scalars, Typed
+from lapwing.sql.scalars.binding import Handler, Scalars
 from lapwing.sql.scalars.functions import INTEGER_BITS, REALS, cast, type_name
 from lapwing.sql.scalars.text_functions import is_text_function, lookup
 from lapwing.sql.scalars.text_tables import Result, emit, mapped
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader
 
 

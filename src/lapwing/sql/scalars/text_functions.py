@@ -11,10 +11,11 @@ from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Function, Literal
 from lapwing.render.letters import lower, upper
 from lapwing.sql.scalars import text_values
-from lapwing.sql.scalars.binding import Handler, Scalars, Typed, function
+from lapwing.sql.scalars.binding import Handler, Scalars, function
 from lapwing.sql.scalars.named_function import NULL_IF_ANY, Composer, Meaning, NamedFunction, check_count
 from lapwing.sql.scalars.open_text import OpenText, open_text
 from lapwing.sql.scalars.text_tables import TEXT_CHARACTERS_MAX, Lookup, Result, emit, joined, lookup_of, mapped, too_much
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader
 
 

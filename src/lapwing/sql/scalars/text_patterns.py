@@ -8,12 +8,13 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from lapwing.kernel.domains import Kind
-from lapwing.sql.scalars.binding import Handler, Scalars, Typed
+from lapwing.sql.scalars.binding import Handler, Scalars
 from lapwing.sql.scalars.named_function import Composer, Meaning, NamedFunction
 from lapwing.sql.scalars.open_text import OpenText
 from lapwing.sql.scalars.regular_expressions import Program, Spans, Unreadable, compiled
 from lapwing.sql.scalars.text_functions import lookup, opened
 from lapwing.sql.scalars.text_tables import TEXT_CHARACTERS_MAX, WORK_CHARACTERS_MAX, Result, emit, mapped, too_much
+from lapwing.sql.scalars.typed import Typed
 from lapwing.sql.text.reader import Reader
 
 _WORK_OF_A_THREAD = 20

@@ -17,7 +17,8 @@ from sqlglot import exp
 from lapwing.errors import Refused
 from lapwing.kernel.domains import Kind, TextDomain
 from lapwing.kernel.expressions import Function, Literal
-from lapwing.sql.scalars.binding import Scalars, Typed
+from lapwing.sql.scalars.binding import Scalars
+from lapwing.sql.scalars.typed import Typed
 
 Result: TypeAlias = str | bool | int | Fraction | None
 Values: TypeAlias = tuple[str | None, ...]
