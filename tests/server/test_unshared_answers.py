@@ -76,7 +76,7 @@ def test_a_request_is_named_by_whoever_sends_it(apart: ServerUnderTest) -> None:
     """Another analyst's name of a request is no way to what that request paid for: of an accuracy, of norms, of a release."""
     asked = [
         {"sql": "SELECT smoker, COUNT(*) AS n FROM patients GROUP BY smoker WITH PRIVACY (error = 40)"},
-        {"sql": "SELECT COUNT(*) AS n FROM visits WITH PRIVACY (error = 2000)"},
+        {"sql": "SELECT code, COUNT(*) AS n FROM visits GROUP BY code WITH PRIVACY (error = 2000)"},
         {"sql": "SELECT COUNT(*) AS n FROM visits WHERE cost > 50", "epsilon": "0.05"},
     ]
     for number, body in enumerate(asked):
