@@ -39,7 +39,7 @@ def street(tmp_path_factory: pytest.TempPathFactory, ill: list[bool]) -> Street:
 
 def _question(number: int) -> str:
     """The same for every number, by its meaning; another statement by its text."""
-    return f"SELECT house, COUNT(*) FILTER (WHERE ill = 1 AND house > {-1 - number}) AS n FROM people GROUP BY house ORDER BY house"
+    return f"SELECT house, ROUND(COUNT(*) FILTER (WHERE ill = 1 AND house > {-1 - number})) AS n FROM people GROUP BY house ORDER BY house"
 
 
 def test_a_tool_without_an_account_tells_the_truth_in_the_end() -> None:

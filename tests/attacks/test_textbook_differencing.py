@@ -21,8 +21,8 @@ from lapwing.theory.guarantees import Guarantee
 from tests.attacks.street import FALSE_ALARM, Street, coins, make_street, told
 
 TOWNS = 1_000
-EVERYBODY = "SELECT town, COUNT(*) FILTER (WHERE ill = 1) AS n FROM people GROUP BY town ORDER BY town"
-EVERYBODY_ELSE = "SELECT town, COUNT(*) FILTER (WHERE ill = 1 AND job <> 1) AS n FROM people GROUP BY town ORDER BY town"
+EVERYBODY = "SELECT town, ROUND(COUNT(*) FILTER (WHERE ill = 1)) AS n FROM people GROUP BY town ORDER BY town"
+EVERYBODY_ELSE = "SELECT town, ROUND(COUNT(*) FILTER (WHERE ill = 1 AND job <> 1)) AS n FROM people GROUP BY town ORDER BY town"
 """Job 1 is the mayor's, and everybody knows the mayor."""
 
 

@@ -21,7 +21,7 @@ from tests.attacks.street import FALSE_ALARM, Record, Street, make_street, told
 PEOPLE = 500
 DIAGNOSES = ("asthma", "diabetes", "none", "ulcer")
 ON = ("postcode", "born", "sex")
-CELLS = "SELECT postcode, born, sex, diagnosis, COUNT(*) AS n FROM people GROUP BY postcode, born, sex, diagnosis"
+CELLS = "SELECT postcode, born, sex, diagnosis, ROUND(COUNT(*)) AS n FROM people GROUP BY postcode, born, sex, diagnosis"
 
 _KNOWN = {
     "postcode": '{ type = "integer", min = 1, max = 20, null = false }',

@@ -27,7 +27,7 @@ QUESTIONS = subset_questions(modulus=PEOPLE, count=STATEMENTS * COUNTS_EACH)
 
 def _statement(number: int) -> str:
     asked = QUESTIONS[number * COUNTS_EACH : (number + 1) * COUNTS_EACH]
-    counts = (f"COUNT(*) FILTER (WHERE {question.condition('house')} AND ill = 1) AS q{i}" for i, question in enumerate(asked))
+    counts = (f"ROUND(COUNT(*) FILTER (WHERE {question.condition('house')} AND ill = 1)) AS q{i}" for i, question in enumerate(asked))
     return f"SELECT {', '.join(counts)} FROM people"
 
 
@@ -94,7 +94,7 @@ def test_a_budget_that_protects_nobody_protects_nobody(street: Street, ill: list
     assert right >= alarm_at(Guarantee.of_epsilon(Fraction(1)), people=PEOPLE, false_alarm=FALSE_ALARM)
 
 
-DIRECT = "SELECT house, COUNT(*) FILTER (WHERE ill = 1) AS n FROM people GROUP BY house ORDER BY house"
+DIRECT = "SELECT house, ROUND(COUNT(*) FILTER (WHERE ill = 1)) AS n FROM people GROUP BY house ORDER BY house"
 
 
 def _right_directly(street: Street, ill: list[bool], *, epsilon: int) -> int:
