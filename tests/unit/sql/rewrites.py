@@ -345,7 +345,12 @@ REWRITES: tuple[tuple[str, str], ...] = (
     ("SELECT COUNT(*) FROM visits WHERE patient_id = 5", "SELECT COUNT(DISTINCT patient_id) FROM visits"),
     ("SELECT SUM(CAST(SUBSTR(code, 2) AS INTEGER)) FROM visits", "SELECT SUM(TRY_CAST(SUBSTR(code, 2) AS INTEGER)) FROM visits"),
     ("SELECT COUNT(*) FROM visits WHERE cost > CAST('much' AS DOUBLE)", "SELECT COUNT(*) FROM visits WHERE cost > 100.5"),
-    ("SELECT SUM(cost::DECIMAL(10, 2)) FROM visits", "SELECT SUM(CAST(cost AS DOUBLE)) FROM visits"),
+    ("SELECT SUM(cost::FLOAT(24)) FROM visits", "SELECT SUM(CAST(cost AS DOUBLE)) FROM visits"),
+    ("SELECT SUM(CAST(minutes AS DECIMAL(39, 1))) FROM visits", "SELECT SUM(CAST(minutes AS DECIMAL(38, 1))) FROM visits"),
+    (
+        "SELECT SUM(minutes * 0.0000000000001) FROM visits",
+        "SELECT SUM(CAST(minutes AS DOUBLE) * 0.0000000000001) FROM visits",
+    ),
     ("SELECT SUM(minutes * 4611686018427387903) FROM visits", "SELECT SUM(LEAST(GREATEST(minutes, 0), 60) * 1000) FROM visits"),
     ("SELECT SUM(EXP(minutes)) FROM visits", "SELECT SUM(EXP(LEAST(minutes, 5))) FROM visits"),
     ("SELECT COUNT(*) FROM visits WHERE regexp_count(code, 'a+') > 1", "SELECT COUNT(*) FROM visits WHERE regexp_matches(code, 'a.*a')"),
