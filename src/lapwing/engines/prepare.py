@@ -17,7 +17,7 @@ from lapwing.catalog import ColumnDecl, Declaration, PublicDecl, RowUnit, TableD
 from lapwing.catalog.facts import NumberTypes
 from lapwing.engines.reading import sanitised, unit_value
 from lapwing.errors import PreparationError
-from lapwing.kernel.domains import Domain, NumberType
+from lapwing.kernel.domains import Domain, NumberType, number_type
 from lapwing.kernel.facts import Facts
 from lapwing.render.dialect import RANKING_KEY, Dialect, SourceKind
 from lapwing.render.encoding import encoded
@@ -47,9 +47,11 @@ def numbers_declared(table: TableDecl | PublicDecl, types: Mapping[str, NumberTy
     return {name: number for name, number in found.items() if number is not None}
 
 
-def number_types_body(numbers: NumberTypes) -> dict[str, dict[str, str]]:
-    """As a version keeps them."""
-    return {table: {column: number.value for column, number in columns.items()} for table, columns in numbers.items()}
+def number_types_body(facts: Facts) -> dict[str, dict[str, str]]:
+    """The number types of all columns, as a version keeps them."""
+    columns = {name: table.columns for name, table in facts.tables.items()} | {name: t.columns for name, t in facts.public_tables.items()}
+    found = {name: {column: number_type(domain) for column, domain in domains.items()} for name, domains in columns.items()}
+    return {name: {column: number.value for column, number in numbers.items() if number} for name, numbers in found.items()}
 
 
 def number_types_value(body: Mapping[str, Mapping[str, str]] | None) -> NumberTypes | None:

@@ -10,10 +10,9 @@ import pytest
 from lapwing.audit.plan_shapes import Shape
 from lapwing.audit.release_shapes import release_shapes
 from lapwing.catalog import Declaration, load
+from lapwing.engines.prepare import number_types_body
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
-from lapwing.kernel.domains import NumberType, number_type
-from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
 from tests.differential.world import table, write
 from tests.engines.comparison import Comparable, comparable, public_tables
@@ -50,11 +49,6 @@ def _difference(plan: Plan, ours: Comparable, theirs: Comparable) -> str:
     return ""
 
 
-def _number_types(facts: Facts) -> dict[str, list[NumberType | None]]:
-    columns = {name: table.columns for name, table in facts.tables.items()} | {name: t.columns for name, t in facts.public_tables.items()}
-    return {name: [*map(number_type, domains.values())] for name, domains in columns.items()}
-
-
 ROWS_MAX = 1_000
 """No world of the suite has more rows than this in a table."""
 
@@ -67,7 +61,7 @@ def compare(engine: SuiteEngine, declaration: Declaration, shapes: Callable[...,
     first, second = OnDuckDB().prepare(declaration), engine.prepare(declaration)
     try:
         assert first.facts == second.facts
-        assert not same_types or _number_types(first.facts) == _number_types(second.facts)
+        assert not same_types or number_types_body(first.facts) == number_types_body(second.facts)
         assert public_tables(first) == public_tables(second)
         different, exact = [], 0
         for name, shape in shapes(first.facts).items():

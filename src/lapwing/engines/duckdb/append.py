@@ -69,7 +69,7 @@ def append_snapshot(
         facts = write_public_tables(connection, declaration, version=version, settings=settings, progress=progress)
         read = writer.write(facts, progress)
         require_at_rest(declaration, states)
-        write_meta(connection, declaration, text, version=version, ranking_key=ranking_key, marks=writer.marks, files={})
+        write_meta(connection, declaration, text, version=version, ranking_key=ranking_key, marks=writer.marks, files={}, facts=facts)
     return read
 
 

@@ -65,7 +65,7 @@ def prepare_snapshot(
         if is_virtual:
             files = listing_of(states, {table.name: source(connection, declaration, table) for table in declaration.tables})
         require_at_rest(declaration, states)
-        write_meta(connection, declaration, text, version=version, ranking_key=ranking_key, marks=marks, files=files)
+        write_meta(connection, declaration, text, version=version, ranking_key=ranking_key, marks=marks, files=files, facts=facts)
     return facts
 
 
@@ -124,6 +124,7 @@ def write_meta(
     ranking_key: bytes,
     marks: Mapping[str, Mark],
     files: Listing,
+    facts: Facts,
 ) -> None:
     """Say what a version is, in the version; ``files`` are those that a virtual one reads."""
     meta = {
@@ -134,7 +135,7 @@ def write_meta(
         "key_check": key_check(ranking_key),
         "marks": {name: asdict(mark) for name, mark in marks.items()},
         "files": listing_body(files),
-        "numbers": number_types_body(number_types(connection, declaration)),
+        "numbers": number_types_body(facts),
     }
     connection.execute(f"CREATE OR REPLACE TABLE {META} AS SELECT CAST($1 AS VARCHAR) AS body", [json.dumps(meta)])
 

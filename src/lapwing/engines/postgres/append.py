@@ -93,7 +93,7 @@ def append_version(
                 rewritten.append(table.name)
         # Every plan reads this table first, and so holds it until its end: a plan sees the older version whole, or nothing.
         ask(connection, f"LOCK TABLE {quoted(older)}.{META} IN ACCESS EXCLUSIVE MODE")
-        write_meta(connection, older, declaration, text, version=version, ranking_key=ranking_key, marks=marks)
+        write_meta(connection, older, declaration, text, version=version, ranking_key=ranking_key, marks=marks, facts=facts)
         ask(connection, f"ALTER SCHEMA {quoted(older)} RENAME TO {quoted(schema)}")
         grant(connection, schema, reader)
     with owners_words():

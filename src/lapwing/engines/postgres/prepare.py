@@ -77,7 +77,7 @@ def prepare_version(
         for done, table in enumerate(declaration.tables, start=len(declaration.public_tables)):
             progress(table.name, done, len(declaration.public_tables) + len(declaration.tables))
             write_private_table(connection, table, declaration, sources, facts, schema, ranking_key=ranking_key)
-        write_meta(connection, schema, declaration, text, version=version, ranking_key=ranking_key, marks=marks)
+        write_meta(connection, schema, declaration, text, version=version, ranking_key=ranking_key, marks=marks, facts=facts)
         grant(connection, schema, reader)
     if settled:
         with owners_words():
@@ -109,9 +109,10 @@ def write_meta(
     version: int,
     ranking_key: bytes,
     marks: Mapping[str, Mark],
+    facts: Facts,
 ) -> None:
     """Say what a version is, in the version. What it says about rows (how far growing sources were read) is for the owner only."""
-    numbers = number_types_body(number_types(connection, declaration))
+    numbers = number_types_body(facts)
     meta = {"format": SNAPSHOT_FORMAT, "version": version, "source_id": declaration.dataset.id, "text": text, "numbers": numbers}
     private = {"key_check": key_check(ranking_key), "marks": {name: asdict(mark) for name, mark in marks.items()}}
     for table, body in ((META, meta), (MARKS, private)):

@@ -120,7 +120,7 @@ def prepare_version(
             columns=writer.columns,
             values=writer.values,
             files={name: source.body() for name, source in writer.files.items()},
-            numbers=number_types_body(writer.numbers),
+            numbers=number_types_body(facts),
         )
         _write_whole(marker_path(directory, version), json.dumps(asdict(stored)))
     except BaseException as error:
