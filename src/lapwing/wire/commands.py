@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from lapwing.wire.catalogue_query import WrittenQuery
+
 
 @dataclass(frozen=True, slots=True)
 class Ask:
@@ -17,10 +19,14 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class AboutCatalogue:
-    """A question about the declared schema, for the shadow: it names no table of the data set and calls nothing that changes anything."""
+    """A question about the declared schema, for the shadow: it names no table of the data set, and we wrote its text."""
 
-    text: str
-    start: int = 0
+    query: WrittenQuery
+
+    @property
+    def text(self) -> str:
+        """What the shadow is asked."""
+        return self.query.text
 
 
 Query: TypeAlias = Ask | AboutCatalogue

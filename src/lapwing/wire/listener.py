@@ -17,7 +17,7 @@ from lapwing.server.configuration import WireSettings
 from lapwing.server.desk import ServedDataSet
 from lapwing.server.rates import Rates
 from lapwing.wire.asking import Asking, as_shown
-from lapwing.wire.catalogue_rules import DENIED_FUNCTIONS, VOLATILE_ALLOWED, OwnNames
+from lapwing.wire.catalogue_rules import OwnNames
 from lapwing.wire.declared import declared_tables, schema_names, table_names
 from lapwing.wire.messages import ProtocolError, message, parameter_status
 from lapwing.wire.parameters import TYPE_NAMES
@@ -33,11 +33,6 @@ from lapwing.wire.startup import CancelAsked, LoggedIn, LoginRefused, first_word
 
 _log = logging.getLogger("lapwing.wire")
 LOGIN_SECONDS = 20.0
-_HARMLESS = (
-    "SELECT p.proname FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace"
-    " WHERE n.nspname IN ('pg_catalog', 'information_schema') GROUP BY 1 HAVING bool_and(p.provolatile <> 'v')"
-)
-"""Functions that PostgreSQL itself says change nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +152,11 @@ class Listener:
             address_of(self.settings.shadow, database=database, role=role, password=self.password), self.settings.shadow_connections
         )
         async with pool.lent({}) as link:
-            given = await link.run(_HARMLESS, (), (), (), ())
             version = link.server_version
-        harmless = frozenset(cell.decode() for row in given.rows for cell in row if cell is not None)
-        functions = (harmless | VOLATILE_ALLOWED) - DENIED_FUNCTIONS
-        own = OwnNames(known, schemas, functions)
         columns: dict[str, int] = {}
         for column in (column for table in tables for column in table.columns):
             columns.setdefault(column.name.lower(), TYPE_NAMES[column.type_name.split()[0]])
-        return WiredDataSet(served, pool, Recogniser(own), columns, version)
+        return WiredDataSet(served, pool, Recogniser(OwnNames(known, schemas)), columns, version)
 
 
 def _declared_in(served: ServedDataSet) -> tuple[list[DeclaredTable], frozenset[str], frozenset[str]]:

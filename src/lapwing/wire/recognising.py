@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from lapwing.errors import Refused
 from lapwing.sql.text.refusals import span_of
-from lapwing.wire.catalogue_rules import OwnNames, require_harmless
+from lapwing.wire.catalogue_query import written_query
+from lapwing.wire.catalogue_rules import OwnNames
 from lapwing.wire.commands import (
     AboutCatalogue,
     Ask,
@@ -150,8 +151,7 @@ class _Reading:
         self._at = len(self._words)
         if self._own.mentioned(words):
             return Ask(self._text[start:end], start)
-        require_harmless(self._text, words, self._own)
-        return AboutCatalogue(self._text[start:end], start)
+        return AboutCatalogue(written_query(self._text, words))
 
     def _asked_in_our_words(self, word: str) -> Ask:
         """``EXPLAIN`` and ``DESCRIBE``: the curator's words. An engine's plan is never shown."""

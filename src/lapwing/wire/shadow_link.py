@@ -66,8 +66,6 @@ class ShadowLink:
         self._reader, self._writer, self._address = reader, writer, address
         self._key = b""
         self.server_version = ""
-        self.settings: Mapping[str, str] = {}
-        """What the session that had it last has set."""
 
     @classmethod
     async def open(cls, address: ShadowAddress) -> ShadowLink:
@@ -148,14 +146,10 @@ class ShadowLink:
         return ShadowRows(rows, tag)
 
     async def use(self, settings: Mapping[str, str]) -> None:
-        """Have it answer as for the session with these settings."""
-        if self.settings == settings:
-            return
-        self.settings = {"": ""}  # whatever happens on the way, the next session starts anew
-        await self.run("RESET ALL", (), (), (), ())
+        """Forget whatever was done here before, and answer as for the session with these settings."""
+        await self.run("DISCARD ALL", (), (), (), ())
         for name, value in settings.items():
             await self.run("SELECT pg_catalog.set_config($1, $2, false)", (25, 25), (name.encode(), value.encode()), (), ())
-        self.settings = dict(settings)
 
     async def _until_ready(self) -> list[tuple[bytes, bytes]]:
         """All messages until the shadow is ready again; its error, if one is among them."""
