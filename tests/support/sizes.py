@@ -74,6 +74,9 @@ SIZES = {
         "statements of the third list, compared with bare DuckDB and PostgreSQL", 20, 509, "unit/audit/test_third_list.py", 509
     ),
     "random messages on the wire": Size("messages at random, in all", 800, 100_000, "wire/test_fuzz.py", 2_000),
+    "random statements about the catalogue": Size(
+        "statements about the catalogue at random, written or refused", 4_000, 1_000_000, "wire/test_catalogue_query.py", 100_000
+    ),
     "visitors of the wire": Size("connections that ask and go, 50 at a time", 60, 5_000, "wire/test_process.py"),
     "Superset in two worlds": Size("statements of Superset that are asked on both worlds", 4, 32, "wire/test_superset.py", 8),
     "two worlds, statements": Size("statements of the second list that are asked on both worlds", 10, 210, "server/test_two_worlds.py"),

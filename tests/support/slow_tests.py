@@ -15,6 +15,10 @@ from tests.support.nightly import without_group
 SECONDS_MAX = 30.0
 
 SLOW: dict[str, tuple[float, str]] = {
+    "tests/wire/test_catalogue_query.py::test_random_statements_reach_the_shadow_in_our_words_or_not_at_all": (
+        200,
+        "100,000 statements are read at night",
+    ),
     "tests/unit/audit/test_third_list.py::test_statements_become_what_is_written_down": (
         45,
         "509 statements are asked on two engines at night",
