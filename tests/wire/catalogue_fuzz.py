@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import re
 
-from lapwing.wire.catalogue_words import FILTERS, FUNCTIONS, GUARDS, SCHEMA_FUNCTIONS, SCHEMA_TYPES, TYPES
+from lapwing.wire.catalogue_words import FIELDS, FILTERS, FUNCTIONS, GUARDS, SCHEMA_FUNCTIONS, SCHEMA_TYPES, TYPES
 
 # fmt: off
 HOSTILE_FUNCTIONS = [
@@ -30,6 +30,7 @@ _FUNCTIONS = [
     "greatest({}, {})",
 ]
 _RELATIONS = [
+    "unnest(ARRAY[0::float8]) AS x",
     "pg_class", "pg_catalog.pg_class c", "pg_database d", "pg_roles", '"pg_catalog"."pg_type" AS t', "information_schema.tables",
     "pg_user u", "generate_series(1, 3)", "generate_series(1, {}) AS g(n)", "unnest(ARRAY[1, 2]) WITH ORDINALITY AS u(a, b)",
     "(SELECT {}) AS s(x)", "pg_auth_members", "LATERAL (SELECT {}) l", "(pg_class a CROSS JOIN pg_namespace b)", "pg_shdescription",
@@ -58,6 +59,7 @@ _SCRAPS = [
     "*", "$1$",
 ]
 _HOSTILE_VALUES = ["U&'x'", "X'1F'", "'postgres'::regrole", "'a' 'b'", "E'\\x41'", "'x'::aclitem"]
+_HOSTILE_VALUES += ["(0::float8).pg_sleep", "(1).lo_create", "x.pg_sleep"]
 # fmt: on
 
 
@@ -187,6 +189,8 @@ def foreign_words(text: str) -> list[str]:
             known = value in (_CALLED_KEYWORDS if called else _KEYWORDS)
         elif kind == "lower":
             known = value in _SCHEMAS or (value in _OWN_WORDS and not called) or (called and value in FUNCTIONS & _OWN_WORDS)
+        elif kind == "quoted" and before[-1:] == ["."] and place > 1 and tokens[place - 2][0] not in ("quoted", "lower"):
+            known = value[1:-1] in FIELDS
         else:
             known = kind != "quoted" or not called or _may_be_called(value[1:-1], before)
         wrong += [] if known else [value]

@@ -242,25 +242,26 @@ class _QueryWriter(ValueWriter):
             self._table(parts)
 
     def _function_in_from(self, parts: list[Word], begin: int, *, lateral: bool) -> None:
-        name = parts[-1].value
+        """A function as a query of its own. Else its alias would be its value, and ``alias.f`` a call of ``f`` with it."""
+        name, start = parts[-1].value, parts[0].start
         if name in GUARDS:
             raise self._refuse(f"the function {name} gives no table here", code="wire-function", word=parts[-1])
         self._call(parts)
-        if name != "generate_series":
+        series = name == "generate_series"
+        if not series:
             self._keywords("with", "ordinality")
-            self._alias()
-            return
-        # A function in FROM is computed whole before its first row is used; in a SELECT list it stops at a limit.
         called, self._pieces[begin:] = self._pieces[begin:], []
-        alias_at = len(self._pieces)
         if self._says("as") and self._says("(", ahead=1):
             raise self._refuse("an alias is missing here", code="sql-syntax")
         self._alias(name=name)
-        alias = self._pieces[alias_at:]
-        column = alias[1].text
+        alias = self._pieces[begin:]
         opening = "(SELECT" if lateral else "LATERAL (SELECT"
-        closing = f"AS {column} LIMIT {SERIES_ROWS_MAX})"
-        self._pieces[alias_at:] = [Piece(opening, parts[0].start), *called, Piece(closing, parts[0].start), *alias]
+        if series:
+            # In FROM it would be computed whole before its first row is used; in a SELECT list it stops at a limit.
+            query = [Piece(opening, start), *called, Piece(f"AS {alias[1].text} LIMIT {SERIES_ROWS_MAX})", start), *alias]
+        else:
+            query = [Piece(f"{opening} * FROM", start), *called, *alias, Piece(")", start), *alias[:2]]
+        self._pieces[begin:] = query
 
     def _table(self, parts: list[Word]) -> None:
         word, schema = parts[-1], parts[-2].value if len(parts) > 1 else ""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from lapwing.errors import Refused
 from lapwing.wire.catalogue_pieces import NUMBER_TYPES, SIZED_TYPES, Piece, PieceWriter, literal, quoted
-from lapwing.wire.catalogue_words import FILTERS, FUNCTIONS, GUARDS, PRIVILEGE_FUNCTIONS, SCHEMA_FUNCTIONS, Guard
+from lapwing.wire.catalogue_words import FIELDS, FILTERS, FUNCTIONS, GUARDS, PRIVILEGE_FUNCTIONS, SCHEMA_FUNCTIONS, Guard
 from lapwing.wire.lexing import Word, WordKind
 
 _VALUE_WORDS_TEXT = """
@@ -125,6 +125,8 @@ class ValueWriter(PieceWriter):
                     self._expression()
         elif self._says(".") and not self._says("*", ahead=1):
             self._keyword(".")
+            if not (word := self._next()) or not word.is_name or word.value not in FIELDS:
+                raise self._refuse("this field is not known here")
             self._name()
         elif self._keywords(".", "*") or self._keyword("isnull", "notnull"):
             pass
@@ -302,39 +304,35 @@ class ValueWriter(PieceWriter):
         begin = len(self._pieces)
         self._write(f"{schema}.{quoted(name)}", parts[0].start)
         self._require("(")
-        count = 0
+        starts: list[int] = []
         if not self._keyword("*") and not self._says(")"):
             self._keyword("distinct", "all")
-            count = self._arguments()
+            starts = self._arguments()
             self._order()
-        if name in PRIVILEGE_FUNCTIONS and count > (3 if name == "has_column_privilege" else 2):
+        if name in PRIVILEGE_FUNCTIONS and len(starts) > (3 if name == "has_column_privilege" else 2):
             raise self._refuse("privileges of other roles are not shown here", code="wire-function", word=parts[-1])
         self._require(")")
-        self._after_call()
         if name in GUARDS:
-            self._guard(GUARDS[name], parts, begin, count)
+            self._guard(GUARDS[name], parts, begin, starts)
+        else:
+            self._after_call()
 
-    def _arguments(self) -> int:
+    def _arguments(self) -> list[int]:
+        """Where each argument begins among the pieces."""
+        starts = [len(self._pieces)]
         self._argument()
-        count = 1
         while self._keyword(","):
+            starts.append(len(self._pieces))
             self._argument()
-            count += 1
-        return count
+        return starts
 
-    def _guard(self, guard: Guard, parts: list[Word], begin: int, count: int) -> None:
-        """Write a guarded call anew. Its arguments stand between its brackets, with commas between them."""
-        inner = self._pieces[begin + 2 : -1]
-        if count != guard.arguments or self._pieces[-1].text != ")":
-            raise self._refuse("this function is called with fewer words here", code="wire-function", word=parts[-1])
-        arguments, depth = [""], 0
-        for piece in inner:
-            depth += (piece.text in ("(", "[")) - (piece.text in (")", "]"))
-            if piece.text == "," and depth == 0:
-                arguments.append("")
-            else:
-                arguments[-1] += f" {piece.text}"
-        self._pieces[begin:] = [Piece(guard.template.format(*(f"({one} )" for one in arguments)), parts[0].start)]
+    def _guard(self, guard: Guard, parts: list[Word], begin: int, starts: list[int]) -> None:
+        """Write a guarded call anew. Between two arguments is a comma, after the last a bracket."""
+        if len(starts) != guard.arguments:
+            raise self._refuse("this function has another number of arguments", code="wire-function", word=parts[-1])
+        ends = [*(start - 1 for start in starts[1:]), len(self._pieces) - 1]
+        texts = [" ".join(piece.text for piece in self._pieces[start:end]) for start, end in zip(starts, ends, strict=True)]
+        self._pieces[begin:] = [Piece(guard.template.format(*(f"( {text} )" for text in texts)), parts[0].start)]
 
     def _argument(self) -> None:
         self._keyword("variadic")

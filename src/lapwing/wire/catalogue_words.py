@@ -76,6 +76,12 @@ SCHEMA_FUNCTIONS = frozenset(_SCHEMA_FUNCTIONS_WORDS.split())
 PRIVILEGE_FUNCTIONS = frozenset(name for name in FUNCTIONS if name.startswith("has_"))
 """With a role as first of three arguments they tell whether a role exists."""
 
+_FIELDS_WORDS = """
+n x grantor grantee privilege_type is_grantable option_name option_value word catcode barelabel catdesc baredesc
+"""
+FIELDS = frozenset(_FIELDS_WORDS.split())
+"""Fields of rows that listed functions give. ``(value).f`` calls a function ``f`` where there is no such field: none of these is one."""
+
 _RELATIONS_WORDS = """
 pg_aggregate pg_am pg_amop pg_amproc pg_attrdef pg_attribute pg_auth_members pg_available_extension_versions pg_available_extensions pg_cast
 pg_class pg_collation pg_constraint pg_conversion pg_database pg_default_acl pg_depend pg_description pg_enum pg_event_trigger pg_extension
