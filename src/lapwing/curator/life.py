@@ -25,6 +25,7 @@ from lapwing.curator.public_work import announced, noted
 from lapwing.curator.request_name import request_name
 from lapwing.engines.base import Progress, Snapshot, silent
 from lapwing.engines.losses import TableLosses, noteworthy, report_of
+from lapwing.engines.marks import shared_sources
 from lapwing.engines.registry import engine_of
 from lapwing.engines.state import StateDirectory
 from lapwing.errors import BudgetRefused, CatalogueError, LedgerError, PreparationError
@@ -117,9 +118,11 @@ class Curator:
     def _prepare(self, *, progress: Progress, override: str, append: bool, accept_losses: bool) -> int:
         overridden = self._changes_to_override(override)
         source_id, home = self.declaration.dataset.id, self.place.home
-        marks = self.engine.source_marks(self.declaration, self.declaration.tables)
-        published = self.engine.source_marks(self.declaration, self.declaration.public_tables)
-        require_unclaimed(home, source_id, marks | published, override=override)
+        by_table = self.engine.source_marks(self.declaration)
+        for shared in shared_sources(self.declaration, by_table):
+            raise shared
+        marks = frozenset().union(*(by_table[table.name] for table in self.declaration.tables))
+        require_unclaimed(home, source_id, marks.union(*by_table.values()), override=override)
         ledger = self._open_ledger(override=override, create=True)
         claim(home, ledger, source_id, marks, override=override)
         if self._last_declaration() is None:
