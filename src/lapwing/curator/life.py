@@ -282,9 +282,9 @@ class Curator:
         """Who asks when nobody says."""
         return default_analyst(self.place)
 
-    def receipt(self, stored: StoredAnswer) -> Receipt | None:
-        """The receipt of the charge that paid for a stored answer; None where no keys are named."""
-        return self.receipt_of_charge(stored.charge_id)
+    def receipt(self, stored: StoredAnswer, *, analyst: str) -> Receipt | None:
+        """The receipt for a stored answer, as far as this analyst may read it; None where no keys are named."""
+        return None if self.place.keys is None else sign(self.ledger.statement(stored.charge_id).seen_by(analyst), self.place.keys)
 
     def receipt_of_charge(self, charge_id: int) -> Receipt | None:
         """The receipt of a charge; None where no keys are named, ``receipt-missing`` where there is no such charge."""

@@ -59,7 +59,7 @@ class ReleasePlan:
         planned, curator = self.planned, self.curator
         text = planned.request.text()
         answered = curator.answer(planned.certified.plan, summary=text, analyst=self.analyst, request_id=request_id)
-        return _release(curator, planned.request, planned.tables, answered, planned.certified.cost, curator.budget())
+        return _release(curator, planned.request, planned.tables, answered, planned.certified.cost, curator.budget(), analyst=self.analyst)
 
 
 def plan_release(
@@ -92,8 +92,8 @@ def plan_release(
 def releases(curator: Curator, *, analyst: str | None = None) -> tuple[Release, ...]:
     """Releases of the newest version that this analyst may see, newest first. Free."""
     found = curator.released_before(lambda summary: summary.startswith(SUMMARY), limit=LISTED_MAX, analyst=analyst)
-    budget = curator.budget()
-    return tuple(_found(curator, bought, answered, budget) for bought, answered in found)
+    budget, who = curator.budget(), curator.analyst_default if analyst is None else analyst
+    return tuple(_found(curator, bought, answered, budget, analyst=who) for bought, answered in found)
 
 
 def release_named(curator: Curator, name: str, *, analyst: str | None = None) -> Release:
@@ -102,7 +102,7 @@ def release_named(curator: Curator, name: str, *, analyst: str | None = None) ->
     found = curator.released_before(lambda summary: summary.startswith(begins), limit=LISTED_MAX, analyst=analyst)
     if not found:
         raise unknown_release(name)
-    return _found(curator, *found[0], curator.budget())
+    return _found(curator, *found[0], curator.budget(), analyst=curator.analyst_default if analyst is None else analyst)
 
 
 def unknown_release(name: str) -> Refused:
@@ -114,7 +114,7 @@ def release_of(curator: Curator, bought: Bought, *, analyst: str) -> Release | N
     """A release that the ledger lists; None where this analyst may not see it any more."""
     found = curator.released_before(lambda summary: summary == bought.summary, limit=LISTED_MAX, analyst=analyst)
     budget = curator.budget()
-    return next((_found(curator, one, answered, budget) for one, answered in found if one.digest == bought.digest), None)
+    return next((_found(curator, one, answered, budget, analyst=analyst) for one, answered in found if one.digest == bought.digest), None)
 
 
 def rows_of(curator: Curator, table: str) -> float | None:
@@ -177,16 +177,23 @@ def _notes(curator: Curator, request: ReleaseRequest) -> tuple[str, ...]:
     return (f"a {unit} counts for at most {rows} rows in this release{lost}, and the error bars do not reach to it",)
 
 
-def _found(curator: Curator, bought: Bought, answered: Answered, budget: BudgetView) -> Release:
+def _found(curator: Curator, bought: Bought, answered: Answered, budget: BudgetView, *, analyst: str) -> Release:
     """A release from the bytes that the ledger keeps, whose tables say what they are of."""
     request = ReleaseRequest.of_text(bought.summary)
     sections = sections_of(request, curator.facts)
     tables = tuple(table_axes(table, sections[table_section(table, sections)]) for table in answered.released.tables)
-    return _release(curator, request, tables, answered, bought.cost, budget)
+    return _release(curator, request, tables, answered, bought.cost, budget, analyst=analyst)
 
 
 def _release(
-    curator: Curator, request: ReleaseRequest, tables: tuple[tuple[int, ...], ...], answered: Answered, cost: Cost, budget: BudgetView
+    curator: Curator,
+    request: ReleaseRequest,
+    tables: tuple[tuple[int, ...], ...],
+    answered: Answered,
+    cost: Cost,
+    budget: BudgetView,
+    *,
+    analyst: str,
 ) -> Release:
     named = {name: column for name, column in unit_columns(curator.declaration).items() if name == request.table}
     terms = ReleaseTerms(
@@ -199,6 +206,6 @@ def _release(
         CostView.of(cost, budget.budget, free=False),
         budget,
         answered.stored.payload,
-        curator.receipt(answered.stored),
+        curator.receipt(answered.stored, analyst=analyst),
     )
     return Release(terms, answered.released)
