@@ -12,6 +12,7 @@ from lapwing.curator.asked_price import Number, exact_number
 from lapwing.curator.bound_statement import unit_columns
 from lapwing.curator.charged_release import Answered
 from lapwing.curator.life import Curator
+from lapwing.curator.version_use import one_version
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Cost
 from lapwing.ledger.protocol import Bought
@@ -54,6 +55,7 @@ class ReleasePlan:
     def __str__(self) -> str:
         return self.explain()
 
+    @one_version()
     def run(self, *, request_id: str | None = None) -> Release:
         """Buy it: one charge for all of it. The same release again is free."""
         planned, curator = self.planned, self.curator
@@ -62,6 +64,7 @@ class ReleasePlan:
         return _release(curator, planned.request, planned.tables, answered, planned.certified.cost, curator.budget(), analyst=self.analyst)
 
 
+@one_version()
 def plan_release(
     curator: Curator,
     wanted: Sequence[Wanted],
@@ -89,6 +92,7 @@ def plan_release(
     return ReleasePlan(curator, planned, curator.analyst_default if analyst is None else analyst, rows)
 
 
+@one_version()
 def releases(curator: Curator, *, analyst: str | None = None) -> tuple[Release, ...]:
     """Releases of the newest version that this analyst may see, newest first. Free."""
     found = curator.released_before(lambda summary: summary.startswith(SUMMARY), limit=LISTED_MAX, analyst=analyst)
@@ -96,6 +100,7 @@ def releases(curator: Curator, *, analyst: str | None = None) -> tuple[Release, 
     return tuple(_found(curator, bought, answered, budget, analyst=who) for bought, answered in found)
 
 
+@one_version()
 def release_named(curator: Curator, name: str, *, analyst: str | None = None) -> Release:
     """The newest release of this name; ``release-unknown`` where there is none."""
     begins = f"{SUMMARY}{name} "
@@ -110,6 +115,7 @@ def unknown_release(name: str) -> Refused:
     return Refused("release-unknown", f"there is no release {name!r} of the newest version", hint="see which ones there are")
 
 
+@one_version()
 def release_of(curator: Curator, bought: Bought, *, analyst: str) -> Release | None:
     """A release that the ledger lists; None where this analyst may not see it any more."""
     found = curator.released_before(lambda summary: summary == bought.summary, limit=LISTED_MAX, analyst=analyst)
