@@ -4,6 +4,9 @@ The signature is Ed25519 (Bernstein and others, 2012; RFC 8032) over the canonic
 public keys and the answer can check it; nobody without the private key can make one. A receipt holds no value from the data: of the
 answer it has only the digest.
 
+Whoever is given an answer that another analyst paid for gets a receipt that names nobody: which answer of which data set, to which plan,
+was paid with how much. Who paid, when, by which request and by which entry is the payer's, and for those who see all entries.
+
 Keys live in a directory: ``<key id>.private.pem`` (readable by its owner alone) for the one key that signs, and ``<key id>.public.pem`` for
 every key that ever did. Rotation makes a new pair and removes the old *private* key; its public one stays, so old receipts
 still verify. To check receipts elsewhere, copy the public files.
@@ -17,7 +20,7 @@ import json
 import os
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +55,18 @@ class ReceiptStatement:
     head: str
     """The hash of the chain up to that entry."""
     at: str
+
+    @property
+    def names_payer(self) -> bool:
+        """Whether it says who paid; no analyst has an empty name."""
+        return bool(self.analyst)
+
+    def seen_by(self, analyst: str) -> ReceiptStatement:
+        """What this analyst may read of it: all of it, or, where another one paid, nothing of who, when, and by which request.
+
+        Numbers of charges and entries go too: beside one's own, they tell the time.
+        """
+        return self if analyst == self.analyst else replace(self, charge_id=0, analyst="", request_id="", entry_id=0, head="", at="")
 
 
 def statement_of_row(

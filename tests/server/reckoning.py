@@ -85,15 +85,17 @@ def _sums(fleet: Fleet, found: Reckoning) -> None:
 def _answers(got: Sequence[Got], charges: Sequence[Charged], found: Reckoning) -> None:
     """Every answer has a charge whose answer is these bytes; one key has one answer; one key has one charge."""
     by_number = {(one.data_set, one.charge_id): one for one in charges}
+    by_answer = {(one.data_set, one.stored): one for one in charges if one.state == "committed"}
     by_key = Counter((one.data_set, one.analyst, one.key) for one in charges)
     found.unequal += [f"{key} is charged {count} times" for key, count in by_key.items() if count > 1]
     paid = {(one.data_set, one.analyst, one.key): one for one in charges if one.state == "committed"}
     for one in got:
         found.counts[f"{one.kind}: {one.code or ('free' if one.free else 'paid')}"] += 1
-        if not one.charge_id:
+        if not one.stored:
             continue
         found.counts["answers"] += 1
-        charge = by_number.get((one.asked.data_set, one.charge_id))
+        # The receipt of an answer that another analyst paid for does not say which charge that was.
+        charge = by_number.get((one.asked.data_set, one.charge_id)) or by_answer.get((one.asked.data_set, one.stored))
         if charge is None or charge.state != "committed":
             found.uncharged.append(f"{one} has no charge that paid for it")
         elif charge.stored != one.stored:

@@ -10,8 +10,12 @@ import httpx2 as httpx
 import pytest
 import sqlalchemy as sa
 
+from lapwing.console.questions import PageQuestion
+from lapwing.curator.packing import MEDIA_TYPE, unpacked
+from lapwing.curator.release_file import release_in
 from lapwing.ledger.postgres.shared import SharedPostgresLedger
 from lapwing.receipts import check, receipt_value
+from lapwing.server.formats import FORMATS
 from lapwing.server.moments import PublicMoments
 from lapwing.server.rights import Grant, Role
 from tests.console.visitor import Visitor
@@ -57,6 +61,50 @@ def test_receipts_are_for_whoever_paid_and_for_those_who_check(shared: ServerUnd
     assert shared.call("GET", f"/v1/data-sets/{{d}}/receipts/{charge}", token=key).json()["code"] == "receipt-missing"
     assert shared.call("GET", "/v1/data-sets/{d}/receipts/99999", by="aude").status_code == 404
     check(receipt_value(json.dumps(told)), shared.home / "keys")
+
+
+def test_a_shared_answer_says_nothing_of_who_paid_for_it(shared: ServerUnderTest) -> None:
+    for name in ("ada", "bo"):
+        shared.call("PUT", f"/v1/data-sets/{{d}}/analysts/{name}", by="olga", json={})
+    shared.office.identities.grant("bo", Grant(Role.ANALYST, "*"))
+    key, _ = shared.office.identities.new_key("bo")
+    asked = {"sql": "SELECT COUNT(*) AS n FROM patients WHERE NOT smoker", "epsilon": "0.02"}
+    wanted = {"name": "for_all", "table": "patients", "wanted": [{"kind": "marginals", "columns": ["sex"]}], "epsilon": "0.02"}
+    named = {"Idempotency-Key": "the-name-of-this-request"}
+    paid = shared.call("POST", "/v1/data-sets/{d}/ask", json=asked, headers=named).json()
+    assert paid["receipt"]["analyst"] == "ada" and paid["receipt"]["request_id"] == "the-name-of-this-request"
+    assert shared.call(
+        "POST", "/v1/data-sets/{d}/releases", json=wanted, headers={"Idempotency-Key": "the-name-of-this-request-too"}
+    ).is_success
+    entry = shared.call("GET", "/v1/data-sets/{d}/history").json()["entries"][0]
+    private = ["the-name-of-this-request", paid["receipt"]["at"], paid["receipt"]["head"], entry["at"]]
+    replies = [
+        shared.call("POST", f"/v1/data-sets/{{d}}/{where}", token=key, json=asked, headers={"Accept": form})
+        for where in ("ask", "replay")
+        for form in FORMATS
+    ]
+    replies += [shared.call(*call, token=key) for call in (("GET", "/v1/data-sets/{d}/releases"), ("GET", "/v1/data-sets/{d}/history"))]
+    for reply in replies:
+        assert reply.status_code == 200, reply.text
+        assert not any(word.encode() in reply.content for word in private)
+    assert replies[0].json()["rows"] == paid["rows"]
+    answer = unpacked(replies[list(FORMATS).index(MEDIA_TYPE)].content)
+    answer.check_receipt(shared.home / "keys")  # what it claims is still signed for
+    file = shared.call("GET", "/v1/data-sets/{d}/releases/for_all", token=key).content
+    release = release_in(file, keys=shared.home / "keys")
+    for receipt in (answer.receipt, release.receipt):
+        assert receipt is not None
+        said = receipt.statement
+        assert (said.analyst, said.request_id, said.at, said.charge_id, said.entry_id, said.head) == ("", "", "", 0, 0, "")
+        assert said.loss > 0 and said.request_digest and said.answer_digest
+    assert "paid by another analyst" in str(answer) and "ada" not in str(answer)
+    bo = Visitor(shared)
+    shared.keys["bo"] = key
+    bo.sign_in("bo")
+    page = bo.get(f"/console/d/{{d}}/answer?q={PageQuestion(asked['sql'], asked['epsilon']).token()}")
+    assert page.status_code == 200 and "Receipt of charge" not in page.text and not any(word in page.text for word in private)
+    again = shared.call("POST", "/v1/data-sets/{d}/ask", json=asked).json()
+    assert again["receipt"] == paid["receipt"], "the payer's is the payer's, as it was"
 
 
 def test_a_wish_is_granted_by_an_owner_and_a_budget_by_nobody_who_asks_the_same_server(shared: ServerUnderTest) -> None:

@@ -56,7 +56,8 @@ class Answer:
     it is meaningless the table has NULL.
 
     ``stored`` is the release that the table was computed from, byte for byte as the ledger keeps it; ``receipt`` is signed for these bytes,
-    and says who paid what for them. Both are None where nothing was measured, and ``receipt`` also where no signing key is declared.
+    and says what was paid for them; to the payer also who paid, when and how. Both are None where nothing was measured, and ``receipt``
+    also where no signing key is declared.
     """
 
     def __init__(
@@ -222,9 +223,8 @@ class Answer:
 def receipt_line(receipt: Receipt) -> str:
     """A receipt in a line: who paid, by which entry, signed with which key."""
     statement = receipt.statement
-    return (
-        f"receipt: charge {statement.charge_id}, paid by {statement.analyst}, entry {statement.entry_id}, signed with {receipt.key_id[:8]}"
-    )
+    charge = f"charge {statement.charge_id}, paid by {statement.analyst}, entry {statement.entry_id}"
+    return f"receipt: {charge if statement.names_payer else 'paid by another analyst'}, signed with {receipt.key_id[:8]}"
 
 
 def _line(cells: list[str], widths: list[int], numeric: list[bool]) -> str:

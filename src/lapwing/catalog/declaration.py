@@ -234,6 +234,11 @@ class Declaration:
         """What the promise is about, in words: one unit, and what a unit is not where it is a row."""
         return f"one {self.dataset.unit}, not a person" if self.protects_rows else f"one {self.dataset.unit}"
 
+    @property
+    def all_tables(self) -> tuple[TableDecl | PublicDecl, ...]:
+        """Protected and public tables; no two have one name."""
+        return (*self.tables, *self.public_tables)
+
     def table(self, name: str) -> TableDecl:
         """The protected table of that name, or refuse."""
         for table in self.tables:

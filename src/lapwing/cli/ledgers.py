@@ -171,7 +171,8 @@ def receipt_verify(
         value = receipt_value(text)
         check(value, keys, answer=content)
         paid = value.statement
-        typer.echo(f"valid: charge {paid.charge_id} of {paid.source_id}, entry {paid.entry_id}, {paid.at}, signed with {value.key_id}")
+        charge = f"charge {paid.charge_id} of {paid.source_id}, entry {paid.entry_id}, {paid.at}"
+        typer.echo(f"valid: {charge if paid.names_payer else f'a charge of {paid.source_id}'}, signed with {value.key_id}")
 
 
 @receipt_app.command("key", short_help="Make a signing key, or change it.")

@@ -17,6 +17,7 @@ from lapwing.curator.life import Curator
 from lapwing.curator.posed import Posed
 from lapwing.curator.privacy_statements import budget_answer, described_answer, explained_answer
 from lapwing.curator.request_name import answering
+from lapwing.curator.version_use import one_version
 from lapwing.errors import Refused
 from lapwing.planning.planned import Planned
 from lapwing.sql.text.privacy_terms import Reuse
@@ -25,6 +26,7 @@ from lapwing.sql.text.refusals import span_of
 from lapwing.statements import Statement
 
 
+@one_version()
 def ask(
     curator: Curator,
     sql: str,
@@ -66,6 +68,7 @@ def ask(
         return posed.answer(request_id=request_id)
 
 
+@one_version()
 def explain(
     curator: Curator,
     sql: str,
@@ -100,6 +103,7 @@ def explain(
     return posed.explained()
 
 
+@one_version()
 def describe(curator: Curator, table: str | None = None) -> Answer:
     """What is declared: of all tables, or of the columns of one. Free; reads no row."""
     return described_answer(description(curator, table), curator.budget(), confidence=curator.declaration.defaults.confidence)

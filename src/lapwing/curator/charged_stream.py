@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 
 from lapwing.curator.public_work import announced, noted
-from lapwing.engines.base import Snapshot
+from lapwing.curator.version_use import UsedVersion
 from lapwing.errors import Incident, LedgerError, Refused
 from lapwing.kernel.count_stream import CountStream, StreamPlan
 from lapwing.kernel.domains import Kind
@@ -22,13 +22,17 @@ from lapwing.ledger.settling import Settling
 
 
 class ChargedStream:
-    """An opened stream whose whole price is charged. ``rows`` says how many rows a table has, as far as that is public."""
+    """An opened stream whose whole price is charged. ``rows`` says how many rows a table has, as far as that is public.
+
+    It reads one version, which it gives back when it is over.
+    """
 
     def __init__(
-        self, plan: StreamPlan, request: Request, *, ledger: Ledger, snapshot: Snapshot, settling: Settling, rows: Callable[[str], float]
+        self, plan: StreamPlan, request: Request, *, ledger: Ledger, version: UsedVersion, settling: Settling, rows: Callable[[str], float]
     ) -> None:
         self._plan, self._request, self._rows = plan, request, rows
-        self._ledger, self._snapshot, self._settling = ledger, snapshot, settling
+        self._ledger, self._version, self._settling = ledger, version, settling
+        snapshot = self._snapshot = version.snapshot
         every = plan.question(Literal(True, Kind.BOOLEAN), snapshot.facts)
         snapshot.check(every)
         announced(every, rows)  # whoever must not be charged says so here
@@ -58,13 +62,13 @@ class ChargedStream:
         except Exception as error:
             # As in ``charged_release``: whatever fails here fails after rows were read.
             hold()
-            self._stream = None
+            self._end()
             self._settling.incident(self._ledger, self._permit)
             if isinstance(error, Incident):
                 raise
             raise Incident() from None
         except BaseException:  # the process is being stopped from outside
-            self._stream = None
+            self._end()
             with contextlib.suppress(LedgerError):
                 self._ledger.forfeit(self._permit, incident=False)
             raise
@@ -75,5 +79,9 @@ class ChargedStream:
         """Store what was told; None where there is nothing to close any more."""
         if self._stream is None:
             return None
-        self._stream = None
+        self._end()
         return self._settling.store(self._ledger, self._request, self._permit, log)
+
+    def _end(self) -> None:
+        self._stream = None
+        self._version.give_back()

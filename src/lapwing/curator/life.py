@@ -23,8 +23,10 @@ from lapwing.curator.charged_release import Answered, charged_release, replayed
 from lapwing.curator.charged_stream import ChargedStream
 from lapwing.curator.public_work import announced, noted
 from lapwing.curator.request_name import request_name
+from lapwing.curator.version_use import OpenedVersions, one_version
 from lapwing.engines.base import Progress, Snapshot, silent
 from lapwing.engines.losses import TableLosses, noteworthy, report_of
+from lapwing.engines.marks import shared_sources
 from lapwing.engines.registry import engine_of
 from lapwing.engines.state import StateDirectory
 from lapwing.errors import BudgetRefused, CatalogueError, LedgerError, PreparationError
@@ -68,7 +70,7 @@ class Curator:
         self._shared = shared
         self._opening = threading.RLock()  # of threads that ask at once, one opens
         self._ledger: Ledger | None = None
-        self._snapshot: Snapshot | None = None
+        self._versions = OpenedVersions(self.state.directory, latest=self.latest, opened=self._opened, end_sessions=self._end_sessions)
         self._settling = Settling()
         self.before_closing: list[Callable[[], None]] = []
         """What is to be done while version and ledger are still open: sessions store what they told."""
@@ -82,11 +84,9 @@ class Curator:
     def close(self) -> None:
         """Give up files and connections."""
         self._end_sessions()
-        snapshot, ledger = self._snapshot, self._ledger
-        self._snapshot, self._ledger = None, None
+        ledger, self._ledger = self._ledger, None
         try:
-            if snapshot is not None:
-                snapshot.close()
+            self._versions.let_go()
             self.engine.close()
         finally:  # whatever the engine says, the ledger hears that this worker is done
             if ledger is not None:
@@ -117,9 +117,11 @@ class Curator:
     def _prepare(self, *, progress: Progress, override: str, append: bool, accept_losses: bool) -> int:
         overridden = self._changes_to_override(override)
         source_id, home = self.declaration.dataset.id, self.place.home
-        marks = self.engine.source_marks(self.declaration, self.declaration.tables)
-        published = self.engine.source_marks(self.declaration, self.declaration.public_tables)
-        require_unclaimed(home, source_id, marks | published, override=override)
+        by_table = self.engine.source_marks(self.declaration)
+        for shared in shared_sources(self.declaration, by_table):
+            raise shared
+        marks = frozenset().union(*(by_table[table.name] for table in self.declaration.tables))
+        require_unclaimed(home, source_id, marks.union(*by_table.values()), override=override)
         ledger = self._open_ledger(override=override, create=True)
         claim(home, ledger, source_id, marks, override=override)
         if self._last_declaration() is None:
@@ -145,9 +147,7 @@ class Curator:
         self.state.remember_declared(text)
         ledger.record(EntryKind.VERSION, f"version {version} prepared")
         self._end_sessions()
-        if self._snapshot is not None:
-            self._snapshot.close()
-        self._snapshot = None
+        self._versions.let_go()
         self._buy_statistics()
         return version
 
@@ -203,15 +203,12 @@ class Curator:
         return float(min(facts.rows_max, ROWS_GUESSED))
 
     def retire(self, version: int) -> None:
-        """Delete a version's rows; its charges stay."""
-        if self._snapshot is not None and self._snapshot.facts.version == version:
-            self._end_sessions()
-            self._snapshot.close()
-            self._snapshot = None
-        self.state.remember(version)
-        if self.state.declared() is None and version == self.latest():
-            self.state.remember_declared(self.engine.stored_text(version))
-        self.engine.retire(version)
+        """Delete a version's rows; its charges stay. Questions of this process that read it come to their end first."""
+        with self._versions.unread(version):
+            self.state.remember(version)
+            if self.state.declared() is None and version == self.latest():
+                self.state.remember_declared(self.engine.stored_text(version))
+            self.engine.retire(version)
         self.ledger.record(EntryKind.RETIRE, f"version {version} retired")
 
     def reopen(self, reason: str) -> None:
@@ -279,9 +276,9 @@ class Curator:
         """Who asks when nobody says."""
         return default_analyst(self.place)
 
-    def receipt(self, stored: StoredAnswer) -> Receipt | None:
-        """The receipt of the charge that paid for a stored answer; None where no keys are named."""
-        return self.receipt_of_charge(stored.charge_id)
+    def receipt(self, stored: StoredAnswer, *, analyst: str) -> Receipt | None:
+        """The receipt for a stored answer, as far as this analyst may read it; None where no keys are named."""
+        return None if self.place.keys is None else sign(self.ledger.statement(stored.charge_id).seen_by(analyst), self.place.keys)
 
     def receipt_of_charge(self, charge_id: int) -> Receipt | None:
         """The receipt of a charge; None where no keys are named, ``receipt-missing`` where there is no such charge."""
@@ -289,13 +286,12 @@ class Curator:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest prepared version."""
-        with self._opening:
-            if self._snapshot is None:
-                version = self.latest()
-                self._require_current()
-                self._snapshot = self.engine.open(version, ranking_key=self.state.ranking_key())
-            return self._snapshot
+        """The newest prepared version; of a question that is being answered, the one it began with."""
+        return self._versions.snapshot
+
+    def _opened(self, version: int) -> Snapshot:
+        self._require_current()
+        return self.engine.open(version, ranking_key=self.state.ranking_key())
 
     def _require_current(self) -> None:
         outdated = [c for c in classify(self._prepared_declaration(), self.declaration) if c.verdict is not Verdict.KEEPS]
@@ -354,6 +350,7 @@ class Curator:
         """What was paid for: by the request that is being answered, else by anybody."""
         return self.ledger.find(digest, analyst=analyst, request_id=request_name() or request_id)
 
+    @one_version()
     def answer(self, plan: Plan, *, summary: str, analyst: str | None = None, request_id: str | None = None) -> Answered:
         """The release of a plan; free if the very same plan was answered before and this analyst may see that answer."""
         certified = self.preview(plan)
@@ -388,6 +385,7 @@ class Curator:
             hold=announced(certified, self.rows_known),
         )
 
+    @one_version()
     def open_stream(self, plan: StreamPlan, *, summary: str, analyst: str | None = None) -> ChargedStream:
         """Charge for a whole stream of counts and open it. Each call opens, and pays for, another one."""
         certified = certify_stream(plan, self.facts)
@@ -404,4 +402,9 @@ class Curator:
             version=self.facts.version,
             summary=summary,
         )
-        return ChargedStream(plan, request, ledger=ledger, snapshot=self.snapshot, settling=self._settling, rows=self.rows_known)
+        version = self._versions.kept()
+        try:
+            return ChargedStream(plan, request, ledger=ledger, version=version, settling=self._settling, rows=self.rows_known)
+        except BaseException:
+            version.give_back()
+            raise

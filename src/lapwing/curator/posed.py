@@ -180,6 +180,6 @@ class Posed:
             self.curator.budget(),
             (*before.notes, *bought.notes, *about, *seen.notes, *self.bound.statement.notes),
             marks=seen.assembled.marks,
-            receipt=self.curator.receipt(answered.stored),
+            receipt=self.curator.receipt(answered.stored, analyst=self.analyst),
             stored=answered.stored.payload,
         )

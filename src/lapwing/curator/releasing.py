@@ -12,6 +12,7 @@ from lapwing.curator.asked_price import Number, exact_number
 from lapwing.curator.bound_statement import unit_columns
 from lapwing.curator.charged_release import Answered
 from lapwing.curator.life import Curator
+from lapwing.curator.version_use import one_version
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Cost
 from lapwing.ledger.protocol import Bought
@@ -54,14 +55,16 @@ class ReleasePlan:
     def __str__(self) -> str:
         return self.explain()
 
+    @one_version()
     def run(self, *, request_id: str | None = None) -> Release:
         """Buy it: one charge for all of it. The same release again is free."""
         planned, curator = self.planned, self.curator
         text = planned.request.text()
         answered = curator.answer(planned.certified.plan, summary=text, analyst=self.analyst, request_id=request_id)
-        return _release(curator, planned.request, planned.tables, answered, planned.certified.cost, curator.budget())
+        return _release(curator, planned.request, planned.tables, answered, planned.certified.cost, curator.budget(), analyst=self.analyst)
 
 
+@one_version()
 def plan_release(
     curator: Curator,
     wanted: Sequence[Wanted],
@@ -89,20 +92,22 @@ def plan_release(
     return ReleasePlan(curator, planned, curator.analyst_default if analyst is None else analyst, rows)
 
 
+@one_version()
 def releases(curator: Curator, *, analyst: str | None = None) -> tuple[Release, ...]:
     """Releases of the newest version that this analyst may see, newest first. Free."""
     found = curator.released_before(lambda summary: summary.startswith(SUMMARY), limit=LISTED_MAX, analyst=analyst)
-    budget = curator.budget()
-    return tuple(_found(curator, bought, answered, budget) for bought, answered in found)
+    budget, who = curator.budget(), curator.analyst_default if analyst is None else analyst
+    return tuple(_found(curator, bought, answered, budget, analyst=who) for bought, answered in found)
 
 
+@one_version()
 def release_named(curator: Curator, name: str, *, analyst: str | None = None) -> Release:
     """The newest release of this name; ``release-unknown`` where there is none."""
     begins = f"{SUMMARY}{name} "
     found = curator.released_before(lambda summary: summary.startswith(begins), limit=LISTED_MAX, analyst=analyst)
     if not found:
         raise unknown_release(name)
-    return _found(curator, *found[0], curator.budget())
+    return _found(curator, *found[0], curator.budget(), analyst=curator.analyst_default if analyst is None else analyst)
 
 
 def unknown_release(name: str) -> Refused:
@@ -110,11 +115,12 @@ def unknown_release(name: str) -> Refused:
     return Refused("release-unknown", f"there is no release {name!r} of the newest version", hint="see which ones there are")
 
 
+@one_version()
 def release_of(curator: Curator, bought: Bought, *, analyst: str) -> Release | None:
     """A release that the ledger lists; None where this analyst may not see it any more."""
     found = curator.released_before(lambda summary: summary == bought.summary, limit=LISTED_MAX, analyst=analyst)
     budget = curator.budget()
-    return next((_found(curator, one, answered, budget) for one, answered in found if one.digest == bought.digest), None)
+    return next((_found(curator, one, answered, budget, analyst=analyst) for one, answered in found if one.digest == bought.digest), None)
 
 
 def rows_of(curator: Curator, table: str) -> float | None:
@@ -177,16 +183,23 @@ def _notes(curator: Curator, request: ReleaseRequest) -> tuple[str, ...]:
     return (f"a {unit} counts for at most {rows} rows in this release{lost}, and the error bars do not reach to it",)
 
 
-def _found(curator: Curator, bought: Bought, answered: Answered, budget: BudgetView) -> Release:
+def _found(curator: Curator, bought: Bought, answered: Answered, budget: BudgetView, *, analyst: str) -> Release:
     """A release from the bytes that the ledger keeps, whose tables say what they are of."""
     request = ReleaseRequest.of_text(bought.summary)
     sections = sections_of(request, curator.facts)
     tables = tuple(table_axes(table, sections[table_section(table, sections)]) for table in answered.released.tables)
-    return _release(curator, request, tables, answered, bought.cost, budget)
+    return _release(curator, request, tables, answered, bought.cost, budget, analyst=analyst)
 
 
 def _release(
-    curator: Curator, request: ReleaseRequest, tables: tuple[tuple[int, ...], ...], answered: Answered, cost: Cost, budget: BudgetView
+    curator: Curator,
+    request: ReleaseRequest,
+    tables: tuple[tuple[int, ...], ...],
+    answered: Answered,
+    cost: Cost,
+    budget: BudgetView,
+    *,
+    analyst: str,
 ) -> Release:
     named = {name: column for name, column in unit_columns(curator.declaration).items() if name == request.table}
     terms = ReleaseTerms(
@@ -199,6 +212,6 @@ def _release(
         CostView.of(cost, budget.budget, free=False),
         budget,
         answered.stored.payload,
-        curator.receipt(answered.stored),
+        curator.receipt(answered.stored, analyst=analyst),
     )
     return Release(terms, answered.released)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from lapwing.catalog import Declaration, EngineKind, PublicDecl, RowUnit, Settings, TableDecl, UnitPath
+from lapwing.catalog import Declaration, EngineKind, RowUnit, Settings, TableDecl, UnitPath
 from lapwing.catalog.units import ROW
 from lapwing.curator.file_checks import file_problems
 from lapwing.curator.source_schemas import Held, SourceColumn, UnreadableSource, read_columns, source_files
-from lapwing.engines.registry import source_kinds
+from lapwing.engines.marks import shared_sources
+from lapwing.engines.registry import engine_of, source_kinds
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import KeyDomain, TextDomain
 from lapwing.planning.possible.listing import size_of
@@ -17,21 +18,25 @@ from lapwing.planning.possible.listing import size_of
 
 def source_problems(declaration: Declaration) -> Iterator[str]:
     """What is missing or different in the sources that a catalogue names; from their schemas alone."""
-    tables: list[TableDecl | PublicDecl] = [*declaration.tables, *declaration.public_tables]
-    if declaration.dataset.engine is not EngineKind.DUCKDB:
-        yield from _engine_problems(declaration, tables)
-        return
-    for table in tables:
+    apart = list(_file_problems(declaration) if declaration.dataset.engine is EngineKind.DUCKDB else _engine_problems(declaration))
+    yield from apart
+    if not apart:  # else some source cannot be told from another
+        marks = engine_of(declaration, declaration.directory or Path(), Settings()).source_marks(declaration)
+        yield from (f"{error.message} ({error.hint})" for error in shared_sources(declaration, marks))
+
+
+def _file_problems(declaration: Declaration) -> Iterator[str]:
+    for table in declaration.all_tables:
         files = source_files(declaration.directory or Path(), table.source)
         if not files:
             yield f"{table.name}: its source {table.source!r} names no file"
         yield from file_problems(table, files)
 
 
-def _engine_problems(declaration: Declaration, tables: Sequence[TableDecl | PublicDecl]) -> Iterator[str]:
+def _engine_problems(declaration: Declaration) -> Iterator[str]:
     """The same for tables of a server or session: whether they are there, with the columns that are declared."""
     dataset = declaration.dataset
-    for table in tables:
+    for table in declaration.all_tables:
         try:
             (kinds,) = source_kinds(dataset.engine, dataset.connection, [declaration.source_path(table)], Settings())
         except PreparationError as error:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from lapwing.catalog import Declaration, PublicDecl, TableDecl
+from lapwing.catalog import Declaration
 from lapwing.engines.losses import Witness
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact
@@ -89,8 +89,8 @@ class Engine(Protocol):
         """Open a version for reading."""
         ...
 
-    def source_marks(self, declaration: Declaration, tables: Sequence[TableDecl | PublicDecl]) -> frozenset[str]:
-        """Which rows these tables are read from, whatever the catalogue calls them: sources that share rows share a mark. Reads no row."""
+    def source_marks(self, declaration: Declaration) -> Mapping[str, frozenset[str]]:
+        """Which rows each table is read from, whatever the catalogue calls them: sources that share rows share a mark. Reads no row."""
         ...
 
     def stored_text(self, version: int) -> str:

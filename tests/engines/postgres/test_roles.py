@@ -82,12 +82,12 @@ def test_the_environment_says_who_prepares_and_whether_any_role_may_answer(place
 
 
 def test_without_a_copy_the_reader_reads_the_declared_columns_only(place: Place) -> None:
-    engine = place.prepare(preparation="virtual")
-    with pytest.raises(PreparationError):
-        place.engine(role=place.owner).open(1, ranking_key=KEY)
     with place.as_owner() as owner:
         ask(owner, f"GRANT USAGE ON SCHEMA clinic TO {place.reader}")
         ask(owner, f"GRANT SELECT (person_id, ward, day, cost, note) ON clinic.visits TO {place.reader}")
+    engine = place.prepare(preparation="virtual")
+    with pytest.raises(PreparationError):
+        place.engine(role=place.owner).open(1, ranking_key=KEY)
     virtual = engine.open(1, ranking_key=KEY)
     stored = place.prepare(version=2).open
     assert totals(by_ward(virtual))[0] == ROWS

@@ -136,10 +136,10 @@ def test_a_server_that_is_not_there_is_an_error_for_the_owner(tmp_path: Path) ->
 
 def test_the_ranking_key_is_in_no_log_and_in_no_stored_statement(place: Place) -> None:
     """The server logs every statement in these databases, with log_parameter_max_length = 0 as the how-to says."""
-    virtual = place.prepare(preparation="virtual")
     with place.as_owner() as owner:
         ask(owner, f"GRANT USAGE ON SCHEMA clinic TO {place.reader}")
         ask(owner, f"GRANT SELECT ON clinic.visits TO {place.reader}")
+    virtual = place.prepare(preparation="virtual")
     snapshot = virtual.open(1, ranking_key=KEY)
     by_ward(snapshot)
     snapshot.close()

@@ -76,5 +76,5 @@ def test_sources_are_known_by_their_files_as_on_other_engines(tmp_path: Path) ->
     whole, one = declared(tmp_path, "*.parquet", INTEGER), declared(tmp_path, "a*.parquet", INTEGER)
     engine = spark_engine(tmp_path / ".lapwing")
     files = sorted((tmp_path / "people").rglob("*.parquet"))
-    assert engine.source_marks(whole, whole.tables) == file_marks(map(str, files))
-    assert engine.source_marks(one, one.tables) == file_marks([str(files[0])])
+    assert engine.source_marks(whole) == {"people": file_marks(map(str, files))}
+    assert engine.source_marks(one) == {"people": file_marks([str(files[0])])}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, TableDecl, parse
+from lapwing.catalog import Declaration, Preparation, Settings, parse
 from lapwing.engines.base import Progress, Snapshot
 from lapwing.engines.duckdb.append import append_snapshot
 from lapwing.engines.duckdb.prepare import prepare_snapshot
@@ -71,9 +70,9 @@ class DuckDBEngine:
         files = stored_files(path, settings)
         return VirtualDuckDBSnapshot(path, declaration, snapshot.facts, files, ranking_key=ranking_key, settings=settings)
 
-    def source_marks(self, declaration: Declaration, tables: Sequence[TableDecl | PublicDecl]) -> frozenset[str]:
+    def source_marks(self, declaration: Declaration) -> dict[str, frozenset[str]]:
         """The files of the tables."""
-        return file_marks(declaration.source_path(table) for table in tables)
+        return {table.name: file_marks([declaration.source_path(table)]) for table in declaration.all_tables}
 
     def stored_text(self, version: int) -> str:
         """The catalogue text a version was prepared with."""

@@ -42,8 +42,8 @@ def source(connection: duckdb.DuckDBPyConnection, declaration: Declaration, tabl
 
 def number_types(connection: duckdb.DuckDBPyConnection, declaration: Declaration) -> NumberTypes:
     """The number types of the declared columns of every table, as the files say; those of text are not said."""
-    found, tables = {}, list[TableDecl | PublicDecl]([*declaration.tables, *declaration.public_tables])
-    for table in tables:
+    found = {}
+    for table in declaration.all_tables:
         path = declaration.source_path(table)
         held = {} if is_csv(path) else _schema(connection, source_files(path)[0])
         found[table.name] = numbers_declared(table, {column: number_type(kind) for column, kind in held.items()})

@@ -69,7 +69,7 @@ class VirtualDuckDBSnapshot:
         self._rendered(certified)
 
     def _require_files(self) -> None:
-        if not are_unchanged(self._listing):
+        if not self._path.exists() or not are_unchanged(self._listing):
             raise PreparationError("snapshot-outdated", "a file of this version was changed or taken away", hint="run prepare")
 
     def _rendered(self, certified: Certified) -> tuple[RenderedQuery, ...]:

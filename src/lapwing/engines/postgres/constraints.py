@@ -1,7 +1,8 @@
-"""Link keys of versions that copy nothing: what keeps them unique in the owner's tables, now and whenever a question reads them.
+"""What versions that copy nothing need of the owner's tables, whenever a question reads them: unique link keys, and the right to read.
 
 A question reads rows that nobody has checked, and may not check them itself: whether it is answered would depend on rows. So the database
-has to keep each link key unique. Its unique indexes say so, and are read in the same snapshot as the rows.
+has to keep each link key unique. Its unique indexes say so, and are read in the same snapshot as the rows. And a right that is missing is
+found before a question is charged: after that, it would be taken for a fault that rows caused.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from lapwing.engines.postgres.session import Connection, ask
 from lapwing.engines.postgres.sources import source_name
 from lapwing.engines.prepare import SourceTable
 from lapwing.errors import PreparationError
-from lapwing.render.dialect import SourceKind
+from lapwing.render.dialect import SourceKind, quoted
 
 _EXACT = frozenset({SourceKind.INTEGER, SourceKind.TEXT, SourceKind.UUID})
 """Kinds whose values are links as they are: two values that the index keeps apart cannot become one link."""
@@ -31,6 +32,28 @@ _UNIQUE = (
     # rows of tables that inherit are read with the table's, and are in no index of it; partitions are
     " AND (c.relkind = 'p' OR NOT EXISTS (SELECT 1 FROM pg_inherits h WHERE h.inhparent = c.oid))"
 )
+_RIGHTS = (
+    "SELECT r.rolname::text, has_schema_privilege(r.oid, n.oid, 'USAGE'), a.attname::text,"
+    " has_column_privilege(r.oid, c.oid, a.attnum, 'SELECT')"
+    " FROM pg_roles r, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+    " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped"
+    " WHERE r.rolname = COALESCE(NULLIF($1, ''), current_user) AND n.nspname = $2 AND c.relname = $3 ORDER BY a.attnum"
+)
+
+
+def require_granted(connection: Connection, declaration: Declaration, reader: str = "") -> None:
+    """Refuse sources that the role ``reader``, or whoever is connected, may not read in every declared column. Depends on no row."""
+    missing: list[str] = []
+    for table in declaration.tables:
+        name, wanted = source_name(declaration.source_path(table)), {column.source_name for column in table.columns}
+        rights = ask(connection, _RIGHTS, [reader, name.schema, name.table])
+        columns = [quoted(column) for _, _, column, may_read in rights if column in wanted and not may_read]
+        for role, may_enter, _, _ in rights[:1]:
+            missing += [] if may_enter else [f"GRANT USAGE ON SCHEMA {quoted(name.schema)} TO {quoted(role)}"]
+            missing += [f"GRANT SELECT ({', '.join(columns)}) ON {name.sql} TO {quoted(role)}"] if columns else []
+    if missing:
+        message = "the role that answers may not read the sources, which nothing is copied from"
+        raise PreparationError("source-not-granted", message, hint=f"as their owner: {'; '.join(dict.fromkeys(missing))}")
 
 
 def require_unique_keys(connection: Connection, declaration: Declaration, sources: Mapping[str, SourceTable]) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 
-from lapwing.catalog import Declaration, Preparation, PublicDecl, Settings, TableDecl
+from lapwing.catalog import Declaration, Preparation, Settings
 from lapwing.engines.base import Progress, Snapshot
 from lapwing.engines.losses import Witness
 from lapwing.engines.postgres.append import append_version
@@ -100,11 +99,11 @@ class PostgresEngine:
                 require_restricted(connection, prepared_declaration(connection, schema, self._settings))
         return PostgresSnapshot(self._conninfo, schema, ranking_key=ranking_key, settings=self._settings)
 
-    def source_marks(self, declaration: Declaration, tables: Sequence[TableDecl | PublicDecl]) -> frozenset[str]:
+    def source_marks(self, declaration: Declaration) -> dict[str, frozenset[str]]:
         """Server, database and table, by the numbers the server itself has for them; with the parts and the sources of a table."""
-        names = [source_name(declaration.source_path(table)) for table in tables]
+        names = {table.name: source_name(declaration.source_path(table)) for table in declaration.all_tables}
         with self._as_owner() as connection:
-            return frozenset(mark for name in names for mark in relation_marks(connection, name))
+            return {table: relation_marks(connection, name) for table, name in names.items()}
 
     def stored_text(self, version: int) -> str:
         """The catalogue text a version was prepared with."""

@@ -15,7 +15,7 @@ from lapwing.engines.appending import Mark, at_or_before, growing, kinds_of
 from lapwing.engines.base import Progress, silent
 from lapwing.engines.links import require_one_owner_each
 from lapwing.engines.losses import Witness, witnessed
-from lapwing.engines.postgres.constraints import require_unique_keys
+from lapwing.engines.postgres.constraints import require_granted, require_unique_keys
 from lapwing.engines.postgres.session import OWNER_VARIABLE, Connection, ask, transaction
 from lapwing.engines.postgres.sources import number_types, source_table
 from lapwing.engines.prepare import SNAPSHOT_FORMAT, SourceTable, number_types_body, private_table, public_table, require_rows_max
@@ -71,6 +71,8 @@ def prepare_version(
         facts = write_public_tables(connection, declaration, schema, version=version, settings=settings, progress=progress)
         sources, stored = read_sources(connection, declaration), declaration.dataset.preparation is Preparation.STORED
         require_one_owner(connection, declaration, sources)
+        if not stored:
+            require_granted(connection, declaration, reader)
         witnessed(witness, declaration, sources, facts, POSTGRES, lambda sql: ask(connection, sql))
         growing_tables = [table for table in declaration.tables if table.appended_by and stored]
         marks = {table.name: read_mark(connection, table, sources[table.name])[0] for table in growing_tables}

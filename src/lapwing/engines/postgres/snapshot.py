@@ -14,7 +14,7 @@ import pyarrow as pa
 from lapwing.catalog import Declaration, Preparation, Settings, parse
 from lapwing.catalog.facts import facts as declared_facts
 from lapwing.engines.arrow import exact_table
-from lapwing.engines.postgres.constraints import require_unique_keys
+from lapwing.engines.postgres.constraints import require_granted, require_unique_keys
 from lapwing.engines.postgres.prepare import META, in_schema, public_values
 from lapwing.engines.postgres.results import arrow_table
 from lapwing.engines.postgres.session import Connection, ask, connect, transaction
@@ -68,6 +68,7 @@ class PostgresSnapshot:
             return None
         sources = {table.name: source_table(connection, self.declaration, table) for table in self.declaration.tables}
         require_unique_keys(connection, self.declaration, sources)
+        require_granted(connection, self.declaration)
         return sources
 
     def _with_tables(self, sources: Mapping[str, SourceTable] | None) -> Dialect:
@@ -81,7 +82,7 @@ class PostgresSnapshot:
 
     def check(self, certified: Certified) -> None:
         """Refuse what cannot be run, before anything is charged: a plan of another version or of one that is gone, one that cannot be
-        rendered, or sources that are not what they were. Depends on no row.
+        rendered, or sources that are not what they were or may not be read any more. Depends on no row.
         """
         self._rendered(certified)
         with self._lock:

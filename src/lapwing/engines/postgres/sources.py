@@ -127,8 +127,8 @@ def _columns(connection: Connection, name: SourceName) -> list[tuple[str, int, i
 
 def number_types(connection: Connection, declaration: Declaration) -> NumberTypes:
     """The number types of the declared columns of every table, as the server's catalogue says."""
-    found, tables = {}, list[TableDecl | PublicDecl]([*declaration.tables, *declaration.public_tables])
-    for table in tables:
+    found = {}
+    for table in declaration.all_tables:
         columns = _columns(connection, source_name(declaration.source_path(table)))
         found[table.name] = numbers_declared(table, {column: _NUMBERS.get(number) for column, number, _modifier, _is_text in columns})
     return found

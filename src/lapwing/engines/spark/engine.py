@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lapwing.catalog import Declaration, PublicDecl, Settings, TableDecl
+from lapwing.catalog import Declaration, Settings
 from lapwing.engines.base import Progress, Snapshot
 from lapwing.engines.losses import Witness
 from lapwing.engines.spark.prepare import forget_tables, marker_path, prepare_version, read_marker, rows_path
@@ -79,9 +78,9 @@ class SparkEngine:
             catalogue_directory=self._directory.parent,
         )
 
-    def source_marks(self, declaration: Declaration, tables: Sequence[TableDecl | PublicDecl]) -> frozenset[str]:
+    def source_marks(self, declaration: Declaration) -> dict[str, frozenset[str]]:
         """The files that hold the rows, of a path or of a table of the catalogue; for tables their name too."""
-        return frozenset(mark for table in tables for mark in marks_of(self._own(), declaration, table))
+        return {table.name: marks_of(self._own(), declaration, table) for table in declaration.all_tables}
 
     def stored_text(self, version: int) -> str:
         """The catalogue text a version was prepared with."""
