@@ -34,10 +34,11 @@ table_to_xml table_to_xmlschema table_to_xml_and_xmlschema schema_to_xml schema_
 database_to_xml database_to_xmlschema database_to_xml_and_xmlschema query_to_xml query_to_xmlschema query_to_xml_and_xmlschema
 cursor_to_xml cursor_to_xmlschema ts_stat ts_rewrite repeat lpad rpad xmlserialize pg_stat_get_activity pg_lock_status pg_cursor
 pg_prepared_statement pg_prepared_xact currval lastval pg_current_logfile inet_client_addr pg_blocking_pids pg_safe_snapshot_blocking_pids
+pg_describe_object pg_identify_object pg_identify_object_as_address pg_get_object_address pg_tablespace_databases pg_get_replication_slots
 """
 DENIED_FUNCTIONS = frozenset(_DENIED_FUNCTIONS_WORDS.split())
-"""Functions that PostgreSQL takes for stable, and that read tables by their names, tell of other sessions or make very long texts."""
-_DENIED_RELATIONS = (
+"""Functions that PostgreSQL takes for stable, that read tables by name, tell of other sessions or databases, or make very long texts."""
+DENIED_RELATIONS = (
     "pg_stat",
     "pg_largeobject",
     "pg_locks",
@@ -47,8 +48,13 @@ _DENIED_RELATIONS = (
     "pg_hba",
     "pg_ident",
     "pg_file",
+    "pg_db_role_setting",
+    "pg_shdepend",
+    "pg_shseclabel",
+    "pg_subscription",
 )
-_ALLOWED_RELATIONS = ("pg_statistic_ext", "pg_statistic_ext_data", "pg_stat_get_numscans")
+"""How names of relations begin that tell of other sessions or of other databases of the server, and that tools do without."""
+ALLOWED_RELATIONS = ("pg_statistic_ext", "pg_statistic_ext_data", "pg_stat_get_numscans")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,7 @@ def require_harmless(text: str, words: Sequence[Word], own: OwnNames) -> None:
         before = words[place - 1] if place else None
         if word.kind is WordKind.NAME and word.value in _CHANGES and not (before is not None and before.says("as", ".")):
             raise _refuse(text, word, f"{word.value.upper()} has no place in a question about the catalogue")
-        if word.is_name and word.value.startswith(_DENIED_RELATIONS) and word.value not in _ALLOWED_RELATIONS:
+        if word.is_name and word.value.startswith(DENIED_RELATIONS) and word.value not in ALLOWED_RELATIONS:
             raise _refuse(text, word, f"{word.value} tells nothing here", hint="SHOW TABLES and DESCRIBE say what is declared")
         if not word.is_name or place + 1 >= len(words) or not words[place + 1].says("("):
             continue

@@ -1,0 +1,43 @@
+"""The wall behind the rules for statements: in a shadow, PostgreSQL itself refuses what these rules do not pass on.
+
+Only a superuser can take a function of PostgreSQL away. The text that does it is one statement, so that somebody else can run it where the
+role that makes the shadows is an ordinary one.
+"""
+
+from __future__ import annotations
+
+from lapwing.wire.catalogue_rules import ALLOWED_RELATIONS, DENIED_FUNCTIONS, DENIED_RELATIONS, VOLATILE_ALLOWED
+
+TEMPLATE = "lapwing_shadow_template"
+"""The database that shadows are copied from where it is there: a superuser may have built the wall in it."""
+_NEEDED = frozenset({"set_config", "pg_sequence_last_value"})
+"""Volatile functions that the pool of connections, and views that tools read, call."""
+
+
+def _names(listed: frozenset[str] | tuple[str, ...]) -> str:
+    return f"'{{{','.join(sorted(listed))}}}'"
+
+
+_FUNCTIONS = (
+    "pronamespace = 'pg_catalog'::regnamespace AND (provolatile = 'v' AND proname <> ALL"
+    f" ({_names(VOLATILE_ALLOWED | _NEEDED)}::text[]) OR proname = ANY ({_names(DENIED_FUNCTIONS)}::text[])"
+    " OR proname LIKE 'pg\\_stat\\_get\\_%' AND proname <> 'pg_stat_get_numscans')"
+)
+_RELATIONS = (
+    "relnamespace = 'pg_catalog'::regnamespace AND relkind IN ('r', 'v')"
+    f" AND relname ~ '^({'|'.join(DENIED_RELATIONS)})' AND relname <> ALL ({_names(ALLOWED_RELATIONS)}::text[])"
+)
+WALL = (
+    "DO $$ DECLARE one text; BEGIN"
+    f" FOR one IN SELECT oid::regprocedure FROM pg_proc WHERE {_FUNCTIONS} LOOP"
+    " EXECUTE 'REVOKE EXECUTE ON ROUTINE ' || one || ' FROM PUBLIC'; END LOOP;"
+    f" FOR one IN SELECT oid::regclass FROM pg_class WHERE {_RELATIONS} LOOP"
+    " EXECUTE 'REVOKE SELECT ON ' || one || ' FROM PUBLIC'; END LOOP; END $$"
+)
+"""What builds the wall in the database where a superuser runs it."""
+MAKE_TEMPLATE = f"CREATE DATABASE {TEMPLATE} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C' IS_TEMPLATE true"
+IS_OPEN = (
+    f"SELECT EXISTS (SELECT 1 FROM pg_proc WHERE {_FUNCTIONS} AND has_function_privilege('public', oid, 'EXECUTE'))"
+    f" OR EXISTS (SELECT 1 FROM pg_class WHERE {_RELATIONS} AND has_any_column_privilege('public', oid, 'SELECT'))"
+)
+"""Whether something of it is missing in a database."""
