@@ -106,6 +106,7 @@ NIGHTLY: dict[str, str] = {
     "tests/meta/test_tiers.py::test_a_run_goes_on_where_it_was": "no test of the ordinary run: it tries the tests",
     "tests/meta/test_tiers.py::test_what_is_*": "no test of the ordinary run: it tries the tests",
     "tests/properties/test_relations_oracle.py::*conformance_list*": "the same oracle over generated statements",
+    "tests/wire/test_denials.py::*": "tests/server/test_api_security.py and tests/wire/test_session.py: the limits themselves",
     "tests/server/test_load.py::*": "tests/faults/test_server_kills.py and test_kills.py",
     "tests/statistical/test_audit_kernel.py::test_neighbours_get_*-bounded]": "the same test, unbounded; the oracles of both relations",
     "tests/unit/audit/test_audit_project.py::*": "tests/statistical/test_audit_kernel.py",

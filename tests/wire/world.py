@@ -76,6 +76,12 @@ def write_rich_demo(directory: Path, *, patients: int = 400) -> None:
     catalogue.write_text(text, encoding="utf-8")
 
 
+def shadow_url(cluster: Cluster, maker: str) -> str:
+    """The address of the server of the shadows, as it is configured."""
+    parts = conninfo_to_dict(cluster.dsn("postgres", role=maker))
+    return f"postgresql://{maker}@/postgres?host={quote(str(parts['host']), safe='')}"
+
+
 @contextmanager
 def wire_over(
     cluster: Cluster,
@@ -84,11 +90,11 @@ def wire_over(
     *,
     listen: ListenTo | None = None,
     new_data: NewDataSettings | None = None,
+    maker: str = "postgres",
     **settings: Any,
 ) -> Iterator[WireUnderTest]:
-    """A server with the wire, over what ``write`` writes to a directory."""
-    parts = conninfo_to_dict(cluster.dsn("postgres", role="postgres"))
-    shadow = f"postgresql://postgres@/postgres?host={quote(str(parts['host']), safe='')}"
+    """A server with the wire, over what ``write`` writes to a directory; ``maker`` makes the shadows."""
+    shadow = shadow_url(cluster, maker)
     wire = WireSettings(shadow=shadow, port=0, role=f"wire_{abs(hash(home)) % 10**8}", **settings)
     ports: list[int] = []
 

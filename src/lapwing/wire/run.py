@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import logging
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +16,9 @@ from lapwing.server.configuration import ServerConfiguration, WireSettings
 from lapwing.server.identities import Identities
 from lapwing.wire.declared import declared_tables
 from lapwing.wire.listener import Listener
-from lapwing.wire.shadow_database import make_shadow, shadow_name
+from lapwing.wire.shadow_database import make_shadow, shadow_name, what_is_missing
+
+_log = logging.getLogger("lapwing.wire")
 
 
 def wire_settings(configuration: ServerConfiguration) -> WireSettings:
@@ -33,7 +36,7 @@ def shadow_password(secret: bytes) -> str:
 
 
 def make_shadows(configuration: ServerConfiguration, home: Path) -> None:
-    """Make the shadow of every data set, or bring it up to its declaration."""
+    """Make the shadow of every data set, or bring it up to its declaration, and say what is missing: here once, not in every worker."""
     wire, identities = wire_settings(configuration), Identities(configuration.identities_url(home))
     password = shadow_password(identities.wire_secret())
     identities.close()
@@ -42,6 +45,9 @@ def make_shadows(configuration: ServerConfiguration, home: Path) -> None:
             name = data_set.curator.declaration.dataset.id
             database = shadow_name(wire.shadow_prefix, name)
             make_shadow(wire.shadow, database=database, role=wire.role, password=password, tables=declared_tables(data_set))
+    later = configuration.new_data.sources is not None or bool(configuration.database)
+    for missing in what_is_missing(wire.shadow, later=later):
+        _log.warning("%s", missing)
 
 
 @asynccontextmanager

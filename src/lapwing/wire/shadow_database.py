@@ -10,9 +10,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import LiteralString
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import psycopg
@@ -23,6 +23,7 @@ from lapwing.errors import LapwingError
 from lapwing.server.scram_verifiers import ITERATIONS, verifier_of
 from lapwing.wire.lexing import IDENTIFIER_BYTES_MAX
 from lapwing.wire.shadow_link import ShadowAddress
+from lapwing.wire.shadow_wall import IS_OPEN, MAKE_TEMPLATE, TEMPLATE, WALL
 
 MARK = "shadow of a Lapwing data set: no row is ever in it"
 _FORMAT = 2
@@ -39,10 +40,6 @@ _SESSION = {
     "datestyle": "ISO, MDY",
     "standard_conforming_strings": "on",
 }
-_DANGEROUS: LiteralString = (
-    "^(lo_|pg_notify$|pg_sleep|pg_terminate_backend$|pg_cancel_backend$|query_to_xml|cursor_to_xml|table_to_xml|schema_to_xml|database_to_xml"
-    "|pg_advisory_lock|pg_advisory_xact|pg_advisory_unlock(_shared)?$|pg_try_advisory|pg_logical|pg_export_snapshot|pg_log_backend|ts_stat|pg_stat_get_activity|setval|nextval|loread|lowrite)"
-)
 _TYPES = frozenset({"boolean", "bigint", "double precision", "text", "date", "timestamp without time zone"})
 
 
@@ -87,20 +84,91 @@ def shadow_name(prefix: str, data_set: str) -> str:
 
 def make_shadow(url: str, *, database: str, role: str, password: str, tables: Sequence[DeclaredTable]) -> None:
     """Make the shadow, or bring it up to the declaration; ``wire-shadow`` where that cannot be done safely."""
+    with _making(url) as (connection, maker):
+        _make_role(connection, maker, role, password)
+        _make_database(connection, maker, database, role)
+        with psycopg.connect(url, dbname=database, autocommit=True) as inside:
+            _make_tables(inside, role, tables)
+            if maker.is_superuser and _is_open(inside):
+                inside.execute(WALL.encode())
+
+
+def what_is_missing(url: str, *, later: bool) -> list[str]:
+    """What the maker of shadows lacks, each with the statement that mends it and who runs it; ``later`` where shadows may be added."""
+    with _making(url) as (connection, maker):
+        if maker.is_superuser:
+            return []
+        said = []
+        if maker.lacks:
+            said.append(f"[wire] shadow: shadows cannot be added or changed. A superuser runs: {maker.grant}")
+        marked = connection.execute(
+            "SELECT datname FROM pg_database WHERE pg_has_role(datdba, 'USAGE') AND shobj_description(oid, 'pg_database') = %s", (MARK,)
+        )
+        places = [name for (name,) in marked]
+        there = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s AND datistemplate", (TEMPLATE,)).fetchone()
+        if there is not None:
+            places.append(TEMPLATE)
+        without = []
+        for name in places:
+            with psycopg.connect(url, dbname=name, autocommit=True) as inside:
+                if _is_open(inside):
+                    without.append(sql.Identifier(name).as_string(connection))
+        make = f"{MAKE_TEMPLATE}; " if later and there is None else ""
+        if without or make:
+            where = ", ".join([*without, *([TEMPLATE] if make else [])])
+            said.append(
+                "[wire] shadow: functions of PostgreSQL that sessions never need are kept from them by the rules for statements alone."
+                f" A superuser runs{f': {make}and' if make else ','} in each of the databases {where}: {WALL}"
+            )
+        return said
+
+
+def _is_open(inside: psycopg.Connection) -> bool:
+    return inside.execute(IS_OPEN.encode()).fetchone() != (False,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """The role that makes shadows, and what it may do."""
+
+    name: str
+    is_superuser: bool
+    makes_databases: bool
+    makes_roles: bool
+
+    @property
+    def lacks(self) -> list[str]:
+        rights = (("CREATEDB", self.makes_databases), ("CREATEROLE", self.makes_roles))
+        return [] if self.is_superuser else [right for right, has in rights if not has]
+
+    @property
+    def grant(self) -> str:
+        """What gives it all that it lacks."""
+        return sql.SQL("ALTER ROLE {}").format(sql.Identifier(self.name)).as_string(None) + f" {' '.join(self.lacks)}"
+
+
+@contextmanager
+def _making(url: str) -> Iterator[tuple[psycopg.Connection, _Maker]]:
+    """A connection of the maker, which workers and replicas have one after the other."""
+    maker = None
     try:
         with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute("SELECT pg_advisory_lock(%s)", (_MAKING,))  # until the connection is closed: workers make them one by one
-            _make_role(connection, role, password)
-            _make_database(connection, database, role)
-            with psycopg.connect(url, dbname=database, autocommit=True) as inside:
-                _make_tables(inside, role, tables)
+            connection.execute("SELECT pg_advisory_lock(%s)", (_MAKING,))  # until the connection is closed
+            row = connection.execute(
+                "SELECT rolname, rolsuper, rolcreatedb, rolcreaterole FROM pg_roles WHERE rolname = current_user"
+            ).fetchone()
+            assert row is not None
+            maker = _Maker(*row)
+            yield connection, maker
     except psycopg.Error as error:
         state = f" (SQLSTATE {error.sqlstate})" if error.sqlstate else ""
         hint = "its role needs CREATEDB and CREATEROLE; docs/how-to/wire.md"
+        if maker is not None and maker.lacks:
+            hint = f"a superuser runs: {maker.grant}"
         raise LapwingError("wire-shadow", f"the shadow database cannot be made: {type(error).__name__}{state}", hint=hint) from error
 
 
-def _make_role(connection: psycopg.Connection, role: str, password: str) -> None:
+def _make_role(connection: psycopg.Connection, maker: _Maker, role: str, password: str) -> None:
     found = connection.execute(
         "SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls"
         " OR EXISTS (SELECT 1 FROM pg_auth_members WHERE member = r.oid) FROM pg_roles r WHERE rolname = %s",
@@ -108,34 +176,50 @@ def _make_role(connection: psycopg.Connection, role: str, password: str) -> None
     ).fetchone()
     if found is not None and found[0]:
         raise LapwingError("wire-shadow", f"the role {role!r} may do more than sessions may", hint="name another in [wire] role")
+    if found is not None and "CREATEROLE" in maker.lacks:
+        return  # as it was made: the password does not change
     salt = secrets.token_bytes(16)
     kept = verifier_of(password, salt)
     parts = (base64.b64encode(part).decode() for part in (salt, kept.stored_key, kept.server_key))
     salted, stored, server = parts
     verifier = f"SCRAM-SHA-256${ITERATIONS}:{salted}${stored}:{server}"
+    # A new role may do nothing unless that is said, and only superusers may say NOSUPERUSER of one that is there.
     verb = sql.SQL("CREATE" if found is None else "ALTER")
-    connection.execute(
-        sql.SQL("{} ROLE {} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION PASSWORD {}").format(
-            verb, sql.Identifier(role), sql.Literal(verifier)
-        )
-    )
+    connection.execute(sql.SQL("{} ROLE {} LOGIN PASSWORD {}").format(verb, sql.Identifier(role), sql.Literal(verifier)))
 
 
-def _make_database(connection: psycopg.Connection, database: str, role: str) -> None:
-    found = connection.execute("SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s", (database,)).fetchone()
+def _make_database(connection: psycopg.Connection, maker: _Maker, database: str, role: str) -> None:
+    found = connection.execute(
+        "SELECT shobj_description(oid, 'pg_database'), pg_has_role(datdba, 'USAGE') FROM pg_database WHERE datname = %s", (database,)
+    ).fetchone()
     name, whom = sql.Identifier(database), sql.Identifier(role)
     if found is not None and found[0] != MARK:
         message = f"there is a database {database!r} that is not a shadow"
         raise LapwingError("wire-shadow", message, hint="use another PostgreSQL server for [wire] shadow, or a shadow_prefix")
+    if found is not None and not found[1]:
+        drop = sql.SQL("DROP DATABASE {}").format(name).as_string(connection)
+        raise LapwingError(
+            "wire-shadow",
+            f"the shadow {database!r} belongs to a role that {maker.name!r} is no member of",
+            hint=f"a superuser or its owner runs: {drop}; it is made anew at the next start",
+        )
     if found is None:
-        connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'").format(name))
+        template = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s AND datistemplate", (TEMPLATE,)).fetchone()
+        copied = sql.Identifier("template0" if template is None else TEMPLATE)
+        connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {} ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'").format(name, copied))
         connection.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(name, sql.Literal(MARK)))
     connection.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(name))
     connection.execute(sql.SQL("GRANT CONNECT ON DATABASE {} TO {}").format(name, whom))
+    settings = connection.execute(
+        "SELECT lower(setconfig::text)::text[] FROM pg_db_role_setting WHERE setrole = (SELECT oid FROM pg_roles WHERE rolname = %s)"
+        " AND setdatabase = (SELECT oid FROM pg_database WHERE datname = %s)",
+        (role, database),
+    ).fetchone()
     for setting, value in _SESSION.items():
-        connection.execute(
-            sql.SQL("ALTER ROLE {} IN DATABASE {} SET {} = {}").format(whom, name, sql.Identifier(setting), sql.Literal(value))
-        )
+        if settings is None or f"{setting}={value}".lower() not in settings[0]:
+            connection.execute(
+                sql.SQL("ALTER ROLE {} IN DATABASE {} SET {} = {}").format(whom, name, sql.Identifier(setting), sql.Literal(value))
+            )
 
 
 def _make_tables(connection: psycopg.Connection, role: str, tables: Sequence[DeclaredTable]) -> None:
@@ -153,7 +237,6 @@ def _make_tables(connection: psycopg.Connection, role: str, tables: Sequence[Dec
         connection.execute(sql.SQL("COMMENT ON SCHEMA public IS {}").format(sql.Literal(f"declared: {digest}")))
         for table in tables:
             _make_table(connection, whom, table)
-        _revoke_functions(connection)
 
 
 def _make_table(connection: psycopg.Connection, whom: sql.Identifier, table: DeclaredTable) -> None:
@@ -173,14 +256,3 @@ def _make_table(connection: psycopg.Connection, whom: sql.Identifier, table: Dec
         if column.description:
             place = sql.Identifier("public", table.name, column.name)
             connection.execute(sql.SQL("COMMENT ON COLUMN {} IS {}").format(place, sql.Literal(column.description)))
-
-
-def _revoke_functions(connection: psycopg.Connection) -> None:
-    """A wall behind the list of functions that we pass on; only a superuser can build it."""
-    if connection.info.parameter_status("is_superuser") != "on":
-        return
-    listed = connection.execute(
-        "SELECT p.oid::regprocedure::text FROM pg_proc p WHERE pronamespace = 'pg_catalog'::regnamespace AND proname ~ %s", (_DANGEROUS,)
-    ).fetchall()
-    for (signature,) in listed:
-        connection.execute(sql.SQL("REVOKE EXECUTE ON FUNCTION pg_catalog.{} FROM PUBLIC").format(sql.SQL(signature)))
