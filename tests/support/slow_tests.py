@@ -15,6 +15,10 @@ from tests.support.nightly import without_group
 SECONDS_MAX = 30.0
 
 SLOW: dict[str, tuple[float, str]] = {
+    "tests/wire/test_ordinary_role.py::test_what_a_superuser_would_run_is_said_once_at_the_start_and_is_right": (
+        35,
+        "a server with two workers is started twice",
+    ),
     "tests/unit/audit/test_third_list.py::test_statements_become_what_is_written_down": (
         45,
         "509 statements are asked on two engines at night",
