@@ -100,16 +100,15 @@ def what_is_missing(url: str, *, later: bool) -> list[str]:
             return []
         said = []
         if maker.lacks:
-            said.append(f"[wire] shadow: shadows cannot be added or changed. A superuser runs: {maker.grant}")
-        marked = connection.execute(
-            "SELECT datname FROM pg_database WHERE pg_has_role(datdba, 'USAGE') AND shobj_description(oid, 'pg_database') = %s", (MARK,)
-        )
-        places = [name for (name,) in marked]
+            said.append(f"[wire] shadow: shadows cannot be added. A superuser runs: {maker.grant}")
         there = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s AND datistemplate", (TEMPLATE,)).fetchone()
-        if there is not None:
-            places.append(TEMPLATE)
+        places = connection.execute(
+            "SELECT datname FROM pg_database WHERE datallowconn AND has_database_privilege(oid, 'CONNECT') AND"
+            " (pg_has_role(datdba, 'USAGE') AND shobj_description(oid, 'pg_database') = %s OR datname = %s AND datistemplate)",
+            (MARK, TEMPLATE),
+        ).fetchall()
         without = []
-        for name in places:
+        for (name,) in places:
             with psycopg.connect(url, dbname=name, autocommit=True) as inside:
                 if _is_open(inside):
                     without.append(sql.Identifier(name).as_string(connection))
