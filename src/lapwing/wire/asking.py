@@ -44,7 +44,7 @@ class Asking:
 
     async def columns(self, text: str) -> AskedColumns:
         """The columns of an answer; free."""
-        await self._allowed(Act.SEE)
+        await self.allowed(Act.SEE)
         return await self.served.run(lambda opened: asked_columns(opened.curator, text, dialect=DIALECT, analyst=self.name))
 
     async def answer(self, text: str) -> Answer:
@@ -52,7 +52,7 @@ class Asking:
         act = Act.EXPLAIN if text.lstrip()[:7].lower() == "explain" else Act.ASK
         number, outcome, who, notes = secrets.token_hex(8), "00000", "", CallNotes()
         try:
-            identity = await self._allowed(act)
+            identity = await self.allowed(act)
             who = identity.credential
             wait = self.office.rates.seconds_to_wait(identity.name)
             if wait:
@@ -125,7 +125,8 @@ class Asking:
         terms += [f"confidence = {confidence}"] if confidence else []
         return f"{text} WITH PRIVACY ({', '.join(terms)})"
 
-    async def _allowed(self, act: Act) -> Identity:
+    async def allowed(self, act: Act) -> Identity:
+        """Who it is; :class:`LoginEnded` where the key is not good any more, ``forbidden`` where they may not do this."""
         identity = await asyncio.to_thread(self.office.identities.of_key_id, self.key_id)
         if identity is None or not identity.may(Act.SEE, self.served.data_set_id):
             raise LoginEnded
