@@ -26,8 +26,8 @@ HELLO = struct.pack("!IIIIH", 8, 80_877_104, 1_000, 196_608, 0)
 @pytest.fixture(scope="module")
 def small(shared_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WireUnderTest]:
     """A server with room for few sessions."""
-    limits = {"connections_max": 5, "sessions_per_person": 3, "idle_seconds": 2.0}
-    with wire_over(shared_cluster, tmp_path_factory.mktemp("small"), **limits) as under_test:
+    home = tmp_path_factory.mktemp("small")
+    with wire_over(shared_cluster, home, connections_max=5, sessions_per_person=3, idle_seconds=2.0) as under_test:
         yield under_test
 
 

@@ -110,6 +110,8 @@ class Listener:
         self._tasks.add(task)
         try:
             await self._served(task, reader, writer)
+        except asyncio.CancelledError:
+            pass  # dropped for another, or the server stops: the task ends here
         except LoginEnded:
             gone = CallRefused("unauthenticated", "the key of this session is not good any more")
             writer.write(error_message(gone, severity="FATAL"))

@@ -162,24 +162,24 @@ class WireSession:
     async def _ended(self, work: Coroutine[Any, Any, None]) -> None:
         """Come back when the work is done; it is broken off when that is asked for, takes too long, or nobody is there to be answered."""
         running, gone = asyncio.ensure_future(work), asyncio.ensure_future(self.reader.gone.wait())
-        self._running = running
+        self._running, asking = running, self.runner.asking
+        asking.charge = ""
         try:
-            timeout = self.runner.asking.settings.timeout_seconds
-            await asyncio.wait({running, gone}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-            if not running.done():
-                if gone.done():
-                    raise _ClientGone
-                raise _BrokenOff(CallRefused("wire-time-over", "the statement took longer than statement_timeout"))
-            if self._login_over.is_set():
-                raise LoginEnded
-            if running.cancelled():
-                raise _BrokenOff(CallRefused("wire-cancelled", "the statement was cancelled, as asked for"))
-            running.result()
+            await asyncio.wait({running, gone}, timeout=asking.settings.timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._running = None
             gone.cancel()
-            if running.cancel():
+            if over := running.cancel():
                 await asyncio.gather(running, return_exceptions=True)
+        if self._login_over.is_set():
+            raise LoginEnded
+        if over and gone.done() and not gone.cancelled():
+            raise _ClientGone
+        if over:
+            raise _BrokenOff(CallRefused("wire-time-over", "the statement took longer than statement_timeout", hint=asking.charge))
+        if running.cancelled():
+            raise _BrokenOff(CallRefused("wire-cancelled", "the statement was cancelled, as asked for", hint=asking.charge))
+        running.result()
 
     # -- the simple protocol -----------------------------------------------------------------------------------------------------------
 
@@ -189,6 +189,7 @@ class WireSession:
         self.runner.kept.statements.pop("", None)
         self.runner.kept.portals.pop("", None)
         statements = await apart(text, lambda: self._statements(text))
+        self._tell_news()
         if not statements:
             self._write(_EMPTY)
         for statement in statements:
@@ -277,6 +278,7 @@ class WireSession:
         if portal.statement.command is None:
             self._write(_EMPTY)
             return
+        self._tell_news()
         self._require_luck(portal.statement)
         begun = portal.outcome is None
         outcome = await self.runner.opened(portal)
@@ -304,6 +306,11 @@ class WireSession:
         raise CallRefused("wire-statement", "functions are not called by their numbers here")
 
     # -- writing -----------------------------------------------------------------------------------------------------------------------
+
+    def _tell_news(self) -> None:
+        """What came of questions that were broken off before."""
+        for news in self.runner.asking.news() if self.runner.asking.settings.wants_notices else ():
+            self._write(notice(news))
 
     def _begin_outcome(self, outcome: StatementOutcome) -> None:
         if outcome.notices and self.runner.asking.settings.wants_notices:
