@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lapwing.server.configuration import ServerLimits, WireSettings
 from tests.meta.tree import DOCS, ROOT
 
 UNIT = ROOT / "deploy" / "lapwing.service"
@@ -51,6 +52,12 @@ def test_the_unit_gives_up_what_it_does_not_need() -> None:
         "LimitCORE=0",
     }
     assert said >= {"UMask=0077", "StateDirectoryMode=0700", "SuccessExitStatus=143"}
+
+
+def test_the_unit_has_room_for_all_connections_that_the_configuration_allows() -> None:
+    (files,) = re.findall(r"(?m)^LimitNOFILE=(\d+)$", UNIT.read_text(encoding="utf-8"))
+    largest = WireSettings(shadow="postgresql://x", connections_max=10_000, shadow_connections=100)
+    assert int(files) > 2 * (largest.connections_max + largest.shadow_connections * ServerLimits().open_max)
 
 
 def test_the_image_runs_as_a_user_of_its_own_and_holds_nothing_secret() -> None:

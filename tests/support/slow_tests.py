@@ -18,6 +18,7 @@ SLOW: dict[str, tuple[float, str]] = {
     "tests/wire/test_catalogue_query.py::test_random_statements_reach_the_shadow_in_our_words_or_not_at_all": (
         200,
         "100,000 statements are read at night",
+    ),
     "tests/wire/test_ordinary_role.py::test_what_a_superuser_would_run_is_said_once_at_the_start_and_is_right": (
         35,
         "a server with two workers is started twice",

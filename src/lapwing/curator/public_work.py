@@ -28,10 +28,16 @@ class PublicWork:
     ``rows``; but whether there is such a unit must not show."""
     unit_parts: int = 0
     """Most parts of expressions that are computed for the rows of one unit."""
+    loss: int = 0
+    """What is charged for it, in ledger units: known before."""
 
     def __add__(self, other: PublicWork) -> PublicWork:
         return PublicWork(
-            self.rows + other.rows, self.cells + other.cells, self.unit_bytes + other.unit_bytes, self.unit_parts + other.unit_parts
+            self.rows + other.rows,
+            self.cells + other.cells,
+            self.unit_bytes + other.unit_bytes,
+            self.unit_parts + other.unit_parts,
+            self.loss + other.loss,
         )
 
 
@@ -112,7 +118,8 @@ def _at_once() -> None:
 
 def public_work(certified: Certified, rows: Callable[[str], float]) -> PublicWork:
     """The work of a plan over tables of so many rows."""
-    return sum((_of_query(query, certified.facts, rows) for query in certified.queries), PublicWork(0, 0))
+    price = PublicWork(0, 0, loss=certified.cost.loss)
+    return sum((_of_query(query, certified.facts, rows) for query in certified.queries), price)
 
 
 def _of_query(certified: CertifiedQuery, facts: Facts, rows: Callable[[str], float]) -> PublicWork:

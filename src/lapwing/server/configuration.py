@@ -138,6 +138,11 @@ class WireSettings(_Strict):
     shadow_connections: Annotated[int, Field(ge=1, le=100)] = 4
     """To each shadow, in each worker."""
     connections_max: Annotated[int, Field(ge=1, le=10_000)] = 300
+    """Sessions of all people, in each worker."""
+    sessions_per_person: Annotated[int, Field(ge=1, le=10_000)] = 50
+    """In each worker."""
+    idle_seconds: Annotated[float, Field(gt=0, le=604_800)] = 3_600.0
+    """A session that says nothing for so long ends."""
     session_share: Annotated[float, Field(gt=0, le=1)] = 0.25
     """Of the budget, that one session may spend."""
     day_share: Annotated[float, Field(gt=0, le=1)] = 0.5

@@ -243,6 +243,12 @@ class Identities:
             rows = connection.execute(query.order_by(_verifiers.c.key_id)).all()
         return [(row.key_id, Verifier(bytes.fromhex(row.stored_key), bytes.fromhex(row.server_key))) for row in rows]
 
+    def good_key_ids(self, key_ids: Collection[str]) -> set[str]:
+        """Those of these keys that are good now."""
+        good = _keys.c.revoked_at.is_(None) & (_keys.c.expires_at > moment_text(datetime.now(UTC)))
+        with _reached(), self._engine.connect() as connection:
+            return set(connection.execute(sa.select(_keys.c.key_id).where(_keys.c.key_id.in_(key_ids) & good)).scalars())
+
     def of_key_id(self, key_id: str) -> Identity | None:
         """Whose key this is, for somebody who showed before that they have it; None where it is not good any more."""
         with _reached(), self._engine.connect() as connection:

@@ -7,23 +7,27 @@ import re
 import secrets
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 from lapwing.answers.answer import Answer
 from lapwing.client.dataset import DataSet
 from lapwing.curator.asked_columns import AskedColumns, asked_columns
+from lapwing.curator.public_work import also_told_before_charges
 from lapwing.errors import CallRefused, LapwingError, Refused
 from lapwing.server.access import Office, too_many
 from lapwing.server.call_notes import CallNotes
 from lapwing.server.desk import ServedDataSet
 from lapwing.server.problems import shown
 from lapwing.server.rights import Act, Identity
+from lapwing.wire.left_questions import NOTHING_CHARGED, QuestionUnderWay
 from lapwing.wire.settings import SessionSettings
 from lapwing.wire.spending import SessionSpending
 
 DIALECT = "postgres"
 LOOK_AGAIN_SECONDS = 0.5
+LEFT_MAX = 10
+"""Questions that were broken off, of which a session is told what came."""
 _TERMS = re.compile(r"\bwith\s+privacy\b", re.IGNORECASE)
 
 
@@ -41,23 +45,37 @@ class Asking:
     name: str
     settings: SessionSettings
     spending: SessionSpending
+    charge: str = ""
+    """What is known of the charge of the statement that runs, for whoever breaks it off; empty where it asks nothing."""
+    _left: list[QuestionUnderWay] = field(default_factory=list)
+
+    def news(self) -> list[str]:
+        """What came of questions that were broken off, each once; of one that goes on, once before as well."""
+        news = [question.outcome() for question in self._left if question.finished.done() or not question.told]
+        self._left = [question for question in self._left if not question.finished.done()]
+        for question in self._left:
+            question.told = True
+        return news
 
     async def columns(self, text: str) -> AskedColumns:
         """The columns of an answer; free."""
-        await self._allowed(Act.SEE)
+        await self.allowed(Act.SEE)
         return await self.served.run(lambda opened: asked_columns(opened.curator, text, dialect=DIALECT, analyst=self.name))
 
     async def answer(self, text: str) -> Answer:
         """The answer, or why there is none: an error that may be shown. Each call has a line in the audit log."""
         act = Act.EXPLAIN if text.lstrip()[:7].lower() == "explain" else Act.ASK
         number, outcome, who, notes = secrets.token_hex(8), "00000", "", CallNotes()
+        self.charge = NOTHING_CHARGED
         try:
-            identity = await self._allowed(act)
+            identity = await self.allowed(act)
             who = identity.credential
             wait = self.office.rates.seconds_to_wait(identity.name)
             if wait:
                 raise too_many(wait)
-            return await self._asked(self._with_terms(text), number, notes)
+            answer = await self._asked(self._with_terms(text), number, notes)
+            self.charge = f"it was answered: {answer.summary()}; asking the same again is free"
+            return answer
         except LapwingError as error:
             outcome = error.code
             raise
@@ -86,35 +104,43 @@ class Asking:
         until = time.monotonic() + self.settings.timeout_seconds
         while True:
             try:
-                return await self._awaited(self.spending.limited(work), notes, until)
+                return await self._awaited(self.spending.limited(work, notes), QuestionUnderWay(notes), until)
             except Refused as error:
                 if error.code != "request-in-progress" or time.monotonic() > until:
                     raise
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
-    async def _awaited(self, work: Callable[[DataSet], Answer], notes: CallNotes, until: float) -> Answer:
+    async def _awaited(self, work: Callable[[DataSet], Answer], question: QuestionUnderWay, until: float) -> Answer:
         """What comes of the work, which is begun once: begun again it may be another plan, where answers of others came in between."""
-        finished: Future[Answer] = Future()
 
         def kept(opened: DataSet) -> Answer:
             try:
-                answer = work(opened)
+                with also_told_before_charges(question.before_charge):
+                    answer = work(opened)
             except BaseException as error:
-                finished.set_exception(error)
+                question.finished.set_exception(error)
                 raise
-            finished.set_result(answer)
+            question.finished.set_result(answer)
             return answer
 
         try:
-            return await self.served.run(kept, notes)
-        except TimeoutError:
-            pass  # it goes on by itself
-        waited = asyncio.wrap_future(finished)
-        waited.add_done_callback(_taken_note_of)
-        await asyncio.wait({waited}, timeout=max(until - time.monotonic(), 0.0))
-        if not waited.done():
-            raise CallRefused("wire-time-over", "the answer is not there yet", hint="ask again: it is charged once")
-        return waited.result()
+            with suppress(TimeoutError):  # it goes on by itself
+                return await self.served.run(kept, question.notes)
+            waited = asyncio.wrap_future(question.finished)
+            waited.add_done_callback(_taken_note_of)
+            await asyncio.wait({waited}, timeout=max(until - time.monotonic(), 0.0))
+            if waited.done():
+                return waited.result()
+        except asyncio.CancelledError:
+            self._leave(question)
+            raise
+        raise CallRefused("wire-time-over", "the answer is not there yet", hint=self._leave(question))
+
+    def _leave(self, question: QuestionUnderWay) -> str:
+        question.leave()
+        self._left = [*self._left[1 - LEFT_MAX :], question]
+        self.charge = question.charge()
+        return self.charge
 
     def _with_terms(self, text: str) -> str:
         """The text with the accuracy that the session asks for, where the statement says nothing itself."""
@@ -125,7 +151,8 @@ class Asking:
         terms += [f"confidence = {confidence}"] if confidence else []
         return f"{text} WITH PRIVACY ({', '.join(terms)})"
 
-    async def _allowed(self, act: Act) -> Identity:
+    async def allowed(self, act: Act) -> Identity:
+        """Who it is; :class:`LoginEnded` where the key is not good any more, ``forbidden`` where they may not do this."""
         identity = await asyncio.to_thread(self.office.identities.of_key_id, self.key_id)
         if identity is None or not identity.may(Act.SEE, self.served.data_set_id):
             raise LoginEnded

@@ -16,11 +16,14 @@ from lapwing.server.access import Office
 from lapwing.server.configuration import WireSettings
 from lapwing.server.desk import ServedDataSet
 from lapwing.server.rates import Rates
-from lapwing.wire.asking import Asking, as_shown
+from lapwing.wire.asking import Asking, LoginEnded, as_shown
 from lapwing.wire.catalogue_rules import OwnNames
+from lapwing.wire.client_reader import ClientReader
+from lapwing.wire.connections import STRANGERS_MAX, Connections
 from lapwing.wire.declared import declared_tables, schema_names, table_names
 from lapwing.wire.messages import ProtocolError, message, parameter_status
 from lapwing.wire.parameters import TYPE_NAMES
+from lapwing.wire.portals import KeptBytes, KeptThings
 from lapwing.wire.recognising import Recogniser
 from lapwing.wire.refusals import error_message
 from lapwing.wire.running import Runner
@@ -32,7 +35,10 @@ from lapwing.wire.spending import DailySpending, SessionSpending
 from lapwing.wire.startup import CancelAsked, LoggedIn, LoginRefused, first_words, log_in
 
 _log = logging.getLogger("lapwing.wire")
-LOGIN_SECONDS = 20.0
+LOGIN_SECONDS = 10.0
+KEYS_SECONDS = 1.0
+"""How often it is looked which keys are still good."""
+READ_AHEAD_BYTES = 2**17
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +63,36 @@ class Listener:
     password: str
     _data_sets: dict[str, WiredDataSet] = field(default_factory=dict)
     _sessions: dict[tuple[int, int], WireSession] = field(default_factory=dict)
+    _connections: Connections = field(init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _daily: DailySpending = field(init=False)
     _catalogue_rates: Rates = field(init=False)
+    _kept: KeptBytes = field(default_factory=KeptBytes)
     _numbers: int = 0
     _gate: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
         self._daily = DailySpending(self.settings.day_share)
+        self._connections = Connections(self.settings.connections_max, self.settings.sessions_per_person)
         self._catalogue_rates = Rates(200.0, 2_000)
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[int]:
         """Listen until the block ends; gives the port."""
-        server = await asyncio.start_server(
-            self._connected, self.settings.host, self.settings.port, reuse_port=self.settings.port != 0, limit=2**17
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: asyncio.StreamReaderProtocol(ClientReader(READ_AHEAD_BYTES), self._connected, loop=loop),
+            self.settings.host,
+            self.settings.port,
+            reuse_port=self.settings.port != 0,
+            backlog=STRANGERS_MAX * 4,
         )
+        keys = asyncio.ensure_future(self._watch_keys())
         try:
             yield int(server.sockets[0].getsockname()[1])
         finally:
             server.close()
+            keys.cancel()
             for task in list(self._tasks):
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -85,10 +101,15 @@ class Listener:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        assert task is not None
+        assert task is not None and isinstance(reader, ClientReader)
         self._tasks.add(task)
         try:
-            await self._served(reader, writer)
+            await self._served(task, reader, writer)
+        except asyncio.CancelledError:
+            pass  # dropped for another, or the server stops: the task ends here
+        except LoginEnded:
+            gone = CallRefused("unauthenticated", "the key of this session is not good any more")
+            writer.write(error_message(gone, severity="FATAL"))
         except (ProtocolError, EOFError, ConnectionError, TimeoutError, LoginRefused, ssl.SSLError):
             pass  # the client went, or is none
         except LapwingError as error:
@@ -100,24 +121,44 @@ class Listener:
             with suppress(Exception):
                 writer.close()
 
-    async def _served(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._tasks) > self.settings.connections_max:
-            writer.write(error_message(CallRefused("busy", "too many connections"), severity="FATAL"))
-            return
-        async with asyncio.timeout(LOGIN_SECONDS):
-            words = await first_words(reader, writer, self.encryption)
-            if isinstance(words, CancelAsked):
-                session = self._sessions.get((words.process, words.secret))
-                if session is not None:
-                    session.cancel()
-                return
-            who = await log_in(reader, writer, self.office, self.secret, words)
+    async def _watch_keys(self) -> None:
+        """End sessions whose key was revoked or has expired, those too that ask nothing."""
+        while True:
+            await asyncio.sleep(KEYS_SECONDS)
+            sessions = list(self._sessions.values())
+            try:
+                good = await asyncio.to_thread(self.office.identities.good_key_ids, {one.key_id for one in sessions}) if sessions else set()
+            except LapwingError:
+                continue  # whoever asks something is told
+            for session in sessions:
+                if session.key_id not in good:
+                    session.end_login()
+
+    async def _served(self, task: asyncio.Task[None], reader: ClientReader, writer: asyncio.StreamWriter) -> None:
+        with self._connections.stranger(task):
+            async with asyncio.timeout(LOGIN_SECONDS):
+                words = await first_words(reader, writer, self.encryption, lambda: self._connections.heard(task))
+                if isinstance(words, CancelAsked):
+                    asked = self._sessions.get((words.process, words.secret))
+                    if asked is not None:
+                        asked.cancel()
+                    return
+                who = await log_in(reader, writer, self.office, self.secret, words)
+        with self._connections.session(who.identity.name):
+            await self._in_session(who, reader, writer)
+
+    async def _in_session(self, who: LoggedIn, reader: ClientReader, writer: asyncio.StreamWriter) -> None:
         wired = await self._wired(who.data_set)
         settings = _first_settings(who.settings)
         self._numbers += 1
         key = self._numbers, secrets.randbits(32)
         session = WireSession(
-            reader, writer, self._runner(who, wired, settings), wired.recogniser, self.office.configuration.limits.body_bytes_max
+            reader,
+            writer,
+            self._runner(who, wired, settings),
+            wired.recogniser,
+            self.office.configuration.limits.body_bytes_max,
+            self.settings.idle_seconds,
         )
         self._sessions[key] = session
         try:
@@ -132,7 +173,8 @@ class Listener:
     def _runner(self, who: LoggedIn, wired: WiredDataSet, settings: SessionSettings) -> Runner:
         spending = SessionSpending(who.identity.name, who.data_set, self.settings.session_share, self._daily)
         asking = Asking(self.office, wired.served, who.key_id, who.identity.name, settings, spending)
-        return Runner(asking, wired.pool, wired.columns, catalogue_rates=self._catalogue_rates)
+        kept = KeptThings(who.identity.name, self._kept)
+        return Runner(asking, wired.pool, wired.columns, kept, catalogue_rates=self._catalogue_rates)
 
     async def _wired(self, data_set: str) -> WiredDataSet:
         async with self._gate:

@@ -13,6 +13,8 @@ from lapwing.wire.lexing import Word, WordKind, words_of
 from lapwing.wire.values import BOOL, DATE, FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC, TEXT, TIMESTAMP, TIMESTAMPTZ, VARCHAR
 
 PARAMETERS_MAX = 1_000
+FILLED_CHARACTERS_MAX = 2**20
+"""A long value may be named many times."""
 TYPE_NAMES = {
     "bool": BOOL,
     "boolean": BOOL,
@@ -117,12 +119,16 @@ def filled(text: str, literals: Sequence[str]) -> FilledText:
     parts: list[str] = []
     edits: list[tuple[int, int, int]] = []
     at = 0
+    left = FILLED_CHARACTERS_MAX - len(text)
     for word in words_of(text):
         if word.kind is WordKind.PARAMETER:
             number = int(word.value)
             if not 1 <= number <= len(literals):
                 raise CallRefused("wire-parameter", f"there is no parameter ${number}")
             value = literals[number - 1]
+            left -= len(value)
+            if left < 0:
+                raise CallRefused("wire-limit", f"a statement has at most {FILLED_CHARACTERS_MAX:,} characters, with its values")
             parts += [text[at : word.start], value]
             edits.append((word.start, word.end - word.start, len(value)))
             at = word.end

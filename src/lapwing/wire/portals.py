@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
+import weakref
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lapwing.errors import CallRefused
 from lapwing.wire.commands import Command
 from lapwing.wire.messages import FieldSpec
-from lapwing.wire.results import StatementOutcome
+from lapwing.wire.results import RowsToSend, StatementOutcome
 
 KEPT_MAX = 1_000
 """Statements, and portals, that one session may keep."""
+PERSON_BYTES_MAX = 32 * 2**20
+"""What all sessions of one person may keep in one worker: statements, values of parameters, rows."""
+_THING_BYTES = 1_000
+"""Of a statement or a portal, beside its texts."""
 
 
-@dataclass(slots=True)
+class KeptBytes:
+    """How much each person keeps. What nobody refers to any more is not counted: nothing has to be given back by hand."""
+
+    def __init__(self, most: int = PERSON_BYTES_MAX) -> None:
+        self._most = most
+        self._kept: Counter[str] = Counter()
+        self._freed: deque[tuple[str, int]] = deque()
+
+    def keep(self, who: str, thing: object, size: int) -> None:
+        """Count a thing until it is gone; ``wire-limit`` where that is too much."""
+        while self._freed:
+            name, freed = self._freed.popleft()
+            self._kept[name] -= freed
+            if not self._kept[name]:
+                del self._kept[name]
+        if self._kept[who] + size > self._most:
+            message = f"your sessions keep too much: together at most {self._most // 2**20} MiB of statements, cursors and rows"
+            raise CallRefused("wire-limit", message, hint="CLOSE ALL, DEALLOCATE ALL, or read the rows that were asked for")
+        self._kept[who] += size
+        weakref.finalize(thing, self._freed.append, (who, size)).atexit = False
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class KeptStatement:
     """A statement that was read; ``command`` is None for an empty one."""
 
@@ -28,7 +56,7 @@ class KeptStatement:
     """Columns that were told already: whatever runs it must give them."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class PortalInUse:
     """A statement with its values, and what came of it so far."""
 
@@ -46,8 +74,10 @@ class PortalInUse:
 
 @dataclass(slots=True)
 class KeptThings:
-    """By their names."""
+    """By their names, of one session."""
 
+    who: str
+    together: KeptBytes
     statements: dict[str, KeptStatement] = field(default_factory=dict)
     portals: dict[str, PortalInUse] = field(default_factory=dict)
 
@@ -69,6 +99,7 @@ class KeptThings:
             raise CallRefused("wire-name", f"there is already a prepared statement {name[:60]!r}")
         if len(self.statements) >= KEPT_MAX:
             raise CallRefused("wire-limit", "too many prepared statements", hint="DEALLOCATE ALL")
+        self.together.keep(self.who, statement, _THING_BYTES + 2 * len(statement.text))
         self.statements[name] = statement
 
     def keep_portal(self, name: str, portal: PortalInUse) -> None:
@@ -77,7 +108,12 @@ class KeptThings:
             raise CallRefused("wire-name", f"there is already a cursor {name[:60]!r}")
         if len(self.portals) >= KEPT_MAX:
             raise CallRefused("wire-limit", "too many cursors", hint="CLOSE ALL")
+        self.together.keep(self.who, portal, _THING_BYTES + sum(len(value or b"") for value in portal.values))
         self.portals[name] = portal
+
+    def keep_rows(self, rows: RowsToSend) -> None:
+        """Count rows until they are sent and forgotten."""
+        self.together.keep(self.who, rows, rows.size)
 
     def end_transaction(self) -> None:
         """Portals end with the transaction, except for cursors WITH HOLD."""

@@ -25,6 +25,7 @@ _STATES = {
     "wire-function": "42501",
     "wire-cancelled": "57014",
     "wire-time-over": "57014",
+    "wire-idle": "57P05",
     "wire-limit": "53400",
     "wire-name": "34000",
     "wire-protocol": "08P01",

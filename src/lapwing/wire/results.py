@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,28 +11,39 @@ from lapwing.answers.answer import Answer
 from lapwing.curator.asked_columns import AskedColumns
 from lapwing.errors import CallRefused, LapwingError
 from lapwing.wire.commands import CopyOut
-from lapwing.wire.messages import FieldSpec
+from lapwing.wire.messages import FieldSpec, data_row
+from lapwing.wire.shadow_link import ShadowRows
 from lapwing.wire.values import FLOAT8, SIZES, encoded, type_of
 
+CELL_BYTES = 64
+"""Of a cell of an answer, beside what its table takes."""
 _COPY_SIGNATURE = b"PGCOPY\n\xff\r\n\0" + struct.pack("!II", 0, 0)
 
 
 class RowsToSend(Protocol):
     """Rows that can be sent in formats."""
 
+    @property
+    def size(self) -> int:
+        """Bytes that they take, about."""
+
     def __len__(self) -> int: ...
 
     def cells(self, place: int, formats: Sequence[int]) -> list[bytes | None]:
         """A row in these formats."""
 
+    def messages(self, first: int, last: int, formats: Sequence[int]) -> bytes:
+        """Some rows as messages."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class AnswerRows:
     """Rows of an answer."""
 
     columns: tuple[list[Any], ...]
     types: tuple[int, ...]
     count: int
+    size: int = 0
 
     def __len__(self) -> int:
         return self.count
@@ -40,21 +51,35 @@ class AnswerRows:
     def cells(self, place: int, formats: Sequence[int]) -> list[bytes | None]:
         return [encoded(column[place], of, form) for column, of, form in zip(self.columns, self.types, formats, strict=True)]
 
+    def messages(self, first: int, last: int, formats: Sequence[int]) -> bytes:
+        return b"".join(data_row(self.cells(place, formats)) for place in range(first, last))
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class ShadowCells:
-    """Rows of the shadow, in the formats that it was asked for."""
+    """Rows of the shadow, in the formats that it was asked for: sent on as they came."""
 
-    rows: list[list[bytes | None]]
+    given: ShadowRows
     formats: tuple[int, ...]
 
+    @property
+    def size(self) -> int:
+        return len(self.given.data) + 4 * len(self)
+
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.given.ends)
 
     def cells(self, place: int, formats: Sequence[int]) -> list[bytes | None]:
+        self._require(formats)
+        return self.given.cells(place)
+
+    def messages(self, first: int, last: int, formats: Sequence[int]) -> bytes:
+        self._require(formats)
+        return self.given.messages(first, last)
+
+    def _require(self, formats: Sequence[int]) -> None:
         if tuple(formats) != self.formats:
             raise CallRefused("wire-statement", "rows of this cursor were fetched in another format before")
-        return self.rows[place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +122,9 @@ def rows_of(answer: Answer, fields: Sequence[FieldSpec] | None, *, intervals: bo
             columns += [[None if bar is None else bar.lo for bar in bars], [None if bar is None else bar.hi for bar in bars]]
     if fields is not None and [(one.name, one.type_oid) for one in own] != [(one.name, one.type_oid) for one in fields]:
         raise LapwingError("internal", "the columns of the answer are not those that were told")
-    return tuple(own), AnswerRows(tuple(columns), tuple(field.type_oid for field in own), answer.table.num_rows)
+    rows = answer.table.num_rows
+    size = answer.table.nbytes + CELL_BYTES * rows * len(columns)
+    return tuple(own), AnswerRows(tuple(columns), tuple(field.type_oid for field in own), rows, size)
 
 
 def copied(copy: CopyOut, fields: Sequence[FieldSpec], rows: RowsToSend) -> Iterator[bytes]:
@@ -121,11 +148,18 @@ def copied(copy: CopyOut, fields: Sequence[FieldSpec], rows: RowsToSend) -> Iter
 def _line(copy: CopyOut, cells: Sequence[bytes | None]) -> bytes:
     if copy.form == "text":
         null, delimiter = ("\\N" if copy.null is None else copy.null), copy.delimiter or "\t"
-        escapes = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", delimiter: f"\\{delimiter}" if delimiter != "\t" else "\\t"}
-        texts = (null if cell is None else "".join(escapes.get(letter, letter) for letter in cell.decode()) for cell in cells)
+        escapes = {"\\": "\\\\", delimiter: f"\\{delimiter}"} | {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+        texts = (null if cell is None else _replaced(cell.decode(), escapes) for cell in cells)
         return (delimiter.join(texts) + "\n").encode()
     null, delimiter = copy.null or "", copy.delimiter or ","
     return (delimiter.join(null if cell is None else _quoted(cell.decode(), delimiter, null) for cell in cells) + "\n").encode()
+
+
+def _replaced(text: str, escapes: Mapping[str, str]) -> str:
+    """Pre: the first escape is of the sign that all of them begin with. Quick for a text of many MiB."""
+    for sign, escape in escapes.items():
+        text = text.replace(sign, escape)
+    return text
 
 
 def _quoted(text: str, delimiter: str, null: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 from lapwing.errors import CallRefused, LapwingError
 from lapwing.server.rates import Rates
+from lapwing.server.rights import Act
 from lapwing.wire.asking import Asking
 from lapwing.wire.commands import (
     AboutCatalogue,
@@ -27,11 +28,13 @@ from lapwing.wire.commands import (
     ShowOne,
     Transaction,
 )
+from lapwing.wire.long_texts import apart
 from lapwing.wire.messages import FieldSpec, formats_of
 from lapwing.wire.parameters import TYPE_NAMES, FilledText, filled, parameter_types, sampled
 from lapwing.wire.portals import KeptStatement, KeptThings, PortalInUse
 from lapwing.wire.refusals import PlacedError
 from lapwing.wire.results import AnswerRows, RowsToSend, ShadowCells, StatementOutcome, fields_of, rows_of
+from lapwing.wire.shadow_link import ShadowLink
 from lapwing.wire.shadow_pool import ShadowPool
 from lapwing.wire.values import TEXT, literal
 
@@ -47,7 +50,7 @@ class Runner:
     pool: ShadowPool
     columns: Mapping[str, int]
     """Types of the columns of the data set, to guess those of parameters."""
-    kept: KeptThings = field(default_factory=KeptThings)
+    kept: KeptThings
     status: str = IDLE
     catalogue_rates: Rates = field(default_factory=lambda: Rates(200.0, 2_000))
     """Of what is free: who asks faster is answered more slowly, not refused."""
@@ -58,9 +61,10 @@ class Runner:
         """Find the types of a statement's parameters."""
         query = _query_of(statement)
         if isinstance(query, Ask):
-            statement.types = parameter_types(query.text, statement.given, self.columns)
+            text, given = query.text, statement.given
+            statement.types = await apart(text, lambda: parameter_types(text, given, self.columns))
         elif isinstance(query, AboutCatalogue):
-            async with self.pool.lent(self.asking.settings.for_shadow()) as link:
+            async with self._shadow() as link:
                 statement.types = (await link.prepare(query.text, statement.given)).parameters
 
     async def fields(self, statement: KeptStatement, portal: PortalInUse | None = None) -> tuple[FieldSpec, ...] | None:
@@ -68,12 +72,12 @@ class Runner:
         match statement.command:
             case Ask() as ask:
                 await self._paced()
-                text = sampled(ask.text, statement.types) if portal is None else self._filled(ask, portal)
+                text = await apart(ask.text, lambda: sampled(ask.text, statement.types) if portal is None else self._filled(ask, portal))
                 with _pointing_at(ask, text):
                     columns = await self.asking.columns(text.text)
                 return fields_of(columns, intervals=self._intervals)
             case AboutCatalogue() as about:
-                async with self.pool.lent(self.asking.settings.for_shadow()) as link:
+                async with self._shadow() as link:
                     return (await link.prepare(about.text, statement.types)).fields
             case ShowOne(name):
                 return (FieldSpec(name, TEXT),)
@@ -164,20 +168,28 @@ class Runner:
                 raise LapwingError("internal", "a statement that nobody runs")
 
     async def _ask(self, ask: Ask, portal: PortalInUse) -> StatementOutcome:
-        text = self._filled(ask, portal)
+        text = await apart(ask.text, lambda: self._filled(ask, portal))
         with _pointing_at(ask, text):
             answer = await self.asking.answer(text.text)
-        fields, rows = rows_of(answer, portal.described or portal.statement.described, intervals=self._intervals)
+        told, intervals = portal.described or portal.statement.described, self._intervals
+        fields, rows = await asyncio.to_thread(rows_of, answer, told, intervals=intervals)
         return StatementOutcome(f"SELECT {len(rows)}", fields, rows, (answer.summary(), *answer.notes))
 
     async def _ask_shadow(self, about: AboutCatalogue, portal: PortalInUse) -> StatementOutcome:
         await self._paced()
-        async with self.pool.lent(self.asking.settings.for_shadow()) as link:
+        async with self._shadow() as link:
             prepared = await link.prepare(about.text, portal.statement.types)
             columns = len(prepared.fields or ())
             formats = formats_of(portal.formats, columns)
             given = await link.run(about.text, portal.statement.types, portal.values, portal.forms, formats)
-        return StatementOutcome(given.tag, prepared.fields or (), ShadowCells(given.rows, tuple(formats)))
+        return StatementOutcome(given.tag, prepared.fields or (), ShadowCells(given, tuple(formats)))
+
+    @asynccontextmanager
+    async def _shadow(self) -> AsyncIterator[ShadowLink]:
+        """A connection to the shadow, for somebody whose key is still good."""
+        await self.asking.allowed(Act.SEE)
+        async with self.pool.lent(self.asking.settings.for_shadow()) as link:
+            yield link
 
     async def _paced(self) -> None:
         while wait := self.catalogue_rates.seconds_to_wait(self.asking.name):
@@ -186,7 +198,7 @@ class Runner:
     async def _show(self, name: str) -> StatementOutcome:
         value = self.asking.settings.shown(name)
         if value is None:
-            async with self.pool.lent(self.asking.settings.for_shadow()) as link:
+            async with self._shadow() as link:
                 given = await link.run("SELECT pg_catalog.current_setting($1)", (TEXT,), (name.encode(),), (), ())
             cell = given.rows[0][0]
             value = "" if cell is None else cell.decode()
@@ -220,6 +232,7 @@ class Runner:
         return StatementOutcome("DECLARE CURSOR")
 
     async def _fetch(self, name: str, count: int | None, *, move: bool, formats: Sequence[int]) -> StatementOutcome:
+        await self.asking.allowed(Act.SEE)
         cursor = self._cursor(name)
         if cursor.outcome is None:
             cursor.formats = formats
@@ -251,11 +264,14 @@ class Runner:
     async def opened(self, portal: PortalInUse) -> StatementOutcome:
         """What came of a portal, which is run once."""
         if portal.outcome is None:
-            portal.outcome = await self.run(portal)
+            outcome = await self.run(portal)
+            if outcome.rows is not None:
+                self.kept.keep_rows(outcome.rows)
+            portal.outcome = outcome
         return portal.outcome
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class _Part:
     """Some rows of others."""
 
@@ -266,8 +282,15 @@ class _Part:
     def __len__(self) -> int:
         return self.count
 
+    @property
+    def size(self) -> int:
+        return 0  # the rows are counted by themselves
+
     def cells(self, place: int, formats: Sequence[int]) -> list[bytes | None]:
         return self.rows.cells(self.first + place, formats)
+
+    def messages(self, first: int, last: int, formats: Sequence[int]) -> bytes:
+        return self.rows.messages(self.first + first, self.first + last, formats)
 
 
 @contextmanager

@@ -10,12 +10,13 @@ from typing import Any
 
 from lapwing.errors import CallRefused, LapwingError, Refused
 from lapwing.wire.asking import LoginEnded, as_shown
+from lapwing.wire.client_reader import ClientReader
 from lapwing.wire.commands import PrepareNamed, Transaction
-from lapwing.wire.lexing import Word, statements_of, words_of
+from lapwing.wire.lexing import statements_of, words_of
+from lapwing.wire.long_texts import apart
 from lapwing.wire.messages import (
     Payload,
     ProtocolError,
-    data_row,
     formats_of,
     message,
     parameter_description,
@@ -34,23 +35,38 @@ from lapwing.wire.running import FAILED, IDLE, OPEN, Runner
 
 _log = logging.getLogger("lapwing.wire")
 FLUSH_BYTES = 65_536
+ROWS_AT_ONCE = 100
+"""Sent before others have their turn."""
 _NO_DATA, _EMPTY, _SUSPENDED = message(b"n"), message(b"I"), message(b"s")
 _ENDERS = ("COMMIT", "ROLLBACK", "ROLLBACK TO")
+
+
+class _ClientGone(EOFError):
+    """Nobody is there to be answered."""
+
+
+class _BrokenOff(Exception):
+    """The work did not come to its end."""
+
+    def __init__(self, refusal: CallRefused) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
 
 
 @dataclass(slots=True)
 class WireSession:
     """A client that has logged in."""
 
-    reader: asyncio.StreamReader
+    reader: ClientReader
     writer: asyncio.StreamWriter
     runner: Runner
     recogniser: Recogniser
     bytes_max: int
+    idle_seconds: float
     _running: asyncio.Task[None] | None = None
-    _cancelled: bool = False
     _skipping: bool = False
     """After an error in the extended protocol, until the client synchronises."""
+    _login_over: asyncio.Event = field(default_factory=asyncio.Event)
     _out: bytearray = field(default_factory=bytearray)
 
     async def serve(self) -> None:
@@ -58,15 +74,39 @@ class WireSession:
         self._write(ready(self.runner.status))
         await self._flush()
         while True:
-            letter, body = await read_message(self.reader, self.bytes_max)
+            letter, body = await self._next_message()
             if letter == b"X":
                 return
             await self._message(letter, body)
 
+    async def _next_message(self) -> tuple[bytes, bytes]:
+        reading = asyncio.ensure_future(read_message(self.reader, self.bytes_max))
+        over = asyncio.ensure_future(self._login_over.wait())
+        try:
+            await asyncio.wait({reading, over}, timeout=self.idle_seconds, return_when=asyncio.FIRST_COMPLETED)
+            if over.done():
+                raise LoginEnded
+            if not reading.done():
+                raise CallRefused("wire-idle", "nothing was said for too long: the session ends", hint="connect again")
+            return reading.result()
+        finally:
+            over.cancel()
+            if reading.cancel():
+                await asyncio.gather(reading, return_exceptions=True)
+
+    @property
+    def key_id(self) -> str:
+        """The key that it was opened with."""
+        return self.runner.asking.key_id
+
+    def end_login(self) -> None:
+        """The key is not good any more: break off what runs, and go."""
+        self._login_over.set()
+        self.cancel()
+
     def cancel(self) -> None:
         """Break off what runs: a question goes on by itself, and is charged once."""
-        if self._running is not None and not self._running.done():
-            self._cancelled = True
+        if self._running is not None:
             self._running.cancel()
 
     async def _message(self, letter: bytes, body: bytes) -> None:
@@ -91,28 +131,19 @@ class WireSession:
         elif letter in _EXTENDED:
             if not self._skipping:
                 await self._guarded(_EXTENDED[letter](self, read), simple=False)
+                await self._let_others()  # a client may ask for much and never synchronise
         elif letter not in (b"d", b"c", b"f"):  # what is left of a copy is passed over
             raise ProtocolError("an unknown message")
 
     async def _guarded(self, work: Coroutine[Any, Any, None], *, simple: bool) -> None:
         """Do the work of one message; its error is told, and ends the transaction's luck."""
-        self._running = asyncio.ensure_future(work)
         try:
-            async with asyncio.timeout(self.runner.asking.settings.timeout_seconds):
-                await self._running
+            await self._ended(work)
             return
-        except asyncio.CancelledError:
-            if not self._cancelled:
-                raise
-            self._cancelled = False
-            self._write(error_message(CallRefused("wire-cancelled", "the statement was cancelled, as asked for")))
-        except TimeoutError:
-            self._write(error_message(CallRefused("wire-time-over", "the statement took longer than statement_timeout")))
-        except LoginEnded:
-            gone = CallRefused("unauthenticated", "the key of this session is not good any more")
-            self._write(error_message(gone, severity="FATAL"))
-            await self._flush()
-            raise ProtocolError("the login ended") from None
+        except _BrokenOff as error:
+            self._write(error_message(error.refusal))
+        except (_ClientGone, LoginEnded):
+            raise
         except ShadowError as error:
             self._write(message(b"E", error.body))
         except ProtocolError as error:
@@ -124,11 +155,31 @@ class WireSession:
             if own.code == "internal":
                 _log.error("%s in a session on the wire", type(error).__name__)
             self._write(error_message(own))
-        finally:
-            self._running = None
         if self.runner.status == OPEN:
             self.runner.status = FAILED
         self._skipping = not simple
+
+    async def _ended(self, work: Coroutine[Any, Any, None]) -> None:
+        """Come back when the work is done; it is broken off when that is asked for, takes too long, or nobody is there to be answered."""
+        running, gone = asyncio.ensure_future(work), asyncio.ensure_future(self.reader.gone.wait())
+        self._running, asking = running, self.runner.asking
+        asking.charge = ""
+        try:
+            await asyncio.wait({running, gone}, timeout=asking.settings.timeout_seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._running = None
+            gone.cancel()
+            if over := running.cancel():
+                await asyncio.gather(running, return_exceptions=True)
+        if self._login_over.is_set():
+            raise LoginEnded
+        if over and gone.done() and not gone.cancelled():
+            raise _ClientGone
+        if over:
+            raise _BrokenOff(CallRefused("wire-time-over", "the statement took longer than statement_timeout", hint=asking.charge))
+        if running.cancelled():
+            raise _BrokenOff(CallRefused("wire-cancelled", "the statement was cancelled, as asked for", hint=asking.charge))
+        running.result()
 
     # -- the simple protocol -----------------------------------------------------------------------------------------------------------
 
@@ -137,7 +188,8 @@ class WireSession:
         read.end()
         self.runner.kept.statements.pop("", None)
         self.runner.kept.portals.pop("", None)
-        statements = [self._recognised(text, part) for part in self._parts(text)]
+        statements = await apart(text, lambda: self._statements(text))
+        self._tell_news()
         if not statements:
             self._write(_EMPTY)
         for statement in statements:
@@ -152,15 +204,9 @@ class WireSession:
             await self._rows(outcome, [0] * len(outcome.fields or ()), 0, None)
             self._end_outcome(outcome)
 
-    def _parts(self, text: str) -> list[list[Word]]:
+    def _statements(self, text: str) -> list[KeptStatement]:
         try:
-            return statements_of(words_of(text))
-        except LapwingError as error:
-            raise _placed(error) from error
-
-    def _recognised(self, text: str, words: list[Word]) -> KeptStatement:
-        try:
-            return KeptStatement(self.recogniser.command(text, words), text)
+            return [KeptStatement(self.recogniser.command(text, words), text) for words in statements_of(words_of(text))]
         except LapwingError as error:
             raise _placed(error) from error
 
@@ -180,10 +226,10 @@ class WireSession:
             raise CallRefused("wire-parameter", "there are too many parameters")
         if not name:
             self.runner.kept.statements.pop("", None)
-        parts = self._parts(text)
-        if len(parts) > 1:
+        statements = await apart(text, lambda: self._statements(text))
+        if len(statements) > 1:
             raise Refused("statement-several", "there is more than one statement", hint="send the statements one by one")
-        statement = self._recognised(text, parts[0]) if parts else KeptStatement(None, text)
+        statement = statements[0] if statements else KeptStatement(None, text)
         statement.given = given
         if statement.command is not None:
             self._require_luck(statement)
@@ -232,6 +278,7 @@ class WireSession:
         if portal.statement.command is None:
             self._write(_EMPTY)
             return
+        self._tell_news()
         self._require_luck(portal.statement)
         begun = portal.outcome is None
         outcome = await self.runner.opened(portal)
@@ -260,6 +307,11 @@ class WireSession:
 
     # -- writing -----------------------------------------------------------------------------------------------------------------------
 
+    def _tell_news(self) -> None:
+        """What came of questions that were broken off before."""
+        for news in self.runner.asking.news() if self.runner.asking.settings.wants_notices else ():
+            self._write(notice(news))
+
     def _begin_outcome(self, outcome: StatementOutcome) -> None:
         if outcome.notices and self.runner.asking.settings.wants_notices:
             self._write(notice(outcome.notices[0], detail="\n".join(outcome.notices[1:])))
@@ -275,15 +327,16 @@ class WireSession:
             columns = len(outcome.fields or ())
             head = bytes([binary]) + columns.to_bytes(2, "big") + binary.to_bytes(2, "big") * columns
             self._write(message(b"H", head))
-            for piece in copied(outcome.copied, outcome.fields or (), outcome.rows):
+            for number, piece in enumerate(copied(outcome.copied, outcome.fields or (), outcome.rows)):
                 self._write(message(b"d", piece))
-                await self._flush_full()
+                if number % ROWS_AT_ONCE == 0 or len(self._out) > FLUSH_BYTES:
+                    await self._let_others()
             self._write(message(b"c"))
             return False
         last = len(outcome.rows) if most is None else min(first + most, len(outcome.rows))
-        for place in range(first, last):
-            self._write(data_row(outcome.rows.cells(place, formats)))
-            await self._flush_full()
+        for place in range(first, last, ROWS_AT_ONCE):
+            self._write(outcome.rows.messages(place, min(place + ROWS_AT_ONCE, last), formats))
+            await self._let_others()
         return most is not None and last == first + most
 
     def _end_outcome(self, outcome: StatementOutcome, sent: int | None = None) -> None:
@@ -294,14 +347,17 @@ class WireSession:
     def _write(self, data: bytes) -> None:
         self._out += data
 
-    async def _flush_full(self) -> None:
+    async def _let_others(self) -> None:
+        """Others have their turn; what is a lot by now is sent."""
+        await asyncio.sleep(0)
         if len(self._out) > FLUSH_BYTES:
             await self._flush()
 
     async def _flush(self) -> None:
         self.writer.write(bytes(self._out))
         self._out.clear()
-        await self.writer.drain()
+        async with asyncio.timeout(self.idle_seconds):  # somebody who never reads
+            await self.writer.drain()
 
 
 def _placed(error: LapwingError) -> PlacedError:

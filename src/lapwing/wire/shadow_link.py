@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import ssl
 import struct
+from array import array
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from lapwing.errors import CallRefused
 from lapwing.wire.messages import (
     CANCEL_REQUEST,
     PROTOCOL,
@@ -24,9 +27,17 @@ from lapwing.wire.messages import (
 from lapwing.wire.refusals import ShadowError
 from lapwing.wire.scram import MECHANISM, ClientExchange
 
-MESSAGE_BYTES_MAX = 16 * 2**20
-RESULT_BYTES_MAX = 64 * 2**20
-ROWS_MAX = 200_000
+RESULT_BYTES_MAX = 8 * 2**20
+"""Of all messages that answer one query."""
+ROWS_MAX = 50_000
+_HEAD_BYTES = 5
+"""A message's letter and its length."""
+PIECE_BYTES = 2**16
+"""Read at once, before others have their turn."""
+CANCEL_AGAIN_SECONDS = 0.3
+"""PostgreSQL does not hear what comes while it prepares machine code for a long query."""
+STOP_SECONDS = 15.0
+"""A query that was broken off is waited for so long: more than PostgreSQL itself lets it run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +64,28 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class ShadowRows:
-    """What a query gave, in the formats that were asked for."""
+    """What a query gave, in the formats that were asked for: messages as they came, one behind the other."""
 
-    rows: list[list[bytes | None]]
-    tag: str
+    data: bytes
+    ends: Sequence[int]
+    """Where each message ends."""
+    tag: str = ""
+
+    def messages(self, first: int, last: int) -> bytes:
+        """The messages of these rows."""
+        return self.data[self._start(first) : self._start(last)]
+
+    def cells(self, place: int) -> list[bytes | None]:
+        """The cells of a row."""
+        return read_data_row(self.data[self._start(place) + _HEAD_BYTES : self.ends[place]])
+
+    @property
+    def rows(self) -> list[list[bytes | None]]:
+        """The cells of all rows."""
+        return [self.cells(place) for place in range(len(self.ends))]
+
+    def _start(self, place: int) -> int:
+        return self.ends[place - 1] if place else 0
 
 
 class ShadowLink:
@@ -65,6 +94,10 @@ class ShadowLink:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: ShadowAddress) -> None:
         self._reader, self._writer, self._address = reader, writer, address
         self._key = b""
+        self._ahead = bytearray()
+        """What was read and belongs to no message yet."""
+        self.idle = True
+        """Whether the shadow is ready for the next query."""
         self.server_version = ""
 
     @classmethod
@@ -85,7 +118,7 @@ class ShadowLink:
     async def _log_in(self) -> None:
         exchange = ClientExchange(self._address.password)
         while True:
-            letter, body = await read_message(self._reader, MESSAGE_BYTES_MAX)
+            letter, body = await read_message(self._reader, PIECE_BYTES)
             read = Payload(body)
             if letter == b"E":
                 raise ShadowError(body)
@@ -112,10 +145,10 @@ class ShadowLink:
     async def prepare(self, text: str, types: Sequence[int]) -> Prepared:
         """Have a query read, and hear of its parameters and columns. PostgreSQL takes one statement here, never several."""
         kinds = struct.pack("!H", len(types)) + b"".join(struct.pack("!I", one) for one in types)
-        self._writer.write(message(b"P", zero_ended("") + zero_ended(text) + kinds) + message(b"D", b"S\0") + message(b"S"))
+        self._send(message(b"P", zero_ended("") + zero_ended(text) + kinds) + message(b"D", b"S\0") + message(b"S"))
         parameters: tuple[int, ...] = ()
         fields: tuple[FieldSpec, ...] | None = None
-        for letter, body in await self._until_ready():
+        for letter, body in (await self._until_ready())[0]:
             if letter == b"t":
                 read = Payload(body)
                 parameters = tuple(read.oid() for _ in range(read.count()))
@@ -131,19 +164,14 @@ class ShadowLink:
         bound = b"\0\0" + struct.pack(f"!H{len(forms)}h", len(forms), *forms) + struct.pack("!H", len(values))
         bound += b"".join(b"\xff\xff\xff\xff" if one is None else struct.pack("!I", len(one)) + one for one in values)
         bound += struct.pack(f"!H{len(formats)}h", len(formats), *formats)
-        execute = b"\0" + struct.pack("!i", ROWS_MAX)
+        execute = b"\0" + struct.pack("!i", ROWS_MAX + 1)  # PostgreSQL stops there, and says so
         parts = [(b"P", zero_ended("") + zero_ended(text) + kinds), (b"B", bound), (b"E", execute), (b"S", b"")]
-        self._writer.write(b"".join(message(letter, body) for letter, body in parts))
-        rows: list[list[bytes | None]] = []
-        tag = ""
-        for letter, body in await self._until_ready():
-            if letter == b"D":
-                rows.append(read_data_row(body))
-            elif letter == b"C":
-                tag = Payload(body).text()
-            elif letter == b"s":
-                raise ProtocolError("the shadow has more rows than are sent on")
-        return ShadowRows(rows, tag)
+        self._send(b"".join(message(letter, body) for letter, body in parts))
+        others, rows = await self._until_ready()
+        if any(letter == b"s" for letter, _ in others):
+            raise CallRefused("wire-limit", f"an answer about the catalogue has at most {ROWS_MAX:,} rows", hint=_HINT)
+        tags = [Payload(body).text() for letter, body in others if letter == b"C"]
+        return ShadowRows(rows.data, rows.ends, tags[-1] if tags else "")
 
     async def use(self, settings: Mapping[str, str]) -> None:
         """Forget whatever was done here before, and answer as for the session with these settings."""
@@ -151,37 +179,87 @@ class ShadowLink:
         for name, value in settings.items():
             await self.run("SELECT pg_catalog.set_config($1, $2, false)", (25, 25), (name.encode(), value.encode()), (), ())
 
-    async def _until_ready(self) -> list[tuple[bytes, bytes]]:
-        """All messages until the shadow is ready again; its error, if one is among them."""
+    def _send(self, data: bytes) -> None:
+        self.idle = False
+        self._writer.write(data)
+
+    async def _until_ready(self) -> tuple[list[tuple[bytes, bytes]], ShadowRows]:
+        """All messages until the shadow is ready again, rows by themselves; its error, if one is among them.
+
+        Rows stay as they came: one object for all of them, and none for a row or a cell. Others have their turn between pieces.
+        """
         await self._writer.drain()
-        found: list[tuple[bytes, bytes]] = []
+        others: list[tuple[bytes, bytes]] = []
+        rows, ends = bytearray(), array("I")
         wrong: bytes | None = None
         left = RESULT_BYTES_MAX
-        while True:
-            letter, body = await read_message(self._reader, MESSAGE_BYTES_MAX)
-            left -= len(body) + 64
-            if left < 0:
-                raise ProtocolError("the shadow says more than is sent on")
-            if letter == b"Z":
-                break
-            if letter == b"E":
-                wrong = body
-            elif letter not in (b"N", b"S"):
-                found.append((letter, body))
+        while not self.idle:
+            await asyncio.sleep(0)
+            piece = await self._reader.read(PIECE_BYTES)
+            if not piece:
+                raise EOFError
+            self._ahead += piece
+            at, end = 0, self._message_end(0)
+            while end <= len(self._ahead) and not self.idle:
+                letter = bytes(self._ahead[at : at + 1])
+                if letter == b"D":
+                    rows += self._ahead[at:end]
+                    ends.append(len(rows))
+                elif letter == b"E":
+                    wrong = bytes(self._ahead[at + _HEAD_BYTES : end])
+                elif letter == b"Z":
+                    self.idle = True
+                elif letter not in (b"N", b"S"):
+                    others.append((letter, bytes(self._ahead[at + _HEAD_BYTES : end])))
+                left -= end - at
+                at, end = end, self._message_end(end)
+            del self._ahead[:at]
+            if left - (end - at) < 0 and not self.idle:
+                raise CallRefused("wire-limit", f"an answer about the catalogue has at most {RESULT_BYTES_MAX // 2**20} MiB", hint=_HINT)
         if wrong is not None:
             raise ShadowError(wrong)
-        return found
+        return others, ShadowRows(bytes(rows), ends)
 
-    async def cancel(self) -> None:
-        """Ask it to stop what it does."""
-        _, writer = await _connected(self._address)
-        writer.write(struct.pack("!II", 16, CANCEL_REQUEST) + self._key)
-        await writer.drain()
-        writer.close()
+    def _message_end(self, at: int) -> int:
+        """Where the message that begins here ends, as far as it is told by now."""
+        if len(self._ahead) < at + _HEAD_BYTES:
+            return at + _HEAD_BYTES
+        return at + 1 + int.from_bytes(self._ahead[at + 1 : at + _HEAD_BYTES], "big")
+
+    async def stop(self) -> None:
+        """Have it end what it does, and give it up: whoever has it next might be cancelled instead."""
+        ended = asyncio.ensure_future(self._ended())
+        try:
+            with suppress(OSError, EOFError, ProtocolError, TimeoutError):
+                async with asyncio.timeout(STOP_SECONDS):
+                    while not ended.done():
+                        await self._cancel()
+                        await asyncio.wait({ended}, timeout=CANCEL_AGAIN_SECONDS)
+        finally:
+            ended.cancel()
+            self.close()
+
+    async def _ended(self) -> None:
+        """Come back when the shadow's process is gone; what it still says is of no interest."""
+        with suppress(OSError):
+            self._writer.write(message(b"X"))
+            while await self._reader.read(PIECE_BYTES):
+                pass
+
+    async def _cancel(self) -> None:
+        reader, writer = await _connected(self._address)
+        try:
+            writer.write(struct.pack("!II", 16, CANCEL_REQUEST) + self._key)
+            await reader.read()  # it has been told
+        finally:
+            writer.close()
 
     def close(self) -> None:
         """Give it up."""
         self._writer.close()
+
+
+_HINT = "ask for fewer rows or columns: LIMIT, WHERE"
 
 
 async def _connected(address: ShadowAddress) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -16,57 +16,62 @@ _UNREACHABLE = "the database that answers questions about the catalogue cannot b
 
 
 class ShadowPool:
-    """Lends connections. A connection whose query was broken off is closed, never lent again."""
+    """Lends connections. A query that is broken off keeps its place until it has ended in the shadow too; its connection is given up."""
 
     def __init__(self, address: ShadowAddress, most: int) -> None:
         self.address = address
         self._free: list[ShadowLink] = []
         self._room = asyncio.Semaphore(most)
+        self._stopping: set[asyncio.Task[None]] = set()
         self._closed = False
 
     @asynccontextmanager
     async def lent(self, settings: Mapping[str, str]) -> AsyncIterator[ShadowLink]:
         """A connection with these settings; ``unavailable`` where there is none."""
-        async with self._room:
-            link = await self._link(settings)
-            try:
-                yield link
-            except ShadowError:
-                self._give_back(link)  # the statement was refused; the connection is as before
-                raise
-            except BaseException:
-                link.close()
-                raise
-            self._give_back(link)
-
-    async def _link(self, settings: Mapping[str, str]) -> ShadowLink:
-        for fresh in (False, True):
-            try:
-                link = self._free.pop() if self._free and not fresh else await ShadowLink.open(self.address)
-            except (OSError, EOFError, ProtocolError, ScramFailed, ShadowError) as error:
-                raise LapwingError("unavailable", _UNREACHABLE) from error
+        await self._room.acquire()
+        link: ShadowLink | None = None
+        try:
+            link = await self._open(fresh=False)
             try:
                 await link.use(settings)
-            except ShadowError:
-                self._give_back(link)
-                raise
-            except (OSError, EOFError, ProtocolError) as error:
-                link.close()  # it broke while nobody had it
-                if fresh:
-                    raise LapwingError("unavailable", _UNREACHABLE) from error
-                continue
-            return link
-        raise LapwingError("unavailable", _UNREACHABLE)
+            except (OSError, EOFError, ProtocolError):  # it broke while nobody had it
+                link.close()
+                link = await self._open(fresh=True)
+                await link.use(settings)
+            yield link
+        finally:
+            self._leave(link)
 
-    def _give_back(self, link: ShadowLink) -> None:
-        if self._closed:
+    async def _open(self, *, fresh: bool) -> ShadowLink:
+        try:
+            return self._free.pop() if self._free and not fresh else await ShadowLink.open(self.address)
+        except (OSError, EOFError, ProtocolError, ScramFailed, ShadowError) as error:
+            raise LapwingError("unavailable", _UNREACHABLE) from error
+
+    def _leave(self, link: ShadowLink | None) -> None:
+        """Give back a place and the connection in it. Whoever leaves does not wait for the query that they left behind."""
+        if link is not None and not link.idle:
+            task = asyncio.ensure_future(self._stopped(link))
+            self._stopping.add(task)
+            task.add_done_callback(self._stopping.discard)
+            return
+        self._room.release()
+        if link is not None and self._closed:
             link.close()
-        else:
+        elif link is not None:
             self._free.append(link)
+
+    async def _stopped(self, link: ShadowLink) -> None:
+        try:
+            await link.stop()
+        finally:
+            self._room.release()
 
     def close(self) -> None:
         """Give up all of them."""
         self._closed = True
+        for task in self._stopping:
+            task.cancel()
         for link in self._free:
             link.close()
         self._free.clear()

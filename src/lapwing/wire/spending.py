@@ -1,4 +1,7 @@
-"""How much of the budget the wire may spend by itself: a share for each session and each day, against tools that explore on their own."""
+"""How much of the budget the wire may spend by itself: a share for each session and each day, against tools that explore on their own.
+
+What a charge costs is taken from both shares before it is made, so that questions that run at the same time cannot pass them together.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ from lapwing.answers.answer import Answer
 from lapwing.client.dataset import DataSet
 from lapwing.curator.public_work import Hold, PublicWork, also_told_before_charges
 from lapwing.errors import BudgetRefused
+from lapwing.server.call_notes import CallNotes
+
+_ROUNDING = 1e-9
 
 
 @dataclass(slots=True)
@@ -22,22 +28,22 @@ class DailySpending:
     _spent: dict[tuple[str, str], float] = field(default_factory=dict)
     _gate: threading.Lock = field(default_factory=threading.Lock)
 
-    def spent(self, who: str, data_set: str) -> float:
-        """The share so far."""
+    def take(self, who: str, data_set: str, share: float) -> bool:
+        """Whether there is so much left today; it is taken then."""
         with self._gate:
-            self._turn()
-            return self._spent.get((who, data_set), 0.0)
+            today = datetime.now(UTC).date().isoformat()
+            if today != self._day:
+                self._day, self._spent = today, {}
+            spent = self._spent.get((who, data_set), 0.0) + share
+            if spent > self.most + _ROUNDING:
+                return False
+            self._spent[who, data_set] = spent
+            return True
 
-    def add(self, who: str, data_set: str, share: float) -> None:
-        """Something was paid."""
+    def give_back(self, who: str, data_set: str, share: float) -> None:
+        """It was not used."""
         with self._gate:
-            self._turn()
-            self._spent[who, data_set] = self._spent.get((who, data_set), 0.0) + share
-
-    def _turn(self) -> None:
-        today = datetime.now(UTC).date().isoformat()
-        if today != self._day:
-            self._day, self._spent = today, {}
+            self._spent[who, data_set] = max(self._spent.get((who, data_set), 0.0) - share, 0.0)
 
 
 @dataclass(slots=True)
@@ -49,34 +55,48 @@ class SessionSpending:
     most: float
     daily: DailySpending
     so_far: float = 0.0
+    _gate: threading.Lock = field(default_factory=threading.Lock)
 
-    def limited(self, work: Callable[[DataSet], Answer]) -> Callable[[DataSet], Answer]:
-        """The same work, which is charged for nothing once the shares are used up; what is free stays free."""
+    def limited(self, work: Callable[[DataSet], Answer], notes: CallNotes) -> Callable[[DataSet], Answer]:
+        """The same work, which is charged for nothing that the shares do not hold; what is free stays free. ``notes`` knows its charges."""
 
         def watched(data_set: DataSet) -> Answer:
-            with also_told_before_charges(self._check):
-                answer = work(data_set)
-            self._count(answer)
-            return answer
+            total = data_set.curator.ledger.balance().budget.loss_total
+            taken: list[tuple[float, int]] = []
+
+            def take(charge: PublicWork) -> Hold:
+                share = charge.loss / total if total else 1.0
+                self._take(share)
+                taken.append((share, len(notes.charges)))
+                return _at_once
+
+            try:
+                with also_told_before_charges(take):
+                    return work(data_set)
+            finally:
+                for share, charges_before in taken:
+                    if len(notes.charges) <= charges_before:  # it was never charged
+                        self._give_back(share)
 
         return watched
 
-    def _check(self, _: PublicWork) -> Hold:
-        if self.so_far >= self.most:
-            hint = "connect again, or have [wire] session_share raised; answers that were paid for stay free"
-            raise BudgetRefused("wire-limit", f"this session has spent its share of the budget ({self.most:.0%})", hint=hint)
-        if self.daily.spent(self.who, self.data_set) >= self.daily.most:
-            hint = "go on tomorrow, or have [wire] day_share raised; answers that were paid for stay free"
-            raise BudgetRefused("wire-limit", f"the share of the budget for a day on the wire is spent ({self.daily.most:.0%})", hint=hint)
-        return _at_once
+    def _take(self, share: float) -> None:
+        with self._gate:
+            if self.so_far + share > self.most + _ROUNDING:
+                hint = "connect again, or have [wire] session_share raised; answers that were paid for stay free"
+                raise BudgetRefused(
+                    "wire-limit", f"this session would spend more than its share of the budget ({self.most:.0%})", hint=hint
+                )
+            if not self.daily.take(self.who, self.data_set, share):
+                hint = "go on tomorrow, or have [wire] day_share raised; answers that were paid for stay free"
+                message = f"this would be more than the share of the budget for a day on the wire ({self.daily.most:.0%})"
+                raise BudgetRefused("wire-limit", message, hint=hint)
+            self.so_far += share
 
-    def _count(self, answer: Answer) -> None:
-        if answer.cost.free:
-            return
-        total = float(answer.remaining.to_dict()["loss"]["total"])
-        share = (answer.cost.epsilon if answer.cost.rho is None else float(answer.cost.rho)) / total if total else 1.0
-        self.so_far += share
-        self.daily.add(self.who, self.data_set, share)
+    def _give_back(self, share: float) -> None:
+        with self._gate:
+            self.so_far -= share
+            self.daily.give_back(self.who, self.data_set, share)
 
 
 def _at_once() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lapwing.errors import CallRefused
@@ -26,6 +27,8 @@ from lapwing.wire.messages import (
 from lapwing.wire.refusals import error_message
 from lapwing.wire.scram import MECHANISM, ScramFailed, ServerExchange
 
+FIRST_SECONDS = 5.0
+"""Within these a client says what it wants."""
 _WRONG = CallRefused("unauthenticated", "the name or the key is wrong", hint="the user is the person's name, the password the API key")
 
 
@@ -52,15 +55,20 @@ class LoginRefused(Exception):
 
 
 async def first_words(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, encryption: ssl.SSLContext | None
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, encryption: ssl.SSLContext | None, heard: Callable[[], None]
 ) -> CancelAsked | dict[str, str]:
-    """What a client says first, after TLS where there is a certificate: what it wants to cancel, or its settings."""
+    """What a client says first, after TLS where there is a certificate: what it wants to cancel, or its settings.
+
+    ``heard`` is called when it has said something that a client says.
+    """
     encrypted = False
     while True:
-        length = int.from_bytes(await reader.readexactly(4), "big")
-        if not 8 <= length <= STARTUP_BYTES_MAX:
-            raise ProtocolError("this is not how PostgreSQL's clients begin")
-        read = Payload(await reader.readexactly(length - 4))
+        async with asyncio.timeout(FIRST_SECONDS):
+            length = int.from_bytes(await reader.readexactly(4), "big")
+            if not 8 <= length <= STARTUP_BYTES_MAX:
+                raise ProtocolError("this is not how PostgreSQL's clients begin")
+            read = Payload(await reader.readexactly(length - 4))
+        heard()
         match read.oid():
             case code if code == TLS_REQUEST and encryption is not None and not encrypted:
                 if getattr(reader, "_buffer", b""):  # what was sent before TLS is not of whoever is behind it

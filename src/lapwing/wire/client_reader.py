@@ -1,0 +1,23 @@
+"""Reading from a client, and noticing when it goes away while it is being answered."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class ClientReader(asyncio.StreamReader):
+    """A reader that tells of the end of what a client says as soon as it comes, also while nobody reads."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit=limit, loop=asyncio.get_running_loop())
+        self.gone = asyncio.Event()
+
+    def feed_eof(self) -> None:
+        """The client says no more."""
+        super().feed_eof()
+        self.gone.set()
+
+    def set_exception(self, exc: Exception) -> None:
+        """The connection broke."""
+        super().set_exception(exc)
+        self.gone.set()

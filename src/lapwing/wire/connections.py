@@ -1,0 +1,58 @@
+"""Who is connected to one worker: people in sessions, and strangers, who have not shown who they are. Neither takes the other's room."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from lapwing.errors import CallRefused
+
+STRANGERS_MAX = 200
+"""Connections that have not logged in; the one that is there longest is dropped for another, first of those that said nothing."""
+
+
+@dataclass(slots=True)
+class Connections:
+    """Counts them, and says no."""
+
+    sessions_max: int
+    sessions_per_person: int
+    _strangers: dict[asyncio.Task[None], bool] = field(default_factory=dict)
+    """Whether each has said something, oldest first."""
+    _people: Counter[str] = field(default_factory=Counter)
+
+    @contextmanager
+    def stranger(self, task: asyncio.Task[None]) -> Iterator[None]:
+        """Room for somebody who just came."""
+        if len(self._strangers) >= STRANGERS_MAX:
+            dropped = next((one for one, said in self._strangers.items() if not said), next(iter(self._strangers)))
+            del self._strangers[dropped]
+            dropped.cancel()
+        self._strangers[task] = False
+        try:
+            yield
+        finally:
+            self._strangers.pop(task, None)
+
+    def heard(self, task: asyncio.Task[None]) -> None:
+        """It has said something."""
+        if task in self._strangers:
+            self._strangers[task] = True
+
+    @contextmanager
+    def session(self, who: str) -> Iterator[None]:
+        """Room for a session of this person; ``busy`` where there is none."""
+        if self._people[who] >= self.sessions_per_person:
+            raise CallRefused("busy", f"you have {self.sessions_per_person} sessions already", hint="close some of them")
+        if self._people.total() >= self.sessions_max:
+            raise CallRefused("busy", "too many sessions", hint="connect again in a moment")
+        self._people[who] += 1
+        try:
+            yield
+        finally:
+            self._people[who] -= 1
+            if not self._people[who]:
+                del self._people[who]

@@ -1,0 +1,15 @@
+"""Long texts are read in a thread: whoever else the worker serves does not wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+LONG_CHARACTERS = 2_000
+Result = TypeVar("Result")
+
+
+async def apart(text: str, work: Callable[[], Result]) -> Result:
+    """What work with a text gives."""
+    return work() if len(text) <= LONG_CHARACTERS else await asyncio.to_thread(work)
