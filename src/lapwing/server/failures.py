@@ -20,7 +20,8 @@ def seen_of(request: Request, error: Exception) -> LapwingError:
     if getattr(request.state, "too_large", False):
         own = CallRefused("body-too-large", "the request is longer than this server reads")
     if own is None:
-        _log.error("%s in %s", type(error).__name__, request.scope.get("path", ""))
+        route = getattr(request.scope.get("route"), "path", "unknown")  # not the path, which whoever calls makes up
+        _log.error("%s in %s", type(error).__name__, route)
     is_owner = getattr(request.state, "is_owner", False)
     seen = shown(error if own is None else own, to_owner=is_owner)
     # Why a preparation was refused may depend on rows: the owner is told, and whoever reads counts, traces and the log is not.

@@ -81,4 +81,5 @@ def serve(home: Path, factory: str) -> None:
         server_header=False,
         log_level="warning",
         proxy_headers=server.behind_proxy,
+        forwarded_allow_ips=server.trusted_proxies,
     )
