@@ -94,6 +94,9 @@ def recognised(request: Request, office: Office, identity: Identity) -> Identity
     wait = office.rates.seconds_to_wait(identity.name)
     if wait:
         raise too_many(wait)
+    connection = getattr(request.state, "connection", None)
+    if connection is not None:  # there is one where uvicorn serves
+        connection.is_known()
     return identity
 
 

@@ -7,6 +7,7 @@ import logging
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from lapwing.errors import CallRefused, LapwingError, PreparationError
 from lapwing.server.problems import shown
@@ -43,6 +44,8 @@ def _own(error: Exception) -> LapwingError | None:
             return CallRefused("body-invalid", f"{where}: {first['msg']}"[:500])
         case HTTPException():
             return _of_status(error.status_code)
+        case ClientDisconnect():
+            return CallRefused("body-invalid", "the body did not arrive")
         case TimeoutError():
             return CallRefused("busy", "this takes longer than the server waits", hint="ask again in a moment")
         case _:
