@@ -165,6 +165,12 @@ class ServerConfiguration(_Strict):
         """Where keys and grants are kept: as said, or in a file of the server's own directory."""
         return self.server.identities or f"sqlite:///{(home / IDENTITIES_FILE).resolve()}"
 
+    def secret_files(self, home: Path) -> list[Path]:
+        """Files that nobody but the server's own user, and a group of it, may read."""
+        url, key = self.identities_url(home), self.server.key
+        identities = [Path(url.removeprefix("sqlite:///"))] if url.startswith("sqlite:///") else []
+        return [home / CONFIGURATION_FILE, *identities, *([] if key is None else [home / key])]
+
     def audit_path(self, home: Path) -> Path:
         """Where the audit log is written."""
         return home / (self.server.audit_log or AUDIT_FILE)

@@ -19,6 +19,7 @@ from lapwing.server.environment import HOME_VARIABLE
 from lapwing.server.identities import Identities
 from lapwing.server.metrics import Metrics
 from lapwing.server.new_data_sets import NewDataSets
+from lapwing.server.private_files import require_private
 from lapwing.server.provider_sign_in import provider_sign_in
 from lapwing.server.rates import Rates
 from lapwing.server.tokens import Issuer, Tokens
@@ -69,6 +70,7 @@ def serve(home: Path, factory: str) -> None:
     """
     configuration = read_configuration(home / CONFIGURATION_FILE)
     configuration.require_safe()
+    require_private(configuration.secret_files(home))
     _require_identities(configuration, home)
     os.environ[HOME_VARIABLE] = str(home.resolve())
     server = configuration.server
