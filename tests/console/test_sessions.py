@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from lapwing.console.signing_in import own_page
 from lapwing.server.configuration import ListenTo
 from lapwing.server.identities import Identities
+from lapwing.server.rates import Rates
 from lapwing.server.rights import Grant, Role
 from lapwing.server.sessions import SignedIn
 from tests.console.visitor import Visitor
@@ -62,6 +63,15 @@ def test_a_wrong_key_signs_nobody_in(server: ServerUnderTest, key: str) -> None:
     assert "This key is not valid" in reply.text
     assert len(key) < 6 or key not in reply.text
     assert nobody.get("/console/").status_code == 303
+
+
+def test_a_good_key_signs_in_whatever_its_address_did(server: ServerUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.office, "failures", Rates(0.01, 2))
+    for key, expected in (("", 401), ("", 401), ("", 401), ("rubbish", 401), ("lw_no", 401), ("rubbish", 429)):
+        assert Visitor(server).submit("/console/sign-in", "/console/sign-in", key=key).status_code == expected
+    ada = Visitor(server)
+    ada.sign_in("ada")
+    assert "ada" in ada.get("/console/").text
 
 
 def test_a_token_of_the_provider_is_no_key(server: ServerUnderTest) -> None:

@@ -47,6 +47,9 @@ def _read(directory: Path, text: str) -> LapwingError | None:
         "[server]\nhost = '10.0.0.1'\ncertificate = 'only.pem'",
         "[oidc]\nissuer = 'http://login.example.org'\naudience = 'a'",
         "[oidc]\nissuer = 'https://login.example.org'",
+        "[server]\nbehind_proxy = true\ntrusted_proxies = ['*']",
+        "[server]\nbehind_proxy = true\ntrusted_proxies = ['10.0.0.1/8']",
+        "[server]\ntrusted_proxies = ['10.0.0.1']",
     ],
 )
 def test_what_is_not_right_is_refused_at_the_start(tmp_path: Path, text: str) -> None:
@@ -61,6 +64,7 @@ def test_what_is_not_right_is_refused_at_the_start(tmp_path: Path, text: str) ->
         "",
         "[server]\nhost = '::1'",
         "[server]\nhost = '0.0.0.0'\nbehind_proxy = true",
+        "[server]\nbehind_proxy = true\ntrusted_proxies = ['10.0.0.0/8', '2001:db8::7']",
         "[server]\nhost = '0.0.0.0'\ncertificate = 'a'\nkey = 'b'",
         "[oidc]\nissuer = 'http://127.0.0.1:3000'\naudience = 'a'",
     ],

@@ -155,3 +155,53 @@ def test_work_of_the_same_name_that_is_under_way_is_not_begun_again(prepared: Pr
         return [*await asyncio.gather(*asked), await served.run(work, name="a")]
 
     assert asyncio.run(several()) == [2, 2, 2, 2, 3], "and what is over is not remembered"
+
+
+def test_one_person_leaves_half_of_the_pool_to_others_and_waits_in_turn(written: Path) -> None:
+    """Ada has more under way than all may have; what bo asks goes on at once, and what waits of both is done by turns."""
+    limits = ServerLimits(running_max=4, waiting_max=20)
+    desk = Desk.open([Served(catalogue="one")], limits, MomentSettings(public=False), directory=written, home=written / "home")
+    served, gate, order = desk.served["the-one"], threading.Event(), list[str]()
+
+    def held(_: DataSet) -> None:
+        assert gate.wait(30)
+        order.append("ada")
+
+    def at_once(_: DataSet) -> None:
+        order.append("bo")
+
+    async def asked() -> tuple[int, list[object]]:
+        flood = [asyncio.ensure_future(served.run(held, person="ada")) for _ in range(30)]
+        await asyncio.sleep(0.2)
+        for _ in range(5):
+            await asyncio.wait_for(served.run(at_once, person="bo"), 10)
+        before = len(order)
+        gate.set()
+        return before, list(await asyncio.gather(*flood, return_exceptions=True))
+
+    before, outcomes = asyncio.run(asked())
+    desk.close()
+    assert before == 5 and order[:5] == ["bo"] * 5
+    refused = [one for one in outcomes if isinstance(one, LapwingError)]
+    assert outcomes.count(None) == 22 and {one.code for one in refused} == {"busy"} and len(refused) == 8
+    assert order.count("ada") == 22
+
+
+def test_what_waits_of_a_person_is_done_when_the_server_stops(written: Path) -> None:
+    limits = ServerLimits(running_max=2, waiting_max=20)
+    desk = Desk.open([Served(catalogue="one")], limits, MomentSettings(public=False), directory=written, home=written / "home")
+    served, gate, done = desk.served["the-one"], threading.Event(), list[int]()
+
+    async def asked() -> None:
+        def work(number: int) -> None:
+            assert gate.wait(30)
+            done.append(number)
+
+        flood = [asyncio.ensure_future(served.run(lambda _, number=number: work(number), person="ada")) for number in range(6)]  # type: ignore[misc]
+        await asyncio.sleep(0.2)
+        threading.Timer(0.2, gate.set).start()
+        desk.close()
+        await asyncio.gather(*flood)
+
+    asyncio.run(asked())
+    assert done == list(range(6))

@@ -30,7 +30,7 @@ def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, s
     lapwing_in(directory, "demo", "clinic", "--patients", "300")
     lapwing_in(directory, "-C", "clinic", "prepare")
     home = directory / "lapwing-server"
-    home.mkdir()
+    home.mkdir(mode=0o700)
     write_certificate(home)
     said = ["[server]", f"port = {port}", 'certificate = "server.pem"', 'key = "server.key"', "workers = 2"]
     (home / "lapwing-server.toml").write_text("\n".join([*said, "[[data_set]]", f'catalogue = "{directory / "clinic"}"']) + "\n")

@@ -27,6 +27,7 @@ def test_the_environment_stands_above_the_file(tmp_path: Path) -> None:
         "LAPWING_LIMITS_WAIT_SECONDS": "2.5",
         "LAPWING_OIDC_ISSUER": "https://login.example.org",
         "LAPWING_OIDC_AUDIENCE": "lapwing",
+        "LAPWING_SERVER_TRUSTED_PROXIES": "10.0.0.0/8, 192.0.2.7",
         "LAPWING_TRACES_ENDPOINT": "http://127.0.0.1:4318/v1/traces",
         HOME_VARIABLE: "/elsewhere",
         "LAPWING_TOKEN": "not ours to read",
@@ -34,6 +35,7 @@ def test_the_environment_stands_above_the_file(tmp_path: Path) -> None:
     read = read_configuration(_file(tmp_path), said)
     assert (read.server.port, read.server.workers, read.server.metrics) == (9000, 3, False)
     assert (read.limits.wait_seconds, read.traces.endpoint) == (2.5, "http://127.0.0.1:4318/v1/traces")
+    assert read.server.trusted_proxies == ["10.0.0.0/8", "192.0.2.7"]
     assert read.oidc is not None
     assert (read.oidc.issuer, read.oidc.audience) == ("https://login.example.org", "lapwing")
     assert read_configuration(_file(tmp_path), {}).server.port == 1234

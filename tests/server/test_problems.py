@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from lapwing.client.dataset import DataSet
 from lapwing.client.problems import error_of
 from lapwing.demo import write_demo
 from lapwing.errors import BudgetRefused, CallRefused, CatalogueError, Incident, LapwingError, LedgerError, PreparationError, Refused, Span
@@ -125,3 +127,36 @@ def test_too_many_calls_are_told_so_with_a_time(server: ServerUnderTest, monkeyp
     reply = server.call("GET", "/v1/me")
     assert (reply.status_code, reply.json()["code"]) == (429, "too-many-requests")
     assert reply.headers["retry-after"].isdigit()
+
+
+def test_explaining_costs_nothing_and_takes_no_more_than_half(server: ServerUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixteen statements of a data set run at once: eight of them may be of one person, by whatever route."""
+    gate, inside, others = threading.Event(), list[int](), list[int]()
+    explain = DataSet.explain
+
+    def slow(self: DataSet, sql: str, **terms: Any) -> Any:
+        if "smoker" in sql:
+            inside.append(1)
+            assert gate.wait(30)
+        return explain(self, sql, **terms)
+
+    monkeypatch.setattr(DataSet, "explain", slow)
+
+    def one(by: str, sql: str, seen: list[int]) -> None:
+        seen.append(server.call("POST", "/v1/data-sets/{d}/explain", by=by, json={"sql": sql, "epsilon": "0.1"}).status_code)
+
+    held: list[int] = []
+    threads = [
+        threading.Thread(target=one, args=("ada", f"SELECT COUNT(*) FROM patients WHERE smoker AND {n} = {n}", held)) for n in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.5)
+    begun = time.monotonic()
+    one("olga", "SELECT COUNT(*) FROM visits", others)
+    took, running = time.monotonic() - begun, len(inside)
+    gate.set()
+    for thread in threads:
+        thread.join()
+    assert (others, held) == ([200], [200] * 20)
+    assert running == 8 and took < 5

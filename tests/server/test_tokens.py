@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -15,8 +16,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from lapwing.errors import LapwingError
 from lapwing.server.identities import Identities
+from lapwing.server.provider_sign_in import ProviderSignIn
+from lapwing.server.rates import Rates, sender
 from lapwing.server.rights import Grant, Role
-from lapwing.server.tokens import UNKNOWN_KEY_SECONDS, Issuer, Tokens
+from lapwing.server.tokens import UNKNOWN_KEY_SECONDS, WAITING_MAX, Issuer, TokenHolder, Tokens
 from tests.server.office import AUDIENCE, ISSUER, ServerUnderTest, Signer
 
 pytestmark = pytest.mark.xdist_group("server: tokens")
@@ -168,9 +171,72 @@ def test_a_key_is_of_a_person_for_a_bounded_time(tmp_path: object) -> None:
 
 
 def test_wrong_credentials_from_one_address_are_slowed_down(server: ServerUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lapwing.server.rates import Rates
-
     monkeypatch.setattr(server.office, "failures", Rates(0.01, 3))
     seen = [server.call("GET", "/v1/me", token="rubbish").status_code for _ in range(5)]
     assert seen == [401, 401, 401, 429, 429]
-    assert server.call("GET", "/v1/me").status_code == 429, "nor may a right one be tried between wrong ones"
+
+
+def test_a_good_credential_passes_whatever_its_address_did(server: ServerUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others share an address: behind a router, a proxy, or as a page in somebody's browser that calls this machine."""
+    monkeypatch.setattr(server.office, "failures", Rates(0.01, 3))
+    assert {server.call("GET", "/v1/me", by=None).status_code for _ in range(9)} == {401}, "no credential is no wrong one"
+    assert server.call("GET", "/v1/me", token="rubbish").status_code == 401
+    assert {server.call("GET", "/v1/me", token="lw_no").status_code for _ in range(9)} == {401, 429}
+    assert server.call("GET", "/v1/me").status_code == 200
+    assert server.call("GET", "/v1/me", token=server.signer.token("ada")).status_code == 200
+
+
+def test_what_strangers_make_up_takes_little_memory() -> None:
+    assert sender("192.0.2.7") == sender("::ffff:192.0.2.7") == "192.0.2.7"
+    assert sender("2001:db8::1") == sender("2001:db8::ffff:1") != sender("2001:db8:0:1::1")
+    assert len(sender("x" * 60_000)) <= 64
+
+
+def test_the_provider_is_asked_seldom_whatever_strangers_send(monkeypatch: pytest.MonkeyPatch) -> None:
+    signer, asked, clock = Signer(), list[str](), [1_000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+
+    def fetch(url: str) -> object:
+        asked.append(url)
+        return {**signer.fetch(url), "authorization_endpoint": f"{ISSUER}/authorize"}
+
+    tokens = Tokens(Issuer(ISSUER, AUDIENCE), fetch)
+    signing_in = ProviderSignIn(tokens, None, "https://curator.example", b"seal")
+    made_up = Signer()
+    for number in range(50):
+        if number < 2:  # a key takes a while to make
+            made_up.rotate(f"made up {number}")
+        assert tokens.holder(made_up.token("ada")) is None
+        assert signing_in.begin("/console/")[0].startswith(f"{ISSUER}/authorize?")
+        clock[0] += 1
+    assert tokens.holder(signer.token("ada")) is not None
+    assert len([url for url in asked if "openid-configuration" in url]) == 1
+    assert len(asked) <= 1 + 1 + 50 // UNKNOWN_KEY_SECONDS
+
+
+def test_strangers_who_wait_for_the_provider_leave_threads_to_others() -> None:
+    signer, come = Signer(), threading.Event()
+
+    def slow(url: str) -> object:
+        come.wait(20)
+        return signer.fetch(url)
+
+    tokens, outcomes = Tokens(Issuer(ISSUER, AUDIENCE), slow), list[object]()
+
+    def stranger() -> None:
+        try:
+            outcomes.append(tokens.holder(signer.token("ada")))
+        except LapwingError as error:
+            outcomes.append(error.code)
+
+    threads = [threading.Thread(target=stranger) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + 10
+    while len(outcomes) < 40 - WAITING_MAX and time.monotonic() < until:
+        time.sleep(0.01)
+    assert outcomes == ["busy"] * (40 - WAITING_MAX)
+    come.set()
+    for thread in threads:
+        thread.join()
+    assert len([one for one in outcomes if isinstance(one, TokenHolder)]) == WAITING_MAX

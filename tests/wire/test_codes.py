@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from lapwing.errors import LapwingError
+from lapwing.server.rates import Rates
 from lapwing.wire.shadow_database import make_shadow
 from tests.wire.raw import SYNC, RawClient, bind, describe, error_fields, execute, letters, parse
 from tests.wire.world import WireUnderTest
@@ -125,6 +126,15 @@ def test_a_wrong_name_and_a_wrong_key_look_the_same(wire: WireUnderTest, who: st
     with RawClient(wire.port, who, password, wire.server.data_set) as again:
         salts = [dict(part.split("=", 1) for part in told[1][1][4:].decode().split(","))["s"] for told in (client.greeting, again.greeting)]
         assert salts[0] == salts[1]
+
+
+def test_a_good_key_passes_whatever_its_address_did(wire: WireUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire.server.office, "failures", Rates(0.01, 2))
+    for expected in ("unauthenticated", "unauthenticated", "too-many-requests", "too-many-requests"):
+        with RawClient(wire.port, "ada", "lw_wrong", wire.server.data_set) as client:
+            assert error_fields(client.greeting[-1][1])["D"] == f"lapwing code: {expected}"
+    with RawClient(wire.port, "ada", wire.server.keys["ada"], wire.server.data_set) as good:
+        assert letters(good.simple("SELECT 1")) == "TDCZ"
 
 
 def test_nobody_without_a_role_is_let_in_and_owners_do_not_ask(wire: WireUnderTest) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lapwing.cli import terminal
-from lapwing.cli.exits import ExitStatus, reported
+from lapwing.cli.exits import ExitStatus, reported, without_password_typed
 from lapwing.cli.terminal import ALARM
 from lapwing.cli.views import ReportFormat, as_json, write_table
 
@@ -45,7 +45,13 @@ def _conformance(
     form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE,
     which: Annotated[ListName, typer.Option("--list", help="Which list of statements.")] = ListName.FIRST,
     postgres: Annotated[
-        str | None, typer.Option("--postgres", metavar="DSN", help="A server to compare with, for the second and the third list.")
+        str | None,
+        typer.Option(
+            "--postgres",
+            metavar="DSN",
+            help="A server to compare with, for the second and the third list.",
+            callback=without_password_typed,
+        ),
     ] = None,
 ) -> None:
     """Run the project's own list of statements on made-up data: which are answered, and which are refused. Takes half a minute.

@@ -58,6 +58,16 @@ def usage_error(message: str) -> typer.BadParameter:
     return typer.BadParameter(message)
 
 
+def without_password_typed(context: typer.Context, option: typer.CallbackParam, value: str | None) -> str | None:
+    """How a database is reached, as an option says: where that was typed, without a password, which all on a machine could see."""
+    from lapwing.catalog.build import has_password
+
+    source = context.get_parameter_source(option.name or "")
+    if value is not None and has_password(value) and source is not None and source.name == "COMMANDLINE":
+        raise usage_error("everybody on this machine sees what is typed: keep the password in a file (passfile, ~/.pgpass) or a variable")
+    return value
+
+
 @contextmanager
 def reported(statement: str = "") -> Iterator[None]:
     """Turn errors into text on standard error and an exit status. ``statement`` is the SQL that a refusal's caret points into."""

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from lapwing.cli.exits import ExitStatus, reported, usage_error
+from lapwing.cli.exits import ExitStatus, reported, usage_error, without_password_typed
 from lapwing.cli.place import curator_of
 
 ledger_app = typer.Typer(name="ledger", no_args_is_help=True, rich_markup_mode=None, help="Look after a ledger on PostgreSQL.")
@@ -23,6 +23,7 @@ Database = Annotated[
         envvar="LAPWING_DATABASE",
         metavar="DSN",
         help="Connection string of the database, such as 'service=lapwing'. Keep passwords in a password file.",
+        callback=without_password_typed,
     ),
 ]
 AnchorDirectory = Annotated[

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lapwing.cli.exits import reported, usage_error
+from lapwing.cli.exits import reported, usage_error, without_password_typed
 from lapwing.cli.views import ReportFormat, as_json
 from lapwing.errors import LapwingError
 from lapwing.server.rights import Grant, Role
@@ -47,7 +47,11 @@ def serve(
     ] = None,
     shadow: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="A PostgreSQL server for the shadow databases of the wire, for a new configuration."),
+        typer.Option(
+            metavar="URL",
+            help="A PostgreSQL server for the shadow databases of the wire, for a new configuration.",
+            callback=without_password_typed,
+        ),
     ] = None,
     wire_port: Annotated[int, typer.Option(min=0, max=65_535, help="Where the wire listens, for a new configuration.")] = 5433,
 ) -> None:
@@ -268,6 +272,7 @@ def _require_extra() -> None:
 
 def _write_configuration(home: Path, catalogues: list[Path], port: int, shadow: str | None, wire_port: int) -> None:
     from lapwing.server.configuration import CONFIGURATION_FILE
+    from lapwing.server.private_files import make_private
 
     file = home / CONFIGURATION_FILE
     if file.exists():
@@ -282,6 +287,7 @@ def _write_configuration(home: Path, catalogues: list[Path], port: int, shadow: 
         lines += [f"sources = {_quoted(str(Path.cwd()))}"]
     for catalogue in catalogues:
         lines += ["", "[[data_set]]", f"catalogue = {_quoted(str(catalogue.resolve()))}"]
+    make_private(file)
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

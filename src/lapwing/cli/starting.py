@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lapwing.cli.exits import reported, usage_error
+from lapwing.cli.exits import reported, usage_error, without_password_typed
 from lapwing.cli.place import catalogue_path, shell_quoted
 from lapwing.cli.views import EngineName
 from lapwing.demo.write import CATALOGUE_FILE, PATIENTS_DEFAULT, PATIENTS_MAX
@@ -62,7 +62,9 @@ def init(
         Path | None, typer.Option(help="Where to write the catalogue; - prints it.", show_default="lapwing.toml, in the directory of -C")
     ] = None,
     engine: Annotated[EngineName, typer.Option(help="Where the tables are.")] = EngineName.DUCKDB,
-    connection: Annotated[str, typer.Option(help="With --engine postgres: how to reach the database, without a password.")] = "",
+    connection: Annotated[
+        str, typer.Option(help="With --engine postgres: how to reach the database, without a password.", callback=without_password_typed)
+    ] = "",
 ) -> None:
     """Write a commented first catalogue for some files or tables. Only their schemas are read, never a row.
 

@@ -25,13 +25,12 @@ from lapwing.console.visits import (
     visiting,
 )
 from lapwing.errors import CallRefused
-from lapwing.server.access import KEY_PREFIX, Office, office_of, shown_by
+from lapwing.server.access import Office, address_of, count_failure, office_of
 from lapwing.server.identities import GROUP_MARK
 from lapwing.server.sessions import SignedIn
 
 router = pages()
 _OWN_PAGE = re.compile(rf"{ROOT}/[A-Za-z0-9._~/?=&%+-]*")
-KEY_LENGTH_MAX = 200
 _SIGNING = "-signing"
 """Ends the name of the cookie that holds what the provider's reply is checked by."""
 
@@ -60,9 +59,10 @@ def sign_in(
     request.state.act = "sign-in"
     require_own_form(request, office, form)
     key, wanted = form.get("key", "").strip(), own_page(form.get("next", ""))
-    is_key = key.startswith(KEY_PREFIX) and key.isascii() and len(key) <= KEY_LENGTH_MAX
-    identity = shown_by(request, office, key if is_key else None)
+    identity = office.identities.of_key(key)
     if identity is None:
+        if key:
+            count_failure(office, address_of(request))
         request.state.code = "unauthenticated"
         return _form(request, office, wanted, status=401, wrong=True)
     request.state.who, request.state.credential = identity.name, identity.credential
@@ -92,6 +92,8 @@ def back_from_the_provider(
     kept = request.cookies.get(cookie_name(office, _SIGNING), "")
     found = None if error or not code else office.provider.finish(kept, state, code)
     if found is None or found[0].name.startswith(GROUP_MARK):
+        if code:
+            count_failure(office, address_of(request))
         request.state.code = "unauthenticated"
         return _form(request, office, f"{ROOT}/", status=401, unknown=True)
     who, wanted = found

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from lapwing.client.dataset import DataSet
 from lapwing.errors import CallRefused
 from lapwing.ledger.limits import require_name
 from lapwing.server.audit_log import AuditLog
@@ -20,12 +21,13 @@ from lapwing.server.identities import GROUP_MARK, Identities
 from lapwing.server.metrics import Metrics
 from lapwing.server.new_data_sets import NewDataSets
 from lapwing.server.provider_sign_in import ProviderSignIn
-from lapwing.server.rates import Rates
+from lapwing.server.rates import Rates, sender
 from lapwing.server.rights import Act, Identity
 from lapwing.server.tokens import Tokens
 from lapwing.server.traces import Tracing
 
 KEY_PREFIX = "lw_"
+Result = TypeVar("Result")
 _bearer = HTTPBearer(auto_error=False, description="An API key of this server, or a token of its OpenID provider.")
 
 
@@ -63,6 +65,10 @@ class AllowedCall:
     office: Office
     notes: CallNotes
 
+    async def run(self, work: Callable[[DataSet], Result], notes: CallNotes | None = None, *, name: Hashable = None) -> Result:
+        """What ``work`` gives, as of whoever calls."""
+        return await self.served.run(work, notes, name=name, person=self.identity.name)
+
 
 def office_of(request: Request) -> Office:
     """What the routes share."""
@@ -76,9 +82,14 @@ def identified(
     office: Annotated[Office, Depends(office_of)],
     given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
 ) -> Identity:
-    """Whoever calls; ``unauthenticated`` where that is not known. Wrong credentials from one address are slowed down."""
-    found = shown_by(request, office, None if given is None else given.credentials)
+    """Whoever calls; ``unauthenticated`` where that is not known.
+
+    A good credential passes whatever came from its address before: others may share it, and 256 bits are not guessed.
+    """
+    found = None if given is None else _identity(office, given.credentials)
     if found is None:
+        if given is not None:
+            count_failure(office, address_of(request))
         raise CallRefused("unauthenticated", "no valid API key or token was given", hint="send 'Authorization: Bearer <key>'")
     return recognised(request, office, found)
 
@@ -89,19 +100,22 @@ def recognised(request: Request, office: Office, identity: Identity) -> Identity
     wait = office.rates.seconds_to_wait(identity.name)
     if wait:
         raise too_many(wait)
+    connection = getattr(request.state, "connection", None)
+    if connection is not None:  # there is one where uvicorn serves
+        connection.is_known()
     return identity
 
 
-def shown_by(request: Request, office: Office, credential: str | None) -> Identity | None:
-    """Who shows this credential, or None: that is counted, and an address that is often wrong has to wait."""
-    address = request.client.host if request.client is not None else ""
-    wait = office.failures.seconds_to_wait(address, take=False)
+def address_of(request: Request) -> str:
+    """Where a call comes from; as a proxy says, where it is one that is believed."""
+    return request.client.host if request.client is not None else ""
+
+
+def count_failure(office: Office, address: str) -> None:
+    """A wrong credential came from here: an address that showed too many is told to wait. One that shows none is not counted."""
+    wait = office.failures.seconds_to_wait(sender(address))
     if wait:
         raise too_many(wait)
-    found = None if credential is None else _identity(office, credential)
-    if found is None:
-        office.failures.seconds_to_wait(address)
-    return found
 
 
 def too_many(seconds: float) -> CallRefused:

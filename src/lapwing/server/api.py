@@ -19,6 +19,7 @@ from lapwing.errors import CallRefused, LapwingError
 from lapwing.server.access import Office, identified, office_of
 from lapwing.server.call_notes import CallNotes
 from lapwing.server.failures import seen_of
+from lapwing.server.metrics import method_name
 from lapwing.server.problems import MEDIA_TYPE, problem, status_of
 from lapwing.server.rights import Act, Identity
 from lapwing.server.routes import asking, declaring, owning, releasing
@@ -32,6 +33,8 @@ _HEADERS = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"referrer-policy", b"no-referrer"),
 )
+_TLS_ALONE = (b"strict-transport-security", b"max-age=31536000")
+"""For browsers that reached the server over TLS: they do so for a year."""
 RETRY_AFTER_SECONDS = 1
 
 
@@ -139,7 +142,8 @@ class Surrounded:
             if message["type"] == "http.response.start":
                 status[0], started[0] = message["status"], True
                 said = {name.lower() for name, _ in message["headers"]}  # a page says itself what it may load
-                added = [header for header in _HEADERS if header[0] not in said]
+                wanted = (*_HEADERS, _TLS_ALONE) if scope["scheme"] == "https" else _HEADERS
+                added = [header for header in wanted if header[0] not in said]
                 message = {**message, "headers": [*message["headers"], *added, (b"x-request-id", number.encode())]}
             await send(message)
 
@@ -152,10 +156,11 @@ class Surrounded:
                 await failed(scope, receive, reply)
         finally:
             route = getattr(scope.get("route"), "path", "unknown")
-            office.metrics.replied(scope["method"], route, status[0], state.get("code"))
+            method = method_name(scope["method"])
+            office.metrics.replied(method, route, status[0], state.get("code"))
             if not route.startswith("/health") and not state.get("is_file_of_pages"):  # which are the same for everybody
-                act, seen = state.get("act", f"{scope['method']} {route}"), state.get("seen_data_set", "")
-                call = RepliedCall(scope["method"], route, status[0], state.get("code"), act, seen, number, began, time.time_ns())
+                act, seen = state.get("act", f"{method} {route}"), state.get("seen_data_set", "")
+                call = RepliedCall(method, route, status[0], state.get("code"), act, seen, number, began, time.time_ns())
                 office.traces.replied(call, notes)
                 office.audit.write(
                     who=state.get("who", ""),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import tomllib
 from collections.abc import Mapping
@@ -34,6 +35,8 @@ class ListenTo(_Strict):
     key: str | None = None
     behind_proxy: bool = False
     """A proxy on the way ends TLS; without it and without a certificate the server listens on loopback alone."""
+    trusted_proxies: list[str] = ["127.0.0.1", "::1"]
+    """Addresses and networks of proxies: what they say of who called, and whether over TLS, is believed."""
     identities: str | None = None
     audit_log: str | None = None
     metrics: bool = True
@@ -167,6 +170,12 @@ class ServerConfiguration(_Strict):
         """Where keys and grants are kept: as said, or in a file of the server's own directory."""
         return self.server.identities or f"sqlite:///{(home / IDENTITIES_FILE).resolve()}"
 
+    def secret_files(self, home: Path) -> list[Path]:
+        """Files that nobody but the server's own user, and a group of it, may read."""
+        url, key = self.identities_url(home), self.server.key
+        identities = [Path(url.removeprefix("sqlite:///"))] if url.startswith("sqlite:///") else []
+        return [home / CONFIGURATION_FILE, *identities, *([] if key is None else [home / key])]
+
     def audit_path(self, home: Path) -> Path:
         """Where the audit log is written."""
         return home / (self.server.audit_log or AUDIT_FILE)
@@ -179,6 +188,13 @@ class ServerConfiguration(_Strict):
             raise LapwingError("server-configuration", message, hint="name a certificate and its key, or say behind_proxy = true")
         if self.wire is not None and not encrypted and not is_loopback(self.wire.host):
             raise LapwingError("server-configuration", message, hint="name a certificate and its key in [server]; the wire uses them too")
+        for proxy in self.server.trusted_proxies:
+            try:
+                ipaddress.ip_network(proxy)
+            except ValueError as error:
+                raise LapwingError("server-configuration", f"trusted_proxies: {error}") from error
+        if "trusted_proxies" in self.server.model_fields_set and not self.server.behind_proxy:
+            raise LapwingError("server-configuration", "trusted_proxies has no meaning without a proxy", hint="behind_proxy = true")
         if any(has_password(item.connection) for item in self.database):
             hint = "keep it in a password file (passfile, ~/.pgpass) or a service file"
             raise LapwingError("server-configuration", "the connection of a [[database]] is no place for a password", hint=hint)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
+import secrets
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ from lapwing.errors import CallRefused, LapwingError
 from lapwing.server.call_notes import CallNotes
 from lapwing.server.configuration import MomentSettings, Served, ServerLimits
 from lapwing.server.moments import PublicMoments
+from lapwing.server.turns import Turns
 
 LOOK_SECONDS = 1.0
 """How often it is looked whether there is a newer version."""
@@ -57,8 +59,7 @@ class ServedDataSet:
         self._counting = threading.Lock()
         self._current: _Opened | None = None
         self._looked = -math.inf
-        self._inside = 0
-        self._pool: ThreadPoolExecutor | None = None
+        self._turns: Turns | None = None
         self._named: dict[Hashable, asyncio.Future[Any]] = {}
         """What is under way and has a name; of the loop's thread alone."""
 
@@ -115,13 +116,13 @@ class ServedDataSet:
         try:
             with self._counting:
                 one = self._current
-                if one is None or one.users or self._inside:
+                if one is None or one.users or (self._turns is not None and self._turns.inside):
                     return False
-                pool, self._current, self._pool = self._pool, None, None
+                turns, self._current, self._turns = self._turns, None, None
         finally:
             self._opening.release()
-        if pool is not None:
-            pool.shutdown(wait=False)
+        if turns is not None:
+            turns.close(wait=False)
         one.data_set.close()
         return True
 
@@ -134,41 +135,38 @@ class ServedDataSet:
         finally:
             self._looked = -math.inf
 
-    async def run(self, work: Callable[[DataSet], Result], notes: CallNotes | None = None, *, name: Hashable = None) -> Result:
+    async def run(
+        self, work: Callable[[DataSet], Result], notes: CallNotes | None = None, *, name: Hashable = None, person: str | None = None
+    ) -> Result:
         """What ``work`` gives, in the pool; ``busy`` where too much waits, ``TimeoutError`` when it takes long: it goes on by itself.
 
-        What it charges is noted in ``notes``. Work of the same ``name`` that is under way is waited for and not begun again: whoever is
-        told to look again, and does, costs nothing.
+        One ``person`` has half of the pool at most, so that what others ask goes on beside it. What it charges is noted in ``notes``. Work
+        of the same ``name`` that is under way is waited for and not begun again: whoever is told to look again, and does, costs nothing.
         """
         future: asyncio.Future[Result] | None = None if name is None else self._named.get(name)
         if future is None:
-            future = self._begun(work, notes or CallNotes())
+            future = self._begun(work, notes or CallNotes(), person)
             if name is not None:
                 self._named[name] = future
                 future.add_done_callback(lambda _: self._named.pop(name, None))
         return await asyncio.wait_for(asyncio.shield(future), self._limits.wait_seconds)
 
-    def _begun(self, work: Callable[[DataSet], Result], notes: CallNotes) -> asyncio.Future[Result]:
+    def _begun(self, work: Callable[[DataSet], Result], notes: CallNotes, person: str | None) -> asyncio.Future[Result]:
         with self._counting:
-            if self._inside >= self._limits.running_max + self._limits.waiting_max:
-                raise CallRefused("busy", "too many statements of this data set wait already", hint="ask again in a moment")
-            self._inside += 1
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(self._limits.running_max, thread_name_prefix="lapwing-ask")
-            pool = self._pool
-        return asyncio.get_running_loop().run_in_executor(pool, self._inside_the_pool, work, notes)
+            if self._turns is None:
+                self._turns = Turns(self._limits.running_max, self._limits.waiting_max)
+            begun = self._turns.begin(secrets.token_hex(8) if person is None else person, partial(self._inside_the_pool, work, notes))
+        if begun is None:
+            raise CallRefused("busy", "too many statements of this data set wait already", hint="ask again in a moment")
+        return asyncio.wrap_future(begun)
 
     def _inside_the_pool(self, work: Callable[[DataSet], Result], notes: CallNotes) -> Result:
-        try:
-            with (
-                self.opened() as data_set,
-                told_before_charges(lambda public: self._announced(public, notes)),
-                told_of_charges(notes.charges.append),
-            ):
-                return work(data_set)
-        finally:
-            with self._counting:
-                self._inside -= 1
+        with (
+            self.opened() as data_set,
+            told_before_charges(lambda public: self._announced(public, notes)),
+            told_of_charges(notes.charges.append),
+        ):
+            return work(data_set)
 
     def _announced(self, work: PublicWork, notes: CallNotes) -> Hold:
         """From now on until the moment that public facts decide, nobody hears what comes of it."""
@@ -185,8 +183,8 @@ class ServedDataSet:
 
     def close(self) -> None:
         """Let what runs come to its end, then give up files and connections."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=True)
+        if self._turns is not None:
+            self._turns.close(wait=True)
         if self._current is not None:
             self._current.data_set.close()
 

@@ -45,6 +45,8 @@ def _value(name: str, kind: Any, text: str) -> Any:
         if text not in ("true", "false"):
             raise LapwingError("server-configuration", f"{name} is neither true nor false")
         return text == "true"
+    if kind == list[str]:
+        return [part.strip() for part in text.split(",") if part.strip()]
     if kind in (int, float):
         try:
             return kind(text)

@@ -7,6 +7,7 @@ import logging
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from lapwing.errors import CallRefused, LapwingError, PreparationError
 from lapwing.server.problems import shown
@@ -20,7 +21,8 @@ def seen_of(request: Request, error: Exception) -> LapwingError:
     if getattr(request.state, "too_large", False):
         own = CallRefused("body-too-large", "the request is longer than this server reads")
     if own is None:
-        _log.error("%s in %s", type(error).__name__, request.scope.get("path", ""))
+        route = getattr(request.scope.get("route"), "path", "unknown")  # not the path, which whoever calls makes up
+        _log.error("%s in %s", type(error).__name__, route)
     is_owner = getattr(request.state, "is_owner", False)
     seen = shown(error if own is None else own, to_owner=is_owner)
     # Why a preparation was refused may depend on rows: the owner is told, and whoever reads counts, traces and the log is not.
@@ -42,6 +44,8 @@ def _own(error: Exception) -> LapwingError | None:
             return CallRefused("body-invalid", f"{where}: {first['msg']}"[:500])
         case HTTPException():
             return _of_status(error.status_code)
+        case ClientDisconnect():
+            return CallRefused("body-invalid", "the body did not arrive")
         case TimeoutError():
             return CallRefused("busy", "this takes longer than the server waits", hint="ask again in a moment")
         case _:

@@ -14,12 +14,14 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import sqlalchemy as sa
 
 from lapwing.errors import LapwingError
 from lapwing.ledger.limits import require_name
 from lapwing.server.moment_texts import moment_text
+from lapwing.server.private_files import make_private
 from lapwing.server.rights import EVERY, Grant, Identity, Role
 from lapwing.server.scram_verifiers import Verifier, salt_of, verifier_of
 from lapwing.server.sessions import Sessions
@@ -89,7 +91,10 @@ class Identities:
 
     def __init__(self, url: str) -> None:
         self._secret: bytes | None = None
+        file = sa.make_url(url).database if url.startswith("sqlite:///") else None
         with _reached():
+            if file:
+                make_private(Path(file))
             self._engine = sa.create_engine(url, pool_pre_ping=True, pool_size=4)
             self.sessions = Sessions(self._engine)
             self._require_known_version()
@@ -263,7 +268,7 @@ def _reached() -> Iterator[None]:
     """What a database that is away raises, as an error of ours. Its own message may repeat the password."""
     try:
         yield
-    except (sa.exc.SQLAlchemyError, ImportError) as error:
+    except (sa.exc.SQLAlchemyError, ImportError, OSError) as error:
         raise LapwingError("identities-unreachable", "the database of API keys and grants cannot be reached") from error
 
 

@@ -5,6 +5,14 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
+"""Those that are counted and logged by their names. Whoever calls may make up others, as long as they like."""
+
+
+def method_name(method: str) -> str:
+    """A method, or OTHER."""
+    return method if method in METHODS else "OTHER"
+
 
 class Metrics:
     """Counters of one worker. Safe to share between threads."""

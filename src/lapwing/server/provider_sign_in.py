@@ -14,9 +14,8 @@ import secrets
 import time
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
-from lapwing.errors import LapwingError
 from lapwing.ledger.limits import require_name
 from lapwing.server.configuration import ServerConfiguration
 from lapwing.server.sessions import SignedIn
@@ -43,6 +42,7 @@ class ProviderSignIn:
 
     def begin(self, wanted: str) -> tuple[str, str]:
         """Where to send the browser, and what it is to keep until it is back; ``wanted`` is the page to go on to."""
+        where = self.tokens.endpoint("authorization_endpoint")
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
         asked = {
@@ -56,7 +56,7 @@ class ProviderSignIn:
             "code_challenge_method": "S256",
         }
         kept = {"state": state, "nonce": nonce, "verifier": verifier, "wanted": wanted, "until": int(time.time()) + UNDER_WAY_SECONDS}
-        return f"{self._endpoint('authorization_endpoint')}?{urlencode(asked)}", self._sealed(kept)
+        return f"{where}?{urlencode(asked)}", self._sealed(kept)
 
     def finish(self, kept: str, state: str, code: str) -> tuple[SignedIn, str] | None:
         """Who the provider says it is, and the page that was wanted; None where the reply is not one to this browser's question."""
@@ -75,7 +75,9 @@ class ProviderSignIn:
             shown = f"{quote(self.client_id, safe='')}:{quote(self.secret, safe='')}".encode()
             headers["Authorization"] = f"Basic {base64.b64encode(shown).decode()}"
         try:
-            reply = fetch_json(self._endpoint("token_endpoint"), urlencode(form).encode(), headers)
+            where = self.tokens.endpoint("token_endpoint")
+            with self.tokens.asking():
+                reply = fetch_json(where, urlencode(form).encode(), headers)
             holder = self.tokens.holder(str(reply["id_token"]), nonce=str(asked["nonce"]))
         except (OSError, ValueError, KeyError, TypeError, RecursionError, http.client.HTTPException):
             return None
@@ -83,20 +85,6 @@ class ProviderSignIn:
             return None
         require_name(holder.name)
         return SignedIn(holder.name, groups=holder.groups), str(asked["wanted"])
-
-    def _endpoint(self, name: str) -> str:
-        """An address of the provider, as it publishes it."""
-        issuer = self.tokens.issuer.url
-        try:
-            found = self.tokens.fetch(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-            if found["issuer"] != issuer:
-                raise LapwingError("issuer-mismatch", "the provider names another issuer than the configuration")
-            where = str(found[name])
-            if urlsplit(where).scheme != urlsplit(issuer).scheme:
-                raise ValueError("a provider elsewhere names no address on this machine")
-        except (OSError, ValueError, KeyError, TypeError, RecursionError, http.client.HTTPException) as error:
-            raise LapwingError("issuer-unreachable", "the identity provider cannot be asked") from error
-        return where
 
     def _sealed(self, kept: dict[str, Any]) -> str:
         text = base64.urlsafe_b64encode(json.dumps(kept).encode()).decode()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
 import threading
 import time
 from collections import OrderedDict
 
 NAMES_MAX = 100_000
 """Buckets that are kept; the one used longest ago is forgotten first, when it is full again anyway."""
+NAME_LENGTH_MAX = 64
 
 
 class Rates:
@@ -19,14 +21,25 @@ class Rates:
         self._gate = threading.Lock()
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def seconds_to_wait(self, name: str, *, take: bool = True) -> float:
-        """0 where the call may go on, and it is counted; else how long to wait. Without ``take`` it is not counted."""
+    def seconds_to_wait(self, name: str) -> float:
+        """0 where the call may go on, and it is counted; else how long to wait."""
         now = time.monotonic()
         with self._gate:
             left, at = self._buckets.pop(name, (self._burst, now))
             left = min(self._burst, left + (now - at) * self._per_second)
             allowed = left >= 1.0
-            self._buckets[name] = (left - 1.0 if allowed and take else left, now)
+            self._buckets[name] = (left - 1.0 if allowed else left, now)
             while len(self._buckets) > NAMES_MAX:
                 self._buckets.popitem(last=False)
         return 0.0 if allowed else (1.0 - left) / self._per_second
+
+
+def sender(address: str) -> str:
+    """Who shares an address, as a short name: of IPv6, whoever has one address has 2^64 of them. A proxy may pass on what is no address."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address[:NAME_LENGTH_MAX]
+    if parsed.version == 4:
+        return str(parsed)
+    return str(parsed.ipv4_mapped or parsed.packed[:8].hex())

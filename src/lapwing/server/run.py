@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import uvicorn
 
 from lapwing.server.access import Office
 from lapwing.server.audit_log import AuditLog
 from lapwing.server.configuration import CONFIGURATION_FILE, ServerConfiguration, read_configuration
+from lapwing.server.connections import ACCEPTED_AT_ONCE, BoundedHTTP, encryption, raise_open_files
 from lapwing.server.desk import Desk
 from lapwing.server.environment import HOME_VARIABLE
 from lapwing.server.identities import Identities
 from lapwing.server.metrics import Metrics
 from lapwing.server.new_data_sets import NewDataSets
+from lapwing.server.private_files import require_private
 from lapwing.server.provider_sign_in import provider_sign_in
 from lapwing.server.rates import Rates
 from lapwing.server.tokens import Issuer, Tokens
@@ -65,20 +70,27 @@ def serve(home: Path, factory: str) -> None:
     """
     configuration = read_configuration(home / CONFIGURATION_FILE)
     configuration.require_safe()
+    require_private(configuration.secret_files(home))
     _require_identities(configuration, home)
     os.environ[HOME_VARIABLE] = str(home.resolve())
     server = configuration.server
+    tls = None if server.certificate is None or server.key is None else (home / server.certificate, home / server.key)
+    if tls is not None:
+        encryption(*tls)  # what is wrong with it is said once, and not to whoever connects first
+    raise_open_files()
     uvicorn.run(
         factory,
         factory=True,
         host=server.host,
         port=server.port,
         workers=server.workers,
-        ssl_certfile=None if server.certificate is None else str(home / server.certificate),
-        ssl_keyfile=None if server.key is None else str(home / server.key),
+        http=cast("type[asyncio.Protocol]", partial(BoundedHTTP, tls=tls)),
+        ws="none",
+        backlog=ACCEPTED_AT_ONCE,
         timeout_graceful_shutdown=configuration.limits.stop_seconds,
         access_log=False,
         server_header=False,
-        log_level="warning",
+        log_level="error",  # warnings are about what strangers send
         proxy_headers=server.behind_proxy,
+        forwarded_allow_ips=server.trusted_proxies,
     )

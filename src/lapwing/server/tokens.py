@@ -7,7 +7,8 @@ import json
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +16,7 @@ from urllib.parse import urlsplit
 import jwt
 
 from lapwing.client.transport import private_or_encrypted
-from lapwing.errors import LapwingError
+from lapwing.errors import CallRefused, LapwingError
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA")
 """Signatures with a public key. ``none`` and secrets shared with the provider are not among them and cannot be added."""
@@ -25,8 +26,13 @@ KEYS_SECONDS = 300
 """How long the issuer's keys are taken to be the same."""
 UNKNOWN_KEY_SECONDS = 10
 """A token that names an unknown key makes them be fetched again, but not more often than this."""
+WAITING_MAX = 8
+"""Calls that wait for the provider at once: each holds a thread, of which a worker has 40."""
 _REPLY_BYTES_MAX = 2**20
 _FETCH_SECONDS = 10
+
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, RecursionError, http.client.HTTPException)
+"""What comes of a provider that is away, or replies something else."""
 
 Fetch = Callable[[str], Any]
 """The JSON at an address."""
@@ -93,7 +99,10 @@ class Tokens:
     _keys: dict[str, jwt.PyJWK] = field(default_factory=dict)
     _fetched: float = float("-inf")
     _failed: float = float("-inf")
+    _published: Mapping[str, Any] = field(default_factory=dict)
+    _published_at: float = float("-inf")
     _gate: threading.Lock = field(default_factory=threading.Lock)
+    _waiting: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(WAITING_MAX))
 
     def holder(self, token: str, *, nonce: str | None = None) -> TokenHolder | None:
         """Who the token is of, or None; also where it does not answer to this ``nonce``."""
@@ -124,37 +133,79 @@ class Tokens:
         """The issuer's key of this name. One that has no name, or names another algorithm, signs nothing for us."""
         if not isinstance(key_id, str) or algorithm not in ALGORITHMS:
             return None
-        if self._should_fetch(key_id):
-            with self._gate:  # whoever has a key that is known does not wait here
+        if self._should_fetch(key_id) and not self._is_good_meanwhile(key_id):
+            with self.asking(), self._gate:
                 if self._should_fetch(key_id):
                     self._fetch_keys()
         key = self._keys.get(key_id)
         return key if key is not None and key.algorithm_name == algorithm else None
 
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """One of the few calls that may wait for the provider; ``busy`` where there are enough: strangers can make up any number."""
+        if not self._waiting.acquire(blocking=False):
+            raise CallRefused("busy", "too many calls wait for the identity provider", hint="ask again in a moment")
+        try:
+            yield
+        finally:
+            self._waiting.release()
+
     def _should_fetch(self, key_id: str) -> bool:
         age = time.monotonic() - self._fetched
         return age > KEYS_SECONDS or (key_id not in self._keys and age > UNKNOWN_KEY_SECONDS)
 
+    def _is_good_meanwhile(self, key_id: str) -> bool:
+        """Whoever has a key that is known does not wait while somebody fetches them."""
+        return key_id in self._keys and self._gate.locked() and time.monotonic() - self._fetched <= 2 * KEYS_SECONDS
+
     def _fetch_keys(self) -> None:
-        """The keys anew; a provider that failed is not asked again at once, however many tokens come. Pre: the gate is held."""
-        if time.monotonic() - self._failed < UNKNOWN_KEY_SECONDS:
-            raise LapwingError("issuer-unreachable", "the keys of the identity provider could not be read a moment ago")
-        try:
+        """The keys anew. Pre: the gate is held."""
+        with self._not_at_once():
             self._keys, self._fetched = self._current_keys(), time.monotonic()
+
+    def endpoint(self, name: str) -> str:
+        """An address of the provider, as it publishes it: read once in a while, not for each stranger who wants to sign in."""
+        if self._is_published():
+            return self._endpoint(name)
+        with self.asking(), self._gate, self._not_at_once():
+            return self._endpoint(name)
+
+    @contextmanager
+    def _not_at_once(self) -> Iterator[None]:
+        """Ask the provider; one that failed is not asked again at once, however many strangers call. Pre: the gate is held."""
+        if time.monotonic() - self._failed < UNKNOWN_KEY_SECONDS:
+            raise LapwingError("issuer-unreachable", "the identity provider could not be asked a moment ago")
+        try:
+            yield
         except LapwingError:
-            self._failed = time.monotonic()
+            self._failed, self._published_at = time.monotonic(), float("-inf")
             raise
 
-    def _current_keys(self) -> dict[str, jwt.PyJWK]:
+    def _is_published(self) -> bool:
+        return time.monotonic() - self._published_at <= KEYS_SECONDS
+
+    def _endpoint(self, name: str) -> str:
+        """Pre: the gate is held, or what the provider publishes was read a moment ago."""
         try:
+            return self._published_endpoint(name)
+        except _UNREADABLE as error:
+            raise LapwingError("issuer-unreachable", "the identity provider cannot be asked") from error
+
+    def _published_endpoint(self, name: str) -> str:
+        if not self._is_published():
             found = self.fetch(f"{self.issuer.url.rstrip('/')}/.well-known/openid-configuration")
             if found["issuer"] != self.issuer.url:
                 raise LapwingError("issuer-mismatch", "the provider names another issuer than the configuration")
-            where = str(found["jwks_uri"])
-            if urlsplit(where).scheme != urlsplit(self.issuer.url).scheme:
-                raise ValueError("a provider elsewhere names no address on this machine")
-            listed = list(self.fetch(where)["keys"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError, http.client.HTTPException) as error:
+            self._published, self._published_at = found, time.monotonic()
+        where = str(self._published[name])
+        if urlsplit(where).scheme != urlsplit(self.issuer.url).scheme:
+            raise ValueError("a provider elsewhere names no address on this machine")
+        return where
+
+    def _current_keys(self) -> dict[str, jwt.PyJWK]:
+        try:
+            listed = list(self.fetch(self._endpoint("jwks_uri"))["keys"])
+        except _UNREADABLE as error:
             raise LapwingError("issuer-unreachable", "the keys of the identity provider cannot be read") from error
         keys = {}
         for item in listed:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lapwing.errors import CallRefused
-from lapwing.server.access import Office, too_many
+from lapwing.server.access import Office, count_failure
 from lapwing.server.rights import Act, Identity
 from lapwing.server.scram_verifiers import salt_of
 from lapwing.wire.messages import (
@@ -107,9 +107,6 @@ async def log_in(
     """Check who it is, and whether they may see the data set; :class:`LoginRefused` where not. Nobody is told which of both it was."""
     address = str((writer.get_extra_info("peername") or ("local",))[0])
     name, data_set = words.get("user", ""), words.get("database") or words.get("user", "")
-    wait = office.failures.seconds_to_wait(address, take=False)
-    if wait:
-        await _refuse(writer, too_many(wait))
     known = await asyncio.to_thread(office.identities.verifiers_of, name)
     exchange = ServerExchange(salt_of(secret, name), known)
     try:
@@ -120,7 +117,10 @@ async def log_in(
     refusal = None
     if identity is None:
         refusal = _WRONG
-        office.failures.seconds_to_wait(address)
+        try:
+            count_failure(office, address)
+        except CallRefused as wait:
+            refusal = wait
     elif office.desk.of(data_set) is None or not identity.may(Act.SEE, data_set):
         refusal = CallRefused("not-found", "there is no such data set, or none that you may see")
     credential, who = ("", "") if identity is None else (identity.credential, identity.name)

@@ -78,13 +78,13 @@ async def described(call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[
             "roles": [role.value for role in call.identity.roles(declared.id)],
         }
 
-    return await call.served.run(work)
+    return await call.run(work)
 
 
 @router.get("/data-sets/{data_set}/tables/{table}", responses=replies())
 async def table(table: str, call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[str, Any]:
     """What is declared of a table's columns."""
-    answer = await call.served.run(lambda opened: opened.describe(table))
+    answer = await call.run(lambda opened: opened.describe(table))
     return {"table": table, "columns": answer.to_dict()}
 
 
@@ -105,7 +105,7 @@ async def explain(question: AskedBody, call: Annotated[AllowedCall, Depends(to(A
         lines = [list(line) for line in explained.lines]
         return {"lines": lines, "cost": cost_fields(explained.cost), "values": explained.to_dict(), "text": str(explained)}
 
-    return await call.served.run(work)
+    return await call.run(work)
 
 
 @router.post("/data-sets/{data_set}/ask", responses=replies(402, 406, 409, 423) | ANSWERS | LATER, response_class=Response)
@@ -138,7 +138,7 @@ async def asked(question: AskedBody, call: AllowedCall, key: str) -> Answer | No
     """The answer to a statement; None where it is not there yet: ask again, by the same name."""
     try:
         same = (call.identity.name, key, question.model_dump_json())
-        return await call.served.run(lambda opened: _answer(opened, question, call.identity.name, key), call.notes, name=same)
+        return await call.run(lambda opened: _answer(opened, question, call.identity.name, key), call.notes, name=same)
     except TimeoutError:
         return None
     except Refused as error:
@@ -160,7 +160,7 @@ async def replayed(question: AskedBody, call: AllowedCall) -> Answer:
             scaled_groups=question.scaled_groups,
         )
 
-    return await call.served.run(work, call.notes)
+    return await call.run(work, call.notes)
 
 
 @router.get("/data-sets/{data_set}/budget", responses=replies())
@@ -171,7 +171,7 @@ async def budget(call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[str
         view = opened.budget
         return view.to_dict() | {"own": own_terms(opened.curator, call.identity.name), "exact": budget_fields(view)}
 
-    return await call.served.run(work)
+    return await call.run(work)
 
 
 @router.get("/data-sets/{data_set}/history", responses=replies())
@@ -188,7 +188,7 @@ async def history(
             "epsilons": [epsilon_of_cost(view.budget, entry.cost) for entry in entries],
         }
 
-    return await call.served.run(fields)
+    return await call.run(fields)
 
 
 @router.get("/data-sets/{data_set}/history/{charge}", responses=replies())
@@ -201,7 +201,7 @@ async def asked_with(charge: Number, call: Annotated[AllowedCall, Depends(to(Act
             raise CallRefused("not-found", "there is no such charge of a statement, or none that you may see")
         return {"charge": charge, "sql": found.sql, "epsilons": list(found.epsilons)}
 
-    return await call.served.run(work)
+    return await call.run(work)
 
 
 @router.get("/data-sets/{data_set}/receipts/{charge}", responses=replies())
@@ -220,7 +220,7 @@ async def receipt(charge: Number, call: Annotated[AllowedCall, Depends(to(Act.OW
             raise CallRefused("receipt-missing", "there is no such charge, or none that you may see, or charges are not signed here")
         return {"receipt": receipt_fields(found)}
 
-    return await call.served.run(work)
+    return await call.run(work)
 
 
 @router.post("/data-sets/{data_set}/receipts/check", responses=replies(409))
@@ -244,14 +244,14 @@ async def check_receipt(sent: ReceiptBody, call: Annotated[AllowedCall, Depends(
             "says": receipt_fields(found),
         }
 
-    return await call.served.run(work)
+    return await call.run(work)
 
 
 @router.post("/data-sets/{data_set}/requests", status_code=201, responses=replies(409))
 async def request_more(wish: Wish, call: Annotated[AllowedCall, Depends(to(Act.REQUEST))]) -> dict[str, Any]:
     """Ask the owners for a larger share of the budget."""
     name = call.identity.name
-    number = await call.served.run(lambda opened: request_share(opened.curator, name, wish.share, reason=wish.reason))
+    number = await call.run(lambda opened: request_share(opened.curator, name, wish.share, reason=wish.reason))
     return {"proposal": number}
 
 

@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 @router.get("/terms", responses=replies(409))
 async def terms(call: Annotated[AllowedCall, Depends(to(Act.SEE_TERMS))]) -> dict[str, Any]:
     """Where the ledger is, who may ask on what terms, and what waits for a second person."""
-    return await call.served.run(lambda opened: standing(opened.curator)[0])
+    return await call.run(lambda opened: standing(opened.curator)[0])
 
 
 @router.put("/limits", responses=replies(409))
@@ -58,14 +58,14 @@ async def set_limits(wanted: LimitsBody, call: Annotated[AllowedCall, Depends(to
 @router.get("/report", responses=replies())
 async def report(call: Annotated[AllowedCall, Depends(to(Act.ALL_HISTORY))]) -> dict[str, Any]:
     """What was spent, by whom: every sum can be added up again from the history, and each charge has its receipt."""
-    return await call.served.run(lambda opened: spending_report(opened.curator))
+    return await call.run(lambda opened: spending_report(opened.curator))
 
 
 @router.put("/analysts/{analyst}", responses=replies(409))
 async def admit(analyst: Name, admission: Admission, call: Annotated[AllowedCall, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
     """Let an analyst ask, or change for how much. The ledger refuses whom no owner has admitted."""
     by, share, reason = call.identity.name, admission.share, admission.reason
-    await call.served.run(lambda opened: admit_share(opened.curator, analyst, share, by=by, reason=reason))
+    await call.run(lambda opened: admit_share(opened.curator, analyst, share, by=by, reason=reason))
     return {"analyst": analyst, "state": "admitted"}
 
 
@@ -104,7 +104,7 @@ async def deny(number: Number, decision: Decision, call: Annotated[AllowedCall, 
 @router.get("/versions", responses=replies())
 async def versions(call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[str, Any]:
     """Versions that are kept, oldest first."""
-    return {"versions": await call.served.run(lambda opened: list(opened.curator.engine.versions()))}
+    return {"versions": await call.run(lambda opened: list(opened.curator.engine.versions()))}
 
 
 @router.post("/versions", status_code=201, responses=replies(409) | _EVENTS)
@@ -143,7 +143,7 @@ async def retire(number: Number, call: Annotated[AllowedCall, Depends(to(Act.RET
 @router.get("/versions/{number}/losses", responses=replies(409))
 async def losses(number: Number, call: Annotated[AllowedCall, Depends(to(Act.SEE_LOSSES))]) -> dict[str, Any]:
     """What a preparation left out and changed: exact numbers, for the owner alone."""
-    return {"losses": await call.served.run(lambda opened: opened.curator.losses(number))}
+    return {"losses": await call.run(lambda opened: opened.curator.losses(number))}
 
 
 @router.get("/incidents", responses=replies())
@@ -155,14 +155,14 @@ async def incidents(call: Annotated[AllowedCall, Depends(to(Act.SEE_INCIDENTS))]
         listed = [{"id": entry.entry_id, "at": entry.at, "kind": entry.kind.value, "detail": entry.detail} for entry in entries]
         return {"closed": opened.curator.balance().closed, "entries": listed}
 
-    return await call.served.run(work)
+    return await call.run(work)
 
 
 @router.post("/reopen", responses=replies(409))
 async def reopen(decision: Decision, call: Annotated[AllowedCall, Depends(to(Act.REOPEN))]) -> dict[str, Any]:
     """Let analysts in again after an incident."""
     reason = f"{call.identity.name}: {decision.reason}"
-    await call.served.run(lambda opened: opened.curator.reopen(reason))
+    await call.run(lambda opened: opened.curator.reopen(reason))
     return {"closed": False}
 
 
@@ -173,4 +173,4 @@ async def _decided(call: AllowedCall, act: Callable[[Policies], Result]) -> Resu
         with policies(opened.curator) as office:
             return act(office)
 
-    return await call.served.run(work)
+    return await call.run(work)

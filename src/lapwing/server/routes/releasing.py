@@ -41,7 +41,7 @@ async def plan(wanted: ReleaseBody, call: Annotated[AllowedCall, Depends(to(Act.
         cells, tables = planned.planned.cells, len(planned.planned.tables)
         return {"name": wanted.name, "text": planned.explain(), "cost": cost_fields(planned.cost), "cells": cells, "tables": tables}
 
-    return await call.served.run(work)
+    return await call.run(work)
 
 
 @router.post("", responses=replies(402, 406, 409, 423) | _BOUGHT | LATER, response_class=Response)
@@ -61,7 +61,7 @@ async def buy(
 
     try:
         same = (call.identity.name, key, as_file, wanted.model_dump_json())
-        found = await call.served.run(work, call.notes, name=same)
+        found = await call.run(work, call.notes, name=same)
     except TimeoutError:
         return later(key)
     except Refused as error:
@@ -84,14 +84,14 @@ async def listed(call: Annotated[AllowedCall, Depends(to(Act.ASK))]) -> dict[str
                 found.setdefault(release.name, release)
         return {"releases": [release_fields(release) for release in found.values()]}
 
-    return await call.served.run(work)
+    return await call.run(work)
 
 
 @router.get("/{name}", responses=replies(423) | _FILE, response_class=Response)
 async def download(name: ReleaseName, call: Annotated[AllowedCall, Depends(to(Act.ASK))]) -> Response:
     """The newest release of this name in a file, which answers without the data and without a server."""
     work = lambda opened: release_bytes(kept_named(opened.curator, name, analyst=call.identity.name))  # noqa: E731
-    return Response(await call.served.run(work), media_type=FILE)
+    return Response(await call.run(work), media_type=FILE)
 
 
 @router.post("/{name}/query", responses=replies(406, 423) | ANSWERS, response_class=Response)
@@ -106,7 +106,7 @@ async def query(
         budget = opened.budget
         return answered_by(release, question.sql, confidence=question.confidence, dialect=question.dialect, budget=budget)
 
-    answer = await call.served.run(work)
+    answer = await call.run(work)
     return Response(await asyncio.to_thread(formats.FORMATS[form], answer), media_type=form)
 
 

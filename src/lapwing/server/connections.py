@@ -1,0 +1,213 @@
+"""Connections of HTTP, as strangers may hold them: what a client owes is waited for so long, and so many wait for somebody unknown.
+
+uvicorn has no time limit for a request that is sent by half, and none for a reply that nobody reads. Of those who showed no good credential
+each worker keeps a bounded number, and drops the oldest first: whoever has a credential is past that within milliseconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import ssl
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from lapwing.errors import LapwingError
+
+_SECONDS = {"head": 10.0, "body": 20.0, "reading": 30.0}
+"""How long is waited for TLS and the head of a request (of the next one, after a reply), for its body, and for reading more of a reply."""
+ACCEPTED_AT_ONCE = 128
+"""Connections that the loop accepts before it reads from any."""
+STRANGERS_MAX = 4 * ACCEPTED_AT_ONCE
+
+
+def raise_open_files() -> None:
+    """As many open files as this process may have: a service is often started with 1,024 of many more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard and hard != resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+@cache
+def encryption(certificate: Path, key: Path) -> ssl.SSLContext:
+    """TLS with this certificate; ``server-configuration`` where it cannot be used."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(certificate, key)
+    except OSError as error:
+        message = f"the certificate or its key cannot be used: {error.strerror or error}"
+        raise LapwingError("server-configuration", message) from error
+    return context
+
+
+class Crowd:
+    """Connections that nobody known has used yet, oldest first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._inside: dict[BoundedHTTP, None] = {}
+
+    def enter(self, one: BoundedHTTP) -> None:
+        """Drop the oldest for this one, where there are too many."""
+        self._inside[one] = None
+        if len(self._inside) > self._most:
+            oldest = next(iter(self._inside))
+            self.leave(oldest)
+            oldest.drop()
+
+    def leave(self, one: BoundedHTTP) -> None:
+        """It went, or is of somebody known."""
+        self._inside.pop(one, None)
+
+
+@cache
+def crowds() -> tuple[Crowd, Crowd]:
+    """Those of this worker that wait for a first head, and those that sent one. Neither takes more than a quarter of the open files."""
+    most = max(min(STRANGERS_MAX, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4), 1)
+    return Crowd(most), Crowd(most)
+
+
+class BoundedHTTP(H11Protocol):
+    """uvicorn's protocol in Python, with TLS inside: a handshake is waited for like a head, and counted with them."""
+
+    def __init__(self, *, tls: tuple[Path, Path] | None, **given: Any) -> None:
+        """``tls`` are the files of a certificate and its key; the rest is as uvicorn gives it."""
+        super().__init__(**given)
+        self._encryption = None if tls is None else encryption(*tls)
+        self._headless, self._strangers = crowds()
+        self._socket: asyncio.Transport | None = None
+        self._shaking: asyncio.Task[None] | None = None
+        self._is_open = False
+        """uvicorn was told: with TLS, not before the handshake."""
+        self._is_new = True
+        """No head is there yet."""
+        self._early = b""
+        self._timer: asyncio.TimerHandle | None = None
+        self._owed: str | None = None
+        self._unread = 0
+
+    # -- from the first byte to the last --------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Somebody is there."""
+        self._socket = transport
+        self._headless.enter(self)
+        if self._encryption is None:
+            self._open(transport)
+        else:
+            transport.pause_reading()
+            self._shaking = self.loop.create_task(self._shake_hands(transport, self._encryption))
+        self._watch()
+
+    async def _shake_hands(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
+        try:
+            encrypted = await self.loop.start_tls(transport, self, context, server_side=True)
+        except OSError:  # errors of TLS among them
+            self._forget()
+            return
+        if encrypted is None or self._socket is None:
+            return  # it went meanwhile
+        self._open(encrypted)
+        early, self._early = self._early, b""
+        if early:
+            self.data_received(early)
+
+    def _open(self, transport: asyncio.Transport) -> None:
+        self._is_open = True
+        super().connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Some of a request."""
+        if not self._is_open:
+            self._early += data
+            return
+        super().data_received(data)
+
+    def handle_events(self) -> None:
+        """What the bytes so far say."""
+        before = self.cycle
+        super().handle_events()
+        if self.cycle is not before:
+            if self._is_new:
+                self._is_new = False
+                self._headless.leave(self)
+                self._strangers.enter(self)
+            self.scope["state"]["connection"] = self
+        self._watch()
+
+    def is_known(self) -> None:
+        """Somebody showed a good credential here."""
+        self._strangers.leave(self)
+
+    def on_response_complete(self) -> None:
+        """The reply is on its way."""
+        super().on_response_complete()
+        self._watch()
+
+    def pause_writing(self) -> None:
+        """The client reads slowly, or not."""
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        """The client has read."""
+        super().resume_writing()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It went."""
+        self._forget()
+        if self._is_open:
+            super().connection_lost(exc)
+
+    def _forget(self) -> None:
+        self._headless.leave(self)
+        self._strangers.leave(self)
+        self._socket = None
+        self._watch()
+
+    def drop(self) -> None:
+        """End it now, whatever is under way."""
+        if self._socket is not None:
+            self._socket.abort()
+
+    # -- what is waited for ---------------------------------------------------------------------------------------------------------
+
+    def _left_to_read(self) -> int:
+        """Bytes of replies that wait for the client."""
+        if self._socket is None or not self._is_open:
+            return 0
+        return self._socket.get_write_buffer_size() + self.transport.get_write_buffer_size()
+
+    def _owes(self) -> str | None:
+        """What the client owes; None where it is the application's turn."""
+        if self._socket is None:
+            return None
+        if self.conn.their_state is h11.SEND_BODY:
+            return "body"
+        if self._left_to_read():
+            return "reading"
+        return "head" if self._is_new or self.cycle.response_complete else None
+
+    def _watch(self) -> None:
+        """Begin to wait for what is owed now; what was owed before as well is waited for no longer than it was."""
+        owed = self._owes()
+        if owed == self._owed and self._timer is not None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._owed, self._unread = owed, self._left_to_read()
+        self._timer = None if owed is None else self.loop.call_later(_SECONDS[owed], self._overdue)
+
+    def _overdue(self) -> None:
+        self._timer = None
+        left = self._left_to_read()
+        if self._owed == self._owes() and not (self._owed == "reading" and left < self._unread):
+            self.drop()
+        else:
+            self._watch()
