@@ -1,9 +1,9 @@
 """The tests that the ordinary run leaves to the night, each with what guards the same in the ordinary run.
 
 A pattern is a test's name as pytest shows it, with ``*`` for any characters. What guards a charge, a right or a leak stays in the ordinary
-run: the oracles on every engine, two worlds of the library, the server, the pages and Superset, canaries and attacks, rights and tokens,
-both ledgers' models, crashes, interleavings and gates, kills of clients and servers, full disks, the kept homes, at the sizes of
-``tests/support/sizes.py``.
+run: the oracles on every engine, the blind run, two worlds of the library, the server, the pages and Superset, canaries and attacks, rights
+and tokens, both ledgers' models, crashes, interleavings and gates, kills of clients and servers, full disks, the kept homes, at the sizes
+of ``tests/support/sizes.py``.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ NIGHTLY: dict[str, str] = {
     "tests/schedules/test_gates.py::*[reserve-reserve_many]": "[reserve_many-reserve]",
     "tests/schedules/test_gates.py::*[commit_many-reserve]": "[commit-reserve] and [commit_many-begin_after_a_death]",
     "tests/schedules/test_gates.py::*[begin_after_a_death-commit_many]": "[commit_many-begin_after_a_death]",
+    # The blind run: every statement, relation, account and size of numbers.
+    "tests/blind/test_blind.py::test_worlds_are_told_the_same[*": "test_worlds_are_told_the_same_in_short, in this file",
     # Mutants try the oracles, not the product; at night they run at the sizes of the ordinary run.
+    "tests/blind/test_leaks.py::*": "tests/blind/test_blind.py, which sees them",
     "tests/ledger/test_mutants.py::test_the_*": "tests/ledger/test_model.py and test_race.py, which see these mistakes",
     "tests/properties/test_inside_mutants.py::*": "tests/properties/test_inside_oracle.py, which sees them",
     "tests/properties/test_mutants.py::*": "tests/properties/test_sensitivity_oracle.py, which sees them",
