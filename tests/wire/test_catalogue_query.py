@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import re
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -164,12 +167,12 @@ def test_a_setting_that_reached_the_shadow_would_not_reach_the_next_session(wire
         parts = psycopg.conninfo.conninfo_to_dict(_session_dsn(wire))
         address = ShadowAddress(str(parts["host"]), int(str(parts.get("port", 5432))), wire.server.data_set, str(parts["user"]), "")
         pool = ShadowPool(address, 1)
-        async with pool.lent({}) as link:
+        async with pool.lent({}, "ada") as link:
             fresh = (await link.run(asked, (), (), (), ())).rows
             for statement in dirt:
                 await link.run(statement, (), (), (), ())
             dirty = (await link.run(asked, (), (), (), ())).rows
-        async with pool.lent({}) as link:
+        async with pool.lent({}, "ada") as link:
             again = (await link.run(asked, (), (), (), ())).rows
         pool.close()
         return fresh, dirty, again
@@ -291,6 +294,35 @@ def test_positions_point_into_the_clients_text() -> None:
     text = "SELECT   lower('a')  , /* here */ nowhere FROM pg_class"
     ours = written(text)
     assert text[ours.original(ours.text.index('"nowhere"')) :].startswith("nowhere")
+
+
+def test_errors_of_the_shadow_point_into_the_clients_text(wire: WireUnderTest) -> None:
+    text = "SELECT   /* here */  lower('a'), nowhere FROM pg_database d"
+    with wire.connect() as connection, pytest.raises(psycopg.errors.UndefinedColumn) as refused:
+        connection.execute(text)
+    assert text[int(refused.value.diag.statement_position or 0) - 1 :].startswith("nowhere")
+
+
+def test_one_person_has_half_of_the_connections_at_most(wire: WireUnderTest) -> None:
+    """Statements that take long wait for one another, and others do not wait for them."""
+    slow = "SELECT count(*) FROM pg_class a, pg_class b, pg_class c, pg_class d"
+    with ThreadPoolExecutor(6) as pool, contextlib.ExitStack() as stack:
+        mine = [stack.enter_context(wire.connect()) for _ in range(6)]
+        other = stack.enter_context(wire.connect("bob"))
+        running = [pool.submit(_cancelled_in_the_end, one, slow) for one in mine]
+        time.sleep(1.0)
+        began = time.monotonic()
+        assert other.execute("SELECT relname FROM pg_class LIMIT 1").fetchall() != []
+        assert time.monotonic() - began < 3.0
+        for one in mine:
+            one.cancel()
+        for future in running:
+            future.result(timeout=30)
+
+
+def _cancelled_in_the_end(connection: psycopg.Connection, statement: str) -> None:
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        connection.execute(statement.encode())
 
 
 def test_a_series_stops_where_it_is_long(wire: WireUnderTest) -> None:

@@ -193,7 +193,7 @@ class Listener:
         pool = ShadowPool(
             address_of(self.settings.shadow, database=database, role=role, password=self.password), self.settings.shadow_connections
         )
-        async with pool.lent({}) as link:
+        async with pool.lent({}, "") as link:
             version = link.server_version
         columns: dict[str, int] = {}
         for column in (column for table in tables for column in table.columns):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from lapwing.errors import BudgetRefused, CallRefused, Incident, LapwingError, Refused
 from lapwing.wire.messages import field_list, message
 
@@ -78,3 +81,12 @@ class ShadowError(Exception):
     def __init__(self, body: bytes) -> None:
         super().__init__("the shadow refused")
         self.body = body
+
+    def placed(self, original: Callable[[int], int]) -> ShadowError:
+        """The same error, pointing into the client's text; of what points elsewhere nothing is left."""
+        fields = [part for part in self.body.split(b"\0") if part and part[:1] not in b"pqW"]
+        return ShadowError(b"\0".join(map(partial(_moved, original), fields)) + b"\0\0")
+
+
+def _moved(original: Callable[[int], int], field: bytes) -> bytes:
+    return b"P%d" % (original(int(field[1:]) - 1) + 1) if field[:1] == b"P" else field

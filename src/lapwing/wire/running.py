@@ -32,7 +32,7 @@ from lapwing.wire.long_texts import apart
 from lapwing.wire.messages import FieldSpec, formats_of
 from lapwing.wire.parameters import TYPE_NAMES, FilledText, filled, parameter_types, sampled
 from lapwing.wire.portals import KeptStatement, KeptThings, PortalInUse
-from lapwing.wire.refusals import PlacedError
+from lapwing.wire.refusals import PlacedError, ShadowError
 from lapwing.wire.results import AnswerRows, RowsToSend, ShadowCells, StatementOutcome, fields_of, rows_of
 from lapwing.wire.shadow_link import ShadowLink
 from lapwing.wire.shadow_pool import ShadowPool
@@ -64,7 +64,7 @@ class Runner:
             text, given = query.text, statement.given
             statement.types = await apart(text, lambda: parameter_types(text, given, self.columns))
         elif isinstance(query, AboutCatalogue):
-            async with self._shadow() as link:
+            async with self._shadow(query) as link:
                 statement.types = (await link.prepare(query.text, statement.given)).parameters
 
     async def fields(self, statement: KeptStatement, portal: PortalInUse | None = None) -> tuple[FieldSpec, ...] | None:
@@ -77,7 +77,7 @@ class Runner:
                     columns = await self.asking.columns(text.text)
                 return fields_of(columns, intervals=self._intervals)
             case AboutCatalogue() as about:
-                async with self._shadow() as link:
+                async with self._shadow(about) as link:
                     return (await link.prepare(about.text, statement.types)).fields
             case ShowOne(name):
                 return (FieldSpec(name, TEXT),)
@@ -177,7 +177,7 @@ class Runner:
 
     async def _ask_shadow(self, about: AboutCatalogue, portal: PortalInUse) -> StatementOutcome:
         await self._paced()
-        async with self._shadow() as link:
+        async with self._shadow(about) as link:
             prepared = await link.prepare(about.text, portal.statement.types)
             columns = len(prepared.fields or ())
             formats = formats_of(portal.formats, columns)
@@ -185,11 +185,14 @@ class Runner:
         return StatementOutcome(given.tag, prepared.fields or (), ShadowCells(given, tuple(formats)))
 
     @asynccontextmanager
-    async def _shadow(self) -> AsyncIterator[ShadowLink]:
-        """A connection to the shadow, for somebody whose key is still good."""
+    async def _shadow(self, about: AboutCatalogue | None = None) -> AsyncIterator[ShadowLink]:
+        """A connection to the shadow, for somebody whose key is still good; its errors point into what the client sent."""
         await self.asking.allowed(Act.SEE)
-        async with self.pool.lent(self.asking.settings.for_shadow()) as link:
-            yield link
+        try:
+            async with self.pool.lent(self.asking.settings.for_shadow(), self.asking.name) as link:
+                yield link
+        except ShadowError as error:
+            raise (error if about is None else error.placed(about.query.original)) from None
 
     async def _paced(self) -> None:
         while wait := self.catalogue_rates.seconds_to_wait(self.asking.name):

@@ -20,15 +20,24 @@ class ShadowPool:
 
     def __init__(self, address: ShadowAddress, most: int) -> None:
         self.address = address
+        self._most_of_one = max(most // 2, 1)
         self._free: list[ShadowLink] = []
         self._room = asyncio.Semaphore(most)
+        self._of_people: dict[str, asyncio.Semaphore] = {}
+        """Nobody has more than half of the connections at once. As many as there are people."""
         self._stopping: set[asyncio.Task[None]] = set()
         self._closed = False
 
     @asynccontextmanager
-    async def lent(self, settings: Mapping[str, str]) -> AsyncIterator[ShadowLink]:
-        """A connection with these settings; ``unavailable`` where there is none."""
-        await self._room.acquire()
+    async def lent(self, settings: Mapping[str, str], who: str) -> AsyncIterator[ShadowLink]:
+        """A connection with these settings, for this person; ``unavailable`` where there is none."""
+        own = self._of_people.setdefault(who, asyncio.Semaphore(self._most_of_one))
+        await own.acquire()
+        try:
+            await self._room.acquire()
+        except BaseException:
+            own.release()
+            raise
         link: ShadowLink | None = None
         try:
             link = await self._open(fresh=False)
@@ -40,7 +49,7 @@ class ShadowPool:
                 await link.use(settings)
             yield link
         finally:
-            self._leave(link)
+            self._leave(link, own)
 
     async def _open(self, *, fresh: bool) -> ShadowLink:
         try:
@@ -48,24 +57,28 @@ class ShadowPool:
         except (OSError, EOFError, ProtocolError, ScramFailed, ShadowError) as error:
             raise LapwingError("unavailable", _UNREACHABLE) from error
 
-    def _leave(self, link: ShadowLink | None) -> None:
+    def _leave(self, link: ShadowLink | None, own: asyncio.Semaphore) -> None:
         """Give back a place and the connection in it. Whoever leaves does not wait for the query that they left behind."""
         if link is not None and not link.idle:
-            task = asyncio.ensure_future(self._stopped(link))
+            task = asyncio.ensure_future(self._stopped(link, own))
             self._stopping.add(task)
             task.add_done_callback(self._stopping.discard)
             return
-        self._room.release()
+        self._release(own)
         if link is not None and self._closed:
             link.close()
         elif link is not None:
             self._free.append(link)
 
-    async def _stopped(self, link: ShadowLink) -> None:
+    async def _stopped(self, link: ShadowLink, own: asyncio.Semaphore) -> None:
         try:
             await link.stop()
         finally:
-            self._room.release()
+            self._release(own)
+
+    def _release(self, own: asyncio.Semaphore) -> None:
+        own.release()
+        self._room.release()
 
     def close(self) -> None:
         """Give up all of them."""
