@@ -129,7 +129,7 @@ class RememberingSnapshot:
 
 def make_repeatable(curator: Curator) -> ForgettingLedger:
     """From now on every question to this data set is asked as if for the first time. Returns its ledger."""
-    curator._snapshot = RememberingSnapshot(curator.snapshot)
+    curator._versions._newest = curator.facts.version, RememberingSnapshot(curator.snapshot)
     ledger = ForgettingLedger(curator.ledger)
     curator._ledger = ledger
     return ledger

@@ -12,7 +12,7 @@ import json
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,7 +25,7 @@ from lapwing.curator.weighing import weighed_before
 from lapwing.kernel.accounting import Cost
 from lapwing.ledger.amounts import budget_text
 from lapwing.ledger.protocol import Entry, Request
-from lapwing.receipts import check, receipt_text
+from lapwing.receipts import Receipt, check, receipt_text
 from lapwing.releases.released import Release
 
 Fields: TypeAlias = dict[str, Any]
@@ -177,7 +177,20 @@ def asked_again(data: DataSet, question: Fields) -> Fields:
     answer = data.ask(question["sql"], **question["options"])
     assert answer.cost.free, f"not free: {question['sql']}"
     assert data.curator.balance() == before, f"charged: {question['sql']}"
+    answer.receipt = payers_receipt(data, question["options"].get("analyst", data.analyst), answer.receipt, answer.stored)
     return seen_answer(answer)
+
+
+def payers_receipt(data: DataSet, analyst: str, receipt: Receipt | None, stored: bytes | None) -> Receipt | None:
+    """The receipt that was recorded. To this analyst, where another one paid, the same is shown without who that was, and signed so."""
+    if receipt is None or receipt.statement.names_payer:
+        return receipt
+    found = data.curator.ledger.find(receipt.statement.request_digest, analyst=analyst)
+    assert found is not None and data.curator.place.keys is not None
+    check(receipt, data.curator.place.keys, answer=stored)
+    paid = data.curator.receipt_of_charge(found.charge_id)
+    assert paid is not None and paid.statement.analyst != analyst and paid.statement.seen_by(analyst) == receipt.statement
+    return paid
 
 
 def seen_release(release: Release, queries: list[str]) -> Fields:
@@ -198,7 +211,11 @@ def seen_release(release: Release, queries: list[str]) -> Fields:
 
 def releases_again(data: DataSet, queries: dict[str, list[str]]) -> list[Fields]:
     """All releases of the version, the newest first, each with the statements recorded for it."""
-    return [seen_release(release, queries[release.name]) for release in data.releases()]
+    releases = data.releases()
+    for release in releases:
+        paid = payers_receipt(data, data.analyst, release.receipt, release.terms.stored)
+        release.terms = replace(release.terms, receipt=paid)
+    return [seen_release(release, queries[release.name]) for release in releases]
 
 
 def seen_sessions(data: DataSet) -> list[Fields]:
@@ -225,7 +242,7 @@ def seen_charges(data: DataSet) -> list[Fields]:
     for bought in reversed(curator.ledger.bought(version=curator.facts.version, limit=BOUGHT_MAX, analyst=analyst)):
         stored = curator.ledger.find(bought.digest, analyst=analyst)
         assert stored is not None, bought.summary
-        receipt = curator.receipt(stored)
+        receipt = curator.receipt_of_charge(stored.charge_id)
         assert receipt is not None and curator.place.keys is not None
         check(receipt, curator.place.keys, answer=stored.payload)
         found.append(
