@@ -77,7 +77,7 @@ def serving(
 ) -> Iterator[tuple[Replica, str]]:
     """A server on these catalogues, and the key of somebody who may ask."""
     one = Replica(scratch / name, {"LAPWING_HOME": str(scratch / "home")})
-    one.home.mkdir()
+    one.home.mkdir(mode=0o700)
     lines = ["[server]", f"port = {one.port}", f"workers = {workers}", "[limits]", "requests_per_second = 10000.0", "burst = 100000"]
     lines += [*more, "[moments]", f"public = {str(public).lower()}"]
     for catalogue in catalogues:

@@ -89,7 +89,7 @@ def write_world(directory: Path, *, target: bool) -> None:
 def served(directory: Path, *, public: bool, base_seconds: float) -> Iterator[World]:
     """A server on the data set in ``directory/clinic``, which is prepared."""
     home, port = directory / f"server-{public}", _free_port()
-    home.mkdir()
+    home.mkdir(mode=0o700)
     lines = ["[server]", f"port = {port}", "[limits]", "requests_per_second = 1000.0", "burst = 10000"]
     lines += ["[moments]", f"public = {str(public).lower()}", f"base_seconds = {base_seconds}"]
     lines += ["[[data_set]]", f'catalogue = "{directory / "clinic"}"']

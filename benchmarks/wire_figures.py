@@ -76,7 +76,7 @@ def served(scratch: Path) -> Iterator[Place]:
     found = re.search(r'(?m)^id = "([^"]+)"', (clinic / "lapwing.toml").read_text(encoding="utf-8"))
     assert found is not None
     one = Replica(scratch / "server", {"LAPWING_HOME": str(scratch / "home")})
-    one.home.mkdir()
+    one.home.mkdir(mode=0o700)
     port = free_port()
     shadow = f"postgresql://postgres@/postgres?host={quote(str(cluster.home), safe='')}"
     lines = [

@@ -168,7 +168,7 @@ class Fleet:
         self.replicas = []
         for number in range(replicas):
             one = Replica(directory / f"server-{number}", environment)
-            one.home.mkdir()
+            one.home.mkdir(mode=0o700)
             lines = ["[server]", f"port = {one.port}", f"workers = {workers}", f'identities = "{identities}"']
             lines += ["[limits]", "requests_per_second = 10000.0", "burst = 100000", "waiting_max = 1000"]
             lines += ["[moments]", "base_seconds = 0.25"]
