@@ -97,7 +97,7 @@ def test_a_revoked_key_ends_sessions_at_once(wire: WireUnderTest) -> None:
         asking.simple("BEGIN")
         asking.simple("DECLARE c CURSOR FOR SELECT relname FROM pg_class")
         asking.simple("FETCH 1 FROM c")
-        running.send(message(b"Q", zero_ended("SELECT count(*) FROM generate_series(1::bigint, 100000000000)")))
+        running.send(message(b"Q", zero_ended("SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 100000) b")))
         time.sleep(0.5)
         assert identities.revoke(entry.key_id)
         begun = time.monotonic()

@@ -51,7 +51,8 @@ def ask(
         return explained_answer(free_explanation(curator), curator.budget(), confidence=usual)
     if columns is not None:
         return described_answer(columns, curator.budget(), confidence=usual)
-    with answering(request_id):
+    question = sql, epsilon, confidence, dialect, scaled_groups, reuse
+    with answering(request_id), curator.questions.one_by_one(question):
         posed = _posed(
             curator,
             sql,

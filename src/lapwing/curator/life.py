@@ -22,6 +22,7 @@ from lapwing.catalog.changes import Change, Verdict, classify
 from lapwing.curator.charged_release import Answered, charged_release, replayed
 from lapwing.curator.charged_stream import ChargedStream
 from lapwing.curator.public_work import announced, noted
+from lapwing.curator.question_queue import QuestionQueue
 from lapwing.curator.request_name import request_name
 from lapwing.curator.version_use import OpenedVersions, one_version
 from lapwing.engines.base import Progress, Snapshot, silent
@@ -72,6 +73,7 @@ class Curator:
         self._ledger: Ledger | None = None
         self._versions = OpenedVersions(self.state.directory, latest=self.latest, opened=self._opened, end_sessions=self._end_sessions)
         self._settling = Settling()
+        self.questions = QuestionQueue()
         self.before_closing: list[Callable[[], None]] = []
         """What is to be done while version and ledger are still open: sessions store what they told."""
 

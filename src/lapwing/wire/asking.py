@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from lapwing.answers.answer import Answer
 from lapwing.client.dataset import DataSet
@@ -60,7 +61,8 @@ class Asking:
     async def columns(self, text: str) -> AskedColumns:
         """The columns of an answer; free."""
         await self.allowed(Act.SEE)
-        return await self.served.run(lambda opened: asked_columns(opened.curator, text, dialect=DIALECT, analyst=self.name))
+        work = partial(_columns, text=text, analyst=self.name)
+        return await self.served.run(work, person=self.name)
 
     async def answer(self, text: str) -> Answer:
         """The answer, or why there is none: an error that may be shown. Each call has a line in the audit log."""
@@ -125,7 +127,7 @@ class Asking:
 
         try:
             with suppress(TimeoutError):  # it goes on by itself
-                return await self.served.run(kept, question.notes)
+                return await self.served.run(kept, question.notes, person=self.name)
             waited = asyncio.wrap_future(question.finished)
             waited.add_done_callback(_taken_note_of)
             await asyncio.wait({waited}, timeout=max(until - time.monotonic(), 0.0))
@@ -159,6 +161,10 @@ class Asking:
         if not identity.may(act, self.served.data_set_id):
             raise CallRefused("forbidden", f"none of your roles on this data set allows to {act.value}")
         return identity
+
+
+def _columns(opened: DataSet, *, text: str, analyst: str) -> AskedColumns:
+    return asked_columns(opened.curator, text, dialect=DIALECT, analyst=analyst)
 
 
 def _taken_note_of(waited: asyncio.Future[Answer]) -> None:
