@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
 
+from lapwing.answers.answer import Answer
 from lapwing.client.dataset import DataSet
 from lapwing.curator.life import Curator
+from lapwing.curator.public_work import Hold, PublicWork, told_before_charges
 
 CATALOGUE = """
 format = 1
@@ -35,8 +38,19 @@ def test_equal_questions_at_once_are_charged_once(tmp_path: Path) -> None:
     with DataSet(Curator(tmp_path, home=tmp_path / "home", shared=True)) as data_set:
         data_set.prepare()
         with ThreadPoolExecutor(12) as pool:
-            answers = list(pool.map(lambda sql: data_set.ask(sql, epsilon=1), questions * 6))
+            answers = list(pool.map(lambda sql: _slowly(data_set, sql), questions * 6))
     for first, question in enumerate(questions):
         told = {str(answer.to_dict()["rows"]) for answer in answers[first :: len(questions)]}
         assert len(told) == 1, question
         assert sum(not answer.cost.free for answer in answers[first :: len(questions)]) == 1
+
+
+def _slowly(data_set: DataSet, sql: str) -> Answer:
+    """Ask, with so much time before the charge that others ask as well."""
+    with told_before_charges(_wait):
+        return data_set.ask(sql, epsilon=1)
+
+
+def _wait(_: PublicWork) -> Hold:
+    time.sleep(0.3)
+    return lambda: None
