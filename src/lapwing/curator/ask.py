@@ -53,17 +53,18 @@ def ask(
         return described_answer(columns, curator.budget(), confidence=usual)
     question = sql, epsilon, confidence, dialect, scaled_groups, reuse
     with answering(request_id), curator.questions.one_by_one(question):
-        posed = _posed(
-            curator,
-            sql,
-            words,
-            epsilon=epsilon,
-            confidence=confidence,
-            analyst=analyst,
-            dialect=dialect,
-            scaled_groups=scaled_groups,
-            reuse=reuse,
-        )
+        with curator.planning.one_by_one(analyst):
+            posed = _posed(
+                curator,
+                sql,
+                words,
+                epsilon=epsilon,
+                confidence=confidence,
+                analyst=analyst,
+                dialect=dialect,
+                scaled_groups=scaled_groups,
+                reuse=reuse,
+            )
         if words.explain:
             return explained_answer(posed.explained(), curator.budget(), confidence=posed.terms.confidence)
         return posed.answer(request_id=request_id)
@@ -82,6 +83,30 @@ def explain(
     reuse: str | None = None,
 ) -> Explanation:
     """What asking would cost, how it would be bounded and how accurate it would be. Free; touches no data."""
+    with curator.planning.one_by_one(analyst):
+        return _explained(
+            curator,
+            sql,
+            epsilon=epsilon,
+            confidence=confidence,
+            analyst=analyst,
+            dialect=dialect,
+            scaled_groups=scaled_groups,
+            reuse=reuse,
+        )
+
+
+def _explained(
+    curator: Curator,
+    sql: str,
+    *,
+    epsilon: Number | None,
+    confidence: Number | None,
+    analyst: str | None,
+    dialect: str,
+    scaled_groups: bool | None,
+    reuse: str | None,
+) -> Explanation:
     if about_itself(curator, sql, dialect=dialect, analyst=analyst) is not None:
         return free_explanation(curator)
     words = read_words(sql, settings=curator.settings, dialect=dialect)

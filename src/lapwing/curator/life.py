@@ -73,7 +73,8 @@ class Curator:
         self._ledger: Ledger | None = None
         self._versions = OpenedVersions(self.state.directory, latest=self.latest, opened=self._opened, end_sessions=self._end_sessions)
         self._settling = Settling()
-        self.questions = QuestionQueue()
+        self.questions, self.planning = QuestionQueue(), QuestionQueue()
+        """Equal questions wait for one another; so do threads that plan for one person, who else would keep all processors busy."""
         self.before_closing: list[Callable[[], None]] = []
         """What is to be done while version and ledger are still open: sessions store what they told."""
 

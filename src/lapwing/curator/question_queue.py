@@ -1,4 +1,4 @@
-"""The same question asked by several threads at once: one is charged, and the others find its answer."""
+"""Threads that wait for one another: those with the same question, of which one is charged, and those that plan for the same person."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from contextlib import contextmanager
 
 
 class QuestionQueue:
-    """Lets threads of this process ask equal questions one after the other, and others beside each other."""
+    """Lets threads of this process go one after the other where they name the same thing, and others beside each other."""
 
     def __init__(self) -> None:
         self._gate = threading.Lock()
-        self._asked: dict[Hashable, tuple[threading.Lock, int]] = {}
+        self._named: dict[Hashable, tuple[threading.Lock, int]] = {}
 
     @contextmanager
-    def one_by_one(self, question: Hashable) -> Iterator[None]:
-        """Wait until nobody else asks this question."""
+    def one_by_one(self, name: Hashable) -> Iterator[None]:
+        """Wait until no other thread is here by this name."""
         with self._gate:
-            turn, waiting = self._asked.get(question, (threading.Lock(), 0))
-            self._asked[question] = turn, waiting + 1
+            turn, waiting = self._named.get(name, (threading.Lock(), 0))
+            self._named[name] = turn, waiting + 1
         try:
             with turn:
                 yield
         finally:
             with self._gate:
-                turn, waiting = self._asked.pop(question)
+                turn, waiting = self._named.pop(name)
                 if waiting > 1:
-                    self._asked[question] = turn, waiting - 1
+                    self._named[name] = turn, waiting - 1

@@ -26,7 +26,6 @@ _FRAMES_PER_LEVEL = 40
 """Python frames the parser needs for one level of nesting; measured at most 25."""
 _LEVELS_MAX = 500
 """Levels for which frames are reserved; deeper statements are refused whatever the settings allow."""
-_deep = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,26 +40,49 @@ class OwnFunctions:
 
 @contextmanager
 def deep_recursion(levels: int) -> Iterator[None]:
-    """Room on the stack for this many levels of nesting. One at a time, so that none lowers the limit under another."""
-    with _deep:
-        before = sys.getrecursionlimit()
-        sys.setrecursionlimit(before + _FRAMES_PER_LEVEL * min(levels, _LEVELS_MAX))
-        try:
-            yield
-        finally:
-            sys.setrecursionlimit(before)
+    """Room on the stack for this many levels of nesting. The limit is the process's: threads raise it together, and the last lowers it."""
+    frames = _FRAMES_PER_LEVEL * min(levels, _LEVELS_MAX)
+    _room.take(frames)
+    try:
+        yield
+    finally:
+        _room.give_back(frames)
+
+
+class _Room:
+    """What threads that parse need of the stack, all of them together as much as the one that needs most."""
+
+    def __init__(self) -> None:
+        self._gate = threading.Lock()
+        self._taken: list[int] = []
+        self._usual = 0
+
+    def take(self, frames: int) -> None:
+        with self._gate:
+            if not self._taken:
+                self._usual = sys.getrecursionlimit()
+            self._taken.append(frames)
+            sys.setrecursionlimit(self._usual + max(self._taken))
+
+    def give_back(self, frames: int) -> None:
+        with self._gate:
+            self._taken.remove(frames)
+            sys.setrecursionlimit(self._usual + max(self._taken, default=0))
+
+
+_room = _Room()
+_parsing = threading.local()
+logging.getLogger("sqlglot").addFilter(lambda _: not getattr(_parsing, "now", False))
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """The parser logs statements that it does not understand; an analyst's text is not for our logs. Pre: inside ``deep_recursion``."""
-    log = logging.getLogger("sqlglot")
-    before = log.disabled
-    log.disabled = True
+    """The parser logs statements that it does not understand; an analyst's text is not for our logs."""
+    _parsing.now = True
     try:
         yield
     finally:
-        log.disabled = before
+        _parsing.now = False
 
 
 def parse(
