@@ -51,8 +51,7 @@ def ask(
         return explained_answer(free_explanation(curator), curator.budget(), confidence=usual)
     if columns is not None:
         return described_answer(columns, curator.budget(), confidence=usual)
-    question = sql, epsilon, confidence, dialect, scaled_groups, reuse
-    with answering(request_id), curator.questions.one_by_one(question):
+    with answering(request_id):
         with curator.planning.one_by_one(analyst):
             posed = _posed(
                 curator,

@@ -74,7 +74,7 @@ class Curator:
         self._versions = OpenedVersions(self.state.directory, latest=self.latest, opened=self._opened, end_sessions=self._end_sessions)
         self._settling = Settling()
         self.questions, self.planning = QuestionQueue(), QuestionQueue()
-        """Equal questions wait for one another; so do threads that plan for one person, who else would keep all processors busy."""
+        """An interface may let equal questions wait for one another; threads that plan for one person do."""
         self.before_closing: list[Callable[[], None]] = []
         """What is to be done while version and ledger are still open: sessions store what they told."""
 

@@ -94,14 +94,15 @@ class Asking:
         said = _names_terms(text)
 
         def work(opened: DataSet) -> Answer:
-            return opened.ask(
-                text,
-                epsilon=None if said or not epsilon else epsilon,
-                confidence=None if said or not confidence else confidence,
-                analyst=self.name,
-                request_id=f"wire:{number}",
-                dialect=DIALECT,
-            )
+            with opened.curator.questions.one_by_one((text, epsilon, confidence)):  # tiles of a dashboard ask the same at once
+                return opened.ask(
+                    text,
+                    epsilon=None if said or not epsilon else epsilon,
+                    confidence=None if said or not confidence else confidence,
+                    analyst=self.name,
+                    request_id=f"wire:{number}",
+                    dialect=DIALECT,
+                )
 
         until = time.monotonic() + self.settings.timeout_seconds
         while True:
