@@ -83,9 +83,18 @@ def explain(
 ) -> Explanation:
     """What asking would cost, how it would be bounded and how accurate it would be. Free; touches no data."""
     with curator.planning.one_by_one(analyst):
-        return _explained(
+        if about_itself(curator, sql, dialect=dialect, analyst=analyst) is not None:
+            return free_explanation(curator)
+        words = read_words(sql, settings=curator.settings, dialect=dialect)
+        if isinstance(words, ShowBudget):
+            message, place = "SHOW PRIVACY BUDGET is free: there is nothing to explain", span_of(sql, 0, len(sql))
+            raise Refused("statement-unsupported", message, hint="ask for it as it is", span=place)
+        if columns_alone(curator, words.statement, dialect=dialect) is not None:
+            return free_explanation(curator)
+        posed = _posed(
             curator,
             sql,
+            words,
             epsilon=epsilon,
             confidence=confidence,
             analyst=analyst,
@@ -93,39 +102,7 @@ def explain(
             scaled_groups=scaled_groups,
             reuse=reuse,
         )
-
-
-def _explained(
-    curator: Curator,
-    sql: str,
-    *,
-    epsilon: Number | None,
-    confidence: Number | None,
-    analyst: str | None,
-    dialect: str,
-    scaled_groups: bool | None,
-    reuse: str | None,
-) -> Explanation:
-    if about_itself(curator, sql, dialect=dialect, analyst=analyst) is not None:
-        return free_explanation(curator)
-    words = read_words(sql, settings=curator.settings, dialect=dialect)
-    if isinstance(words, ShowBudget):
-        message, place = "SHOW PRIVACY BUDGET is free: there is nothing to explain", span_of(sql, 0, len(sql))
-        raise Refused("statement-unsupported", message, hint="ask for it as it is", span=place)
-    if columns_alone(curator, words.statement, dialect=dialect) is not None:
-        return free_explanation(curator)
-    posed = _posed(
-        curator,
-        sql,
-        words,
-        epsilon=epsilon,
-        confidence=confidence,
-        analyst=analyst,
-        dialect=dialect,
-        scaled_groups=scaled_groups,
-        reuse=reuse,
-    )
-    return posed.explained()
+        return posed.explained()
 
 
 @one_version()

@@ -83,10 +83,15 @@ class PieceWriter:
             raise self._refuse(f"{' or '.join(words).upper()} is missing here", code="sql-syntax")
         return found
 
+    def _is_free_name(self) -> bool:
+        """Whether a name is next that is no reserved word."""
+        word = self._next()
+        return word is not None and word.is_name and not (word.kind is WordKind.NAME and word.value in RESERVED)
+
     def _name(self) -> str:
         """Read and write a name, in quotes."""
         word = self._next()
-        if word is None or not word.is_name or (word.kind is WordKind.NAME and word.value in RESERVED):
+        if word is None or not self._is_free_name():
             raise self._refuse("a name is missing here", code="sql-syntax")
         self._write(quoted(word.value))
         self._at += 1

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from lapwing.errors import Refused
 from lapwing.sql.text.refusals import span_of
-from lapwing.wire.catalogue_pieces import RESERVED, Piece, quoted
+from lapwing.wire.catalogue_pieces import Piece, quoted
 from lapwing.wire.catalogue_values import ValueWriter
 from lapwing.wire.catalogue_words import FILTERS, GUARDS, RELATIONS, SCHEMA_RELATIONS
-from lapwing.wire.lexing import Word, WordKind
+from lapwing.wire.lexing import Word
 
 WORDS_MAX = 5_000
 SERIES_ROWS_MAX = 100_000
@@ -100,23 +100,19 @@ class _QueryWriter(ValueWriter):
         self._at += 1
         if recursive:
             self._ctes[word.value] = own
-        if self._keyword("("):
-            self._list(self._name)
-            self._require(")")
+        if self._says("("):
+            self._in_brackets(lambda: self._list(self._name))
         self._require("as")
         if self._keyword("not"):
             self._require("materialized")
         else:
             self._keyword("materialized")
-        self._require("(")
-        self._query()
-        self._require(")")
+        self._in_brackets(self._query)
         self._ctes[word.value] = own
 
     def _select_or_brackets(self) -> None:
-        if self._keyword("("):
-            self._query()
-            self._require(")")
+        if self._says("("):
+            self._in_brackets(self._query)
         elif self._keyword("values"):
             self._list(self._row)
         else:
@@ -148,8 +144,7 @@ class _QueryWriter(ValueWriter):
             return
         first, begin = self._next(), len(self._pieces)
         self._expression()
-        word = self._next()
-        if self._keyword("as") or (word is not None and word.is_name and not (word.kind is WordKind.NAME and word.value in RESERVED)):
+        if self._keyword("as") or self._is_free_name():
             word = self._next()
             if word is None or not word.is_name:
                 raise self._refuse("a name is missing here", code="sql-syntax")
@@ -177,9 +172,7 @@ class _QueryWriter(ValueWriter):
                 self._require("sets")
             else:
                 self._keyword("rollup", "cube")
-            self._require("(")
-            self._list(self._grouping)
-            self._require(")")
+            self._in_brackets(lambda: self._list(self._grouping))
         elif not self._keywords("(", ")"):
             self._expression()
 
@@ -217,9 +210,7 @@ class _QueryWriter(ValueWriter):
             elif self._keyword("on"):
                 self._expression()
             elif self._keyword("using"):
-                self._require("(")
-                self._list(self._name)
-                self._require(")")
+                self._in_brackets(lambda: self._list(self._name))
             else:
                 return
 
@@ -290,10 +281,9 @@ class _QueryWriter(ValueWriter):
 
     def _alias(self, *, name: str = "") -> None:
         """An alias with the names of its columns, and their types where a function has none; ``name`` where the client gives none."""
-        word = self._next()
         if self._says("as") and self._says("(", ahead=1):  # a function's columns without an alias
             self._keyword("as")
-        elif self._keyword("as") or (word is not None and word.is_name and not (word.kind is WordKind.NAME and word.value in RESERVED)):
+        elif self._keyword("as") or self._is_free_name():
             if self._pieces[-1].text != "AS":
                 self._write("AS")
             self._name()
@@ -303,9 +293,8 @@ class _QueryWriter(ValueWriter):
             return
         else:
             return
-        if self._keyword("("):
-            self._list(self._column_definition)
-            self._require(")")
+        if self._says("("):
+            self._in_brackets(lambda: self._list(self._column_definition))
 
     def _column_definition(self) -> None:
         self._name()

@@ -24,7 +24,7 @@ class ShadowPool:
         self._free: list[ShadowLink] = []
         self._room = asyncio.Semaphore(most)
         self._of_people: dict[str, asyncio.Semaphore] = {}
-        """Nobody has more than half of the connections at once. As many as there are people."""
+        """One for each person, who has at most half of the connections at once."""
         self._stopping: set[asyncio.Task[None]] = set()
         self._closed = False
 
