@@ -25,8 +25,10 @@ def _pages() -> list[Path]:
 @pytest.mark.parametrize("page", _pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The examples of one page run in order, in one namespace, in an empty directory and with a registry of their own."""
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
+    # pytest gives the directory of a test that passed to the next one, and a page may leave a data set open.
+    here = tmp_path / str(page.relative_to(ROOT)).replace("/", "-")
+    here.mkdir()
+    monkeypatch.chdir(here)
     monkeypatch.setenv("LAPWING_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("MPLBACKEND", "agg")
     # A Spark that a page starts lives for seconds: compiling its code well costs more than it saves.

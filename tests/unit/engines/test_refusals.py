@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import random
 import sys
 from dataclasses import replace
@@ -16,9 +17,12 @@ import pytest
 from lapwing.audit.plan_shapes import shapes
 from lapwing.audit.runs import RANKING_KEY, prepare_in_duckdb
 from lapwing.audit.worlds import declare, random_world
+from lapwing.catalog import Settings
 from lapwing.engines.duckdb import DuckDBSnapshot
+from lapwing.engines.duckdb.snapshot import _locked_connection, stored_text
 from lapwing.engines.postgres.session import connect
 from lapwing.engines.postgres.sources import SourceName, source_name
+from lapwing.engines.prepare import SNAPSHOT_FORMAT
 from lapwing.engines.reading import sanitised
 from lapwing.engines.spark import sessions
 from lapwing.errors import PreparationError
@@ -95,3 +99,23 @@ def test_a_file_of_another_format_is_not_opened(tmp_path: Path, statements: list
     with pytest.raises(PreparationError) as error:
         DuckDBSnapshot(path, ranking_key=RANKING_KEY)
     assert error.value.code == code
+
+
+def test_a_file_that_was_replaced_while_it_was_open_is_not_read_as_it_was_before(tmp_path: Path) -> None:
+    path = tmp_path / "version.duckdb"
+    texts = ("the first text", "the second text")
+    for text in texts:
+        with duckdb.connect(tmp_path / text) as connection:
+            connection.execute("CREATE TABLE _lapwing (body VARCHAR)")
+            connection.execute("INSERT INTO _lapwing VALUES (?)", [json.dumps({"format": SNAPSHOT_FORMAT, "text": text})])
+    (tmp_path / texts[0]).rename(path)
+    assert stored_text(path, Settings()) == texts[0]
+    held = _locked_connection(path, Settings())
+    assert stored_text(path, Settings()) == texts[0]
+    path.unlink()
+    (tmp_path / texts[1]).rename(path)
+    with pytest.raises(PreparationError, match="still holds another file") as error:
+        stored_text(path, Settings())
+    assert error.value.code == "snapshot-unreadable"
+    held.close()
+    assert stored_text(path, Settings()) == texts[1]

@@ -125,6 +125,7 @@ _locking_down = threading.Lock()
 
 def _locked_connection(path: Path, settings: Settings) -> duckdb.DuckDBPyConnection:
     config: Mapping[str, str] = {
+        "custom_user_agent": _identity(path),
         "memory_limit": f"{settings.memory_limit_bytes}B",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
@@ -134,12 +135,29 @@ def _locked_connection(path: Path, settings: Settings) -> duckdb.DuckDBPyConnect
     with _locking_down:
         try:
             connection = duckdb.connect(str(path), read_only=True, config=dict(config))
+        except duckdb.ConnectionException as error:
+            message = "this process still holds another file of this name open, or this one with other settings"
+            raise PreparationError(
+                "snapshot-unreadable", message, hint="close what was opened before, or start the process anew"
+            ) from error
         except duckdb.Error as error:
             raise PreparationError("snapshot-unreadable", "the snapshot cannot be opened", hint="prepare the data set again") from error
         if not connection.execute("SELECT current_setting('lock_configuration')").fetchall()[0][0]:
             begin_session(connection)
             _lock_down(connection)
     return connection
+
+
+def _identity(path: Path) -> str:
+    """What file this is, as a setting: DuckDB joins a connection to an open database of the same path and settings.
+
+    It compares no more than that, so a file that was replaced would be read as it was before, at the cost of the new one's ledger.
+    """
+    try:
+        found = path.stat()
+    except OSError:
+        return "none"
+    return f"{found.st_dev}-{found.st_ino}-{found.st_mtime_ns}"
 
 
 def _lock_down(connection: duckdb.DuckDBPyConnection) -> None:
