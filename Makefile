@@ -73,7 +73,8 @@ audit:
 	$(PY) -m benchmarks.audit_report $(AUDIT)
 	$(PY) -m benchmarks.audit_report --page > docs/reference/audit-report.md
 
-# Faults at random against the ledger on PostgreSQL, for an hour; it goes on where it was. FAULTS passes arguments: FAULTS="--minutes 600".
+# Faults at random against the ledger on PostgreSQL and the server over it, for an hour; it goes on where it was. FAULTS passes arguments:
+# FAULTS="--minutes 600", or FAULTS="--only served --kills 310" for kills of the whole product alone.
 lapwing-faults:
 	$(PY) -m tests.faults.campaign $(FAULTS)
 

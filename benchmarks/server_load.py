@@ -18,14 +18,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 
 from tests.ledger.cluster import Cluster
-from tests.server.campaign import Plan, Result, campaign
+from tests.server.campaign import Harm, Plan, Result, campaign
 from tests.server.crowd import Kind
 
 
@@ -44,11 +43,10 @@ def main() -> None:
     given = parser.parse_args()
     plan = Plan(
         given.seconds,
+        {Harm.WORKER: given.worker_kills, Harm.REPLICA: 1, Harm.QUIT if given.immediate else Harm.RESTART: 1},
         given.analysts,
-        given.replicas,
-        given.workers,
-        given.worker_kills,
-        restart=signal.SIGQUIT if given.immediate else signal.SIGINT,
+        replicas=given.replicas,
+        workers=given.workers,
         scarce_epsilon=given.scarce_epsilon,
         again_max=given.again,
         seed=given.seed,
@@ -72,7 +70,7 @@ def show(plan: Plan, result: Result) -> None:
     rows: list[tuple[str, object]] = [
         ("analysts, seconds", f"{plan.analysts}, {result.seconds:.0f}"),
         ("replicas x workers", f"{plan.replicas} x {plan.workers}"),
-        *result.kills.items(),
+        *result.harms.items(),
         ("answers", f"{counts['answers']:,} ({counts['answers'] / result.seconds:.1f} a second)"),
         *((name, f"{count:,}") for name, count in sorted(counts.items()) if name != "answers"),
         ("**overspent**", len(result.reckoning.overspent)),

@@ -24,7 +24,9 @@ from pathlib import Path
 from tests.faults.table import FAULTS, WEIGHTS, Outcome
 from tests.ledger.cluster import Cluster
 
-MODULES = tuple(f"tests.faults.{name}" for name in ("server", "proxy", "disk", "clock", "backup", "failover", "retries", "pooler"))
+MODULES = tuple(
+    f"tests.faults.{name}" for name in ("server", "proxy", "disk", "clock", "backup", "failover", "retries", "pooler", "served")
+)
 """Modules that add their faults to the table when they are imported."""
 COUNTS = Path("build/faults.json")
 ROUNDS_OF_A_SERVER = 25

@@ -25,7 +25,7 @@ class Outcome:
 
 
 Fault = Callable[[Cluster, Path, int], Outcome]
-"""A round of at most two minutes: on a running server (which may be killed, but runs again at the end), in an empty directory, with a
+"""A round of some minutes: on a running server (which may be killed, but runs again at the end), in an empty directory, with a
 seed."""
 
 FAULTS: dict[str, Fault] = {}

@@ -23,6 +23,7 @@ NAMES = {
     "clock jump",
     "backup restored",
     "duplicate and reordered retries",
+    "served over HTTP and the wire",
 }
 
 

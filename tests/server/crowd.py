@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+import psycopg
+
 from lapwing.curator.packing import MEDIA_TYPE, unpacked
 from tests.server.fleet import Fleet, Replica
 
@@ -31,6 +33,8 @@ FINAL = frozenset({"budget-exceeded", "analyst-budget", "request-forfeited", "no
 
 PASSING = frozenset({0, 202, 503})
 """Statuses of what passes by itself; 0 is a connection that broke."""
+WIRE_PASSING = frozenset({"08", "53", "57", "58"})
+"""Classes of SQLSTATE of what passes by itself: connections, resources, an operator's intervention, faults outside."""
 
 
 class Kind(StrEnum):
@@ -72,6 +76,15 @@ class Got:
     attempts: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What an analyst on the wire asked of the first data set, and the rows of the answer."""
+
+    analyst: str
+    sql: str
+    rows: list[tuple[object, ...]]
+
+
 @dataclass
 class Crowd:
     """Threads that ask until they are told to stop."""
@@ -82,6 +95,7 @@ class Crowd:
     """What one statement costs, by data set."""
     seed: int = 0
     got: list[Got] = field(default_factory=list)
+    read: list[Read] = field(default_factory=list)
     troubles: Counter[str] = field(default_factory=Counter)
     """What happened on the way to a decision: broken connections, 503, ..."""
     surprises: Counter[str] = field(default_factory=Counter)
@@ -90,6 +104,7 @@ class Crowd:
     def __post_init__(self) -> None:
         self._numbers = itertools.count(1)
         self._threads = [threading.Thread(target=self._live, args=(number, name)) for number, name in enumerate(self.analysts)]
+        self._threads += [threading.Thread(target=self._live_on_the_wire, args=(name,)) for name in self.fleet.on_the_wire]
 
     def start(self) -> None:
         for thread in self._threads:
@@ -106,6 +121,41 @@ class Crowd:
         while not self.stop.is_set():
             analyst.act()
         analyst.close()
+
+    def _live_on_the_wire(self, name: str) -> None:
+        """Ask new questions only. A request has no name there: what breaks off is asked again as a question, free if it was answered."""
+        dice = random.Random(f"{self.seed} {name}")
+        line: psycopg.Connection[tuple[object, ...]] | None = None
+        while not self.stop.is_set():
+            sql, begun = self.new_statement(), time.monotonic()
+            while True:
+                try:
+                    line = line or self._wire_line(name, dice.choice(self.fleet.replicas))
+                    self.read.append(Read(name, sql, line.execute(sql.encode()).fetchall()))
+                    break
+                except psycopg.Error as error:
+                    self._wire_trouble(error)
+                    if line is not None:
+                        line.close()
+                    line = None
+                if time.monotonic() > begun + UNDECIDED_SECONDS:
+                    self.surprises["wire: undecided"] += 1
+                    break
+                time.sleep(PAUSE_SECONDS * (0.5 + dice.random()))
+        if line is not None:
+            line.close()
+
+    def _wire_line(self, name: str, replica: Replica) -> psycopg.Connection[tuple[object, ...]]:
+        where = f"host=127.0.0.1 port={replica.wire_port} dbname={self.fleet.names[0]} user={name} connect_timeout=20"
+        made = psycopg.connect(where, password=self.fleet.keys[name], autocommit=True)
+        made.execute(f"SET lapwing.epsilon = {self.epsilons[0]}".encode())
+        return made
+
+    def _wire_trouble(self, error: psycopg.Error) -> None:
+        said = error.diag.message_detail or type(error).__name__
+        self.troubles[f"wire: {error.sqlstate or 'no SQLSTATE'} {said[:60]}"] += 1
+        if error.sqlstate is not None and error.sqlstate[:2] not in WIRE_PASSING:
+            self.surprises[f"wire: {error.sqlstate} {said[:60]}"] += 1
 
     def new_statement(self) -> str:
         """One that nobody has asked."""
@@ -169,6 +219,19 @@ class Analyst:
             if status not in PASSING:
                 return
         self.crowd.surprises["explain: undecided"] += 1
+
+    def rows_again(self, data_set: str, sql: str, epsilon: str) -> list[tuple[object, ...]] | None:
+        """What the ledger has of a question, free; None where it has nothing."""
+        begun = time.monotonic()
+        while time.monotonic() < begun + UNDECIDED_SECONDS:
+            body = {"sql": sql, "epsilon": epsilon}
+            status, _, content = self._send(f"/v1/data-sets/{data_set}/replay", body, {"Accept": MEDIA_TYPE})
+            if status == 200:
+                return [tuple(row.values()) for row in unpacked(content).table.to_pylist()]
+            if status not in PASSING:
+                return None
+            time.sleep(PAUSE_SECONDS)
+        return None
 
     def ask(self, asked: Asked, kind: Kind) -> Got:
         """Ask until it is decided."""

@@ -64,7 +64,7 @@ class Replica:
 
     def __init__(self, home: Path, environment: Mapping[str, str]) -> None:
         self.home = home
-        self.port = free_port()
+        self.port, self.wire_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._environment = {**os.environ, **environment}
         self.process: subprocess.Popen[bytes] | None = None
@@ -147,7 +147,15 @@ class Fleet:
     """Data sets, keys of analysts, and replicas that serve them."""
 
     def __init__(
-        self, cluster: Cluster, directory: Path, offered: Sequence[Offered], analysts: Sequence[str], *, replicas: int = 2, workers: int = 2
+        self,
+        cluster: Cluster,
+        directory: Path,
+        offered: Sequence[Offered],
+        analysts: Sequence[str],
+        *,
+        on_the_wire: Sequence[str] = (),
+        replicas: int = 2,
+        workers: int = 2,
     ) -> None:
         self.cluster = cluster
         self.database = cluster.new_database()
@@ -160,9 +168,11 @@ class Fleet:
         self.wired = [self._offer(directory / one.name, one) for one in offered]
         identities = url_of(cluster.dsn(cluster.new_database(), role="postgres"))
         store = Identities(identities)
-        for analyst in analysts:
+        self.on_the_wire = on_the_wire
+        everybody = [*analysts, *on_the_wire]
+        for analyst in everybody:
             store.grant(analyst, Grant(Role.ANALYST, "*"))
-        self.keys = {analyst: store.new_key(analyst)[0] for analyst in analysts}
+        self.keys = {analyst: store.new_key(analyst)[0] for analyst in everybody}
         store.close()
         environment = {"LAPWING_HOME": str(directory / "home")}
         self.replicas = []
@@ -172,6 +182,9 @@ class Fleet:
             lines = ["[server]", f"port = {one.port}", f"workers = {workers}", f'identities = "{identities}"']
             lines += ["[limits]", "requests_per_second = 10000.0", "burst = 100000", "waiting_max = 1000"]
             lines += ["[moments]", "base_seconds = 0.25"]
+            if on_the_wire:
+                shadow = url_of(cluster.dsn("postgres", role="postgres")).replace("+psycopg", "")
+                lines += ["[wire]", f'shadow = "{shadow}"', f"port = {one.wire_port}", f'shadow_prefix = "fleet{number}_"']
             for wired in self.wired:
                 lines += ["[[data_set]]", f'catalogue = "{wired.directory}"']
             (one.home / "lapwing-server.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -196,6 +209,12 @@ class Fleet:
         self.replicas[0].spared = min(self.replicas[0].workers())
         self.begun = time.monotonic()
         self._sampler.start()
+
+    def backends(self) -> list[int]:
+        """The processes of the database that serve somebody."""
+        with self.cluster.superuser() as superuser:
+            found = superuser.execute("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()")
+            return [int(str(pid)) for (pid,) in found]
 
     def _sample(self) -> None:
         while not self._stopped.wait(SAMPLE_SECONDS):

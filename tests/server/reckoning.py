@@ -61,6 +61,7 @@ def reckoned(crowd: Crowd, *, again_max: int | None = None) -> Reckoning:
     charges = charges_of(crowd.fleet)
     _answers(crowd.got, charges, found)
     _paid(crowd, [one for one in charges if one.state == "committed"], found, again_max)
+    _read_on_the_wire(crowd, found)
     found.counts.update({f"charges, {state}": count for state, count in Counter(one.state for one in charges).items()})
     return found
 
@@ -131,6 +132,18 @@ def _paid(crowd: Crowd, committed: Sequence[Charged], found: Reckoning, again_ma
         thread.start()
     for thread in threads:
         thread.join()
+
+
+def _read_on_the_wire(crowd: Crowd, found: Reckoning) -> None:
+    """Each answer that was read on the wire is in the ledger, with these values."""
+    for one in crowd.read:
+        with closing(Analyst(crowd, one.analyst, random.Random(one.sql))) as analyst:
+            rows = analyst.rows_again(crowd.fleet.names[0], one.sql, crowd.epsilons[0])
+        found.counts["answers on the wire"] += 1
+        if rows is None:
+            found.uncharged.append(f"{one} is not in the ledger")
+        elif [[str(value) for value in row] for row in rows] != [[str(value) for value in row] for row in one.rows]:
+            found.unequal.append(f"{one} was read on the wire, and the ledger has {rows}")
 
 
 def _compare(asked: Asked, charge: Charged, got: Got, found: Reckoning) -> None:
