@@ -316,7 +316,8 @@ def page() -> str:
         "",
         "| Target | What |",
         "|---|---|",
-        "| `make lapwing-faults` | kills, cut connections, full disks and jumping clocks at random: the ledger on PostgreSQL, and the server over it |",
+        "| `make lapwing-faults` "
+        "| random faults: the ledger on PostgreSQL (kills, cut connections, full disks, jumping clocks), the server over it |",
         "| `make audit` | a million runs of every mechanism and plan, and of planted mistakes ({doc}`audit-report`) |",
     ]
     return "\n".join(lines) + "\n"
