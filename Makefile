@@ -14,11 +14,11 @@ PYTHON ?= python3
 WORKERS ?= 3
 export PYTHONPATH := src
 
-.PHONY: help venv install constraints format lint types contracts docs wheel test quick quick-test check nightly soak bench audit lapwing-faults clean
+.PHONY: help venv install constraints format lint types contracts docs wheel dist test quick quick-test check nightly soak bench audit lapwing-faults clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
-	@echo "targets: venv install constraints format lint types contracts docs wheel test quick check nightly soak bench audit lapwing-faults clean"
+	@echo "targets: venv install constraints format lint types contracts docs wheel dist test quick check nightly soak bench audit lapwing-faults clean"
 
 venv:
 	$(PYTHON) -m venv $(VENV)
@@ -54,9 +54,14 @@ docs:
 	rm -rf docs/reference/generated
 	$(PY) -m sphinx -W -n --keep-going -q -b html docs docs/_build/html
 
-# A wheel that installs and imports in an environment that has never seen the source tree.
+# A source archive, and a wheel made from it that installs and imports in an environment that has never seen the source tree.
 wheel:
 	./.ci/wheel $(PY)
+
+# The same, kept in dist/: what a release publishes.
+dist:
+	rm -rf dist
+	./.ci/wheel $(PY) dist
 
 PYTEST = $(PY) -m pytest -q -n $(WORKERS) --dist loadgroup
 
