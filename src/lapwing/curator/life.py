@@ -57,7 +57,9 @@ __all__ = ["CATALOGUE_FILE", "Balance", "Curator", "Entry", "EntryKind", "Progre
 class Curator:
     """An opened data set: its declaration, its newest prepared version and its ledger. With ``shared``, many threads ask it at once."""
 
-    def __init__(self, catalogue: str | Path, *, settings: Settings | None = None, home: Path | None = None, shared: bool = False) -> None:
+    def __init__(
+        self, catalogue: str | Path, *, settings: Settings | None = None, home: str | Path | None = None, shared: bool = False
+    ) -> None:
         path = Path(catalogue)
         self.path = path / CATALOGUE_FILE if path.is_dir() else path
         self.settings = settings or Settings()
@@ -66,7 +68,10 @@ class Curator:
         self.state = StateDirectory(self.path.resolve().parent)
         self.engine = engine_of(self.declaration, self.state.directory, self.settings)
         self.place = place_of(
-            self.declaration, local=self.state.ledger_path, home=home, query_timeout_seconds=self.settings.query_timeout_seconds
+            self.declaration,
+            local=self.state.ledger_path,
+            home=None if home is None else Path(home),
+            query_timeout_seconds=self.settings.query_timeout_seconds,
         )
         self._shared = shared
         self._opening = threading.RLock()  # of threads that ask at once, one opens
