@@ -30,7 +30,7 @@ from lapwing.ledger.local import deaths, registry, rows
 from lapwing.ledger.local.restoring import restored
 from lapwing.ledger.local.rows import LedgerState
 from lapwing.ledger.local.schema import LEDGER_FORMAT
-from lapwing.ledger.local.sqlite_file import PROCESS_GATE, Database, create_database, open_database
+from lapwing.ledger.local.sqlite_file import Database, create_database, exclusive, open_database
 from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, EntryKind, Request, State, StoredAnswer
 from lapwing.ledger.workers import Worker, current_worker, is_dead
 from lapwing.receipts import ReceiptStatement
@@ -343,7 +343,7 @@ class LocalLedger:
         """In a forked child: leave the parent's connections alone and open our own, as a worker of our own."""
         if os.getpid() == self._worker.pid:
             return
-        with PROCESS_GATE:  # two threads of the child must not both do it
+        with exclusive(self._home / registry.REGISTRY_FILE):  # two threads of the child must not both do it
             if os.getpid() != self._worker.pid:
                 self._database.close()
                 self._registry.close()
