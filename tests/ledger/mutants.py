@@ -170,9 +170,10 @@ ANCHOR_NOT_COMPARED = Mutant(
     (("local/ledger", "if rows.head_at(connection, anchor.entries) != anchor.head:\n                problems", PROBLEMS_NEVER),),
 )
 COPIES_PASS = Mutant(
-    "copies pass", (("local/ledger", "if anchor.ledger_path != str(self._path):\n                problems", PROBLEMS_NEVER),)
+    "copies pass",
+    (("local/ledger", "if anchor.ledger_path not in (str(self._path), rows.ON_SERVER):\n                problems", PROBLEMS_NEVER),),
 )
-SECOND_LEDGERS_PASS = Mutant("second ledgers pass", (("local/ledger", "if known and not override:", "if False:"),))
+SECOND_LEDGERS_PASS = Mutant("second ledgers pass", (("local/ledger", "if known is not None and not override:", "if False:"),))
 
 STOPPED_BY_THE_FILE = [
     Mutant("refund alone", (REFUND,)),

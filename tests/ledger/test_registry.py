@@ -197,6 +197,48 @@ def test_two_branches_of_one_ledger_cannot_both_be_served(tmp_path: Path) -> Non
     assert code_of(refused) == "ledger-rolled-back"
 
 
+def test_what_was_spent_under_another_registry_comes_on_top(tmp_path: Path) -> None:
+    """Put back elsewhere, asked there, and brought home: what the two spent since the backup is charged, not the larger of the two."""
+    path, backup, elsewhere = ledger_path(tmp_path), tmp_path / "backup", tmp_path / "elsewhere"
+    with new_ledger(tmp_path, budget=pure_budget(10), ceiling=pure_budget(10)) as ledger:
+        spend(ledger, "common", loss=2)
+        shutil.copy(path, backup)
+        spend(ledger, "at home", loss=3)
+    os.replace(backup, path)
+    with LocalLedger.open(path, source_id=SOURCE, home=elsewhere, override=True, reason="the machine failed") as ledger:
+        spend(ledger, "elsewhere", loss=4)
+    shutil.copy(path, backup)
+    with open_ledger(tmp_path, override=True, reason="the machine is mended") as ledger:
+        assert ledger.balance().spent == Cost(loss=2 + 3 + 4, delta=0)
+        with pytest.raises(BudgetRefused):
+            ledger.reserve(request("too much", loss=2))
+        shutil.copy(path, backup)
+        spend(ledger, "at home again", loss=1)
+    # From here on there is one history again: an older state of it lacks what came after, and no more.
+    os.replace(backup, path)
+    with open_ledger(tmp_path, override=True, reason="the disk failed") as ledger:
+        assert ledger.balance().spent == Cost(loss=2 + 3 + 4 + 1, delta=0)
+
+
+def test_a_ledger_that_comes_back_has_what_its_successor_spent(tmp_path: Path) -> None:
+    with new_ledger(tmp_path, budget=pure_budget(10), ceiling=pure_budget(10)) as ledger:
+        spend(ledger, "one", loss=4)
+    new = tmp_path / "new.sqlite"
+    budget = pure_budget(10)
+    home = tmp_path / "home"
+    with LocalLedger.create(
+        new, source_id=SOURCE, source_fingerprint=FINGERPRINT, budget=budget, ceiling=budget, home=home, override=True, reason="lost"
+    ) as successor:
+        spend(successor, "two", loss=5)
+        successor.close("found the old one")
+    with open_ledger(tmp_path, override=True, reason="found") as ledger:
+        assert (ledger.balance().spent, ledger.balance().closed) == (Cost(loss=9, delta=0), True)
+        assert ledger.history(limit=3)[1].detail == "charges made in another ledger"
+    with pytest.raises(LedgerError, match="more than the budget together"):
+        LocalLedger.open(new, source_id=SOURCE, home=home, override=True, reason="and back")
+    open_ledger(tmp_path).disconnect()
+
+
 def test_an_unknown_ledger_is_adopted_only_by_the_owners_act(tmp_path: Path) -> None:
     with new_ledger(tmp_path) as ledger:
         spend(ledger, "one", loss=6)

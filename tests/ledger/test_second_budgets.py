@@ -11,13 +11,16 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from lapwing.curator.ledger_office import accept
 from lapwing.curator.life import Curator
 from lapwing.demo import write_demo
 from lapwing.engines.postgres.session import connect
 from lapwing.engines.postgres.sources import relation_marks, source_name
 from lapwing.errors import CatalogueError, LapwingError, LedgerError, PreparationError
+from lapwing.kernel.accounting import Cost
+from lapwing.kernel.permit import Permit
 from lapwing.ledger.connect import accept_ledger
-from lapwing.ledger.protocol import EntryKind
+from lapwing.ledger.protocol import EntryKind, Request
 from lapwing.receipts import new_key
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import BY_SEX, Wired, new_wired
@@ -90,8 +93,14 @@ def test_the_same_file_under_another_name_needs_the_owners_reason(folder: Path, 
     _registered(folder)
     os.link(folder / "people.parquet", folder / "linked.parquet")
     (folder / "symbolic.parquet").symlink_to("people.parquet")
-    with _data(folder, "second", source, more) as curator, pytest.raises(CatalogueError, match="belong to first"):
+    with _data(folder, "second", source, more) as curator, pytest.raises(CatalogueError, match="source-registered") as refused:
         curator.prepare()
+    # Both places are named, and what to do.
+    theirs = folder / "first" / ".lapwing" / "ledger.sqlite"
+    read = {curator.declaration.source_path(table) for table in curator.declaration.all_tables}
+    assert f"`first`, whose ledger is {theirs}" in refused.value.message
+    assert any(refused.value.message.startswith(f"{path} is, or was, a source of") for path in read)
+    assert "lapwing prepare --override REASON" in refused.value.hint
     assert not (folder / "second" / ".lapwing" / "ledger.sqlite").exists()
 
 
@@ -146,6 +155,74 @@ def test_without_its_state_directory_a_prepared_data_set_needs_a_reason(folder: 
             curator.prepare()
         curator.prepare(override="the directory was lost")
         assert any("last declaration is not known" in entry.detail for entry in curator.history())
+
+
+def test_two_data_sets_of_one_id_are_told_where_the_other_is(folder: Path) -> None:
+    """A catalogue that was copied for another study, with other rows."""
+    _registered(folder)
+    (folder / "second").mkdir()
+    (folder / "second" / "lapwing.toml").write_text(CATALOGUE.format(name="first", source="../elsewhere.parquet"))
+    paths = [folder / name / ".lapwing" / "ledger.sqlite" for name in ("first", "second")]
+    with Curator(folder / "second", home=folder / "home") as curator:
+        with pytest.raises(CatalogueError, match="source-registered") as refused:
+            curator.prepare()
+        assert f"whose ledger is {paths[0]}, and this ledger would be {paths[1]}" in refused.value.message
+        assert "an id of its own" in refused.value.hint
+        with pytest.raises(LedgerError, match="ledger-moved"):  # the ledger of the other one is not taken away from it
+            accept(curator, reason="it is mine")
+    assert not paths[1].exists()
+    _registered(folder)
+
+
+def test_looking_at_a_budget_makes_no_ledger(folder: Path) -> None:
+    with _data(folder, "first") as curator:
+        with pytest.raises(LedgerError, match="ledger-missing") as refused:
+            curator.budget()
+        assert "lapwing restore FILE" in refused.value.hint
+        assert not curator.place.local.exists()
+
+
+@pytest.mark.parametrize("lost", ["the state", "the ledger alone"])
+def test_a_lost_ledger_is_made_anew_with_what_was_spent(folder: Path, lost: str) -> None:
+    """Only by the owner's act, from the memory of the registry; and the lost file is an older state of it if it comes back."""
+    with _data(folder, "first") as curator:
+        curator.prepare()
+        _spend(curator, loss=12345)
+        curator.ledger.close("the owner is away")
+        before, state = curator.balance(), curator.state.directory
+    state.rename(folder / "kept")
+    if lost == "the ledger alone":
+        shutil.copytree(folder / "kept", state)
+        (state / "ledger.sqlite").unlink()
+    for act in (Curator.prepare, Curator.budget, lambda opened: opened.prepare(override="begin anew")):
+        with Curator(folder / "first", home=folder / "home") as curator, pytest.raises(LedgerError, match="ledger-missing") as refused:
+            act(curator)
+        assert "lapwing restore FILE" in refused.value.hint
+        assert "lapwing ledger accept REASON" in refused.value.hint
+    with Curator(folder / "first", home=folder / "home") as curator:
+        assert accept(curator, reason="the disk failed") == before
+        assert curator.balance() == before
+        curator.reopen("the owner is back")
+    with Curator(folder / "first", home=folder / "home") as curator:
+        if lost == "the state":  # what was protected is not known either
+            with pytest.raises(PreparationError, match="override-needed"):
+                curator.prepare()
+        curator.prepare(override="the state was lost")
+        _spend(curator, loss=55)
+    (state / "ledger.sqlite").unlink()
+    shutil.copy(folder / "kept" / "ledger.sqlite", state / "ledger.sqlite")
+    with Curator(folder / "first", home=folder / "home") as curator:
+        with pytest.raises(LedgerError, match="ledger-rolled-back"):
+            curator.balance()
+        spent = accept(curator, reason="the disk was mended").spent
+        assert spent.loss == before.spent.loss + 55
+
+
+def _spend(curator: Curator, *, loss: int) -> None:
+    request = Request(analyst="local", request_id=f"{loss}", digest=f"{loss}", cost=Cost(loss=loss, delta=0), version=1, summary="asked")
+    permit = curator.ledger.reserve(request)
+    assert isinstance(permit, Permit)
+    curator.ledger.commit(permit, b"answered")
 
 
 def test_one_preparation_at_a_time(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tarfile
 from pathlib import Path
@@ -86,6 +87,46 @@ def test_a_data_set_that_is_still_there_is_left_as_it_is(served: Path, tmp_path:
     assert back.there_already == ((tmp_path / "clinic").resolve(),)
     assert back.data_sets == {}
     assert (tmp_path / "clinic" / ".lapwing" / "ledger.sqlite").read_bytes() == ledger
+
+
+@pytest.mark.parametrize("machine", ["the same", "another"])
+def test_a_catalogue_that_is_there_without_its_state_gets_its_ledger_back(served: Path, tmp_path: Path, machine: str) -> None:
+    clinic = tmp_path / "clinic"
+    assert _run(tmp_path, "-C", clinic, "ask", BY_SEX, "--epsilon", "0.2").status == 0
+    at_backup = _run(tmp_path, "-C", clinic, "budget").out
+    assert _run(tmp_path, "backup", tmp_path / "backup", "--home", served).status == 0
+    assert _run(tmp_path, "-C", clinic, "ask", BY_SEX, "--epsilon", "0.3").status == 0
+    at_last = _run(tmp_path, "-C", clinic, "budget").out
+    shutil.rmtree(served)
+    shutil.rmtree(clinic / ".lapwing")
+    if machine == "another":
+        shutil.rmtree(tmp_path / "registry")
+    back = _run(tmp_path, "restore", tmp_path / "backup", "--home", served)
+    assert back.status == 0, back.err
+    assert "left as it is" not in back.out
+    assert "[ledger-" in _run(tmp_path, "-C", clinic, "prepare").err, "nothing is spent before the owner has accepted the ledger"
+    assert _run(tmp_path, "-C", clinic, "ledger", "accept", "the disk failed").status == 0
+    assert _run(tmp_path, "-C", clinic, "prepare").status == 0
+    assert _run(tmp_path, "-C", clinic, "budget").out == (at_last if machine == "the same" else at_backup)
+
+
+def test_where_one_data_set_cannot_be_put_back_nothing_is(served: Path, tmp_path: Path) -> None:
+    """A catalogue of another data set in its place, or a state that has lost its ledger alone."""
+    clinic = tmp_path / "clinic"
+    back_up_server(served, tmp_path / "backup")
+    shutil.rmtree(served)
+    (clinic / ".lapwing" / "ledger.sqlite").unlink()
+    refused = _run(tmp_path, "restore", tmp_path / "backup", "--home", served)
+    assert refused.status != 0
+    assert "[restore-target]" in refused.err
+    shutil.rmtree(clinic / ".lapwing")
+    text = (clinic / "lapwing.toml").read_text()
+    (clinic / "lapwing.toml").write_text(re.sub('(?m)^id = "[^"]*"', 'id = "another"', text))
+    assert "[restore-target]" in _run(tmp_path, "restore", tmp_path / "backup", "--home", served).err
+    assert not list(served.iterdir())
+    assert not (clinic / ".lapwing").exists()
+    (clinic / "lapwing.toml").write_text(text)
+    assert _run(tmp_path, "restore", tmp_path / "backup", "--home", served).status == 0
 
 
 def test_identities_in_a_database_are_not_part_of_it(served: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from lapwing.cli import terminal
 from lapwing.cli.exits import reported
-from lapwing.cli.place import catalogue_path
+from lapwing.cli.place import catalogue_path, shell_quoted
 
 if TYPE_CHECKING:
     from lapwing.curator.backup import Backup
@@ -55,7 +55,7 @@ def backup(
 def restore(
     context: typer.Context, file: Annotated[Path, typer.Argument(metavar="FILE", help="The backup.")], home: ServerHome = None
 ) -> None:
-    """Put a backup back into the directory (-C), which must have neither a catalogue nor a state directory.
+    """Put a backup back into the directory (-C), which must have no state directory. A catalogue of the same data set stays as it is.
 
     A ledger that is older than what the registry remembers is put back and not served: `lapwing ledger accept` charges again what it lacks.
     With --home, a server's backup: API keys are ended, and roles let nobody in until `lapwing access accept`.
@@ -68,7 +68,9 @@ def restore(
         if home is not None:
             _server_restored(file, home)
             return
-        _restored(file, catalogue_path(context))
+        from lapwing.curator.catalogue_name import catalogue_directory
+
+        _restored(file, catalogue_directory(catalogue_path(context)))
 
 
 def _backed_up(catalogue: Path, to: Path) -> None:
@@ -108,7 +110,7 @@ def _server_restored(file: Path, home: Path) -> None:
     terminal.write(f"Put back into {home}: the server's configuration, API keys, grants and audit log.")
     terminal.write(f"{written.keys_ended} API keys that were good at the time of the backup are ended: make new ones.")
     for directory in written.there_already:
-        terminal.write(f"{directory} is there already and was left as it is.")
+        terminal.write(f"{directory} is there already, with its ledger, and was left as it is.")
     for directory, one in written.data_sets.items():
         terminal.write(f"Put back into {directory}: {', '.join(one.files)}.")
         _compare_ledger(directory, one)
@@ -142,16 +144,19 @@ def _compare_ledger(directory: Path, written: Backup) -> None:
     if written.ledger_is_elsewhere:
         terminal.write(_IN_DATABASE)
         return
-    if "ledger.sqlite" in written.files:
-        try:
-            with Curator(directory) as curator:
-                curator.ledger.balance()
-        except LapwingError as error:
-            terminal.write("The ledger is not as it was last seen here:")
-            terminal.write(f"  [{error.code}] {error.message}")
-            terminal.write(
-                "Nothing is answered until the owner accepts it. What the registry remembers to have been charged since is charged again:"
-            )
-            terminal.write('  lapwing ledger accept "what happened"')
-            return
-    terminal.write("The ledger is as it was last seen here. Prepare a version: lapwing prepare")
+    where = shell_quoted(directory)
+    if "ledger.sqlite" not in written.files:
+        terminal.write(f"The backup has no ledger: the data set had not been prepared. Prepare it: lapwing -C {where} prepare")
+        return
+    try:
+        with Curator(directory) as curator:
+            curator.ledger.balance()
+    except LapwingError as error:
+        terminal.write("The ledger is not as it was last seen here:")
+        terminal.write(f"  [{error.code}] {error.message}")
+        terminal.write(
+            "Nothing is answered until the owner accepts it. What the registry remembers to have been charged since is charged again:"
+        )
+        terminal.write(f'  lapwing -C {where} ledger accept "what happened"')
+        return
+    terminal.write(f"The ledger is as it was last seen here. Prepare a version: lapwing -C {where} prepare")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lapwing.cli.exits import usage_error
+from lapwing.curator.declared_text import id_of_place
 from lapwing.curator.draft import WishedTable, count_todos, draft, named_tables, safe_name
 from lapwing.curator.source_schemas import UnreadableSource, read_columns, source_files, table_columns
 
@@ -20,7 +21,8 @@ def initial_catalogue(files: Sequence[str], *, directory: Path, engine: str = "d
     sources = [
         _on_engine(name, engine, connection) if _is_table(name, engine) else _source(name, directory) for name in dict.fromkeys(files)
     ]
-    text = draft(safe_name(directory.resolve().name).replace("_", "-"), named_tables(sources), engine=engine, connection=connection)
+    dataset_id = id_of_place(safe_name(directory.resolve().name).replace("_", "-"), directory)
+    text = draft(dataset_id, named_tables(sources), engine=engine, connection=connection)
     return text, count_todos(text)
 
 

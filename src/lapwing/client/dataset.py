@@ -277,7 +277,7 @@ def open(
     rows_max: int | None = None,
     analyst: str | None = None,
     settings: Settings | None = None,
-    home: Path | None = None,
+    home: str | Path | None = None,
 ) -> DataSet:
     """Open a data set by its catalogue file, or the directory that holds it.
 

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from lapwing.catalog.units import ROW
-from lapwing.curator.declared_text import DescribedDataSet, DescribedTable, catalogue_toml
+from lapwing.curator.declared_text import DescribedDataSet, DescribedTable, catalogue_toml, id_of_place
 from lapwing.curator.source_schemas import UnreadableSource, read_columns
 from lapwing.errors import CatalogueError, PreparationError
 
 Number = str | int | float
 _NAME = re.compile(r"[^a-z0-9_]+")
+_ID_LINE = re.compile(r'^id = ".*"$', re.MULTILINE)
 
 
 def quick_catalogue(
@@ -32,7 +33,7 @@ def quick_catalogue(
     if not path.exists():
         directory.mkdir(mode=0o700, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    elif path.read_text(encoding="utf-8") != text:
+    elif _without_id(path.read_text(encoding="utf-8")) != _without_id(text):
         raise CatalogueError(
             "catalogue-differs",
             f"{directory.name} was made with other words",
@@ -49,8 +50,13 @@ def catalogue_text(
     identifier = {} if unit == ROW else {unit: {"type": "key"}}
     declared = {**identifier, **{column: dict(keys) for column, keys in columns.items()}}
     table = DescribedTable(name, {"source": "../" + source.name, "unit": unit, "rows_max": rows_max}, declared)
-    dataset = {"id": name.replace("_", "-"), "unit": unit}
+    dataset = {"id": id_of_place(name.replace("_", "-"), source.parent), "unit": unit}
     return catalogue_toml(DescribedDataSet(dataset, {"epsilon": str(epsilon), "delta": str(delta)}, [table]))
+
+
+def _without_id(text: str) -> str:
+    """The words of a catalogue. Its id is not one of them: earlier releases took the name of the file alone, and a folder may be moved."""
+    return _ID_LINE.sub("", text, count=1)
 
 
 def _require_no_column(source: Path) -> None:

@@ -12,13 +12,15 @@ import os
 import re
 import tarfile
 import time
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from lapwing.catalog import load
-from lapwing.engines.state import KEPT_FILES, StateDirectory
+from lapwing.engines.state import KEPT_FILES, LOCK_FILE, StateDirectory
 from lapwing.errors import PreparationError
 from lapwing.ledger.connect import place_of
 from lapwing.ledger.local.schema import LEDGER_FORMAT
@@ -79,34 +81,89 @@ def write_whole(to: Path, content: bytes) -> None:
         raise PreparationError("backup-failed", "the backup cannot be written", hint="choose a place that can be written") from error
 
 
-def put_back(backup: Path | BinaryIO, directory: Path) -> Backup:
-    """Write the files of a backup into a directory that has neither a catalogue nor a state directory. Overwrites nothing, opens nothing.
+Write: TypeAlias = Callable[[Path, bytes], None]
+"""Writes a file that is not there yet."""
 
-    Keys go to where the catalogue says, unless there are some already.
+
+@contextmanager
+def whole_or_not_at_all() -> Iterator[Write]:
+    """Files that are all written or, where anything is refused or fails, removed again."""
+    written: list[Path] = []
+
+    def write(path: Path, content: bytes) -> None:
+        if not path.exists():
+            written.append(path)
+        write_new(path, content)
+
+    try:
+        yield write
+    except BaseException:
+        for path in written:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def put_back(backup: Path | BinaryIO, directory: Path) -> Backup:
+    """Write the files of a backup into a directory that has no state of a data set. Overwrites nothing, opens nothing.
+
+    A catalogue of the same data set that is there already stays: the state belongs to it, and without its ledger it would get another
+    budget. Keys go to where the catalogue says, unless there are some already.
     """
-    state = StateDirectory(directory.resolve())
-    if (directory / _CATALOGUE).exists() or state.directory.exists():
-        message = "the directory has a catalogue or a state directory already"
-        raise PreparationError("restore-target", message, hint="move them away first: they may be newer than the backup")
+    with whole_or_not_at_all() as write:
+        return put_back_by(write, members_in(backup), directory)
+
+
+def members_in(backup: Path | BinaryIO) -> dict[str, bytes]:
+    """What a backup of a data set holds, by name."""
     members = read_archive(backup, _is_ours)
     if _CATALOGUE not in members:
         raise PreparationError("backup-invalid", "the file is no backup of a data set")
-    directory.mkdir(parents=True, exist_ok=True)
-    state.directory.mkdir(mode=0o700)
-    catalogue = directory / _CATALOGUE
-    write_new(catalogue, members[_CATALOGUE])
-    for name, content in members.items():
-        if name.startswith(f"{_STATE}/"):
-            write_new(state.directory / name.removeprefix(f"{_STATE}/"), content)
-    if _LEDGER in members:
-        write_new(state.ledger_path, members[_LEDGER])
+    return members
+
+
+def put_back_by(write: Write, members: Mapping[str, bytes], directory: Path) -> Backup:
+    """The same with what a backup holds."""
+    state, catalogue = StateDirectory(directory.resolve()), directory / _CATALOGUE
+    there = sorted({path.name for path in state.directory.iterdir()} - {LOCK_FILE}) if state.directory.exists() else []
+    if there:
+        message = f"{directory} has a state of a data set already: {', '.join(there)}"
+        raise PreparationError("restore-target", message, hint="move .lapwing away first: it may be newer than the backup")
+    if catalogue.exists() and _id(catalogue.read_bytes()) != _id(members[_CATALOGUE]):
+        message = f"the catalogue in {directory} is of another data set than the backup"
+        raise PreparationError("restore-target", message, hint="move it away first, or restore into another directory")
+    wanted = {state.directory / name.removeprefix(f"{_STATE}/"): name for name in members if name.startswith(f"{_STATE}/")}
+    wanted |= {state.ledger_path: _LEDGER} if _LEDGER in members else {}
+    wanted |= {} if catalogue.exists() else {catalogue: _CATALOGUE}
+    if not wanted:
+        message = f"{directory} has a catalogue, and the backup has nothing else"
+        raise PreparationError("restore-target", message, hint="move it away first: it may be newer than the backup")
+    state.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path, name in wanted.items():
+        write(path, members[name])
     place = place_of(load(catalogue), local=state.ledger_path, home=None, query_timeout_seconds=1)
     if place.keys is not None and not place.keys.exists():
         place.keys.mkdir(mode=0o700, parents=True)
-        for name, content in members.items():
-            if name.startswith(f"{_KEYS}/"):
-                write_new(place.keys / name.removeprefix(f"{_KEYS}/"), content)
-    return Backup(tuple(members), place.server is not None)
+        keys = {place.keys / name.removeprefix(f"{_KEYS}/"): name for name in members if name.startswith(f"{_KEYS}/")}
+        for path, name in keys.items():
+            write(path, members[name])
+        wanted |= keys
+    return Backup(tuple(name for name in members if name in wanted.values()), place.server is not None)
+
+
+def is_there(members: Mapping[str, bytes], directory: Path) -> bool:
+    """Whether the data set of a backup is still there: the catalogue, and the ledger, or what else there was of a state."""
+    state = StateDirectory(directory.resolve())
+    kept = [state.directory / name for name in KEPT_FILES if f"{_STATE}/{name}" in members]
+    needed = [state.ledger_path] if _LEDGER in members else kept
+    return (directory / _CATALOGUE).exists() and (not needed or any(path.exists() for path in needed))
+
+
+def _id(catalogue: bytes) -> object:
+    """The id that a catalogue gives its data set; where that cannot be read, the text stands for itself."""
+    try:
+        return tomllib.loads(catalogue.decode())["dataset"]["id"]
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, KeyError, TypeError):
+        return catalogue
 
 
 def _member(name: str, size: int) -> tarfile.TarInfo:

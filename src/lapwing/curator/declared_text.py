@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+_ID_NAME_MAX = 54
+"""With a dash and eight digits, as long as an id may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,14 @@ def catalogue_toml(described: DescribedDataSet) -> str:
     for table in described.tables:
         lines += _section(f"tables.{table.name}", table.keys) + _section(f"tables.{table.name}.columns", table.columns)
     return "\n".join(lines) + "\n"
+
+
+def id_of_place(name: str, directory: Path) -> str:
+    """The id of a data set that nobody has named: after its folder or file, and where that is.
+
+    A ledger is bound to the id. Folders and files called the same in two places are two data sets, and each needs a ledger of its own.
+    """
+    return f"{name[:_ID_NAME_MAX]}-{hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:8]}"
 
 
 def _section(heading: str, keys: Mapping[str, Any]) -> list[str]:

@@ -57,7 +57,9 @@ __all__ = ["CATALOGUE_FILE", "Balance", "Curator", "Entry", "EntryKind", "Progre
 class Curator:
     """An opened data set: its declaration, its newest prepared version and its ledger. With ``shared``, many threads ask it at once."""
 
-    def __init__(self, catalogue: str | Path, *, settings: Settings | None = None, home: Path | None = None, shared: bool = False) -> None:
+    def __init__(
+        self, catalogue: str | Path, *, settings: Settings | None = None, home: str | Path | None = None, shared: bool = False
+    ) -> None:
         path = Path(catalogue)
         self.path = path / CATALOGUE_FILE if path.is_dir() else path
         self.settings = settings or Settings()
@@ -66,7 +68,10 @@ class Curator:
         self.state = StateDirectory(self.path.resolve().parent)
         self.engine = engine_of(self.declaration, self.state.directory, self.settings)
         self.place = place_of(
-            self.declaration, local=self.state.ledger_path, home=home, query_timeout_seconds=self.settings.query_timeout_seconds
+            self.declaration,
+            local=self.state.ledger_path,
+            home=None if home is None else Path(home),
+            query_timeout_seconds=self.settings.query_timeout_seconds,
         )
         self._shared = shared
         self._opening = threading.RLock()  # of threads that ask at once, one opens
@@ -124,8 +129,11 @@ class Curator:
         for shared in shared_sources(self.declaration, by_table):
             raise shared
         marks = frozenset().union(*(by_table[table.name] for table in self.declaration.tables))
-        require_unclaimed(home, source_id, marks.union(*by_table.values()), override=override)
-        ledger = self._open_ledger(override=override, create=True)
+        by_source = {self.declaration.source_path(table): by_table[table.name] for table in self.declaration.all_tables}
+        require_unclaimed(home, source_id, by_source, override=override)
+        # A state that was prepared had a ledger: without it, and without a memory of it, nothing shows what was spent.
+        is_new = self.place.server is not None or self._last_declaration() is None
+        ledger = self._open_ledger(override=override, create=is_new)
         claim(home, ledger, source_id, marks, override=override)
         if self._last_declaration() is None:
             self._require_never_prepared(ledger, override)
@@ -233,7 +241,8 @@ class Curator:
 
     def _require_never_prepared(self, ledger: Ledger, override: str) -> None:
         """Where it is not known what was last declared, nothing shows that the same is protected now."""
-        if not any(entry.kind is EntryKind.VERSION for entry in ledger.history(limit=HISTORY_ENTRIES_MAX)):
+        prepared = {EntryKind.VERSION, EntryKind.RESTORE}  # the second: what was charged then was charged after a preparation
+        if not any(entry.kind in prepared for entry in ledger.history(limit=HISTORY_ENTRIES_MAX)):
             return
         if not override:
             message = "the data set was prepared before, and the state directory no longer says from which declaration"

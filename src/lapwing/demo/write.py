@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 PATIENTS_DEFAULT = 50_000
@@ -45,9 +44,10 @@ def catalogue_text(directory: Path, *, patients: int) -> str:
     """The catalogue of a demonstration in this directory."""
     from importlib import resources
 
-    digest = hashlib.sha256(str(directory.resolve()).encode()).hexdigest()
+    from lapwing.curator.declared_text import id_of_place
+
     template = resources.files("lapwing.demo").joinpath("clinic.toml").read_text(encoding="utf-8")
-    return _filled(template, {"@ID@": f"clinic-{digest[:8]}", "@PATIENTS@": f"{patients:_}"})
+    return _filled(template, {"@ID@": id_of_place("clinic", directory), "@PATIENTS@": f"{patients:_}"})
 
 
 def _filled(template: str, values: dict[str, str]) -> str:

@@ -30,6 +30,8 @@ from lapwing.errors import PreparationError
 STATE_DIRECTORY = ".lapwing"
 KEPT_FILES = ("ranking.key", "versions", "declared.toml", "statistics.json")
 """What a backup keeps of it, in addition to the ledger."""
+LOCK_FILE = "prepare.lock"
+"""What a preparation leaves that was refused before it began."""
 
 
 class StateDirectory:
@@ -69,7 +71,7 @@ class StateDirectory:
         """Held by one preparation at a time; refuses another one (``preparation-in-progress``)."""
         self.require_usable(writing=True)
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(self.directory / "prepare.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(self.directory / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

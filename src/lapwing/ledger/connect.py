@@ -21,6 +21,7 @@ from lapwing.kernel.accounting import Budget
 from lapwing.ledger import limits
 from lapwing.ledger.local import registry, rows
 from lapwing.ledger.local.ledger import LocalLedger, elsewhere
+from lapwing.ledger.local.restoring import make_anew, missing, require_none_lost
 from lapwing.ledger.local.schema import LEDGER_FORMAT
 from lapwing.ledger.local.sqlite_file import open_database
 from lapwing.ledger.postgres.anchors import AnchorPoint, FileAnchors
@@ -109,17 +110,20 @@ def open_ledger(
     if place.keys is not None and signs:
         receipts.require_signing_key(place.keys)
     if place.server is None:
-        return _open_local(place, declaration, override=override)
+        return _open_local(place, declaration, override=override, create=create)
     if place.keys is None and signs:
         raise receipts.no_signing_key()
     return _open_on_server(place, place.server, declaration, override=override, create=create, shared=shared)
 
 
 def accept_ledger(place: Place, declaration: Declaration, *, reason: str) -> Balance:
-    """The owner's override for a ledger that is not as it was anchored; what it has lost is charged again. Makes none."""
+    """The owner's override for a ledger that is not as it was anchored; what it has lost is charged again.
+
+    Where the file is lost, and the registry remembers what was spent, it is made anew with that; a ledger that nobody knows is not made.
+    """
     limits.require_reason(True, reason)
     if place.server is None and not place.local.exists():
-        raise LedgerError("ledger-missing", "there is no ledger of this data set", hint="run `lapwing prepare`")
+        make_anew(place.local, declaration.dataset.id, declaration.fingerprint(), home=place.home, reason=reason)
     ledger = open_ledger(place, declaration, override=reason, create=False)
     try:
         return ledger.balance()
@@ -181,11 +185,14 @@ def _propose(ledger: PostgresLedger, to: Budget, *, by: str) -> None:
         policy.propose_budget(ledger, to, by=by, reason="declared in the catalogue")
 
 
-def _open_local(place: Place, declaration: Declaration, *, override: str) -> LocalLedger:
+def _open_local(place: Place, declaration: Declaration, *, override: str, create: bool) -> LocalLedger:
     source_id, fingerprint = declaration.dataset.id, declaration.fingerprint()
     if not place.local.exists():
         if _is_on_server(place, source_id):
             raise elsewhere(rows.ON_SERVER)
+        require_none_lost(source_id, home=place.home)
+        if not create:
+            raise missing()
         place.local.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return LocalLedger.create(
             place.local,

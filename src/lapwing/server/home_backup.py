@@ -13,7 +13,18 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
-from lapwing.curator.backup import Backup, archive, members_of, put_back, read_archive, write_new, write_whole
+from lapwing.curator.backup import (
+    Backup,
+    Write,
+    archive,
+    is_there,
+    members_in,
+    members_of,
+    put_back_by,
+    read_archive,
+    whole_or_not_at_all,
+    write_whole,
+)
 from lapwing.curator.catalogue_name import catalogue_directory
 from lapwing.curator.life import CATALOGUE_FILE
 from lapwing.errors import PreparationError
@@ -31,7 +42,7 @@ class ServerBackup:
     data_sets: dict[Path, Backup]
     """Of each data set, by the directory of its catalogue."""
     there_already: tuple[Path, ...]
-    """Directories with a catalogue or a state: they were left as they are."""
+    """Directories of data sets that are there, with their ledgers: they were left as they are."""
     identities_are_elsewhere: bool
     """Keys and grants are in a database, and are backed up there."""
     keys_ended: int
@@ -59,7 +70,11 @@ def back_up_server(home: Path, to: Path) -> ServerBackup:
 
 
 def put_back_server(backup: Path, home: Path) -> ServerBackup:
-    """Write the files of a backup into a home that has none of them, and data sets to where the configuration says. Overwrites nothing."""
+    """Write the files of a backup into a home that has none of them, and data sets to where the configuration says. Overwrites nothing.
+
+    A data set that is there is left as it is; one that has lost its state, and with it the ledger, gets that back. Where one of them can
+    be neither, nothing is written at all: a catalogue without its ledger would begin another budget.
+    """
     members = read_archive(backup, _is_ours)
     if _CONFIGURATION not in members:
         raise PreparationError("backup-invalid", "the file is no backup of a server")
@@ -67,33 +82,32 @@ def put_back_server(backup: Path, home: Path) -> ServerBackup:
         message = "the directory has a configuration of a server, or keys and grants, already"
         raise PreparationError("restore-target", message, hint="move them away first: they may be newer than the backup")
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_new(home / CONFIGURATION_FILE, members[_CONFIGURATION])
-    configuration = read_configuration(home / CONFIGURATION_FILE)
-    ended = _put_back_identities(members, configuration, home)
-    log = configuration.audit_path(home)
-    if _AUDIT in members and not log.exists():
-        write_new(log, members[_AUDIT])
     written: dict[Path, Backup] = {}
     there_already: list[Path] = []
-    for number, directory in enumerate(_directories(configuration, home)):
-        content = members.get(f"data-sets/{number}")
-        if content is None:
-            raise PreparationError("backup-invalid", "the backup lacks a data set that its configuration names")
-        try:
-            written[directory] = put_back(io.BytesIO(content), directory)
-        except PreparationError as error:
-            if error.code != "restore-target":
-                raise
-            there_already.append(directory)
+    with whole_or_not_at_all() as write:
+        write(home / CONFIGURATION_FILE, members[_CONFIGURATION])
+        configuration = read_configuration(home / CONFIGURATION_FILE)
+        for number, directory in enumerate(_directories(configuration, home)):
+            content = members.get(f"data-sets/{number}")
+            if content is None:
+                raise PreparationError("backup-invalid", "the backup lacks a data set that its configuration names")
+            data_set = members_in(io.BytesIO(content))
+            if is_there(data_set, directory):
+                there_already.append(directory)
+            else:
+                written[directory] = put_back_by(write, data_set, directory)
+        if _AUDIT in members and not configuration.audit_path(home).exists():
+            write(configuration.audit_path(home), members[_AUDIT])
+        ended = _put_back_identities(write, members, configuration, home)
     return ServerBackup(written, tuple(there_already), configuration.server.identities is not None, ended)
 
 
-def _put_back_identities(members: dict[str, bytes], configuration: ServerConfiguration, home: Path) -> int:
+def _put_back_identities(write: Write, members: dict[str, bytes], configuration: ServerConfiguration, home: Path) -> int:
     """How many API keys were ended. Those in a database are not part of this: it is there, or is restored as databases are."""
     if configuration.server.identities is not None:
         return 0
     if _IDENTITIES in members:
-        write_new(home / IDENTITIES_FILE, members[_IDENTITIES])
+        write(home / IDENTITIES_FILE, members[_IDENTITIES])
     identities = Identities(configuration.identities_url(home))
     try:
         return identities.mark_restored()

@@ -239,3 +239,16 @@ def test_the_catalogue_is_written_where_the_data_set_is(tmp_path: Path, monkeypa
     assert made.status == 0 and "../there/lapwing.toml" in made.out
     assert 'source = "t.parquet"' in (tmp_path / "there" / "lapwing.toml").read_text(encoding="utf-8")
     assert not list((tmp_path / "here").iterdir())
+
+
+def test_folders_of_one_name_in_two_places_are_two_data_sets(tmp_path: Path) -> None:
+    ids = []
+    for place in ("first", "second"):
+        folder = tmp_path / place / ("data" * 20)
+        folder.mkdir(parents=True)
+        _write(folder / "visits.parquet", pa.table({"person_id": [1]}))
+        text, _ = initial_catalogue([str(folder / "visits.parquet")], directory=folder)
+        ids.append(tomllib.loads(text)["dataset"]["id"])
+        assert ids[-1].startswith("data") and len(ids[-1]) <= 63
+        assert initial_catalogue([str(folder / "visits.parquet")], directory=folder)[0] == text
+    assert ids[0] != ids[1]

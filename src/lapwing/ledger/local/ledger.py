@@ -30,7 +30,7 @@ from lapwing.ledger.local import deaths, registry, rows
 from lapwing.ledger.local.restoring import restored
 from lapwing.ledger.local.rows import LedgerState
 from lapwing.ledger.local.schema import LEDGER_FORMAT
-from lapwing.ledger.local.sqlite_file import PROCESS_GATE, Database, create_database, open_database
+from lapwing.ledger.local.sqlite_file import Database, create_database, exclusive, open_database
 from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, EntryKind, Request, State, StoredAnswer
 from lapwing.ledger.workers import Worker, current_worker, is_dead
 from lapwing.receipts import ReceiptStatement
@@ -95,15 +95,14 @@ class LocalLedger:
             # The file first, its registration second: a crash between the two leaves a ledger that nothing can be charged to, because it is
             # not registered, instead of a registration whose ledger could be made again with a fresh budget.
             with books.write() as registered:
-                known = registry.registrations_of(registered, source_id, source_fingerprint)
-                if known and not override:
-                    hint = "open that ledger instead; a second budget needs the owner's override"
-                    raise CatalogueError("source-registered", f"this source already has a ledger, as {', '.join(known)}", hint=hint)
+                known = registry.already_registered(registered, source_id, source_fingerprint, path)
+                if known is not None and not override:
+                    raise known
 
                 def fill(connection: sqlite3.Connection) -> None:
                     nonlocal state
                     state = rows.start(connection, state)
-                    if known:
+                    if known is not None:
                         state = rows.append(connection, state, kind=EntryKind.OVERRIDE, detail=f"source-registered: {reason}")
 
                 create_database(path, LEDGER_FORMAT, fill).close()
@@ -111,7 +110,7 @@ class LocalLedger:
                 registry.put_anchor(registered, anchor)
                 registry.add_fingerprint(registered, source_id, source_fingerprint)
                 registry.add_act(registered, anchor, EntryKind.REGISTER, "")
-                if known:
+                if known is not None:
                     registry.add_act(registered, anchor, EntryKind.OVERRIDE, f"source-registered: {reason}")
         finally:
             books.close()
@@ -344,7 +343,7 @@ class LocalLedger:
         """In a forked child: leave the parent's connections alone and open our own, as a worker of our own."""
         if os.getpid() == self._worker.pid:
             return
-        with PROCESS_GATE:  # two threads of the child must not both do it
+        with exclusive(self._home / registry.REGISTRY_FILE):  # two threads of the child must not both do it
             if os.getpid() != self._worker.pid:
                 self._database.close()
                 self._registry.close()
@@ -385,8 +384,8 @@ class LocalLedger:
             anchor = registry.find_anchor(registered, self._source_id)
             with self._database.write() as connection:
                 state = rows.append(connection, rows.read_state(connection), kind=EntryKind.OVERRIDE, detail=detail)
-                if anchor is not None and anchor.ledger_id == state.ledger_id and rows.head_at(connection, anchor.entries) != anchor.head:
-                    state = restored(connection, state, anchor)
+                if anchor is not None and (anchor.ledger_id != state.ledger_id or rows.head_at(connection, anchor.entries) != anchor.head):
+                    state = restored(connection, state, anchor, acts=registry.acts_of(registered, self._source_id))
             anchor = registry.anchor_of(state, self._path)
             registry.put_anchor(registered, anchor)
             if self._fingerprint is not None:
@@ -400,13 +399,12 @@ class LocalLedger:
         if anchor is None:
             return [LedgerError("ledger-unregistered", "the registry of this user does not know the ledger of this source", hint=hint)]
         problems: list[LapwingError] = []
+        if anchor.ledger_path == rows.ON_SERVER and rows.moved_to(connection) is None:
+            raise elsewhere(rows.ON_SERVER)  # no override: there are charges that this file has never heard of
         if rows.read_state(connection).ledger_id != anchor.ledger_id:
             problems.append(LedgerError("ledger-superseded", "the source has another ledger by now", hint=hint))
         else:
-            if anchor.ledger_path == rows.ON_SERVER:
-                if rows.moved_to(connection) is None:  # no override: there are charges that this file has never heard of
-                    raise elsewhere(rows.ON_SERVER)
-            elif anchor.ledger_path != str(self._path):
+            if anchor.ledger_path not in (str(self._path), rows.ON_SERVER):
                 problems.append(LedgerError("ledger-moved", "the ledger is a copy, or was moved", hint=hint))
             if rows.head_at(connection, anchor.entries) != anchor.head:
                 problems.append(LedgerError("ledger-rolled-back", "the ledger lacks entries that were made in it", hint=hint))

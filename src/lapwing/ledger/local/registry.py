@@ -18,10 +18,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
-from lapwing.errors import LedgerError
+from lapwing.errors import CatalogueError, LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import amount_text, budget_text, budget_value, cost_value, pure_text
-from lapwing.ledger.local.rows import LedgerState, now_text
+from lapwing.ledger.local.rows import ON_SERVER, LedgerState, now_text
 from lapwing.ledger.local.schema import REGISTRY_FORMAT
 from lapwing.ledger.local.sqlite_file import Database, create_database, open_database
 from lapwing.ledger.protocol import EntryKind
@@ -142,12 +142,29 @@ def sources_with(connection: sqlite3.Connection, fingerprint: str) -> frozenset[
     return frozenset(source_id for (source_id,) in rows)
 
 
-def registrations_of(connection: sqlite3.Connection, source_id: str, fingerprint: str) -> list[str]:
-    """The ids under which this source has a ledger already."""
-    known = set(sources_with(connection, fingerprint))
+def already_registered(connection: sqlite3.Connection, source_id: str, fingerprint: str, path: Path) -> CatalogueError | None:
+    """Why a new ledger at ``path`` would be a second budget, and what to do instead; None if it would not."""
     if find_anchor(connection, source_id) is not None:
-        known.add(source_id)
-    return sorted(known)
+        message = f"the id `{source_id}` belongs to {whereabouts(connection, source_id)}, and this ledger would be {path}"
+        hint = (
+            "if this is other data, give it an id of its own in the catalogue; if it is the same data set, ask it there,"
+            " or bring its state directory here and run `lapwing ledger accept REASON`"
+        )
+        return CatalogueError("source-registered", message, hint=hint)
+    for other in sorted(sources_with(connection, fingerprint)):
+        message = f"the sources of `{source_id}`, whose ledger would be {path}, belong to {whereabouts(connection, other)}"
+        hint = f"one source has one budget: ask that data set; where its directory is lost, give this one the id `{other}` and prepare it"
+        return CatalogueError("source-registered", message, hint=hint)
+    return None
+
+
+def whereabouts(connection: sqlite3.Connection, source_id: str) -> str:
+    """A registered data set and where its ledger is, for the owner."""
+    anchor = find_anchor(connection, source_id)
+    if anchor is None:
+        return f"the data set `{source_id}`"
+    where = "in a database" if anchor.ledger_path == ON_SERVER else anchor.ledger_path
+    return f"the data set `{source_id}`, whose ledger is {where}"
 
 
 def marks_of(connection: sqlite3.Connection, source_id: str) -> frozenset[str]:
@@ -164,6 +181,11 @@ def others_with(connection: sqlite3.Connection, source_id: str, marks: AbstractS
 def add_fingerprint(connection: sqlite3.Connection, source_id: str, fingerprint: str) -> None:
     """Remember that this source has, or had, this fingerprint. Fingerprints are never forgotten."""
     connection.execute("INSERT INTO fingerprint VALUES (?, ?) ON CONFLICT DO NOTHING", [fingerprint, source_id])
+
+
+def acts_of(connection: sqlite3.Connection, source_id: str) -> frozenset[str]:
+    """What was written down about this source here."""
+    return frozenset(detail for (detail,) in connection.execute("SELECT detail FROM act WHERE source_id = ?", [source_id]))
 
 
 def add_act(connection: sqlite3.Connection, anchor: Anchor, kind: EntryKind, detail: str) -> None:

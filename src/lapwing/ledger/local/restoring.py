@@ -1,26 +1,135 @@
-"""What a restored file has lost, charged again from the memory of the registry."""
+"""What a restored file has lost, or all of a file that is lost, charged again from the memory of the registry."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from pathlib import Path
 
-from lapwing.ledger.amounts import lost_between
-from lapwing.ledger.local import rows
+from lapwing.errors import LedgerError
+from lapwing.kernel.accounting import Cost, admits
+from lapwing.ledger.amounts import cost_value, lost_between
+from lapwing.ledger.local import registry, rows
 from lapwing.ledger.local.registry import Anchor
 from lapwing.ledger.local.rows import LedgerState
+from lapwing.ledger.local.schema import LEDGER_FORMAT
+from lapwing.ledger.local.sqlite_file import create_database
 from lapwing.ledger.protocol import EntryKind
 
+_ADOPTED = "ledger-unregistered: "
+"""How an override begins by which a registry adopted a ledger that it did not know."""
 
-def restored(connection: sqlite3.Connection, state: LedgerState, anchor: Anchor) -> LedgerState:
+
+def restored(connection: sqlite3.Connection, state: LedgerState, anchor: Anchor, *, acts: AbstractSet[str]) -> LedgerState:
     """Charge again what the file has lost, as one amount: the anchor remembers what was spent, under which budget, and whether closed.
 
-    The state the file is in was reached before the anchor, so nothing it spent is missing from the anchor's amount.
+    A state that was reached before the anchor has spent nothing that is missing from the anchor's amount. What a file spent after another
+    registry had adopted it, and all of another ledger, is no part of that amount, and stays on top of it.
     """
-    lost = lost_between(state.spent, anchor.spent)
-    state = replace(state, budget=anchor.budget, ceiling=anchor.ceiling)
-    detail = "charges made after the restored state"
+    if anchor.ledger_id == state.ledger_id:
+        lost = lost_between(_spent_here(connection, state, acts), anchor.spent)
+        state = replace(state, budget=anchor.budget, ceiling=anchor.ceiling)
+    else:
+        lost = anchor.spent
+    if not admits(state.budget, spent=state.spent, cost=lost):
+        message = "this ledger and the one that the registry knows have spent more than the budget together"
+        raise LedgerError("ledger-superseded", message, hint="go on with the other one, if it has anything left")
+    detail = "charges made after the restored state" if anchor.ledger_id == state.ledger_id else "charges made in another ledger"
     state = rows.append(connection, state, kind=EntryKind.RESTORE, detail=detail, cost=lost, evidence=rows.budgets_digest(state))
     if anchor.closed and not state.closed:
         state = rows.append(connection, replace(state, closed=True), kind=EntryKind.CLOSE, detail="closed before the ledger was restored")
     return state
+
+
+def _spent_here(connection: sqlite3.Connection, state: LedgerState, acts: AbstractSet[str]) -> Cost:
+    """What the file had spent before a registry that is not this one (``acts``) adopted it; all it has spent where none did.
+
+    An override of this registry made whatever came before it part of the anchor's history. The newest entry is the one being written.
+    """
+    spent, before = Cost.zero(), None
+    entries = connection.execute("SELECT kind, detail, loss, delta, pure FROM entry WHERE entry_id < ? ORDER BY entry_id", [state.entries])
+    for kind, detail, loss, delta, pure in entries:
+        if kind == EntryKind.OVERRIDE and detail in acts:
+            before = None
+        elif kind == EntryKind.OVERRIDE and detail.startswith(_ADOPTED) and before is None:
+            before = spent
+        spent += cost_value(loss, delta, pure)
+    return spent if before is None else before
+
+
+def require_none_lost(source_id: str, *, home: Path | None) -> None:
+    """Refuse (``ledger-missing``) where this source has a ledger that is not where it was last seen: nothing is made in its place."""
+    books = registry.open_registry(registry.registry_home(home))
+    try:
+        with books.read() as registered:
+            anchor = registry.find_anchor(registered, source_id)
+    finally:
+        books.close()
+    if anchor is not None and _is_gone(anchor.ledger_path):
+        hint = (
+            "put a backup back: `lapwing restore FILE`; where there is none, `lapwing ledger accept REASON` makes the ledger anew,"
+            " with all that was spent"
+        )
+        raise LedgerError("ledger-missing", f"the ledger of `{source_id}` is gone: it was {anchor.ledger_path}", hint=hint)
+
+
+def make_anew(path: Path, source_id: str, fingerprint: str, *, home: Path | None, reason: str) -> None:
+    """Make the file of a lost ledger anew, with all that the registry remembers to be spent, by the owner's act.
+
+    It stays the same ledger: an older copy of the file that turns up later is one that was put back (``ledger-rolled-back``). As in
+    ``LocalLedger.create`` the file comes first: after a crash between the two it is such a copy itself.
+    """
+    path = path.resolve()
+    books = registry.open_registry(registry.registry_home(home))
+    try:
+        with books.write() as registered:
+            anchor = registry.find_anchor(registered, source_id)
+            if anchor is None or anchor.ledger_path == rows.ON_SERVER:
+                raise missing()
+            if not _is_gone(anchor.ledger_path):
+                where = registry.whereabouts(registered, source_id)
+                hint = "if this is other data, give it an id of its own; if the ledger was to be moved, bring its file here"
+                raise LedgerError("ledger-moved", f"the id `{source_id}` belongs to {where}, and there is none in {path.parent}", hint=hint)
+            detail = f"ledger-missing: {reason}"
+            state = LedgerState(
+                ledger_id=anchor.ledger_id,
+                source_id=source_id,
+                budget=anchor.budget,
+                ceiling=anchor.ceiling,
+                spent=Cost.zero(),
+                closed=False,
+                entries=0,
+                head=rows.first_head(anchor.ledger_id, source_id),
+            )
+
+            def fill(connection: sqlite3.Connection) -> None:
+                nonlocal state
+                state = rows.append(connection, rows.start(connection, state), kind=EntryKind.OVERRIDE, detail=detail)
+                state = restored(connection, state, anchor, acts=frozenset())
+
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            create_database(path, LEDGER_FORMAT, fill).close()
+            made = registry.anchor_of(state, path)
+            registry.put_anchor(registered, made)
+            registry.add_fingerprint(registered, source_id, fingerprint)
+            registry.add_act(registered, made, EntryKind.OVERRIDE, detail)
+    finally:
+        books.close()
+
+
+def missing() -> LedgerError:
+    """The error for a data set without a ledger, of which nothing is known here."""
+    hint = "run `lapwing prepare`; if the data set was prepared before, put a backup back first: `lapwing restore FILE`"
+    return LedgerError("ledger-missing", "there is no ledger of this data set", hint=hint)
+
+
+def _is_gone(path: str) -> bool:
+    """Whether there is certainly no file."""
+    try:
+        Path(path).lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False

@@ -7,6 +7,7 @@ another source is a second budget for the same people, and is refused unless the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
@@ -16,16 +17,20 @@ from lapwing.ledger.local import registry
 from lapwing.ledger.protocol import EntryKind, Ledger
 
 
-def require_unclaimed(home: Path | None, source_id: str, marks: AbstractSet[str], *, override: str) -> None:
-    """Refuse (``source-registered``) rows that another source has claimed and this one has not, unless the owner gives a reason."""
+def require_unclaimed(home: Path | None, source_id: str, marks: Mapping[str, AbstractSet[str]], *, override: str) -> None:
+    """Refuse (``source-registered``) rows that another data set has claimed and this one has not, unless the owner gives a reason.
+
+    ``marks`` are by the source as the owner knows it: a path, or the name of a table.
+    """
     books = registry.open_registry(registry.registry_home(home))
     try:
         with books.read() as registered:
-            others = registry.others_with(registered, source_id, marks)
+            for source, found in marks.items():
+                for other in sorted(registry.others_with(registered, source_id, found)):
+                    if not override:
+                        raise _claimed(source, registry.whereabouts(registered, other))
     finally:
         books.close()
-    if others and not override:
-        raise _claimed(others)
 
 
 def claim(home: Path | None, ledger: Ledger, source_id: str, marks: AbstractSet[str], *, override: str) -> None:
@@ -40,7 +45,7 @@ def claim(home: Path | None, ledger: Ledger, source_id: str, marks: AbstractSet[
             others = registry.others_with(registered, source_id, marks)
             new = marks - registry.marks_of(registered, source_id)
         if others and not override:
-            raise _claimed(others)
+            raise _claimed("a source", ", ".join(sorted(others)))
         if others:  # in the ledger first: after a crash it is there twice rather than not at all
             ledger.record(EntryKind.OVERRIDE, _accepted(others, override))
         if not new:
@@ -48,7 +53,7 @@ def claim(home: Path | None, ledger: Ledger, source_id: str, marks: AbstractSet[
         with books.write() as registered:
             late = registry.others_with(registered, source_id, marks)
             if late - others and not override:
-                raise _claimed(late)
+                raise _claimed("a source", ", ".join(sorted(late)))
             for mark in sorted(new):
                 registry.add_fingerprint(registered, source_id, mark)
             anchor = registry.find_anchor(registered, source_id)
@@ -62,6 +67,9 @@ def _accepted(others: AbstractSet[str], reason: str) -> str:
     return f"source-registered: shares rows with {', '.join(sorted(others))}: {reason}"
 
 
-def _claimed(others: AbstractSet[str]) -> CatalogueError:
-    hint = "ask that data set; a second budget for the same rows needs the owner's override and reason"
-    return CatalogueError("source-registered", f"rows of this source belong to {', '.join(sorted(others))} already", hint=hint)
+def _claimed(source: str, other: str) -> CatalogueError:
+    hint = (
+        "the same rows have one budget: ask that data set, or give this one its id where its directory is lost;"
+        " an overlap that is meant needs `lapwing prepare --override REASON`, which is written down"
+    )
+    return CatalogueError("source-registered", f"{source} is, or was, a source of {other}", hint=hint)

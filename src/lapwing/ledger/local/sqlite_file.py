@@ -29,9 +29,67 @@ BUSY_TIMEOUT_SECONDS = 30
 _SYNCHRONOUS_EXTRA = 3
 _SQLITE_VERSION_MIN = (3, 37, 0)
 
-PROCESS_GATE = threading.RLock()
-"""Held during every transaction of this process and while it forks. One for all files: two could be taken in either order."""
-os.register_at_fork(before=PROCESS_GATE.acquire, after_in_parent=PROCESS_GATE.release, after_in_child=PROCESS_GATE.release)
+
+class _ForkGate:
+    """Lets transactions of all threads through, and none while the process forks; a fork waits until they are over."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._running = self._forks = 0
+        self._own = threading.local()
+
+    @property
+    def _depth(self) -> int:
+        """How many transactions, one within another, this thread is in."""
+        return getattr(self._own, "depth", 0)
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        depth = self._depth
+        if depth == 0:  # one within another does not wait: the fork waits for the outer one
+            with self._changed:
+                self._changed.wait_for(lambda: self._forks == 0)
+                self._running += 1
+        self._own.depth = depth + 1
+        try:
+            yield
+        finally:
+            self._own.depth = depth
+            if depth == 0:
+                with self._changed:
+                    self._running -= 1
+                    self._changed.notify_all()
+
+    def close(self) -> None:
+        self._changed.acquire()
+        self._forks += 1
+        self._changed.wait_for(lambda: self._running == min(self._depth, 1))
+
+    def open(self) -> None:
+        self._forks -= 1
+        self._changed.notify_all()
+        self._changed.release()
+
+    def open_in_child(self) -> None:
+        """Of the threads only this one is here, and whoever waited is not."""
+        self._changed = threading.Condition()
+        self._running, self._forks = min(self._depth, 1), 0
+
+
+_fork_gate = _ForkGate()
+os.register_at_fork(before=_fork_gate.close, after_in_parent=_fork_gate.open, after_in_child=_fork_gate.open_in_child)
+_locks: dict[Path, threading.RLock] = {}
+
+
+@contextlib.contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """For one thread of this process at a time, and not while it forks. Of two files, the registry first and then a ledger, always.
+
+    A lock for each file: whoever reads a ledger does not wait for another one, nor for the registry.
+    """
+    with _fork_gate.transaction(), _locks.setdefault(path, threading.RLock()):
+        yield
+
 
 _abandoned: list[sqlite3.Connection] = []
 """Connections inherited over a fork. They are kept so that this process never closes what belongs to its parent."""
@@ -96,7 +154,7 @@ class Database:
 
     def close(self) -> None:
         """Give the file back. After a fork the child only forgets the connection; it is the parent's to close."""
-        with PROCESS_GATE:
+        with exclusive(self.path):
             connection, self._connection = self._connection, None
             if connection is None:
                 return
@@ -107,7 +165,7 @@ class Database:
 
     @contextlib.contextmanager
     def _exclusive(self) -> Iterator[sqlite3.Connection]:
-        with PROCESS_GATE, _translated(self._name):
+        with exclusive(self.path), _translated(self._name):
             if self._connection is None or not self.is_usable:
                 raise LedgerError("ledger-disconnected", f"this use of the {self._name} is over", hint="open it again")
             self._require_same_file()
