@@ -95,7 +95,7 @@ def test_a_copy_is_not_a_second_budget(tmp_path: Path) -> None:
         shutil.copy(ledger_path(tmp_path), copy)
         with pytest.raises(LedgerError) as refused:
             LocalLedger.open(copy, source_id=SOURCE, home=tmp_path / "home")
-        assert code_of(refused) == "ledger-moved"
+        assert code_of(refused) == "ledger-moved" and str(ledger_path(tmp_path)) in refused.value.message
         with LocalLedger.open(copy, source_id=SOURCE, home=tmp_path / "home", override=True, reason="moved to another disk") as moved:
             assert moved.balance().spent == Cost(loss=4, delta=0)
             spend(moved, "two", loss=1)

@@ -154,9 +154,10 @@ def _compare_ledger(directory: Path, written: Backup) -> None:
     except LapwingError as error:
         terminal.write("The ledger is not as it was last seen here:")
         terminal.write(f"  [{error.code}] {error.message}")
-        terminal.write(
-            "Nothing is answered until the owner accepts it. What the registry remembers to have been charged since is charged again:"
-        )
+        known = "What the registry remembers to have been charged since is charged again:"
+        if error.code == "ledger-unregistered":
+            known = "What was charged after the backup is not known here: lower the budget by what may be missing."
+        terminal.write(f"Nothing is answered until the owner accepts it. {known}")
         terminal.write(f'  lapwing -C {where} ledger accept "what happened"')
         return
     terminal.write(f"The ledger is as it was last seen here. Prepare a version: lapwing -C {where} prepare")

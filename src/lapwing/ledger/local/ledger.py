@@ -394,7 +394,7 @@ class LocalLedger:
 
     def _disagreements(self, registered: sqlite3.Connection, connection: sqlite3.Connection) -> list[LapwingError]:
         """Everything in which this ledger is not the one the registry knows, in its newest state, for this data."""
-        hint = "if this is meant, the data owner can open it with an override and a reason"
+        hint = "if this is meant, the data owner accepts it: `lapwing ledger accept REASON`"
         anchor = registry.find_anchor(registered, self._source_id)
         if anchor is None:
             return [LedgerError("ledger-unregistered", "the registry of this user does not know the ledger of this source", hint=hint)]
@@ -405,7 +405,7 @@ class LocalLedger:
             problems.append(LedgerError("ledger-superseded", "the source has another ledger by now", hint=hint))
         else:
             if anchor.ledger_path not in (str(self._path), rows.ON_SERVER):
-                problems.append(LedgerError("ledger-moved", "the ledger is a copy, or was moved", hint=hint))
+                problems.append(LedgerError("ledger-moved", f"the ledger is a copy, or was moved: it was {anchor.ledger_path}", hint=hint))
             if rows.head_at(connection, anchor.entries) != anchor.head:
                 problems.append(LedgerError("ledger-rolled-back", "the ledger lacks entries that were made in it", hint=hint))
         if self._fingerprint is not None:
