@@ -31,6 +31,10 @@ SLOW: dict[str, tuple[float, str]] = {
         40,
         "a worker is paused for 7 seconds, and then until it is taken for dead",
     ),
+    "tests/wire/test_unprepared.py::test_it_is_named_at_the_start_refused_and_taken_in_once_it_is_prepared": (
+        35,
+        "a server with two workers is started, and a command prepares a version",
+    ),
     "tests/unit/audit/test_third_list.py::test_statements_become_what_is_written_down": (
         45,
         "509 statements are asked on two engines at night",
