@@ -24,8 +24,8 @@ SLOW: dict[str, tuple[float, str]] = {
         "a server with two workers is started twice",
     ),
     "tests/server/test_supervisor.py::test_while_the_database_is_away_workers_that_die_are_tried_again": (
-        40,
-        "two workers are waited for that cannot start, and then can",
+        60,
+        "workers are waited for that cannot start, and then can, twice",
     ),
     "tests/server/test_supervisor.py::test_a_worker_that_is_paused_is_borne_and_then_replaced_with_a_word": (
         40,

@@ -59,12 +59,17 @@ def _work(config: uvicorn.Config, listening: socket.socket, supervisor: Connecti
 
 
 def _answer(server: uvicorn.Server, supervisor: Connection) -> None:
-    """Say whenever it is asked that this process is alive, and whether it serves."""
+    """Say when this process begins to serve, and whenever it is asked that it is alive."""
     global _lost
+    has_started = False
     try:
         while True:
-            _lost = supervisor.recv()
-            supervisor.send(server.started)
+            if supervisor.poll(None if has_started else LOOK_SECONDS / 10):
+                _lost = supervisor.recv()
+            elif not server.started:
+                continue
+            has_started = server.started
+            supervisor.send(has_started)
     except (EOFError, OSError):  # the supervisor was killed: nobody would stop this process later, nor free its port
         os.kill(os.getpid(), signal.SIGTERM)
 
