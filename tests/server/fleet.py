@@ -83,8 +83,12 @@ class Replica:
                 return
             except (urllib.error.URLError, OSError) as error:
                 if self.process.poll() is not None or time.monotonic() > until:
-                    raise AssertionError((self.home / "stderr").read_text(encoding="utf-8")[-2000:]) from error
+                    raise AssertionError(self.log()[-2000:]) from error
                 time.sleep(0.1)
+
+    def log(self) -> str:
+        """What it has logged."""
+        return (self.home / "stderr").read_text(encoding="utf-8")
 
     def workers(self) -> list[int]:
         """The processes that answer: those that the first one has started, without Python's own helper."""
@@ -144,7 +148,7 @@ def resident_bytes(pid: int) -> int | None:
 
 
 class Fleet:
-    """Data sets, keys of analysts, and replicas that serve them."""
+    """Data sets, keys of analysts, and replicas that serve them; ``limits`` are more lines of that part of their configuration."""
 
     def __init__(
         self,
@@ -156,6 +160,7 @@ class Fleet:
         on_the_wire: Sequence[str] = (),
         replicas: int = 2,
         workers: int = 2,
+        limits: Sequence[str] = (),
     ) -> None:
         self.cluster = cluster
         self.database = cluster.new_database()
@@ -180,7 +185,7 @@ class Fleet:
             one = Replica(directory / f"server-{number}", environment)
             one.home.mkdir(mode=0o700)
             lines = ["[server]", f"port = {one.port}", f"workers = {workers}", f'identities = "{identities}"']
-            lines += ["[limits]", "requests_per_second = 10000.0", "burst = 100000", "waiting_max = 1000"]
+            lines += ["[limits]", "requests_per_second = 10000.0", "burst = 100000", "waiting_max = 1000", *limits]
             lines += ["[moments]", "base_seconds = 0.25"]
             if on_the_wire:
                 shadow = url_of(cluster.dsn("postgres", role="postgres")).replace("+psycopg", "")

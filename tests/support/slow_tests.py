@@ -23,6 +23,18 @@ SLOW: dict[str, tuple[float, str]] = {
         35,
         "a server with two workers is started twice",
     ),
+    "tests/server/test_supervisor.py::test_while_the_database_is_away_workers_that_die_are_tried_again": (
+        60,
+        "workers are waited for that cannot start, and then can, twice",
+    ),
+    "tests/server/test_supervisor.py::test_a_worker_that_is_paused_is_borne_and_then_replaced_with_a_word": (
+        40,
+        "a worker is paused for 7 seconds, and then until it is taken for dead",
+    ),
+    "tests/wire/test_unprepared.py::test_it_is_named_at_the_start_refused_and_taken_in_once_it_is_prepared": (
+        35,
+        "a server with two workers is started, and a command prepares a version",
+    ),
     "tests/unit/audit/test_third_list.py::test_statements_become_what_is_written_down": (
         45,
         "509 statements are asked on two engines at night",

@@ -36,7 +36,7 @@ def _refusal(wire: WireUnderTest) -> str:
 def test_from_a_declaration_to_an_answer_on_the_wire(wire: WireUnderTest) -> None:
     assert "no such data set" in _refusal(wire)
     assert wire.server.call("POST", "/v1/data-sets", by="olga", json=loans_body(epsilon="50")).status_code == 201
-    assert "cannot be asked now" in _refusal(wire), "before its first version nothing can be asked"
+    assert "no prepared version yet" in _refusal(wire), "before its first version nothing can be asked"
     assert wire.server.call("POST", "/v1/data-sets/loans/versions", by="olga", json={}).json() == {"version": 1}
     with psycopg.connect(wire.dsn(dbname="loans"), autocommit=True) as connection:
         listed = "SELECT column_name FROM information_schema.columns WHERE table_name = 'loans' ORDER BY ordinal_position"

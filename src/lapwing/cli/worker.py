@@ -1,4 +1,7 @@
-"""The application of a worker process: HTTP, and beside it the console and the wire, as they are configured."""
+"""The application of a worker process: HTTP, and beside it the console and the wire, as they are configured.
+
+The office is opened before the application begins its life, so that what is wrong with it is an error of ours to whoever starts the worker.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ from lapwing.server.run import configured_worker, open_office
 def without_wire() -> FastAPI:
     """HTTP and the console."""
     configuration, home = configured_worker()
-    return application(lambda: open_office(configuration, home), pages=_pages(configuration))
+    opened = open_office(configuration, home)
+    return application(lambda: opened, pages=_pages(configuration))
 
 
 def with_wire() -> FastAPI:
@@ -25,13 +29,14 @@ def with_wire() -> FastAPI:
     from lapwing.wire.run import wired
 
     configuration, home = configured_worker()
+    opened = open_office(configuration, home)
 
     @asynccontextmanager
     async def beside(office: Office) -> AsyncIterator[None]:
         async with wired(office, home):
             yield
 
-    return application(lambda: open_office(configuration, home), beside, _pages(configuration))
+    return application(lambda: opened, beside, _pages(configuration))
 
 
 def _pages(configuration: ServerConfiguration) -> Callable[[FastAPI], None] | None:

@@ -60,6 +60,8 @@ class ServerLimits(_Strict):
     """How long an answer is waited for before the caller is told to look again."""
     stop_seconds: Annotated[int, Field(ge=1, le=3_600)] = 60
     """How long what runs may go on when the server is told to stop."""
+    silent_seconds: Annotated[float, Field(ge=1, le=3_600)] = 30.0
+    """A worker that gives no sign of life for so long is killed and replaced: what it had reserved is forfeited, so a pause is borne."""
 
 
 class MomentSettings(_Strict):

@@ -134,7 +134,7 @@ class Identities:
 
     def require_accepted(self) -> None:
         """Refuse to let anybody in by roles that came from a backup until the owner has looked through them."""
-        with self._engine.connect() as connection:
+        with _reached(), self._engine.connect() as connection:
             restored = connection.execute(sa.select(_state.c.restored_at)).scalar()
         if restored is not None:
             message = "API keys and grants were restored, and may have been withdrawn since the backup"
@@ -229,13 +229,14 @@ class Identities:
         if self._secret is not None:
             return self._secret
         read = sa.select(_secrets.c.secret).where(_secrets.c.number == 1)
-        with self._engine.connect() as connection:
-            row = connection.execute(read).first()
-        if row is None:
-            with suppress(sa.exc.IntegrityError), self._engine.begin() as connection:  # another replica may be first
-                connection.execute(_secrets.insert().values(number=1, secret=secrets.token_hex(32)))
+        with _reached():
             with self._engine.connect() as connection:
-                row = connection.execute(read).one()
+                row = connection.execute(read).first()
+            if row is None:
+                with suppress(sa.exc.IntegrityError), self._engine.begin() as connection:  # another replica may be first
+                    connection.execute(_secrets.insert().values(number=1, secret=secrets.token_hex(32)))
+                with self._engine.connect() as connection:
+                    row = connection.execute(read).one()
         self._secret = bytes.fromhex(row.secret)
         return self._secret
 

@@ -37,6 +37,7 @@ _STATUS = {
 _PUBLIC = frozenset({"ledger-local"})
 """Codes of errors that are about public facts alone, though others than the analyst have to act."""
 _OWNERS = LapwingError("data-set-unavailable", "the data set cannot be asked now", hint="its owner has to act")
+_UNPREPARED = LapwingError("data-set-unavailable", "the data set has no prepared version yet", hint="its owner has to prepare one")
 _OPERATORS = LapwingError("unavailable", "the server cannot answer now; nothing was answered, and asking again is safe")
 _UNREACHABLE = PreparationError("engine-unreachable", "the database of the data set cannot be reached", hint="its operator has to act")
 _INTERNAL = LapwingError("internal", "something went wrong inside the server")
@@ -67,6 +68,8 @@ def shown(error: BaseException, *, to_owner: bool) -> LapwingError:
         error = _UNREACHABLE  # its words hold how the database is reached, which is the operator's
     if to_owner or error.code in _PUBLIC or isinstance(error, Refused | Incident | CallRefused):
         return error
+    if error.code == "not-prepared":
+        return _UNPREPARED
     return _OPERATORS if isinstance(error, LedgerError) or error.code == "identities-unreachable" else _OWNERS
 
 

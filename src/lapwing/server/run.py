@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -23,6 +24,7 @@ from lapwing.server.new_data_sets import NewDataSets
 from lapwing.server.private_files import require_private
 from lapwing.server.provider_sign_in import provider_sign_in
 from lapwing.server.rates import Rates
+from lapwing.server.supervisor import START_FAILED, Supervisor
 from lapwing.server.tokens import Issuer, Tokens
 from lapwing.server.traces import traces_to
 
@@ -83,7 +85,7 @@ def serve(home: Path, factory: str) -> None:
     if tls is not None:
         encryption(*tls)  # what is wrong with it is said once, and not to whoever connects first
     raise_open_files()
-    uvicorn.run(
+    config = uvicorn.Config(
         factory,
         factory=True,
         host=server.host,
@@ -99,3 +101,11 @@ def serve(home: Path, factory: str) -> None:
         proxy_headers=server.behind_proxy,
         forwarded_allow_ips=server.trusted_proxies,
     )
+    if server.workers > 1:
+        Supervisor(config, silent_seconds=configuration.limits.silent_seconds).run()
+        return
+    alone = uvicorn.Server(config)
+    with suppress(KeyboardInterrupt):
+        alone.run()
+    if not alone.started:
+        sys.exit(START_FAILED)

@@ -187,9 +187,9 @@ class Listener:
         assert served is not None
         database, role = shadow_name(self.settings.shadow_prefix, data_set), self.settings.role
         tables, known, schemas = await asyncio.to_thread(_declared_in, served)
-        if data_set in self.office.new_data.catalogues():  # its shadow could not be made before the server started
-            shadow, password = self.settings.shadow, self.password
-            await asyncio.to_thread(make_shadow, shadow, database=database, role=role, password=password, tables=tables)
+        shadow, password = self.settings.shadow, self.password
+        # It may have been declared or prepared after the server started; a shadow that is as declared is left as it is.
+        await asyncio.to_thread(make_shadow, shadow, database=database, role=role, password=password, tables=tables)
         pool = ShadowPool(
             address_of(self.settings.shadow, database=database, role=role, password=self.password), self.settings.shadow_connections
         )

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hmac
 import logging
+import shlex
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from lapwing.client.dataset import open as open_data_set
+from lapwing.curator.catalogue_name import catalogue_name
 from lapwing.errors import LapwingError
 from lapwing.server.access import Office
 from lapwing.server.configuration import ServerConfiguration, WireSettings
 from lapwing.server.identities import Identities
+from lapwing.server.problems import shown
 from lapwing.wire.declared import declared_tables
 from lapwing.wire.listener import Listener
 from lapwing.wire.shadow_database import make_shadow, shadow_name, what_is_missing
@@ -40,14 +43,26 @@ def make_shadows(configuration: ServerConfiguration, home: Path) -> None:
     wire, identities = wire_settings(configuration), Identities(configuration.identities_url(home))
     password = shadow_password(identities.wire_secret())
     identities.close()
-    for item in configuration.data_set:
-        with open_data_set(home / item.catalogue) as data_set:
-            name = data_set.curator.declaration.dataset.id
-            database = shadow_name(wire.shadow_prefix, name)
-            make_shadow(wire.shadow, database=database, role=wire.role, password=password, tables=declared_tables(data_set))
     later = configuration.new_data.sources is not None or bool(configuration.database)
+    for item in configuration.data_set:
+        try:
+            with open_data_set(home / item.catalogue) as data_set:
+                name, tables = data_set.curator.declaration.dataset.id, declared_tables(data_set)
+        except LapwingError as error:  # of this data set alone: the others are served
+            later = True
+            _log.warning("%s", _not_on_the_wire(home / item.catalogue, error))
+            continue
+        make_shadow(wire.shadow, database=shadow_name(wire.shadow_prefix, name), role=wire.role, password=password, tables=tables)
     for missing in what_is_missing(wire.shadow, later=later):
         _log.warning("%s", missing)
+
+
+def _not_on_the_wire(catalogue: Path, error: LapwingError) -> str:
+    """Which data set, why, and what makes it ready; the listener takes it in when somebody connects after that."""
+    said, then = f"data set {catalogue_name(catalogue)} is not on the wire", "It joins without a restart"
+    if error.code == "not-prepared":
+        return f"{said}: it has no prepared version. {then} after: lapwing -C {shlex.quote(str(catalogue.resolve()))} prepare"
+    return f"{said}: {shown(error, to_owner=True)}. {then} once that is mended."
 
 
 @asynccontextmanager
