@@ -34,7 +34,7 @@ _STATUS = {
     "internal": 500,
 }
 """Status of codes; the others are given by their class."""
-_PUBLIC = frozenset({"ledger-local"})
+_PUBLIC = frozenset({"ledger-local", "unavailable"})
 """Codes of errors that are about public facts alone, though others than the analyst have to act."""
 _OWNERS = LapwingError("data-set-unavailable", "the data set cannot be asked now", hint="its owner has to act")
 _OPERATORS = LapwingError("unavailable", "the server cannot answer now; nothing was answered, and asking again is safe")
