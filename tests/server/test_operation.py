@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +49,7 @@ class Operated:
     shadow: Cluster
     data_set: str
     keys: dict[str, str]
+    wire_port: int
 
     def get(self, path: str, by: str | None = None) -> tuple[int, str]:
         """Status and body of a reply, over a connection of its own: whichever worker takes it."""
@@ -101,7 +104,7 @@ def operated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operated]:
             name = data_set.curator.declaration.dataset.id
         replica = Replica(base / "server", {"LAPWING_HOME": str(wired.home)})
         replica.home.mkdir(mode=0o700)
-        lines = ["[server]", f"port = {replica.port}", "workers = 2", "[wire]", f"port = {free_port()}"]
+        lines = ["[server]", f"port = {replica.port}", "workers = 2", "[wire]", f"port = {(wire_port := free_port())}"]
         lines += [f'shadow = "{shadow_url(shadow, "postgres")}"', "[[data_set]]", f'catalogue = "{wired.directory}"']
         (replica.home / "lapwing-server.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
         (replica.home / "lapwing-server.toml").chmod(0o600)
@@ -111,7 +114,7 @@ def operated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operated]:
         keys = {person: identities.new_key(person)[0] for person in ("ada", "ops")}
         identities.close()
         replica.start()
-        yield Operated(replica, ledger, shadow, name, keys)
+        yield Operated(replica, ledger, shadow, name, keys, wire_port)
         replica.stop()
     finally:
         ledger.close()
@@ -225,6 +228,20 @@ def test_strangers_who_ask_whether_it_is_ready_do_not_load_the_ledger(operated: 
             thread.join()
         most = 2 * (time.monotonic() - begun + 2)  # one a second of each worker
         assert sessions() - before <= most < 100
+
+
+def test_connections_of_all_workers_are_counted(operated: Operated) -> None:
+    def open_now() -> tuple[float, float]:
+        seen = operated.metrics()
+        return seen.get('lapwing_connections{face="http"}', 0.0), seen.get('lapwing_connections{face="wire"}', 0.0)
+
+    wait_until(lambda: open_now() == (1.0, 0.0))  # the one that asks
+    with ExitStack() as held:
+        for port, count in ((operated.replica.port, 5), (operated.wire_port, 3)):
+            for _ in range(count):
+                held.enter_context(socket.create_connection(("127.0.0.1", port)))
+        wait_until(lambda: open_now() == (6.0, 3.0))
+    wait_until(lambda: open_now() == (1.0, 0.0))
 
 
 def test_counts_are_for_the_user_of_the_server_alone(operated: Operated) -> None:
