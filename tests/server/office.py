@@ -125,6 +125,7 @@ class ServerUnderTest:
                 directory=home,
                 home=home / "ledgers",
                 added=new_data.catalogues,
+                counted=office.metrics.answered,
             )
             assert office.tokens is not None
             return replace(

@@ -95,10 +95,9 @@ def test_the_moment_depends_on_public_work_alone_unless_it_is_missed() -> None:
     light, heavy = PublicWork(1_000, 10), PublicWork(40 * ROWS_PER_SECOND, 10)
     assert {moments.leaves_after(light, took=took) for took in (0.0, 0.1, 0.25)} == {0.25}
     assert {moments.leaves_after(heavy, took=took) for took in (0.0, 1.0, 60.0)} == {64.0}
-    assert moments.missed == 0
     assert moments.leaves_after(light, took=0.26) == 0.5
     assert moments.leaves_after(light, took=1.7) == 2.0
-    assert (moments.answers, moments.missed) == (8, 2)
+    assert (moments.due_after(light), moments.due_after(heavy)) == (0.25, 64.0)
 
 
 def test_a_fixed_time_is_for_every_answer_and_none_for_those_who_want_none() -> None:

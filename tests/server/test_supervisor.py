@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,12 +17,10 @@ from typing import Any
 
 import psycopg
 import pytest
-import uvicorn
 
 import lapwing
 from lapwing.demo import write_demo
 from lapwing.errors import LapwingError
-from lapwing.server.supervisor import WorkerProcess, lost_workers
 from tests.ledger.cluster import Cluster
 from tests.server.fleet import Fleet, Offered
 
@@ -199,25 +196,3 @@ def test_a_server_none_of_whose_workers_can_start_says_why_and_ends_with_a_statu
     assert done.returncode == 1
     assert "IsADirectoryError" in done.stderr
     assert done.stderr.count("no worker can start: a worker ended with status 1 before it served anything") == 1
-
-
-async def tells_lost_workers(scope: Any, _receive: Any, send: Any) -> None:
-    """An application that says how many workers were lost, as far as its worker knows."""
-    assert scope["type"] == "http"
-    await send({"type": "http.response.start", "status": 200, "headers": []})
-    await send({"type": "http.response.body", "body": str(lost_workers()).encode()})
-
-
-def test_workers_know_how_many_were_lost() -> None:
-    config = uvicorn.Config(f"{__name__}:tells_lost_workers", host="127.0.0.1", port=0, lifespan="off", log_level="error")
-    with config.bind_socket() as listening:
-        port, worker = listening.getsockname()[1], WorkerProcess(config, listening)
-        try:
-            _wait_until(lambda: worker.look(7) >= 0 and worker.has_started, "it starts")
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=30) as reply:
-                assert reply.read() == b"7"
-            assert worker.ended() == ""
-        finally:
-            worker.kill()
-        assert worker.ended() == "was ended by SIGKILL"
-    assert lost_workers() == 0, "here nobody has said anything"

@@ -35,6 +35,14 @@ SLOW: dict[str, tuple[float, str]] = {
         35,
         "a server with two workers is started, and a command prepares a version",
     ),
+    "tests/server/test_operation.py::test_every_scrape_sees_what_all_workers_counted": (
+        40,
+        "two servers of PostgreSQL and a server with two workers are started",
+    ),
+    "tests/server/test_operation.py::test_a_server_that_starts_again_begins_at_nothing": (
+        34,
+        "a server with two workers is started",
+    ),
     "tests/unit/audit/test_third_list.py::test_statements_become_what_is_written_down": (
         45,
         "509 statements are asked on two engines at night",

@@ -121,6 +121,13 @@ class StateDirectory:
             return
         self._write("versions", f"{version}\n")
 
+    def prepared_at(self) -> float | None:
+        """When the newest version was prepared, in seconds of the system's clock; None before the first."""
+        try:
+            return (self.directory / "versions").stat().st_mtime
+        except OSError:
+            return None
+
     def report_path(self, version: int) -> Path:
         """Where the owner's report on the preparation of a version is."""
         return self.directory / f"v{version:06d}.report.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
@@ -20,6 +20,7 @@ from lapwing.server.desk import Desk, ServedDataSet
 from lapwing.server.identities import GROUP_MARK, Identities
 from lapwing.server.metrics import Metrics
 from lapwing.server.new_data_sets import NewDataSets
+from lapwing.server.outside import Outside
 from lapwing.server.provider_sign_in import ProviderSignIn
 from lapwing.server.rates import Rates, sender
 from lapwing.server.rights import Act, Identity
@@ -47,6 +48,7 @@ class Office:
     traces: Tracing
     provider: ProviderSignIn | None = None
     """Where people sign in to the console, beside API keys."""
+    outside: Outside = field(default_factory=Outside)
 
     def close(self) -> None:
         """Close everything, what runs first."""
@@ -54,6 +56,7 @@ class Office:
         self.identities.close()
         self.audit.close()
         self.traces.close()
+        self.metrics.close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable
@@ -18,6 +19,7 @@ import lapwing
 from lapwing.errors import CallRefused, LapwingError
 from lapwing.server.access import Office, identified, office_of
 from lapwing.server.call_notes import CallNotes
+from lapwing.server.connections import CONNECTED
 from lapwing.server.failures import seen_of
 from lapwing.server.metrics import method_name
 from lapwing.server.problems import MEDIA_TYPE, problem, status_of
@@ -55,11 +57,11 @@ def application(
     """
 
     @asynccontextmanager
-    async def life(app: FastAPI) -> AsyncIterator[None]:
+    async def life(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         app.state.office = open_office()
         try:
             async with beside(app.state.office):
-                yield
+                yield {CONNECTED: app.state.office.metrics.connected}
         finally:
             app.state.office.close()
 
@@ -95,13 +97,15 @@ async def _live() -> dict[str, str]:
     return {"state": "live"}
 
 
-def _ready(office: Annotated[Office, Depends(office_of)]) -> dict[str, str]:
-    """The process can answer questions: its data sets and its database of identities are open."""
-    office.identities.granted_to("nobody")
+async def _ready(office: Annotated[Office, Depends(office_of)]) -> dict[str, str]:
+    """The process can answer questions: all that it needs outside of itself answers."""
+    down = await office.outside.down(office.desk, office.identities)
+    if down:
+        raise LapwingError("unavailable", f"not ready: {' and '.join(down)} cannot be reached")
     return {"state": "ready"}
 
 
-def _metrics(
+async def _metrics(
     identity: Annotated[Identity, Depends(identified)], office: Annotated[Office, Depends(office_of)], request: Request
 ) -> PlainTextResponse:
     """Counts for operators, as Prometheus reads them."""
@@ -110,8 +114,8 @@ def _metrics(
         raise CallRefused("not-found", "metrics are switched off")
     if not identity.may_anywhere(Act.METRICS):
         raise CallRefused("forbidden", "metrics are for operators of every data set")
-    moments = {name: (one.moments.answers, one.moments.missed) for name, one in office.desk.served.items()}
-    return PlainTextResponse(office.metrics.text(moments))
+    data_sets, gauges = await office.outside.gauges(office.desk)
+    return PlainTextResponse(await asyncio.to_thread(office.metrics.text, data_sets, gauges))
 
 
 async def _failed(request: Request, error: Exception) -> Response:

@@ -22,6 +22,8 @@ _SECONDS = {"head": 10.0, "body": 20.0, "reading": 30.0}
 """How long is waited for TLS and the head of a request (of the next one, after a reply), for its body, and for reading more of a reply."""
 ACCEPTED_AT_ONCE = 128
 """Connections that the loop accepts before it reads from any."""
+CONNECTED = "connected"
+"""What the application gives for each connection to be told: that one more is open, or one less."""
 STRANGERS_MAX = 4 * ACCEPTED_AT_ONCE
 
 
@@ -96,6 +98,7 @@ class BoundedHTTP(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Somebody is there."""
         self._socket = transport
+        self._count(1)
         self._headless.enter(self)
         if self._encryption is None:
             self._open(transport)
@@ -165,7 +168,14 @@ class BoundedHTTP(H11Protocol):
         if self._is_open:
             super().connection_lost(exc)
 
+    def _count(self, by: int) -> None:
+        told = self.app_state.get(CONNECTED)
+        if told is not None:
+            told("http", by)
+
     def _forget(self) -> None:
+        if self._socket is not None:
+            self._count(-1)
         self._headless.leave(self)
         self._strangers.leave(self)
         self._socket = None

@@ -34,7 +34,8 @@ Result = TypeVar("Result")
 class ServedDataSet:
     """One data set, as one worker serves it. It is opened when somebody asks; a version that was prepared meanwhile is opened by itself.
 
-    ``opened_now`` is told after it was opened, so that others may be closed.
+    ``opened_now`` is told after it was opened, so that others may be closed; ``counted`` after the moment of an answer, with when it was
+    due (None where moments are not public) and whether it was late.
     """
 
     def __init__(
@@ -45,15 +46,17 @@ class ServedDataSet:
         moments: PublicMoments,
         *,
         opened_now: Callable[[ServedDataSet], None],
+        counted: Callable[[float | None, bool], None] = lambda *_: None,
         home: Path | None = None,
     ) -> None:
         self.data_set_id = data_set_id
         self.moments = moments
         self.used_at = 0.0
-        self._catalogue = catalogue
-        self._home = home
+        self.catalogue = catalogue
+        self.home = home
         self._limits = limits
         self._opened_now = opened_now
+        self._counted = counted
         self._opening = threading.Lock()
         """Held while the data set is opened: by threads of the pool, never by whoever takes in requests."""
         self._counting = threading.Lock()
@@ -98,7 +101,7 @@ class ServedDataSet:
         return self._current
 
     def _open(self) -> _Opened:
-        curator = Curator(self._catalogue, home=self._home, shared=True)
+        curator = Curator(self.catalogue, home=self.home, shared=True)
         versions = curator.engine.versions()[-1:]
         with suppress(LapwingError):  # here, where one thread is: many would open them many times. What is wrong is told to whoever asks.
             _ = curator.ledger, curator.snapshot
@@ -130,7 +133,7 @@ class ServedDataSet:
     def apart(self) -> Iterator[DataSet]:
         """The data set opened once more, for an owner's act: what others ask meanwhile goes on. What comes of it is seen at once."""
         try:
-            with open_data_set(self._catalogue, home=self._home) as opened:
+            with open_data_set(self.catalogue, home=self.home) as opened:
                 yield opened
         finally:
             self._looked = -math.inf
@@ -176,6 +179,9 @@ class ServedDataSet:
             took = time.monotonic() - begun
             after = self.moments.leaves_after(work, took=took)
             time.sleep(max(after - took, 0.0))
+            # Not before: whoever reads counts often would see when rows had been read.
+            due = self.moments.due_after(work) if self.moments.public else None
+            self._counted(due, due is not None and took > due)
             if self.moments.public:  # else it ends when rows have been read, and the span would say so
                 notes.holds.append((at, at + round(after * 1e9)))
 
@@ -202,13 +208,20 @@ class Desk:
     """All data sets of a worker, by their names. So many are open at once; who was used longest ago is closed for another."""
 
     def __init__(
-        self, limits: ServerLimits, moments: MomentSettings, *, home: Path | None, added: Callable[[], Mapping[str, Path]]
+        self,
+        limits: ServerLimits,
+        moments: MomentSettings,
+        *,
+        home: Path | None,
+        added: Callable[[], Mapping[str, Path]],
+        counted: Callable[[str, float | None, bool], None],
     ) -> None:
         self._served: dict[str, ServedDataSet] = {}
         self._limits = limits
         self._moments = moments
         self._home = home
         self._added = added
+        self._counted = counted
         self._looked = -math.inf
         self._closing = threading.Lock()
         self._looking = threading.Lock()
@@ -223,12 +236,14 @@ class Desk:
         directory: Path,
         home: Path | None = None,
         added: Callable[[], Mapping[str, Path]] = dict,
+        counted: Callable[[str, float | None, bool], None] = lambda *_: None,
     ) -> Desk:
         """Every catalogue that is listed, as seen from ``directory``; none is opened before somebody asks it.
 
-        ``added`` names those that were declared while the server ran, by whichever worker.
+        ``added`` names those that were declared while the server ran, by whichever worker. ``counted`` hears of each answer: of which data
+        set, when it was due, and whether it was late.
         """
-        desk = cls(limits, moments, home=home, added=added)
+        desk = cls(limits, moments, home=home, added=added, counted=counted)
         for item in listed:
             catalogue = directory / item.catalogue
             name = catalogue_name(catalogue)
@@ -240,7 +255,9 @@ class Desk:
     def _serve(self, name: str, catalogue: Path, answer_after: float | None = None) -> None:
         base = self._moments.base_seconds if answer_after is None else answer_after
         own = PublicMoments(base, self._moments.public, fixed=answer_after is not None)
-        self._served[name] = ServedDataSet(name, catalogue, self._limits, own, opened_now=self.make_room, home=self._home)
+        self._served[name] = ServedDataSet(
+            name, catalogue, self._limits, own, opened_now=self.make_room, counted=partial(self._counted, name), home=self._home
+        )
 
     @property
     def served(self) -> dict[str, ServedDataSet]:

@@ -8,8 +8,7 @@ sets a longer time. What read no row (refusals before the charge, answers from t
 from __future__ import annotations
 
 import math
-import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lapwing.curator.public_work import PublicWork
 
@@ -32,7 +31,7 @@ def expected_seconds(work: PublicWork) -> float:
     return OVERHEAD_SECONDS + work.rows / ROWS_PER_SECOND + work.cells / CELLS_PER_SECOND + of_one_unit
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class PublicMoments:
     """The moments of one data set."""
 
@@ -40,19 +39,17 @@ class PublicMoments:
     public: bool = True
     fixed: bool = False
     """Every answer has the base time, whatever its work."""
-    answers: int = 0
-    missed: int = 0
-    _gate: threading.Lock = field(default_factory=threading.Lock)
+
+    def due_after(self, work: PublicWork) -> float:
+        """Seconds from asking to the moment that public facts decide."""
+        first = 0 if self.fixed else max(0, math.ceil(math.log2(expected_seconds(work) / self.base_seconds)))
+        return self.base_seconds * float(2**first)
 
     def leaves_after(self, work: PublicWork, *, took: float) -> float:
         """Seconds from asking to the moment at which what took so long may leave."""
         if not self.public:
             return took
-        first = 0 if self.fixed else max(0, math.ceil(math.log2(expected_seconds(work) / self.base_seconds)))
-        due = self.base_seconds * float(2**first)
-        with self._gate:
-            self.answers += 1
-            self.missed += took > due
+        due = self.due_after(work)
         while took > due:
             due *= 2
         return due

@@ -34,7 +34,7 @@ _STATUS = {
     "internal": 500,
 }
 """Status of codes; the others are given by their class."""
-_PUBLIC = frozenset({"ledger-local"})
+_PUBLIC = frozenset({"ledger-local", "unavailable"})
 """Codes of errors that are about public facts alone, though others than the analyst have to act."""
 _OWNERS = LapwingError("data-set-unavailable", "the data set cannot be asked now", hint="its owner has to act")
 _UNPREPARED = LapwingError("data-set-unavailable", "the data set has no prepared version yet", hint="its owner has to prepare one")

@@ -19,7 +19,7 @@ from lapwing.server.connections import ACCEPTED_AT_ONCE, BoundedHTTP, encryption
 from lapwing.server.desk import Desk
 from lapwing.server.environment import HOME_VARIABLE
 from lapwing.server.identities import Identities
-from lapwing.server.metrics import Metrics
+from lapwing.server.metrics import COUNTS_DIRECTORY, Metrics
 from lapwing.server.new_data_sets import NewDataSets
 from lapwing.server.private_files import require_private
 from lapwing.server.provider_sign_in import provider_sign_in
@@ -27,6 +27,7 @@ from lapwing.server.rates import Rates
 from lapwing.server.supervisor import START_FAILED, Supervisor
 from lapwing.server.tokens import Issuer, Tokens
 from lapwing.server.traces import traces_to
+from lapwing.server.worker_counts import begin_anew
 
 SWITCH_SECONDS = 0.0001
 """How long a thread that computes keeps others waiting: Python's own 5 ms add up over the steps of a short call."""
@@ -40,16 +41,19 @@ def open_office(configuration: ServerConfiguration, home: Path) -> Office:
     identities.require_accepted()
     tokens = None if oidc is None else Tokens(Issuer(oidc.issuer, oidc.audience, oidc.name_claim, oidc.groups_claim))
     new_data = NewDataSets(configuration.new_data, home, configuration.database)
+    metrics = Metrics(home / COUNTS_DIRECTORY if configuration.server.metrics else None)
     return Office(
         configuration,
-        Desk.open(configuration.data_set, limits, configuration.moments, directory=home, added=new_data.catalogues),
+        Desk.open(
+            configuration.data_set, limits, configuration.moments, directory=home, added=new_data.catalogues, counted=metrics.answered
+        ),
         new_data,
         identities,
         tokens,
         AuditLog(configuration.audit_path(home)),
         Rates(limits.requests_per_second, limits.burst),
         Rates(limits.failures_per_minute / 60, limits.failures_per_minute),
-        Metrics(),
+        metrics,
         traces_to(configuration.traces.endpoint),
         provider_sign_in(configuration, identities.wire_secret()),
     )
@@ -85,6 +89,8 @@ def serve(home: Path, factory: str) -> None:
     if tls is not None:
         encryption(*tls)  # what is wrong with it is said once, and not to whoever connects first
     raise_open_files()
+    if server.metrics:
+        begin_anew(home / COUNTS_DIRECTORY)
     config = uvicorn.Config(
         factory,
         factory=True,

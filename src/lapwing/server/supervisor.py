@@ -33,15 +33,6 @@ FIRST_SECONDS = 120.0
 """Within these a new worker gives its first sign of life: Python has to start and to load the program."""
 START_FAILED = 1
 """How the server ends, and a worker that says why it cannot start."""
-_lost = 0
-
-
-def lost_workers() -> int:
-    """In a worker: how many workers of this server were lost since it started; 0 where there is one worker, which is the server.
-
-    The supervisor says it with each question whether the worker is alive, so it is at most a second old.
-    """
-    return _lost
 
 
 def _work(config: uvicorn.Config, listening: socket.socket, supervisor: Connection) -> None:
@@ -60,12 +51,11 @@ def _work(config: uvicorn.Config, listening: socket.socket, supervisor: Connecti
 
 def _answer(server: uvicorn.Server, supervisor: Connection) -> None:
     """Say when this process begins to serve, and whenever it is asked that it is alive."""
-    global _lost
     has_started = False
     try:
         while True:
             if supervisor.poll(None if has_started else LOOK_SECONDS / 10):
-                _lost = supervisor.recv()
+                supervisor.recv()
             elif not server.started:
                 continue
             has_started = server.started
@@ -92,8 +82,8 @@ class WorkerProcess:
         self._is_asked = False
         self._silent = 0.0
 
-    def look(self, lost: int) -> float:
-        """Ask whether it is alive, telling how many were ``lost``; for how many seconds it has not said so.
+    def look(self) -> float:
+        """Ask whether it is alive; for how many seconds it has not said so.
 
         The time that this process itself did not run is not counted: after a pause of the whole machine nobody had a chance to answer.
         """
@@ -109,7 +99,7 @@ class WorkerProcess:
                 else:
                     self.has_started = told
             if not self._is_asked:
-                self._pipe.send(lost)
+                self._pipe.send(None)
                 self._is_asked = True
         return self._silent
 
@@ -163,7 +153,6 @@ class Supervisor:
         self._silent_seconds = silent_seconds
         self._listening = config.bind_socket()
         self._places = [_Place() for _ in range(config.workers)]
-        self._lost = 0
         self._has_started = False
         self._is_told_to_stop = False
 
@@ -206,7 +195,7 @@ class Supervisor:
 
     def _why_lost(self, worker: WorkerProcess) -> str:
         """Why a worker is lost, in words; it is gone by then. Empty for one that is well."""
-        ended, silent = worker.ended(), worker.look(self._lost)
+        ended, silent = worker.ended(), worker.look()
         if ended or silent < (self._silent_seconds if worker.was_heard else FIRST_SECONDS):
             return ended
         worker.kill()
@@ -217,7 +206,6 @@ class Supervisor:
         after = place.retry_seconds()
         place.due = time.monotonic() + after
         if worker.has_started:
-            self._lost += 1
             if not after:
                 place.worker = self._new()
             then = f"is replaced after {after:.0f} seconds" if place.worker is None else f"is replaced by worker {place.worker.pid}"

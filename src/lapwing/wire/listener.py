@@ -103,6 +103,7 @@ class Listener:
         task = asyncio.current_task()
         assert task is not None and isinstance(reader, ClientReader)
         self._tasks.add(task)
+        self.office.metrics.connected("wire", 1)
         try:
             await self._served(task, reader, writer)
         except asyncio.CancelledError:
@@ -118,6 +119,7 @@ class Listener:
             _log.error("%s on the wire", type(error).__name__)
         finally:
             self._tasks.discard(task)
+            self.office.metrics.connected("wire", -1)
             with suppress(Exception):
                 writer.close()
 

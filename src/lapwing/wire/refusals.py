@@ -82,6 +82,11 @@ class ShadowError(Exception):
         super().__init__("the shadow refused")
         self.body = body
 
+    @property
+    def code(self) -> str:
+        """Its SQLSTATE."""
+        return next((part[1:].decode() for part in self.body.split(b"\0") if part[:1] == b"C"), "")
+
     def placed(self, original: Callable[[int], int]) -> ShadowError:
         """The same error, pointing into the client's text; of what points elsewhere nothing is left."""
         fields = [part for part in self.body.split(b"\0") if part and part[:1] not in b"pqW"]

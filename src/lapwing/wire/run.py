@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 import shlex
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from lapwing.client.dataset import open as open_data_set
@@ -19,8 +21,13 @@ from lapwing.server.identities import Identities
 from lapwing.server.problems import shown
 from lapwing.wire.declared import declared_tables
 from lapwing.wire.listener import Listener
-from lapwing.wire.shadow_database import make_shadow, shadow_name, what_is_missing
+from lapwing.wire.refusals import ShadowError
+from lapwing.wire.shadow_database import address_of, make_shadow, shadow_name, what_is_missing
+from lapwing.wire.shadow_link import ShadowAddress, ShadowLink
 
+SHADOW_SECONDS = 2.0
+"""How long a look waits for the shadow."""
+_NOT_MADE = frozenset({"3D000", "28000", "28P01"})
 _log = logging.getLogger("lapwing.wire")
 
 
@@ -65,6 +72,24 @@ def _not_on_the_wire(catalogue: Path, error: LapwingError) -> str:
     return f"{said}: {shown(error, to_owner=True)}. {then} once that is mended."
 
 
+def look_at_shadow(office: Office, settings: WireSettings, password: str) -> None:
+    """Log in to the shadow of a data set as sessions do, or fail; runs a loop of its own."""
+    name = next(iter(office.desk.served), None)
+    if name is None:
+        return  # nobody can have a session
+    address = address_of(settings.shadow, database=shadow_name(settings.shadow_prefix, name), role=settings.role, password=password)
+    try:
+        asyncio.run(asyncio.wait_for(_logged_in(address), SHADOW_SECONDS))
+    except ShadowError as error:
+        # The shadow of what was declared later is made for its first session: until then it says that there is no such database or role.
+        if name not in office.new_data.catalogues() or error.code not in _NOT_MADE:
+            raise
+
+
+async def _logged_in(address: ShadowAddress) -> None:
+    (await ShadowLink.open(address)).close()
+
+
 @asynccontextmanager
 async def wired(office: Office, home: Path) -> AsyncIterator[int]:
     """The wire of one worker, beside whatever else it serves; gives the port."""
@@ -75,5 +100,7 @@ async def wired(office: Office, home: Path) -> AsyncIterator[int]:
         encryption = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         encryption.minimum_version = ssl.TLSVersion.TLSv1_2
         encryption.load_cert_chain(home / server.certificate, home / server.key)
-    async with Listener(office, settings, encryption, secret, shadow_password(secret)).listening() as port:
+    password = shadow_password(secret)
+    office.outside.shadow = partial(look_at_shadow, office, settings, password)
+    async with Listener(office, settings, encryption, secret, password).listening() as port:
         yield port

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import math
 import os
 import re
 import threading
@@ -84,15 +85,35 @@ def without_password(dsn: str) -> str:
 class Connection:
     """A connection for one process; threads take turns. The server's settings are checked each time it is opened."""
 
-    __slots__ = ("_connection", "_dsn", "_lock", "_pid", "_retry_seconds", "_schema_version", "_standby", "_used", "_warned")
+    __slots__ = (
+        "_connection",
+        "_dsn",
+        "_lock",
+        "_pid",
+        "_reply_seconds",
+        "_retry_seconds",
+        "_schema_version",
+        "_standby",
+        "_used",
+        "_warned",
+    )
 
-    def __init__(self, dsn: str, *, schema_version: str, retry_seconds: float = RETRY_SECONDS, standby: bool = False) -> None:
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        schema_version: str,
+        retry_seconds: float = RETRY_SECONDS,
+        reply_seconds: float = REPLY_SECONDS,
+        standby: bool = False,
+    ) -> None:
         """``standby``: for reading alone, so that a standby will do, and a server whose settings would not keep a change."""
         self._dsn = dsn
         self._standby = standby
         self._warned = False
         self._schema_version = schema_version
         self._retry_seconds = retry_seconds
+        self._reply_seconds = reply_seconds
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
         self._lock = threading.RLock()
         self._pid = os.getpid()
@@ -157,7 +178,7 @@ class Connection:
         self, connection: psycopg.Connection[tuple[Any, ...]], statement: str, parameters: Sequence[object]
     ) -> list[tuple[Any, ...]]:
         self._warned = False
-        with patience(connection.fileno(), notice_seconds=NOTICE_SECONDS, reply_seconds=REPLY_SECONDS):
+        with patience(connection.fileno(), notice_seconds=NOTICE_SECONDS, reply_seconds=self._reply_seconds):
             cursor = connection.execute(statement.encode(), parameters)
         if self._warned:
             # An operator who cancels the wait for a standby turns it into a warning: the change is made, and not where it has to be.
@@ -210,7 +231,7 @@ class Connection:
             self._dsn,
             autocommit=True,
             prepare_threshold=None,
-            connect_timeout=CONNECT_SECONDS,
+            connect_timeout=min(CONNECT_SECONDS, math.ceil(self._reply_seconds)),
             keepalives_idle=10,
             keepalives_interval=5,
             keepalives_count=3,

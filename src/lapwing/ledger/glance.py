@@ -1,0 +1,52 @@
+"""What a ledger says of itself to whoever runs a server: read from beside, without being a worker of it. Nothing is decided by it.
+
+Bounded in time, which opening a ledger is not: that checks all of it, and tries again for long.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from lapwing.ledger.local import rows as local_rows
+from lapwing.ledger.local.schema import LEDGER_FORMAT
+from lapwing.ledger.local.sqlite_file import PROCESS_GATE
+from lapwing.ledger.protocol import Balance
+
+REPLY_SECONDS = 2.0
+"""How long a database is waited for."""
+BUSY_SECONDS = 0.2
+"""How long a file that is written to is waited for."""
+
+
+def local_balance(path: Path) -> Balance | None:
+    """The balance in a file; None where it has a format that is upgraded when it is opened. ``sqlite3.Error`` where it cannot be read."""
+    # Under the gate, as every transaction: no process is forked meanwhile.
+    with PROCESS_GATE, closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as connection:
+        if connection.execute("PRAGMA user_version").fetchone() != (LEDGER_FORMAT.version,):
+            return None
+        state = local_rows.read_state(connection)
+        return Balance(budget=state.budget, ceiling=state.ceiling, spent=state.spent, closed=state.closed)
+
+
+def postgres_balances(dsn: str, source_ids: Sequence[str]) -> dict[str, Balance]:
+    """The balances of those sources that have a ledger in this database; refuses as every use of it does."""
+    from lapwing.ledger.postgres import rows
+    from lapwing.ledger.postgres.connection import Connection, require_extra
+    from lapwing.ledger.postgres.install import SCHEMA_VERSION
+
+    require_extra()
+    connection = Connection(dsn, schema_version=SCHEMA_VERSION, retry_seconds=0.0, reply_seconds=REPLY_SECONDS)
+    try:
+        found = connection.ask(
+            f"SELECT {rows.STATE_OF_OUTCOME} FROM pg_catalog.unnest(%s::pg_catalog.text[]) AS one (source),"
+            " LATERAL lapwing.find_ledger(one.source, NULL)",
+            [list(source_ids)],
+            again=False,
+        )
+    finally:
+        connection.close()
+    states = [rows.state_of(row) for row in found]
+    return {one.source_id: Balance(budget=one.budget, ceiling=one.ceiling, spent=one.spent, closed=one.closed) for one in states}
