@@ -37,7 +37,16 @@ from lapwing.kernel.count_stream import StreamPlan, certify_stream
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
 from lapwing.kernel.release import require_sampler
-from lapwing.ledger.connect import OWNER_ANALYST, admit_owner, apply_budget, default_analyst, open_ledger, place_of, system_user
+from lapwing.ledger.connect import (
+    OWNER_ANALYST,
+    admit_owner,
+    apply_budget,
+    default_analyst,
+    open_ledger,
+    place_of,
+    require_owner,
+    system_user,
+)
 from lapwing.ledger.limits import HISTORY_ENTRIES_MAX, require_name
 from lapwing.ledger.local.sources import claim, require_unclaimed
 from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Ledger, Request, StoredAnswer
@@ -125,6 +134,7 @@ class Curator:
             raise shared
         marks = frozenset().union(*(by_table[table.name] for table in self.declaration.tables))
         require_unclaimed(home, source_id, marks.union(*by_table.values()), override=override)
+        require_owner(self.place)
         ledger = self._open_ledger(override=override, create=True)
         claim(home, ledger, source_id, marks, override=override)
         if self._last_declaration() is None:
@@ -207,6 +217,7 @@ class Curator:
 
     def retire(self, version: int) -> None:
         """Delete a version's rows; its charges stay. Questions of this process that read it come to their end first."""
+        require_owner(self.place)
         with self._versions.unread(version):
             self.state.remember(version)
             if self.state.declared() is None and version == self.latest():
