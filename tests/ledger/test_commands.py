@@ -12,7 +12,7 @@ import pytest
 
 from lapwing.kernel.accounting import LOSS_UNITS, budget_for
 from lapwing.ledger.connect import system_user
-from tests.ledger.cluster import APP_ROLE, CURATOR_ROLE, SECOND_ROLE, Cluster
+from tests.ledger.cluster import APP_ROLE, CURATOR_ROLE, ROLES, SECOND_ROLE, Cluster
 from tests.ledger.wired import BY_SEX, Wired, new_wired
 from tests.unit.cli.support import ROOT, Ran, run, run_process
 
@@ -154,6 +154,29 @@ def test_a_curator_is_told_whose_act_it_is(wired: Wired, monkeypatch: pytest.Mon
     refused = _run(wired, "ledger", "admit", "eve")
     assert refused.status == 1 and "[ledger-role]" in refused.err and "LAPWING_DATABASE" in refused.err
     assert _run(wired, "budget").status == 0
+
+
+def test_a_curator_neither_prepares_nor_retires_by_halves(wired: Wired, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger would refuse to write it down, and the version would be there, or gone, all the same."""
+    with wired.open() as owner:
+        before = owner.curator.engine.versions(), owner.curator.balance(), len(owner.history(limit=1000))
+    monkeypatch.setenv("LAPWING_DATABASE", wired.dsn.replace(APP_ROLE, CURATOR_ROLE))
+    for act in (("prepare",), ("retire", str(before[0][-1]))):
+        refused = _run(wired, *act)
+        assert refused.status == 1 and "[ledger-role]" in refused.err and f"a member of {ROLES.owners}" in refused.err
+    monkeypatch.delenv("LAPWING_DATABASE")
+    with wired.open() as owner:
+        assert (owner.curator.engine.versions(), owner.curator.balance(), len(owner.history(limit=1000))) == before
+
+
+def test_a_share_of_the_whole_budget_is_an_amount(wired: Wired) -> None:
+    total = Fraction(_status(wired)["budget"]["loss"]["total"])
+    for written, share in (("50%", Fraction(1, 2)), ("12.5 %", None), ("33.33333333%", Fraction(1, 3)), ("100%", Fraction(1))):
+        ran = _run(wired, "ledger", "admit", "flo", "--budget", written)
+        assert ran.status == (2 if share is None else 0), ran.err
+        if share is not None:
+            assert 0 <= total * share - Fraction(_analyst(wired, "flo")["total"]) < Fraction(1, LOSS_UNITS)
+    assert _run(wired, "ledger", "admit", "flo", "--budget", "101%").status == 2
 
 
 def test_closing_and_reopening_say_who(wired: Wired) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,11 +18,12 @@ from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.postgres.install import SCHEMA_VERSION, Roles, install
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.routines import ACTING, ASKING, COMMITTING, HELPING
+from lapwing.ledger.postgres.transfer import move
 from lapwing.ledger.postgres.verify import verify
 from lapwing.ledger.protocol import EntryKind
 from tests.ledger.cluster import APP_ROLE, CURATOR_ROLE, MONITOR_ROLE, OWNER_ROLE, SECOND_ROLE, Cluster
 from tests.ledger.pg import Place
-from tests.ledger.support import pure_budget, request
+from tests.ledger.support import new_ledger, pure_budget, request
 
 TABLES = ("data_set", "fingerprint", "analyst_group", "analyst", "worker", "charge", "entry", "proposal")
 
@@ -177,6 +179,9 @@ def test_installing_makes_the_roles_and_takes_other_rights_back(cluster: Cluster
             ]
             logins = superuser.execute("SELECT DISTINCT rolcanlogin FROM pg_roles WHERE rolname = ANY (%s)", [[*vars_of(roles)]]).fetchall()
             assert logins == [(False,)]
+            superuser.execute(psycopg.sql.SQL("GRANT {} TO {}").format(*map(psycopg.sql.Identifier, (roles.curators, CURATOR_ROLE))))
+            needed = [overview.role_to_decide(cluster.dsn("own_roles", role=role)) for role in (CURATOR_ROLE, APP_ROLE)]
+            assert needed == ["deciders", None]
         anchors = FileAnchors(tmp_path / "anchors")
         with Place(cluster, "own_roles", anchors, "clinic").create() as ledger:
             assert isinstance(ledger, PostgresLedger)
@@ -199,6 +204,33 @@ def test_a_schema_that_somebody_else_made_is_not_used(cluster: Cluster) -> None:
         assert refusal.value.code == "ledger-owner"
     finally:
         cluster.drop_database("taken")
+
+
+def test_a_right_that_is_missing_is_said_to_be_that(cluster: Cluster, tmp_path: Path) -> None:
+    """Not that the database cannot be reached, which would be tried again."""
+    database = cluster.new_database()
+    curators = cluster.dsn(database, role=CURATOR_ROLE)
+
+    def refused(act: Callable[[], object]) -> LedgerError:
+        with pytest.raises(LedgerError) as refusal:
+            act()
+        assert refusal.value.code == "ledger-role"
+        return refusal.value
+
+    with new_ledger(tmp_path / "local") as local:
+        told = refused(
+            lambda: move(local, curators, source_id="x", source_fingerprint="x", anchors=FileAnchors(tmp_path), was_closed=False)
+        )
+        assert "a member of lapwing_owners" in told.hint
+        assert isinstance(local.reserve(request("one")), Permit), "and the local ledger is still the one"
+    with cluster.superuser() as superuser:
+        superuser.execute(f"CREATE DATABASE nobodys OWNER {OWNER_ROLE} TEMPLATE template0".encode())
+    refused(lambda: install(cluster.dsn("nobodys", role=CURATOR_ROLE), roles=Roles()))
+    with cluster.superuser() as superuser:
+        superuser.execute(f"REVOKE CONNECT ON DATABASE {database} FROM PUBLIC".encode())
+    refused(lambda: Connection(curators, schema_version=SCHEMA_VERSION, retry_seconds=10_000.0).ask("SELECT 1", again=True))
+    for name in ("nobodys", database):
+        cluster.drop_database(name)
 
 
 def vars_of(roles: Roles) -> tuple[str, str, str]:

@@ -1,4 +1,5 @@
-"""Amounts of budget as people write them, exact: ``0.5`` and ``epsilon 0.5`` are an epsilon, ``rho 0.01`` a rho, ``none`` is no limit."""
+"""Amounts of budget as people write them, exact: ``0.5`` and ``epsilon 0.5`` are an epsilon, ``rho 0.01`` a rho, ``10%`` a share of the
+whole budget, ``none`` is no limit."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from lapwing.kernel.accounting import Budget
 
 NO_LIMIT = "none"
-FORMS = "an epsilon such as 0.5, or 'rho 0.01'"
+FORMS = "an epsilon such as 0.5, 'rho 0.01', or 10% of the budget"
 """How an amount may be written, for help texts."""
 
 
@@ -21,11 +22,16 @@ def loss_amount(text: str, budget: Budget, *, option: str) -> LossLimit:
     """What this much pays for, in ledger units, rounded down. An epsilon is that of everything it pays for together, and in an account with
     an order it is one on each side; a rho is one of the loss alone.
     """
-    from lapwing.curator.policies import LossLimit
+    from lapwing.curator.policies import LossLimit, limit_of_share
     from lapwing.kernel.accounting import LOSS_UNITS, Account
     from lapwing.prices import statement_loss
 
     match text.replace("=", " ").lower().split():
+        case [percent] if percent.endswith("%"):
+            share = _number(percent[:-1], option) / 100
+            if share > 1:
+                raise usage_error(f"{option} can be 100% at most")
+            return limit_of_share(budget, share)
         case [number] | ["epsilon", number]:
             epsilon = _number(number, option)
             loss = math.floor(statement_loss(budget, epsilon) * LOSS_UNITS) if epsilon else 0

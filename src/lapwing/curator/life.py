@@ -37,7 +37,16 @@ from lapwing.kernel.count_stream import StreamPlan, certify_stream
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
 from lapwing.kernel.release import require_sampler
-from lapwing.ledger.connect import OWNER_ANALYST, admit_owner, apply_budget, default_analyst, open_ledger, place_of, system_user
+from lapwing.ledger.connect import (
+    OWNER_ANALYST,
+    admit_owner,
+    apply_budget,
+    default_analyst,
+    open_ledger,
+    place_of,
+    require_owner,
+    system_user,
+)
 from lapwing.ledger.limits import HISTORY_ENTRIES_MAX, require_name
 from lapwing.ledger.local.sources import claim, require_unclaimed
 from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Ledger, Request, StoredAnswer
@@ -131,6 +140,7 @@ class Curator:
         marks = frozenset().union(*(by_table[table.name] for table in self.declaration.tables))
         by_source = {self.declaration.source_path(table): by_table[table.name] for table in self.declaration.all_tables}
         require_unclaimed(home, source_id, by_source, override=override)
+        require_owner(self.place)
         # A state that was prepared had a ledger: without it, and without a memory of it, nothing shows what was spent.
         is_new = self.place.server is not None or self._last_declaration() is None
         ledger = self._open_ledger(override=override, create=is_new)
@@ -215,6 +225,7 @@ class Curator:
 
     def retire(self, version: int) -> None:
         """Delete a version's rows; its charges stay. Questions of this process that read it come to their end first."""
+        require_owner(self.place)
         with self._versions.unread(version):
             self.state.remember(version)
             if self.state.declared() is None and version == self.latest():

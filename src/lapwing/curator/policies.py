@@ -212,7 +212,7 @@ def own_terms(curator: Curator, analyst: str) -> dict[str, Any] | None:
 def admit_share(curator: Curator, analyst: str, share: float | None, *, by: str, reason: str) -> None:
     """Let an analyst ask, for this share of the whole budget in all, from 0 to 1; without one, what was said before stays."""
     with policies(curator) as office:
-        limit = None if share is None else _limit_of_share(office.budget, share)
+        limit = None if share is None else limit_of_share(office.budget, share)
         office.admit(
             analyst,
             group=None,
@@ -225,7 +225,8 @@ def admit_share(curator: Curator, analyst: str, share: float | None, *, by: str,
         )
 
 
-def _limit_of_share(budget: Budget, share: float) -> LossLimit:
+def limit_of_share(budget: Budget, share: float | Fraction) -> LossLimit:
+    """A share of the whole budget, from 0 to 1, as a limit: to a millionth, rounded down to units of the ledger."""
     part = Fraction(share).limit_denominator(10**6)
     return LossLimit(int(budget.loss_total * part), None if budget.pure_total is None else int(budget.pure_total * part))
 
@@ -233,7 +234,7 @@ def _limit_of_share(budget: Budget, share: float) -> LossLimit:
 def request_share(curator: Curator, analyst: str, share: float, *, reason: str) -> int:
     """Ask the owners for this share of the whole budget, from 0 to 1; the number of the proposal."""
     with policies(curator) as office:
-        return office.request(analyst, _limit_of_share(office.budget, share), reason=reason)
+        return office.request(analyst, limit_of_share(office.budget, share), reason=reason)
 
 
 def _common(curator: Curator, balance: Balance) -> dict[str, Any]:

@@ -168,6 +168,24 @@ def apply_budget(ledger: Ledger, to: Budget, *, by: str) -> None:
         _propose(ledger, to, by=by)
 
 
+def role_to_decide(place: Place) -> str | None:
+    """The database's role whose members do what owners do, where the connection's is not one of them; None where it is, or is local."""
+    if place.server is None:
+        return None
+    from lapwing.ledger.postgres import overview
+
+    return overview.role_to_decide(place.server.database)
+
+
+def require_owner(place: Place) -> None:
+    """Refuse (``ledger-role``) what owners alone do before any of it is done: the ledger would refuse it only when it is told."""
+    from lapwing.ledger.postgres.connection import right_missing
+
+    role = role_to_decide(place)
+    if role is not None:
+        raise right_missing(role)
+
+
 def admit_owner(ledger: Ledger) -> None:
     """Let preparation buy its statistics, on a ledger where only admitted analysts may ask. Whom the owner suspended stays suspended."""
     from lapwing.ledger.postgres import overview, policy

@@ -30,6 +30,8 @@ KEY_DAYS_DEFAULT = 90
 KEY_DAYS_MAX = 366
 GROUP_MARK = "group:"
 """Begins the name under which something is granted to a group of the identity provider."""
+INSUFFICIENT_PRIVILEGE = "42501"
+"""The SQLSTATE; who comes again is refused again."""
 _KEY = re.compile(r"lw_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 SCHEMA_VERSION = 1
 """Of the tables below. A database with a newer one is refused, before anything is changed in it."""
@@ -270,6 +272,9 @@ def _reached() -> Iterator[None]:
     try:
         yield
     except (sa.exc.SQLAlchemyError, ImportError, OSError) as error:
+        if getattr(getattr(error, "orig", None), "sqlstate", None) == INSUFFICIENT_PRIVILEGE:
+            message = "the server's role lacks a right in the database of API keys and grants"
+            raise LapwingError("identities-role", message, hint="its operator has to act") from error
         raise LapwingError("identities-unreachable", "the database of API keys and grants cannot be reached") from error
 
 

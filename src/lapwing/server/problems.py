@@ -18,6 +18,7 @@ _STATUS = {
     "declaring-off": 404,
     "data-set-exists": 409,
     "ledger-local": 409,
+    "owner-role-needed": 409,
     "method-not-allowed": 405,
     "not-acceptable": 406,
     "request-mismatch": 409,
@@ -32,14 +33,23 @@ _STATUS = {
     "data-set-unavailable": 503,
     "unavailable": 503,
     "internal": 500,
+    "ledger-role": 500,
+    "identities-role": 500,
 }
 """Status of codes; the others are given by their class."""
-_PUBLIC = frozenset({"ledger-local", "unavailable"})
+_PUBLIC = frozenset({"ledger-local", "ledger-role", "identities-role", "unavailable"})
 """Codes of errors that are about public facts alone, though others than the analyst have to act."""
 _OWNERS = LapwingError("data-set-unavailable", "the data set cannot be asked now", hint="its owner has to act")
 _UNPREPARED = LapwingError("data-set-unavailable", "the data set has no prepared version yet", hint="its owner has to prepare one")
 _OPERATORS = LapwingError("unavailable", "the server cannot answer now; nothing was answered, and asking again is safe")
 _UNREACHABLE = PreparationError("engine-unreachable", "the database of the data set cannot be reached", hint="its operator has to act")
+_RIGHT_MISSING = LedgerError(
+    "ledger-role",
+    "the server's role in the ledger's database lacks a right that it needs",
+    hint="its operator has to act: `lapwing ledger install` gives roles their rights",
+)
+_RETOLD = {error.code: error for error in (_UNREACHABLE, _RIGHT_MISSING)}
+"""Errors whose own words are the operator's: how a database is reached, and with which connection a command is typed."""
 _INTERNAL = LapwingError("internal", "something went wrong inside the server")
 
 
@@ -64,13 +74,12 @@ def shown(error: BaseException, *, to_owner: bool) -> LapwingError:
     """
     if not isinstance(error, LapwingError):
         return _INTERNAL
-    if error.code == _UNREACHABLE.code:
-        error = _UNREACHABLE  # its words hold how the database is reached, which is the operator's
-    if to_owner or error.code in _PUBLIC or isinstance(error, Refused | Incident | CallRefused):
-        return error
-    if error.code == "not-prepared":
+    seen = _RETOLD.get(error.code, error)
+    if to_owner or seen.code in _PUBLIC or isinstance(seen, Refused | Incident | CallRefused):
+        return seen
+    if seen.code == "not-prepared":
         return _UNPREPARED
-    return _OPERATORS if isinstance(error, LedgerError) or error.code == "identities-unreachable" else _OWNERS
+    return _OPERATORS if isinstance(seen, LedgerError) or seen.code == "identities-unreachable" else _OWNERS
 
 
 def problem(error: LapwingError, status: int) -> dict[str, Any]:

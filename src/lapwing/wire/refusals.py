@@ -19,6 +19,8 @@ _STATES = {
     "data-set-closed": "57P03",
     "request-in-progress": "55006",
     "internal": "XX000",
+    "ledger-role": "XX000",
+    "identities-role": "XX000",
     "sql-syntax": "42601",
     "statement-several": "42601",
     "unknown-table": "42P01",

@@ -110,8 +110,12 @@ async def access(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.SEE_TERM
 
 
 async def _access_page(visit: DataSetVisit, *, problem: LapwingError | None = None) -> Response:
-    terms = await owning.terms(visit.call)
     name = visit.call.served.data_set_id
+    status = 200 if problem is None else 409
+    needed = await owning.owner_role_needed(visit.call, "ledger status")
+    if needed is not None:
+        return visit.page("access.html", status=status, needed=needed, problem=problem, may_decide=visit.identity.may(Act.DECIDE, name))
+    terms = await owning.terms(visit.call)
     total = float(terms["budget"]["loss"]["total"])
     analysts = [
         {**one, "limit": None if one["total"] is None else _share(one["total"], total), "used": _share(one["spent"], total)}
@@ -122,7 +126,8 @@ async def _access_page(visit: DataSetVisit, *, problem: LapwingError | None = No
     done = [one for one in terms.get("proposals", ()) if one["state"] != "open"]
     return visit.page(
         "access.html",
-        status=200 if problem is None else 409,
+        status=status,
+        needed=None,
         terms=terms,
         analysts=analysts,
         waiting=waiting,
@@ -192,7 +197,8 @@ async def incidents(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.SEE_I
     """Whether the data set is closed, why, and what to do."""
     told = await owning.incidents(visit.call)
     may_reopen = visit.identity.may(Act.REOPEN, visit.call.served.data_set_id)
-    return visit.page("incidents.html", closed=told["closed"], listed=told["entries"], may_reopen=may_reopen)
+    needed = await owning.owner_role_needed(visit.call, "reopen", "REASON") if may_reopen and told["closed"] else None
+    return visit.page("incidents.html", closed=told["closed"], listed=told["entries"], may_reopen=may_reopen, needed=needed)
 
 
 @router.post("/d/{data_set}/incidents/reopen")
@@ -218,7 +224,8 @@ async def versions(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.SEE))]
         except LapwingError:
             losses = {}  # of a version that was prepared before there were reports
     first = await _first_questions(visit) if kept and visit.identity.may(Act.ASK, name) else []
-    return visit.page("versions.html", versions=list(reversed(kept)), losses=losses, may_prepare=may_prepare, first=first)
+    needed = await owning.owner_role_needed(visit.call, "prepare") if may_prepare else None
+    return visit.page("versions.html", versions=list(reversed(kept)), losses=losses, may_prepare=may_prepare, first=first, needed=needed)
 
 
 async def _first_questions(visit: DataSetVisit) -> list[tuple[str, str]]:

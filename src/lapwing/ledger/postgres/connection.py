@@ -52,8 +52,7 @@ _log = logging.getLogger(__name__)
 _PERMANENT = (
     (r'database "[^\n]*" does not exist', "there is no such database on the server"),
     (
-        r"authentication failed|no password supplied|no pg_hba\.conf entry|role \"[^\n]*\" does not exist|not permitted to log in"
-        r"|permission denied for database",
+        r"authentication failed|no password supplied|no pg_hba\.conf entry|role \"[^\n]*\" does not exist|not permitted to log in",
         "the server does not let this role in",
     ),
     (
@@ -62,6 +61,8 @@ _PERMANENT = (
     ),
 )
 """What a server that is only starting, stopping or failing over never says, in what servers and libpq say in English."""
+_NO_RIGHT_TO_CONNECT = "permission denied for database"
+"""Said in the same way; libpq gives no SQLSTATE before there is a session."""
 
 ANCHORS_HINT = "all machines share one directory of anchors; if one is lost for good, two owners say so with `lapwing ledger anchor-lost`"
 
@@ -211,6 +212,8 @@ class Connection:
             except psycopg.errors.InsufficientPrivilege as error:
                 raise _translated(error) from error
             except psycopg.Error as error:
+                if re.search(_NO_RIGHT_TO_CONNECT, str(error)):
+                    raise right_missing() from error
                 reason = _permanent_reason(error)
                 if reason:
                     raise _unreachable(reason) from error
@@ -303,14 +306,20 @@ def _translated(error: psycopg.Error) -> LedgerError:
         case "LW003":
             return LedgerError("anchor-missing", "the anchors given here are not those of the ledger", hint=ANCHORS_HINT)
         case "42501":
-            hint = "owners' acts need the connection of an owner: set LAPWING_DATABASE to it"
-            return LedgerError("ledger-role", "the role of this connection may not do that in the ledger's database", hint=hint)
+            return right_missing()
         case "55P03":
             return LedgerError("ledger-busy", "the ledger was held by others for too long; nothing was changed", hint="try again")
         case "LW009" | "23514" | "23505" | "23502" | "23503":
             return LedgerError("ledger-rule", "a change would have broken a rule of the ledger and was not made")
         case _:
             return _unreachable()
+
+
+def right_missing(owners: str = "") -> LedgerError:
+    """The error for a role that lacks a right; ``owners`` is the role that has it, where it is an owner's."""
+    member = f", a member of {owners}" if owners else ""
+    hint = f"owners' acts need the connection of an owner{member}: set LAPWING_DATABASE to it"
+    return LedgerError("ledger-role", "the role of this connection may not do that in the ledger's database", hint=hint)
 
 
 def _unreachable(reason: str = "") -> LedgerError:

@@ -46,6 +46,7 @@ def install(dsn: str, *, roles: Roles) -> str:
     from alembic import command
     from alembic.config import Config
     from alembic.util import CommandError
+    from psycopg.errors import InsufficientPrivilege
     from sqlalchemy import create_engine, exc, pool
 
     engine = create_engine("postgresql+psycopg://", creator=lambda: _connected(dsn), poolclass=pool.NullPool)
@@ -72,6 +73,9 @@ def install(dsn: str, *, roles: Roles) -> str:
             "ledger-format", "the schema of the ledger is of a version that this one does not know", hint="use a newer version of Lapwing"
         ) from error
     except exc.SQLAlchemyError as error:
+        if isinstance(getattr(error, "orig", None), InsufficientPrivilege):
+            hint = "install with a role that may create a schema and roles, used for nothing else"
+            raise LedgerError("ledger-role", "the role of this connection may not install a ledger", hint=hint) from error
         raise LedgerError("ledger-unreachable", "the schema of the ledger could not be made", hint="see the server's log") from error
     finally:
         engine.dispose()

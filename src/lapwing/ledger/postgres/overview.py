@@ -1,13 +1,24 @@
-"""Who may ask of a ledger on PostgreSQL and on what terms, as it stands: only reading."""
+"""Who may ask of a ledger on PostgreSQL and on what terms, and who decides, as it stands: only reading."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from lapwing.ledger.postgres import policy
+from lapwing.ledger.postgres.connection import Connection, require_extra
+from lapwing.ledger.postgres.install import SCHEMA_VERSION, Roles
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.postgres.outcomes import missing
 from lapwing.ledger.postgres.policy import Limits, Share
+from lapwing.ledger.postgres.routines import ACTING
+
+_DECIDING = (
+    "SELECT bool_and(has_function_privilege(p.oid, 'EXECUTE')),"
+    " (SELECT string_agg(DISTINCT pg_get_userbyid(given.grantee)::text, ', ') FROM pg_proc r, aclexplode(r.proacl) given"
+    " WHERE r.pronamespace = 'lapwing'::regnamespace AND r.proname = 'record' AND given.grantee NOT IN (0, r.proowner))"
+    " FROM pg_proc p WHERE p.pronamespace = 'lapwing'::regnamespace AND p.proname = ANY(%s)"
+)
+"""Whether the role of the connection may call all that owners call, and the role that was given that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +91,14 @@ def limits_in_force(ledger: PostgresLedger) -> Limits:
         lost_workers_max=lost,
         lost_workers_seconds=seconds,
     )
+
+
+def role_to_decide(dsn: str) -> str | None:
+    """The role whose members do what owners do, where that of this connection is not one of them; None where it is."""
+    require_extra()
+    connection = Connection(dsn, schema_version=SCHEMA_VERSION)
+    try:
+        [(may_decide, role)] = connection.look(_DECIDING, [list(ACTING)])
+    finally:
+        connection.close()
+    return None if may_decide else str(role or Roles().owners)

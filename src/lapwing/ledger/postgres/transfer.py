@@ -19,9 +19,10 @@ from lapwing.ledger.local.ledger import LocalLedger
 from lapwing.ledger.local.rows import ON_SERVER, LedgerState, PaidRequest
 from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.anchors import AnchorPoint, Anchors
-from lapwing.ledger.postgres.connection import require_extra, without_password
+from lapwing.ledger.postgres.connection import require_extra, right_missing, without_password
 from lapwing.ledger.postgres.ledger import OWNER, PostgresLedger
 from lapwing.ledger.postgres.outcomes import registered
+from lapwing.ledger.postgres.overview import role_to_decide
 from lapwing.ledger.postgres.routines import SEARCH_PATH
 from lapwing.ledger.protocol import State
 
@@ -47,6 +48,9 @@ def move(
 
     if anchors.newest(source_id) is not None:
         raise registered([source_id])
+    role = role_to_decide(dsn)
+    if role is not None:  # before the local ledger is closed for good
+        raise right_missing(role)
     state, paid = local.moved_out(f"{ON_SERVER}, {without_password(dsn)}")
     try:
         with psycopg.connect(dsn, prepare_threshold=None) as connection:

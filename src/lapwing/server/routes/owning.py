@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
@@ -14,6 +15,8 @@ from lapwing.curator.asked_price import exact_number
 from lapwing.curator.life import EntryKind
 from lapwing.curator.policies import Policies, admit_share, policies, standing
 from lapwing.curator.spending_report import spending_report
+from lapwing.errors import CallRefused
+from lapwing.ledger.connect import role_to_decide
 from lapwing.server import progress_events
 from lapwing.server.access import AllowedCall, to
 from lapwing.server.progress_events import Step
@@ -34,12 +37,14 @@ Result = TypeVar("Result")
 @router.get("/terms", responses=replies(409))
 async def terms(call: Annotated[AllowedCall, Depends(to(Act.SEE_TERMS))]) -> dict[str, Any]:
     """Where the ledger is, who may ask on what terms, and what waits for a second person."""
+    await _require_owner(call, "ledger status")
     return await call.run(lambda opened: standing(opened.curator)[0])
 
 
 @router.put("/limits", responses=replies(409))
 async def set_limits(wanted: LimitsBody, call: Annotated[AllowedCall, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
     """Whether answers are free for everybody who may ask, or only for whoever paid for them."""
+    await _require_owner(call, f"ledger limit {'--shared' if wanted.answers_shared else '--not-shared'}", reason=wanted.reason)
 
     def set_on(office: Policies) -> bool:
         return office.set_limits(
@@ -65,6 +70,8 @@ async def report(call: Annotated[AllowedCall, Depends(to(Act.ALL_HISTORY))]) -> 
 async def admit(analyst: Name, admission: Admission, call: Annotated[AllowedCall, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
     """Let an analyst ask, or change for how much. The ledger refuses whom no owner has admitted."""
     by, share, reason = call.identity.name, admission.share, admission.reason
+    percent = "" if share is None else f"{100 * share:.10f}".rstrip("0").rstrip(".") + "%"
+    await _require_owner(call, "ledger admit", analyst, budget=percent, reason=reason)
     await call.run(lambda opened: admit_share(opened.curator, analyst, share, by=by, reason=reason))
     return {"analyst": analyst, "state": "admitted"}
 
@@ -72,6 +79,7 @@ async def admit(analyst: Name, admission: Admission, call: Annotated[AllowedCall
 @router.post("/analysts/{analyst}/suspend", responses=replies(409))
 async def suspend(analyst: Name, decision: Decision, call: Annotated[AllowedCall, Depends(to(Act.ADMIT))]) -> dict[str, Any]:
     """Let an analyst ask no more, until admitted again."""
+    await _require_owner(call, "ledger suspend", analyst, reason=decision.reason)
     await _decided(call, lambda office: office.suspend(analyst, by=call.identity.name, reason=decision.reason))
     return {"analyst": analyst, "state": "suspended"}
 
@@ -80,6 +88,7 @@ async def suspend(analyst: Name, decision: Decision, call: Annotated[AllowedCall
 async def propose(proposed: ProposalBody, call: Annotated[AllowedCall, Depends(to(Act.PROPOSE))]) -> dict[str, Any]:
     """Propose another budget or ceiling; a second owner carries it out."""
     epsilon, by, reason = exact_number(proposed.epsilon, "epsilon"), call.identity.name, proposed.reason
+    await _require_owner(call, f"ledger propose {proposed.what}", epsilon=str(proposed.epsilon), reason=reason)
     if proposed.what == "budget":
         number = await _decided(call, lambda office: office.propose_budget(epsilon, by=by, reason=reason))
     else:
@@ -90,6 +99,7 @@ async def propose(proposed: ProposalBody, call: Annotated[AllowedCall, Depends(t
 @router.post("/proposals/{number}/approve", responses=replies(409))
 async def approve(number: Number, decision: Decision, call: Annotated[AllowedCall, Depends(to(Act.DECIDE))]) -> dict[str, Any]:
     """Carry out what somebody else proposed or asked for."""
+    await _require_owner(call, "ledger approve", str(number), reason=decision.reason)
     await _decided(call, lambda office: office.approve(number, by=call.identity.name, reason=decision.reason))
     return {"proposal": number, "state": "carried out"}
 
@@ -97,6 +107,7 @@ async def approve(number: Number, decision: Decision, call: Annotated[AllowedCal
 @router.post("/proposals/{number}/deny", responses=replies(409))
 async def deny(number: Number, decision: Decision, call: Annotated[AllowedCall, Depends(to(Act.DECIDE))]) -> dict[str, Any]:
     """End a proposal without carrying it out."""
+    await _require_owner(call, "ledger deny", str(number), reason=decision.reason)
     await _decided(call, lambda office: office.deny(number, by=call.identity.name, reason=decision.reason))
     return {"proposal": number, "state": "denied"}
 
@@ -114,6 +125,8 @@ async def prepare(wanted: PreparationBody, call: Annotated[AllowedCall, Depends(
     With ``Accept: text/event-stream`` it tells how far it is: an event ``progress`` for each table, then ``done`` or ``problem``. How long
     tables take to read is for owners alone.
     """
+    flags = "".join(f" --{flag.replace('_', '-')}" for flag in ("append", "accept_losses") if getattr(wanted, flag))
+    await _require_owner(call, f"prepare{flags}", override=wanted.override)
 
     def work(step: Step) -> dict[str, Any]:
         with call.served.apart() as opened:
@@ -131,6 +144,7 @@ async def prepare(wanted: PreparationBody, call: Annotated[AllowedCall, Depends(
 @router.post("/versions/{number}/retire", responses=replies(409))
 async def retire(number: Number, call: Annotated[AllowedCall, Depends(to(Act.RETIRE))]) -> dict[str, Any]:
     """Delete the rows of a version; its charges stay."""
+    await _require_owner(call, "retire", str(number))
 
     def work() -> None:
         with call.served.apart() as opened:
@@ -161,9 +175,34 @@ async def incidents(call: Annotated[AllowedCall, Depends(to(Act.SEE_INCIDENTS))]
 @router.post("/reopen", responses=replies(409))
 async def reopen(decision: Decision, call: Annotated[AllowedCall, Depends(to(Act.REOPEN))]) -> dict[str, Any]:
     """Let analysts in again after an incident."""
+    await _require_owner(call, "reopen", decision.reason or "REASON")
     reason = f"{call.identity.name}: {decision.reason}"
     await call.run(lambda opened: opened.curator.reopen(reason))
     return {"closed": False}
+
+
+async def owner_role_needed(call: AllowedCall, command: str, *words: str, **options: str) -> CallRefused | None:
+    """Why the server cannot do this, with the command that an owner types instead; None where it can.
+
+    Where the ledger is in a database, the server's role there need not be an owner's: then whoever breaks into the server, or holds an
+    owner's key of it, cannot decide. ``words`` and ``options`` are the command's; an option that is empty is left out.
+    """
+    role = await call.run(lambda opened: role_to_decide(opened.curator.place))
+    if role is None:
+        return None
+    given = [piece for name, value in options.items() if value for piece in (f"--{name}", value)]
+    dashes = ["--"] if any(word.startswith("-") for word in words) else []
+    typed = shlex.join(["lapwing", *command.split(), *given, *dashes, *words])
+    where = f"where the catalogue of {call.served.data_set_id} is, with LAPWING_DATABASE set to their own connection"
+    hint = f"a member of the role {role} runs, {where}: `{typed}`"
+    return CallRefused("owner-role-needed", "the server's role in the ledger's database may not do what owners do", hint=hint)
+
+
+async def _require_owner(call: AllowedCall, command: str, *words: str, **options: str) -> None:
+    """Refuse what the server's role may not do before any of it is done."""
+    needed = await owner_role_needed(call, command, *words, **options)
+    if needed is not None:
+        raise needed
 
 
 async def _decided(call: AllowedCall, act: Callable[[Policies], Result]) -> Result:
