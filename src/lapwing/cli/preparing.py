@@ -59,7 +59,9 @@ def _applied(curator: Curator, changes: Sequence[str], *, override: str) -> None
     others = ", ".join(key for key in changes if key != "budget.epsilon")
     if others:
         typer.echo(f"Changed: {others}.")
-    typer.echo(f"Version {version} stays: nothing that it is made of changed. Its {curator.stored_answers():,} stored answers stay free.")
+    stored = curator.stored_answers()
+    free = f" {stored:,} stored {'answers stay' if stored > 1 else 'answer stays'} free." if stored else ""
+    typer.echo(f"Version {version} stays: nothing that it is made of changed.{free}")
     _write_balance(curator)
     if after.ceiling.epsilon != curator.declaration.declared_budget.ceiling_epsilon:
         terminal.write_note(f"The ceiling stays at epsilon {float(after.ceiling.epsilon):g}, as the ledger has it: it is the promise.")

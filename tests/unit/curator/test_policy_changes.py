@@ -247,7 +247,7 @@ def test_the_owner_is_told_what_was_changed(tmp_path: Path) -> None:
     assert lines == [
         "The budget is raised from epsilon 1 to 2.",
         "Changed: dataset.description.",
-        "Version 1 stays: nothing that it is made of changed. Its 3 stored answers stay free.",
+        "Version 1 stays: nothing that it is made of changed. 3 stored answers stay free.",
     ]
     assert balance.endswith("is left.")
     _assert_free(directory, KNOWN[:1], first)
