@@ -301,6 +301,28 @@ def differences(recorded: Any, today: Any, where: str = "") -> list[str]:
     return [f"{where}: kept ...{one[begin : begin + 160]!r}, today ...{other[begin : begin + 160]!r}"]
 
 
+def apart_from_balance(value: Any) -> Any:
+    """The same without what each answer says is left: of that there is more once a budget is raised."""
+    if isinstance(value, list):
+        return [apart_from_balance(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: _but_remaining(item["bytes"]) if key == "json" else apart_from_balance(item) for key, item in value.items()}
+
+
+def _but_remaining(shown: str) -> Fields:
+    answer = json.loads(shown)
+    return {key: value for key, value in answer.items() if key != "remaining"}
+
+
+def change_catalogue(kept: Kept, old: str, new: str) -> None:
+    """As an owner would, with an editor."""
+    catalogue = kept.directory / "lapwing.toml"
+    text = catalogue.read_text(encoding="utf-8")
+    assert text.count(old) == 1, old
+    catalogue.write_text(text.replace(old, new), encoding="utf-8")
+
+
 def assert_as_kept(version: Fields, again: Fields) -> None:
     """What is seen today of a version is what was seen of it, and in its answers and releases what was paid for."""
     wrong = differences(version["again"], again) + not_as_bought(version["bought"], again["answers"])

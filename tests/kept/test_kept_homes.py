@@ -22,7 +22,9 @@ from tests.kept.kept import (
     ON_SERVER,
     REASON,
     Kept,
+    apart_from_balance,
     assert_as_kept,
+    change_catalogue,
     differences,
     index_of,
     lost_request,
@@ -114,6 +116,27 @@ def test_everything_that_was_bought_is_free_and_the_same(name: str, kept: Kept) 
         with kept.opened(analyst=index["analyst"], version=version["again"]["version"]) as data:
             assert_as_kept(version, version_again(data, version["questions"], version["queries"]))
             assert differences(index["balance"], seen_balance(data.curator)) == []
+
+
+def test_everything_is_free_and_the_same_after_the_owner_changed_what_no_version_is_made_of(name: str, kept: Kept) -> None:
+    """A higher budget, another default and another description: both versions give back what was paid for."""
+    index = index_of(name)
+    kept.accept()
+    change_catalogue(kept, "\nepsilon = 110\n", "\nepsilon = 115\n")
+    change_catalogue(kept, "\nepsilon = 2    ", "\nepsilon = 9    ")
+    change_catalogue(kept, "of a made-up health service", "of no health service")
+    with kept.curator() as curator:
+        before = curator.history(limit=1)[0]
+        assert curator.prepare() == 2 and curator.engine.versions() == (1, 2)
+        raised, newest = curator.history(limit=2)
+        assert newest == before and raised.kind is EntryKind.BUDGET and "epsilon 110 to 115" in raised.detail
+    for version in index["versions"]:
+        with kept.opened(analyst=index["analyst"], version=version["again"]["version"]) as data:
+            again = version_again(data, version["questions"], version["queries"])
+            assert differences(apart_from_balance(version["again"]), apart_from_balance(again)) == []
+            assert not_as_bought(version["bought"], again["answers"]) == []
+            balance = data.curator.balance()
+            assert balance.budget.epsilon == 115 and seen_balance(data.curator)["spent"] == index["balance"]["spent"]
 
 
 def test_a_changed_entry_is_noticed(kept: Kept) -> None:

@@ -6,20 +6,26 @@ README.md says what is kept and what to do when a test here fails: it is never t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from lapwing.curator.ledger_office import verified
 from lapwing.errors import CatalogueError, LedgerError, Refused
+from lapwing.kernel.accounting import budget_for
 from lapwing.ledger.connect import DATABASE_VARIABLE
+from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
+from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.protocol import EntryKind
 from tests.kept.kept import (
     ON_SERVER,
     REASON,
     Kept,
+    apart_from_balance,
     assert_as_kept,
+    change_catalogue,
     differences,
     index_of,
     lost_request,
@@ -29,7 +35,7 @@ from tests.kept.kept import (
     version_again,
 )
 from tests.kept.server import put_back
-from tests.ledger.cluster import MONITOR_ROLE, Cluster
+from tests.ledger.cluster import MONITOR_ROLE, SECOND_ROLE, Cluster
 
 DATABASE = "kept"
 INDEX = index_of(ON_SERVER)
@@ -89,6 +95,36 @@ def test_everything_that_was_bought_is_free_and_the_same(shared_cluster: Cluster
         with kept.opened(analyst=INDEX["analyst"], version=version["again"]["version"]) as data:
             assert_as_kept(version, version_again(data, version["questions"], version["queries"]))
             assert differences(INDEX["balance"], seen_balance(data.curator)) == []
+    assert problems(shared_cluster, kept) == ()
+
+
+def test_everything_is_free_and_the_same_after_two_owners_raised_budget_and_ceiling(
+    shared_cluster: Cluster, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.accept()
+    change_catalogue(kept, "\nepsilon = 110\n", "\nepsilon = 115\n")
+    with kept.curator() as curator:
+        assert curator.prepare() == 2 and curator.engine.versions() == (1, 2) and curator.balance().budget.epsilon == 110
+        assert isinstance(curator.ledger, PostgresLedger)
+        declared = curator.declaration.declared_budget
+        ceiling = budget_for(epsilon=Fraction(130), delta=declared.delta, delta_keys_share=declared.delta_keys_share)
+        policy.propose_ceiling(curator.ledger, ceiling, by="olga", reason="a second study")
+    monkeypatch.setenv(DATABASE_VARIABLE, shared_cluster.dsn(DATABASE, role=SECOND_ROLE))
+    with kept.curator() as curator:
+        assert isinstance(curator.ledger, PostgresLedger)
+        for waiting in reversed([one for one in policy.proposals(curator.ledger) if one.state == "open"]):
+            policy.approve(curator.ledger, waiting.proposal_id, by="piet")
+        raised, budget = curator.history(limit=2)
+        assert (raised.kind, budget.kind) == (EntryKind.CEILING, EntryKind.BUDGET)
+        assert budget.detail.endswith("approved by piet: epsilon 110 to 115") and raised.detail.endswith("piet: epsilon 120 to 130")
+    monkeypatch.setenv(DATABASE_VARIABLE, shared_cluster.dsn(DATABASE))
+    for version in INDEX["versions"]:
+        with kept.opened(analyst=INDEX["analyst"], version=version["again"]["version"]) as data:
+            again = version_again(data, version["questions"], version["queries"])
+            assert differences(apart_from_balance(version["again"]), apart_from_balance(again)) == []
+            balance = data.curator.balance()
+            assert balance.budget.epsilon == 115 and balance.ceiling.epsilon == 130
+            assert seen_balance(data.curator)["spent"] == INDEX["balance"]["spent"]
     assert problems(shared_cluster, kept) == ()
 
 

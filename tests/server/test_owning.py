@@ -57,6 +57,30 @@ def test_a_preparation_tells_how_far_it_is_to_owners_alone(server: ServerUnderTe
     assert told[-1][1]["version"] == server.call("GET", VERSIONS).json()["versions"][-1]
 
 
+def test_a_raised_budget_and_another_default_are_served_without_a_restart_or_a_version(server: ServerUnderTest) -> None:
+    sql = "SELECT COUNT(*) AS n FROM patients WHERE vaccinated"
+    first = server.ask(sql, epsilon="0.02").json()
+    versions = server.call("GET", VERSIONS).json()
+    catalogue = server.home / "clinic" / "lapwing.toml"
+    text = catalogue.read_text(encoding="utf-8")
+    catalogue.write_text(text.replace("epsilon = 3  ", "epsilon = 4  ").replace("epsilon = 0.1 ", "epsilon = 0.01 "), encoding="utf-8")
+    try:
+        # Reading the file raises nothing: analysts have the ledger's budget until an owner prepares.
+        assert server.call("GET", "/v1/data-sets/{d}/budget").json()["epsilon"] == 3
+        assert server.call("POST", VERSIONS, by="ada", json={}).status_code == 403
+        made = server.call("POST", VERSIONS, by="olga", json={})
+        assert (made.status_code, made.json()["version"]) == (201, versions["versions"][-1]), made.text
+        assert server.call("GET", VERSIONS).json() == versions
+        assert server.call("GET", "/v1/data-sets/{d}/budget").json()["epsilon"] == 4
+        again = server.ask(sql, epsilon="0.02").json()
+        assert again["rows"] == first["rows"] and "free" in " ".join(again["notes"])
+        unpriced = server.ask("SELECT COUNT(*) AS n FROM patients WHERE NOT vaccinated").json()
+        assert unpriced["cost"]["epsilon"] == pytest.approx(0.01, rel=1e-3)
+    finally:
+        catalogue.write_text(text, encoding="utf-8")
+        server.call("POST", VERSIONS, by="olga", json={})
+
+
 def test_what_goes_wrong_is_the_last_event_and_no_value_is_in_it() -> None:
     async def told(error: Exception) -> list[tuple[str, dict[str, Any]]]:
         def work(step: Step) -> dict[str, Any]:

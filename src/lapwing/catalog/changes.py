@@ -19,10 +19,13 @@ class Verdict(Enum):
     """What a change asks of the owner, from least to most. The ledger is kept in every case."""
 
     KEEPS = "keeps"
-    """It takes effect at once; prepared versions stay as they are."""
+    """It takes effect at once, a budget when the owner prepares; prepared versions stay as they are."""
+
+    NEXT_VERSION = "next-version"
+    """It takes effect with the next version the owner prepares; until then the newest one is asked as it was prepared."""
 
     NEEDS_PREPARE = "needs-prepare"
-    """It takes effect with the next version the owner prepares; older versions keep the old facts."""
+    """It takes effect with the next version the owner prepares; older versions keep the old facts, and nothing is asked of them."""
 
     NEEDS_OVERRIDE = "needs-override"
     """It moves the promise itself; the owner overrides explicitly, and that is recorded."""
@@ -36,6 +39,11 @@ class Change:
     """The key that changed, as a dotted path in the file."""
     verdict: Verdict
     why: str
+
+    @property
+    def is_policy(self) -> bool:
+        """Whether it says how much may be asked, or in which words, and nothing that a version is made of."""
+        return self.verdict is Verdict.KEEPS or self.where in _AMOUNTS
 
     def __str__(self) -> str:
         return f"{self.where}: {self.verdict.value}: {self.why}"
@@ -55,6 +63,11 @@ def classify(old: Declaration, new: Declaration) -> tuple[Change, ...]:
         *_tables(old, new),
         *_public(old, new),
     )
+
+
+def of_versions(changes: Iterable[Change]) -> tuple[Change, ...]:
+    """Those that a version is made of: its rows and their facts, and what shapes the plans of its questions. The others are policy."""
+    return tuple(change for change in changes if not change.is_policy)
 
 
 def worst(changes: Iterable[Change]) -> Verdict:
@@ -85,7 +98,7 @@ def _dataset(old: Declaration, new: Declaration) -> list[Change]:
         if Neighbours.BOUNDED in (before.neighbours, after.neighbours):
             changes.append(_prepare("dataset.units", "the public number of units belongs to a version"))
         else:
-            changes.append(_keeps("dataset.units", "only warnings use the estimate"))
+            changes.append(_next_version("dataset.units", "bounds are chosen with the estimate, and the same question keeps its bounds"))
     if before.description != after.description:
         changes.append(_keeps("dataset.description", _WORDS_ONLY))
     return changes
@@ -112,7 +125,7 @@ def _budget(old: BudgetDecl, new: BudgetDecl) -> list[Change]:
     if old.statistics_share != new.statistics_share:
         changes.append(_keeps("budget.statistics_share", "it is read when statistics are next bought"))
     if old.norms_share != new.norms_share:
-        changes.append(_keeps("budget.norms_share", "it is read when a statement is asked"))
+        changes.append(_next_version("budget.norms_share", "it divides the price of a question, and the same question keeps its parts"))
     return changes
 
 
@@ -258,10 +271,16 @@ def _columns(where: str, old: tuple[ColumnDecl, ...], new: tuple[ColumnDecl, ...
 
 
 _WORDS_ONLY = "a description is for readers only"
+_AMOUNTS = ("budget.epsilon", "budget.ceiling")
+"""What the ledger alone decides, whatever a version was prepared with."""
 
 
 def _keeps(where: str, why: str) -> Change:
     return Change(where=where, verdict=Verdict.KEEPS, why=why)
+
+
+def _next_version(where: str, why: str) -> Change:
+    return Change(where=where, verdict=Verdict.NEXT_VERSION, why=why)
 
 
 def _prepare(where: str, why: str) -> Change:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from lapwing.cli import terminal
 from lapwing.cli.exits import reported
 from lapwing.cli.place import require_prepared, statement_text, whereabouts
 from lapwing.cli.views import AnswerFormat, ReleasesServe, ReportFormat, SqlSpelling
@@ -166,10 +167,13 @@ def budget(
         lapwing -C clinic budget --format json
     """
     from lapwing.cli.views import write_budget
+    from lapwing.client.dataset import DataSet
 
     with reported(), whereabouts(context).opened() as data:
         require_prepared(data)
         write_budget(data.budget, name=data.name, form=form)
+        if isinstance(data, DataSet) and (waiting := data.curator.budget_waiting()):
+            terminal.write_note(f"note: {waiting}")
 
 
 def history(

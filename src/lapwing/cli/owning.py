@@ -46,8 +46,13 @@ def prepare(
     ] = "",
     append: Annotated[bool, typer.Option("--append", help="Read only new rows of tables that declare `appended_by`.")] = False,
     accept_losses: Annotated[bool, typer.Option("--accept-losses", help="Go on where more than a tenth of a table is left out.")] = False,
+    new_version: Annotated[
+        bool, typer.Option("--new-version", help="Make one also where only budget, defaults or descriptions changed.")
+    ] = False,
 ) -> None:
     """Read the sources and write a new version to ask. The owner's act; the first time it also makes the ledger.
+
+    Where only budget, ceiling, defaults, descriptions or comments of the catalogue changed, these are applied and the version stays.
 
     \b
     Example:
@@ -57,7 +62,7 @@ def prepare(
     from lapwing.cli.preparing import prepared
 
     with reported(), curator_of(context) as curator:
-        prepared(curator, override=override, append=append, accept_losses=accept_losses)
+        prepared(curator, override=override, append=append, accept_losses=accept_losses, new_version=new_version)
 
 
 def retire(context: typer.Context, version: Annotated[int, typer.Argument(min=1, help="The number of the version.")]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,15 +18,21 @@ if TYPE_CHECKING:
     from lapwing.curator.life import Curator, Progress
 
 
-def prepared(curator: Curator, *, override: str, append: bool = False, accept_losses: bool = False) -> None:
+def prepared(curator: Curator, *, override: str, append: bool = False, accept_losses: bool = False, new_version: bool = False) -> None:
     """Prepare, and say what was made. What is said of rows, where some were lost or changed, goes to the owner's standard error alone."""
+    changes = None if append or new_version else curator.policy_changes()
+    if changes is not None:
+        _applied(curator, changes, override=override)
+        return
     for note in source_warnings(curator.declaration):
         terminal.write_note(f"warning: {note}")
     started = time.monotonic()
     tables = len(curator.declaration.tables) + len(curator.declaration.public_tables)
     try:
         with _progress(tables) as progress:
-            version = curator.prepare(progress=progress, override=override, append=append, accept_losses=accept_losses)
+            version = curator.prepare(
+                progress=progress, override=override, append=append, accept_losses=accept_losses, new_version=new_version
+            )
     except PreparationError as error:
         if error.code != "rows-lost":
             raise
@@ -35,10 +41,34 @@ def prepared(curator: Curator, *, override: str, append: bool = False, accept_lo
             error.hint = "mend the catalogue or the source, or prepare with --accept-losses"
             raise
         with _progress(tables) as progress:
-            version = curator.prepare(progress=progress, override=override, append=append, accept_losses=True)
+            version = curator.prepare(progress=progress, override=override, append=append, accept_losses=True, new_version=new_version)
     else:
         _write_losses(curator, version)
     typer.echo(f"Version {version} of {curator.declaration.dataset.id} is prepared: {tables} tables in {time.monotonic() - started:.1f} s.")
+    _write_balance(curator)
+
+
+def _applied(curator: Curator, changes: Sequence[str], *, override: str) -> None:
+    """Apply what needs no version, and say what it was."""
+    before = curator.balance(override=override)
+    version = curator.prepare(override=override)
+    after = curator.balance()
+    if after.budget != before.budget:
+        how = "raised" if after.budget.epsilon > before.budget.epsilon else "lowered"
+        typer.echo(f"The budget is {how} from epsilon {float(before.budget.epsilon):g} to {float(after.budget.epsilon):g}.")
+    others = ", ".join(key for key in changes if key != "budget.epsilon")
+    if others:
+        typer.echo(f"Changed: {others}.")
+    stored = curator.stored_answers()
+    free = f" {stored:,} stored {'answers stay' if stored > 1 else 'answer stays'} free." if stored else ""
+    typer.echo(f"Version {version} stays: nothing that it is made of changed.{free}")
+    _write_balance(curator)
+    if after.ceiling.epsilon != curator.declaration.declared_budget.ceiling_epsilon:
+        terminal.write_note(f"The ceiling stays at epsilon {float(after.ceiling.epsilon):g}, as the ledger has it: it is the promise.")
+
+
+def _write_balance(curator: Curator) -> None:
+    """What is spent and left, and whether the budget is still to be decided on."""
     balance = curator.balance()
     spent = curator.view_of(balance).share_spent
     typer.echo(f"{spent:.1%} of the budget is spent, {1 - spent:.1%} is left.")

@@ -64,12 +64,14 @@ class DataSet:
         """Give up files and connections."""
         self.curator.close()
 
-    def prepare(self, *, progress: Progress = silent, override: str = "", accept_losses: bool = False) -> int:
+    def prepare(self, *, progress: Progress = silent, override: str = "", accept_losses: bool = False, new_version: bool = False) -> int:
         """Write a new version from the sources: the owner's act. Returns its number.
 
-        Refused (``rows-lost``) where more than a tenth of a table would be left out, unless ``accept_losses``.
+        Where the catalogue changed in nothing but budget, defaults and descriptions, these are applied, and the version that there is stays
+        and is returned, unless ``new_version``. Refused (``rows-lost``) where more than a tenth of a table would be left out, unless
+        ``accept_losses``.
         """
-        return self.curator.prepare(progress=progress, override=override, accept_losses=accept_losses)
+        return self.curator.prepare(progress=progress, override=override, accept_losses=accept_losses, new_version=new_version)
 
     def ask(
         self,

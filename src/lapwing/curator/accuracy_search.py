@@ -151,7 +151,7 @@ class Aim:
 
     def _whole_price(self, planned: Planned) -> Fraction:
         """The price of which this plan is what norms leave; at least the usual one."""
-        share = self.curator.declaration.declared_budget.norms_share
+        share = self.curator.prepared.declared_budget.norms_share
         return max(Fraction(self._price(planned.certified.cost), LOSS_UNITS) / (1 - share), self.price_usual)
 
     def _price_of_clear_norms(self, price: Fraction, fits: Mapping[UnitNorms, NormFit]) -> Fraction | None:
@@ -234,7 +234,7 @@ class Aim:
         were, and with any others its bars would not be what they were when it was bought.
         """
         loss = Fraction(self._price(item.cost), LOSS_UNITS)
-        share = self.curator.declaration.declared_budget.norms_share
+        share = self.curator.prepared.declared_budget.norms_share
         ladder = (self.price_usual * NORMS_STEP**times for times in range(NORMS_MAX))
         for price in sorted({loss / (1 - share), *ladder, *prices}, reverse=True):
             norms = self._norms(price)

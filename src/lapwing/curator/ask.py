@@ -5,6 +5,8 @@ A face gives the text and who asks, and gets an ``Answer`` or an ``Explanation``
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 
 from lapwing.answers.answer import Answer
@@ -18,7 +20,7 @@ from lapwing.curator.posed import Posed
 from lapwing.curator.privacy_statements import budget_answer, described_answer, explained_answer
 from lapwing.curator.request_name import answering
 from lapwing.curator.version_use import one_version
-from lapwing.errors import Refused
+from lapwing.errors import BudgetRefused, Refused
 from lapwing.planning.planned import Planned
 from lapwing.sql.text.privacy_terms import Reuse
 from lapwing.sql.text.privacy_words import Question, ShowBudget, read_words
@@ -51,7 +53,7 @@ def ask(
         return explained_answer(free_explanation(curator), curator.budget(), confidence=usual)
     if columns is not None:
         return described_answer(columns, curator.budget(), confidence=usual)
-    with answering(request_id):
+    with answering(request_id), _told_what_waits(curator):
         with curator.planning.one_by_one(analyst):
             posed = _posed(
                 curator,
@@ -67,6 +69,17 @@ def ask(
         if words.explain:
             return explained_answer(posed.explained(), curator.budget(), confidence=posed.terms.confidence)
         return posed.answer(request_id=request_id)
+
+
+@contextmanager
+def _told_what_waits(curator: Curator) -> Iterator[None]:
+    """Whoever is refused for the budget hears that the catalogue has a higher one. No question raises it: that is the owner's act."""
+    try:
+        yield
+    except BudgetRefused as error:
+        if error.code in ("budget-exceeded", "error-too-dear"):
+            error.hint = curator.budget_waiting() or error.hint
+        raise
 
 
 @one_version()

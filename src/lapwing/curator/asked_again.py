@@ -40,7 +40,7 @@ def asked_before(curator: Curator, entries: Sequence[Entry], charge: int) -> Ask
         if _NORMS.sub("", earlier.detail, count=1) != entry.detail or earlier.detail == entry.detail:
             break
         before += earlier.cost
-    part = 1 - Fraction(curator.declaration.declared_budget.norms_share)
+    part = 1 - Fraction(curator.prepared.declared_budget.norms_share)
     scaled = Cost(int(entry.cost.loss / part), entry.cost.delta, None if entry.cost.pure is None else int(entry.cost.pure / part))
     costs = [entry.cost + before, entry.cost, scaled]
     return AskedBefore(entry.detail, tuple(dict.fromkeys(f"{epsilon_of_cost(budget, cost):.{DIGITS}g}" for cost in costs)))

@@ -62,14 +62,14 @@ def priced_norms(curator: Curator, wanted: Sequence[UnitNorms], *, price: Fracti
 
     With ``pure``, in an account with an order: they have Laplace noise, as the statement they are for.
     """
-    share = curator.declaration.declared_budget.norms_share
+    share = curator.prepared.declared_budget.norms_share
     units = int(price * share * LOSS_UNITS / max(len(wanted), 1))
     if not wanted or not units:
         return PricedNorms()
     loss = Fraction(units, LOSS_UNITS)
     facts, amount = curator.facts, loss
     if facts.order is not None and pure:
-        facts, amount = pure_facts(facts), pure_share(curator.balance().budget, loss)
+        facts, amount = pure_facts(facts), pure_share(curator.prepared.budget(), loss)
     plans = tuple(curator.preview(norms_plan(norms, facts, loss=amount)) for norms in wanted)
     stored = ((norms, curator.stored(plan, analyst=analyst)) for norms, plan in zip(wanted, plans, strict=True))
     found = {norms: answered for norms, answered in stored if answered is not None}
@@ -84,7 +84,7 @@ def _bought_before(curator: Curator, wanted: Sequence[UnitNorms], units: int, an
         return {}
     starts = tuple(marks)
     before = curator.released_before(lambda summary: summary.startswith(starts), limit=LOOKED_THROUGH_MAX, analyst=analyst)
-    budget = curator.declaration.budget()
+    budget = curator.prepared.budget()
     enough = [(bought.summary, answered) for bought, answered in before if loss_of_price(budget, bought.cost) >= ENOUGH * units]
     return {norms: answered for summary, answered in enough for mark, norms in marks.items() if summary.startswith(mark)}
 
@@ -94,10 +94,10 @@ def norm_prices(curator: Curator, wanted: Sequence[UnitNorms], *, analyst: str) 
     starts = tuple(summary_of(norms, "") for norms in wanted)
     if not starts or curator.ledger.balance().closed:
         return ()
-    version, budget = curator.facts.version, curator.declaration.budget()
+    version, budget = curator.facts.version, curator.prepared.budget()
     found = curator.ledger.bought(version=version, limit=LOOKED_THROUGH_MAX, analyst=analyst, begins=NORMS_MARK)
     losses = dict.fromkeys(loss_of_price(budget, bought.cost) for bought in found if bought.summary.startswith(starts))
-    share = curator.declaration.declared_budget.norms_share
+    share = curator.prepared.declared_budget.norms_share
     return tuple(Fraction(loss * len(wanted), LOSS_UNITS) / share for loss in losses)
 
 

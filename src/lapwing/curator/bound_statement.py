@@ -92,11 +92,12 @@ def planned_at_will(
     public_rows: Callable[[str], Mapping[str, Sequence[Value]] | None] | None = None,
 ) -> BoundStatement:
     """A statement that can be planned at any loss."""
-    declaration, facts, settings = curator.declaration, curator.facts, curator.settings
+    prepared, facts, settings = curator.prepared, curator.facts, curator.settings
     public_rows = public_rows or cache(curator.snapshot.public_rows)
     finder = GroupFinder(evaluate, public_rows)
     balance, contributions = curator.balance(), curator.contributions()
-    budget, limits = balance.budget, GroupLimits(settings.known_cells_max, settings.groups_max, settings.key_values_max)
+    scale, first_ceiling = prepared.budget(), prepared.ceiling()
+    limits = GroupLimits(settings.known_cells_max, settings.groups_max, settings.key_values_max)
 
     def was_bought(digest: str) -> bool:
         return curator.ledger.find(digest) is not None
@@ -106,20 +107,28 @@ def planned_at_will(
     def plan_with(loss: Fraction, norms: Mapping[UnitNorms, NormFit]) -> Planned:
         def plan(facts: Facts, price: Price) -> Planned:
             if facts.account not in drafted:
-                known = Knowledge(facts, contributions, declaration.dataset.units, limits)
+                known = Knowledge(facts, contributions, prepared.dataset.units, limits)
                 drafted[facts.account] = DraftedStatement.of(statement.privates, known, finder, scaled_groups=scaled_groups)
             return drafted[facts.account].plan(price, norms)
 
         try:
             # what is spent by now: norms may have been bought since the statement was bound
-            spent = balance.spent if budget.order is None else curator.balance().spent
-            price = Price(loss, delta_for_keys(balance.ceiling, loss))
-            return with_better_noise(plan, facts, price, budget=budget, spent=spent, was_bought=was_bought)
+            spent = balance.spent if scale.order is None else curator.balance().spent
+
+            def plan_under(ceiling: Budget) -> Planned:
+                price = Price(loss, delta_for_keys(ceiling, loss))
+                return with_better_noise(plan, facts, price, scale=scale, budget=balance.budget, spent=spent, was_bought=was_bought)
+
+            planned = plan_under(balance.ceiling)
+            if first_ceiling == balance.ceiling or not planned.discovers_keys or was_bought(planned.certified.digest):
+                return planned
+            before = plan_under(first_ceiling)  # the ceiling was raised since; what was bought before is found
+            return before if was_bought(before.certified.digest) else planned
         except Refused as error:
             error.span = error.span or span_in(statement, error.code)
             raise
 
-    return BoundStatement(statement, lambda loss: plan_with(loss, {}), budget, plan_with)
+    return BoundStatement(statement, lambda loss: plan_with(loss, {}), scale, plan_with)
 
 
 def moment_of_asking() -> int:

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from lapwing.answers.budget import BudgetView
 from lapwing.catalog import Declaration, Settings, load, parse
-from lapwing.catalog.changes import Change, Verdict, classify
+from lapwing.catalog.changes import Change, Verdict, classify, of_versions
 from lapwing.curator.charged_release import Answered, charged_release, replayed
 from lapwing.curator.charged_stream import ChargedStream
 from lapwing.curator.public_work import announced, noted
@@ -73,6 +73,7 @@ class Curator:
         self.path = path / CATALOGUE_FILE if path.is_dir() else path
         self.settings = settings or Settings()
         self.declaration: Declaration = load(self.path, settings=self.settings)
+        self._text = self.path.read_text(encoding="utf-8")
         require_sampler(self.declaration.dataset.noise)
         self.state = StateDirectory(self.path.resolve().parent)
         self.engine = engine_of(self.declaration, self.state.directory, self.settings)
@@ -85,6 +86,7 @@ class Curator:
         self._shared = shared
         self._opening = threading.RLock()  # of threads that ask at once, one opens
         self._ledger: Ledger | None = None
+        self._prepared: dict[int, Declaration] = {}
         self._versions = OpenedVersions(self.state.directory, latest=self.latest, opened=self._opened, end_sessions=self._end_sessions)
         self._settling = Settling()
         self.questions, self.planning = QuestionQueue(), QuestionQueue()
@@ -118,8 +120,19 @@ class Curator:
 
     # -- the owner's acts ---------------------------------------------------------------------------------------------------------
 
-    def prepare(self, *, progress: Progress = silent, override: str = "", append: bool = False, accept_losses: bool = True) -> int:
+    def prepare(
+        self,
+        *,
+        progress: Progress = silent,
+        override: str = "",
+        append: bool = False,
+        accept_losses: bool = True,
+        new_version: bool = False,
+    ) -> int:
         """Write a new version from the sources and open it. The first time this also registers the source and makes its ledger.
+
+        Where the catalogue changed since, and only in policy (see :meth:`policy_changes`), that is applied and the newest version stays:
+        its number is returned, and what was answered from it stays free. With ``append`` or ``new_version`` there is a version in any case.
 
         A changed declaration keeps the ledger, always. What needs the owner's override (another unit, other sources, ...) is refused unless
         ``override`` gives the reason, which becomes an entry. With ``append``, tables that declare ``appended_by`` are made from the newest
@@ -129,10 +142,36 @@ class Curator:
         table is refused (``rows-lost``) unless ``accept_losses``; Python's ``DataSet`` and the command line do not accept them unasked.
         """
         with self.state.preparing():
-            return self._prepare(progress=progress, override=override, append=append, accept_losses=accept_losses)
+            overridden = self._changes_to_override(override)
+            if append or new_version or self.policy_changes() is None:
+                return self._new_version(overridden, progress=progress, override=override, append=append, accept_losses=accept_losses)
+            require_owner(self.place)
+            ledger = self._open_ledger(override=override, create=False)
+            apply_budget(ledger, self.declaration.budget(), by=system_user())
+            for change in overridden:
+                ledger.record(EntryKind.OVERRIDE, f"{change.where}: {override}")
+            self.state.remember_declared(self._text)
+            return self.latest()
 
-    def _prepare(self, *, progress: Progress, override: str, append: bool, accept_losses: bool) -> int:
-        overridden = self._changes_to_override(override)
+    def policy_changes(self) -> tuple[str, ...] | None:
+        """The keys of the catalogue that :meth:`prepare` would apply without a new version; None where it would make one.
+
+        Policy is how much may be asked and in which words, see :attr:`lapwing.catalog.changes.Change.is_policy`. A catalogue of which only
+        comments changed has none of these, and makes no version either; one that did not change at all is prepared for its rows.
+        """
+        before = self.state.declared()
+        if not self.engine.versions() or (before or self.engine.stored_text(self.latest())) == self._text:
+            return None
+        last, prepared = self._last_declaration(), self._prepared_declaration(self.latest())
+        if last is None or of_versions((*classify(last, self.declaration), *classify(prepared, self.declaration))):
+            return None
+        return tuple(change.where for change in classify(last, self.declaration))
+
+    def stored_answers(self) -> int:
+        """How many answers about the newest version are stored, and free."""
+        return len(self.ledger.bought(version=self.latest(), limit=HISTORY_ENTRIES_MAX))
+
+    def _new_version(self, overridden: Sequence[Change], *, progress: Progress, override: str, append: bool, accept_losses: bool) -> int:
         source_id, home = self.declaration.dataset.id, self.place.home
         by_table = self.engine.source_marks(self.declaration)
         for shared in shared_sources(self.declaration, by_table):
@@ -152,11 +191,10 @@ class Curator:
         apply_budget(ledger, self.declaration.budget(), by=system_user())
         existing = self.engine.versions()
         version, key, newest = self.state.next_version(existing), self.state.ranking_key(), max(existing, default=None)
-        text = self.path.read_text(encoding="utf-8")
         append_to = newest if append else None
         self.engine.prepare(
             self.declaration,
-            text,
+            self._text,
             version=version,
             ranking_key=key,
             progress=progress,
@@ -165,7 +203,7 @@ class Curator:
         )
         # Only now: a preparation that failed, which may be because of a row, takes no number that analysts could see missing.
         self.state.remember(version)
-        self.state.remember_declared(text)
+        self.state.remember_declared(self._text)
         ledger.record(EntryKind.VERSION, f"version {version} prepared")
         self._end_sessions()
         self._versions.let_go()
@@ -216,7 +254,7 @@ class Curator:
     def rows_known(self, table: str) -> float:
         """About how many rows a table has, as far as it is public: bought, declared, or a guess that depends on neither."""
         facts, bought = self.facts.table(table), self.contributions()
-        units = self.declaration.dataset.units
+        units = self.prepared.dataset.units
         if table in bought:
             return bought[table].rows()
         if facts.rows_per_unit_max == 1 and (units is not None or bought):
@@ -265,10 +303,10 @@ class Curator:
         text = self.state.declared()
         if text is not None:
             return self._parsed(text)
-        return self._prepared_declaration() if self.engine.versions() else None
+        return self._prepared_declaration(self.latest()) if self.engine.versions() else None
 
-    def _prepared_declaration(self) -> Declaration:
-        return self._parsed(self.engine.stored_text(self.latest()))
+    def _prepared_declaration(self, version: int) -> Declaration:
+        return self._parsed(self.engine.stored_text(version))
 
     def _parsed(self, text: str) -> Declaration:
         return replace(parse(text, self.path.name, settings=self.settings), directory=self.path.resolve().parent)
@@ -313,27 +351,43 @@ class Curator:
         return self._versions.snapshot
 
     def _opened(self, version: int) -> Snapshot:
-        self._require_current()
-        return self.engine.open(version, ranking_key=self.state.ranking_key())
-
-    def _require_current(self) -> None:
-        outdated = [c for c in classify(self._prepared_declaration(), self.declaration) if c.verdict is not Verdict.KEEPS]
+        prepared = self._prepared_declaration(version)
+        outdated = [one for one in of_versions(classify(prepared, self.declaration)) if one.verdict is not Verdict.NEXT_VERSION]
         if outdated:
             listed = ", ".join(change.where for change in outdated)
             raise PreparationError("snapshot-outdated", f"the catalogue changed since the last version: {listed}", hint="run prepare")
+        self._prepared[version] = prepared
+        return self.engine.open(version, ranking_key=self.state.ranking_key())
+
+    @property
+    def prepared(self) -> Declaration:
+        """The declaration that the version in use was prepared from.
+
+        Whatever shapes a plan is read here and not in today's catalogue: the same question has the same plan as long as the version is
+        asked, so that what was paid for is found. Its budget says what a share of the account is; what may be spent is the ledger's.
+        """
+        return self._prepared[self.facts.version]
 
     @property
     def facts(self) -> Facts:
         """Public facts of the newest version."""
         return self.snapshot.facts
 
-    def balance(self) -> Balance:
-        """Budget and what is spent of it."""
-        return self.ledger.balance()
+    def balance(self, *, override: str = "") -> Balance:
+        """Budget and what is spent of it. With an owner's ``override`` also of a ledger that opens only with one."""
+        return self._open_ledger(override=override).balance()
 
     def budget(self) -> BudgetView:
         """The same, as people read it."""
         return self.view_of(self.balance())
+
+    def budget_waiting(self) -> str:
+        """A word on a higher budget in the catalogue that is not in force; empty where there is none."""
+        declared, in_force = self.declaration.declared_budget.epsilon, self.balance().budget.epsilon
+        if declared <= in_force:
+            return ""
+        by = "an owner prepares" if self.place.server is None else "two owners decide on it"
+        return f"the catalogue says epsilon {float(declared):g}; epsilon {float(in_force):g} is in force until {by}"
 
     def view_of(self, balance: Balance) -> BudgetView:
         """A balance of this data set, as people read it."""

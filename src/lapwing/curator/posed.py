@@ -60,11 +60,11 @@ class Posed:
 
     def pilots(self) -> tuple[Fraction, ...]:
         """The losses of pilots, for a statement asked for an accuracy."""
-        return tuple(statement_loss(self.bound.budget, pilot) for pilot in pilot_epsilons(self.curator.declaration))
+        return tuple(statement_loss(self.bound.budget, pilot) for pilot in pilot_epsilons(self.curator.prepared))
 
     def _usual(self) -> Fraction:
-        """The loss of a question that names no price."""
-        return statement_loss(self.bound.budget, self.curator.declaration.defaults.epsilon)
+        """The loss of a question that named no price when the version was prepared."""
+        return statement_loss(self.bound.budget, self.curator.prepared.defaults.epsilon)
 
     def answer(self, *, request_id: str | None, before: PaidBefore | None = None) -> Answer:
         """The answer; ``before`` is what was asked first and belongs to it."""
@@ -171,7 +171,7 @@ class Posed:
         assembled = assemble(planned, released, self.bound.statement.post, confidence=confidence)
         about = notes_of(planned, released, assembled, unit=declaration.dataset.unit)
         about += quantile_notes(self.bound.statement, planned, confidence=confidence)
-        seen = shown(assembled, self.bound.statement, planned.facts, units=declaration.dataset.units)
+        seen = shown(assembled, self.bound.statement, planned.facts, units=self.curator.prepared.dataset.units)
         return Answer(
             seen.assembled.table,
             seen.assembled.intervals,

@@ -84,7 +84,7 @@ def plan_release(
     divided = tuple(exact_number(share, "share") for share in shares)
     request = ReleaseRequest(name, of_table, tuple(wanted), _rows_per_unit(curator, of_table, rows_per_unit), divided)
     asked = curator.declaration.defaults.epsilon if epsilon is None else exact_number(epsilon, "epsilon")
-    loss = statement_loss(curator.balance().budget, asked)
+    loss = statement_loss(curator.prepared.budget(), asked)
     rows = rows_of(curator, of_table)
     planned = planned_release(request, facts, loss=loss, rows=rows)
     _require_time(curator, planned)
@@ -128,7 +128,7 @@ def rows_of(curator: Curator, table: str) -> float | None:
     facts, bought = curator.facts.table(table), curator.contributions()
     if table in bought:
         return bought[table].rows()
-    units = curator.declaration.dataset.units
+    units = curator.prepared.dataset.units
     return float(units) if facts.rows_per_unit_max == 1 and units is not None else None
 
 

@@ -153,19 +153,21 @@ def system_user() -> str:
 def apply_budget(ledger: Ledger, to: Budget, *, by: str) -> None:
     """Bring the budget in force to the one in the catalogue, as far as one person may.
 
-    On PostgreSQL a higher budget needs a second person. It is then proposed in the name of ``by``, unless it was proposed before, and
-    the one in force stays: preparing a version goes on.
+    The entry says from what to what, and who. On PostgreSQL a higher budget needs a second person. It is then proposed in the name of
+    ``by``, unless it was proposed before, and the one in force stays: preparing goes on.
     """
     from lapwing.ledger.postgres.ledger import PostgresLedger
 
-    if ledger.balance().budget == to:
+    before = ledger.balance().budget
+    if before == to:
         return
+    reason = f"{limits.step_text(before, to)}: declared in the catalogue"
     try:
-        ledger.set_budget(to, reason="declared in the catalogue")
+        ledger.set_budget(to, reason=f"by {by}: {reason}")
     except CatalogueError as error:
         if error.code != "second-person" or not isinstance(ledger, PostgresLedger):
             raise
-        _propose(ledger, to, by=by)
+        _propose(ledger, to, by=by, reason=reason)
 
 
 def role_to_decide(place: Place) -> str | None:
@@ -195,12 +197,12 @@ def admit_owner(ledger: Ledger) -> None:
         policy.admit(ledger, OWNER_ANALYST, reason="buys statistics when a version is prepared")
 
 
-def _propose(ledger: PostgresLedger, to: Budget, *, by: str) -> None:
+def _propose(ledger: PostgresLedger, to: Budget, *, by: str, reason: str) -> None:
     from lapwing.ledger.postgres import policy
 
     # A denied one is not proposed again by every preparation; `lapwing ledger propose` can.
     if not any(one.kind == "budget" and one.budget == to and one.state != "approved" for one in policy.proposals(ledger)):
-        policy.propose_budget(ledger, to, by=by, reason="declared in the catalogue")
+        policy.propose_budget(ledger, to, by=by, reason=reason)
 
 
 def _open_local(place: Place, declaration: Declaration, *, override: str, create: bool) -> LocalLedger:

@@ -37,6 +37,11 @@ def require_within(budget: Budget, ceiling: Budget) -> None:
         raise CatalogueError("budget-above-ceiling", "the budget is above the ceiling that the promise was made for")
 
 
+def step_text(before: Budget, to: Budget) -> str:
+    """From which epsilon to which a budget or a ceiling goes, for its entry."""
+    return f"epsilon {float(before.epsilon):g} to {float(to.epsilon):g}"
+
+
 def require_request(request: Request) -> None:
     """The request costs something, and all of it can be stored."""
     if request.cost.loss == 0:

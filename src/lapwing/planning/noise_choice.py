@@ -29,16 +29,17 @@ PlanWith = Callable[[Facts, Price], Planned]
 
 
 def with_better_noise(
-    plan: PlanWith, facts: Facts, price: Price, *, budget: Budget, spent: Cost, was_bought: Callable[[str], bool]
+    plan: PlanWith, facts: Facts, price: Price, *, scale: Budget, budget: Budget, spent: Cost, was_bought: Callable[[str], bool]
 ) -> Planned:
     """The plan with the better noise for this price, where there is a choice; the other where only that one can still be paid.
 
+    ``budget`` is what may be spent; what a share of the account is follows from ``scale``, which no raise changes.
     ``was_bought`` says of a digest whether its plan was answered before: then that is the one, because it is free.
     """
     gaussian = plan(facts, price)
-    if budget.order is None or gaussian.measured is None or any(query.keys is not None for query in gaussian.measured.queries):
+    if budget.order is None or gaussian.measured is None or gaussian.discovers_keys:
         return gaussian
-    laplace = _laplace(plan, facts, pure_share(budget, price.loss))
+    laplace = _laplace(plan, facts, pure_share(scale, price.loss))
     if laplace is None or was_bought(gaussian.certified.digest):
         return gaussian
     if was_bought(laplace.certified.digest):

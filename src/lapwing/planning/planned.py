@@ -107,6 +107,11 @@ class Planned:
         return self.measured
 
     @property
+    def discovers_keys(self) -> bool:
+        """Whether it shows keys that nobody declared, which takes a delta."""
+        return self.measured is not None and any(query.keys is not None for query in self.measured.queries)
+
+    @property
     def only(self) -> Part:
         """The part of a statement that has one."""
         (part,) = self.parts

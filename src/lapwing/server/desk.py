@@ -92,7 +92,7 @@ class ServedDataSet:
             if time.monotonic() - self._looked < LOOK_SECONDS:
                 return before
             self._looked = time.monotonic()
-            if before.data_set.curator.engine.versions()[-1:] == before.versions:
+            if _last_prepared(before.data_set.curator) == before.prepared:
                 return before
         self._current = self._open()
         self._looked = time.monotonic()
@@ -102,10 +102,10 @@ class ServedDataSet:
 
     def _open(self) -> _Opened:
         curator = Curator(self.catalogue, home=self.home, shared=True)
-        versions = curator.engine.versions()[-1:]
+        prepared = _last_prepared(curator)
         with suppress(LapwingError):  # here, where one thread is: many would open them many times. What is wrong is told to whoever asks.
             _ = curator.ledger, curator.snapshot
-        return _Opened(DataSet(curator), versions)
+        return _Opened(DataSet(curator), prepared)
 
     @property
     def is_open(self) -> bool:
@@ -197,11 +197,16 @@ class ServedDataSet:
 
 @dataclass(slots=True)
 class _Opened:
-    """A data set, the version it is opened in (none, or one), and how many use it."""
+    """A data set, what it was opened after, and how many use it."""
 
     data_set: DataSet
-    versions: tuple[int, ...]
+    prepared: tuple[tuple[int, ...], str | None]
     users: int = 0
+
+
+def _last_prepared(curator: Curator) -> tuple[tuple[int, ...], str | None]:
+    """The newest version (none, or one), and the catalogue as it was last prepared: with another budget or default the version stays."""
+    return curator.engine.versions()[-1:], curator.state.declared()
 
 
 class Desk:

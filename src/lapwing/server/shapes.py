@@ -72,6 +72,7 @@ class PreparationBody(Strict):
 
     append: bool = False
     accept_losses: bool = False
+    new_version: bool = False
     override: Text = ""
 
 

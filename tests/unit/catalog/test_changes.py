@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lapwing.catalog import BudgetDecl, Declaration, load, parse
-from lapwing.catalog.changes import Change, Verdict, classify, worst
+from lapwing.catalog.changes import Change, Verdict, classify, of_versions, worst
 from lapwing.errors import CatalogueError
 from tests.unit.catalog.mistakes import CLINIC
 
-KEEPS, PREPARE, OVERRIDE = Verdict.KEEPS, Verdict.NEEDS_PREPARE, Verdict.NEEDS_OVERRIDE
+KEEPS, NEXT, PREPARE, OVERRIDE = Verdict.KEEPS, Verdict.NEXT_VERSION, Verdict.NEEDS_PREPARE, Verdict.NEEDS_OVERRIDE
 OLD = parse(CLINIC)
 
 CASES = [
@@ -23,12 +23,13 @@ CASES = [
     ('unit = "visit_id -> visits.visit_id"', 'unit = "visit_id->visits.visit_id"', None, None),
     ('unit = "patient"\n', 'unit = "patient"\nnoise = "opendp"\n', "dataset.noise", KEEPS),
     ("Visits to twelve clinics", "Visits to 12 clinics", "dataset.description", KEEPS),
-    ("units = 50_000", "units = 60_000", "dataset.units", KEEPS),
+    ("units = 50_000", "units = 60_000", "dataset.units", NEXT),
     ("[defaults]\nepsilon = 0.1", "[defaults]\nepsilon = 0.2", "defaults.epsilon", KEEPS),
     ("confidence = 0.95", "confidence = 0.99", "defaults.confidence", KEEPS),
     ("not listed, a long tail", "free text", "tables.prescriptions.columns.drug.description", KEEPS),
     ('unit = "patient_id"\n', 'unit = "patient_id"\ndescription = "one row each"\n', "tables.patients.description", KEEPS),
     ('key = "code"', 'key = "code"\ndescription = "ICD"', "public.diagnoses.description", KEEPS),
+    ("delta_keys_share = 0.5", "delta_keys_share = 0.5\nnorms_share = 0.2", "budget.norms_share", NEXT),
     ("epsilon = 3", "epsilon = 2", "budget.epsilon", KEEPS),
     ("epsilon = 3", "epsilon = 6", "budget.epsilon", KEEPS),
     ('epsilon = 3\ndelta = "2^-40"\nceiling = { epsilon = 6 }', 'epsilon = 7\ndelta = "2^-40"', "budget.epsilon", OVERRIDE),
@@ -90,6 +91,8 @@ def test_one_change(old: str, new: str, where: str | None, verdict: Verdict | No
         assert (where, verdict) in [(change.where, change.verdict) for change in changes]
         assert worst(changes) is verdict
     assert all(change.why and "fresh" not in change.why for change in changes)
+    # How much may be asked is policy, whoever has to agree to it; what answers were charged for is none.
+    assert (of_versions(changes) == ()) is (verdict in (None, KEEPS) or where in ("budget.epsilon", "budget.ceiling"))
 
 
 def test_nothing_changed() -> None:

@@ -41,6 +41,7 @@ def chosen(sql: str, share: Fraction | int, *, spent: Cost | None = None, bought
         lambda known, price: plan(sql, known, price),
         FACTS,
         at_share(share),
+        scale=BUDGET,
         budget=BUDGET,
         spent=Cost.zero() if spent is None else spent,
         was_bought=lambda digest: digest in bought,
@@ -90,6 +91,7 @@ def test_no_plan_takes_more_than_its_share(sql: str, share: Fraction | int) -> N
             lambda known, price: plan(sql, known, price),
             FACTS,
             Price(Fraction(loss_of_price(BUDGET, cost), LOSS_UNITS), Fraction(1, 10**10)),
+            scale=BUDGET,
             budget=BUDGET,
             spent=Cost.zero(),
             was_bought=lambda digest: False,
@@ -138,7 +140,13 @@ def test_an_account_without_an_order_is_planned_as_before() -> None:
     known, budget = facts(Account.APPROXIMATE), budget_for(epsilon=Fraction(1), delta=Fraction(1, 10**8))
     price = Price(Fraction(budget.loss_total, LOSS_UNITS), Fraction(1, 10**10))
     found = with_better_noise(
-        lambda facts, price: plan(COUNT, facts, price), known, price, budget=budget, spent=Cost.zero(), was_bought=lambda digest: False
+        lambda facts, price: plan(COUNT, facts, price),
+        known,
+        price,
+        scale=budget,
+        budget=budget,
+        spent=Cost.zero(),
+        was_bought=lambda digest: False,
     )
     assert found == plan(COUNT, known, price) and not is_laplace(found)
 

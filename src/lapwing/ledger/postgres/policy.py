@@ -239,8 +239,11 @@ def _decide(ledger: PostgresLedger, proposal_id: int, by: str, approved: bool, r
         if approved and proposal.proposal_id == proposal_id and proposal.budget is not None:
             if proposal.kind == "budget":
                 limits.require_within(proposal.budget, state.ceiling)
+                step = limits.step_text(state.budget, proposal.budget)
             else:
                 limits.require_within(state.ceiling, proposal.budget)
+                step = limits.step_text(state.ceiling, proposal.budget)
+            reason = f"{step}: {reason}" if reason else step
     ledger.act("lapwing.decide(%s, %s, %s, %s, %s, %s)", [proposal_id, by, approved, budget_text(state.ceiling), reason])
 
 

@@ -122,6 +122,9 @@ async def versions(call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[s
 async def prepare(wanted: PreparationBody, call: Annotated[AllowedCall, Depends(to(Act.PREPARE))], request: Request) -> Response:
     """Write a new version from the sources. What is asked meanwhile is answered from the version before.
 
+    Where the catalogue changed in nothing but budget, defaults and descriptions, these are applied and the version stays: its number is
+    given. With ``new_version`` there is one all the same.
+
     With ``Accept: text/event-stream`` it tells how far it is: an event ``progress`` for each table, then ``done`` or ``problem``. How long
     tables take to read is for owners alone.
     """
@@ -132,7 +135,11 @@ async def prepare(wanted: PreparationBody, call: Annotated[AllowedCall, Depends(
         with call.served.apart() as opened:
             call.office.new_data.require_confined(opened.curator.declaration)
             version = opened.curator.prepare(
-                progress=step, override=wanted.override, append=wanted.append, accept_losses=wanted.accept_losses
+                progress=step,
+                override=wanted.override,
+                append=wanted.append,
+                accept_losses=wanted.accept_losses,
+                new_version=wanted.new_version,
             )
         return {"version": version}
 
