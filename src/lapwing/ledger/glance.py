@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lapwing.ledger.local import rows as local_rows
 from lapwing.ledger.local.schema import LEDGER_FORMAT
-from lapwing.ledger.local.sqlite_file import PROCESS_GATE
+from lapwing.ledger.local.sqlite_file import exclusive
 from lapwing.ledger.protocol import Balance
 
 REPLY_SECONDS = 2.0
@@ -23,8 +23,8 @@ BUSY_SECONDS = 0.2
 
 def local_balance(path: Path) -> Balance | None:
     """The balance in a file; None where it has a format that is upgraded when it is opened. ``sqlite3.Error`` where it cannot be read."""
-    # Under the gate, as every transaction: no process is forked meanwhile.
-    with PROCESS_GATE, closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as connection:
+    # As every transaction: no process is forked meanwhile.
+    with exclusive(path), closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as connection:
         if connection.execute("PRAGMA user_version").fetchone() != (LEDGER_FORMAT.version,):
             return None
         state = local_rows.read_state(connection)
