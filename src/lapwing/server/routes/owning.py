@@ -116,7 +116,7 @@ async def prepare(wanted: PreparationBody, call: Annotated[AllowedCall, Depends(
     """
 
     def work(step: Step) -> dict[str, Any]:
-        with call.served.apart() as opened:
+        with call.served.apart(call.notes) as opened:
             call.office.new_data.require_confined(opened.curator.declaration)
             version = opened.curator.prepare(
                 progress=step, override=wanted.override, append=wanted.append, accept_losses=wanted.accept_losses
@@ -133,7 +133,7 @@ async def retire(number: Number, call: Annotated[AllowedCall, Depends(to(Act.RET
     """Delete the rows of a version; its charges stay."""
 
     def work() -> None:
-        with call.served.apart() as opened:
+        with call.served.apart(call.notes) as opened:
             opened.curator.retire(number)
 
     await asyncio.to_thread(work)
