@@ -45,7 +45,7 @@ class How(Enum):
 def may_mount() -> bool:
     """Whether this process may mount a file system."""
     try:
-        SmallDisk().close()
+        SmallDisk(1).close()
     except subprocess.CalledProcessError:
         return False
     return True
@@ -54,9 +54,9 @@ def may_mount() -> bool:
 class SmallDisk:
     """A memory file system of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, megabytes: int = DISK_MEGABYTES) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="lapwing-disk-"))
-        command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_MEGABYTES}m,mode=755", "lapwing", str(self.path)]
+        command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=755", "lapwing", str(self.path)]
         try:
             subprocess.run(command, check=True, capture_output=True)
         except BaseException:

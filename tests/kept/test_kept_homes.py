@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from lapwing.curator.ledger_office import verified_of
 from lapwing.errors import LedgerError, Refused
 from lapwing.ledger.protocol import EntryKind
 from lapwing.receipts import check, receipt_value
@@ -97,8 +98,13 @@ def test_a_kept_home_that_was_moved_opens_and_agrees_with_its_old_anchor(name: s
     with pytest.raises(LedgerError) as moved, kept.curator() as curator:
         curator.balance()
     assert moved.value.code == "ledger-moved"
+    with kept.curator() as curator:
+        found = verified_of(curator)
+        assert [problem.split("]")[0] for problem in found.problems] == ["[ledger-moved", "[source-changed"]
+        assert found.anchored_entries is not None and found.entries == len(index["history"])
     kept.accept()
     with kept.curator() as curator:
+        assert verified_of(curator).problems == ()
         *history, accepted = seen_history(curator)
         assert differences(index["history"], history) == []
         # That it is elsewhere is all that there was to accept: nothing of it was lost, and nothing is charged again.

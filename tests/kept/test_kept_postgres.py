@@ -54,7 +54,7 @@ def kept(shared_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def problems(cluster: Cluster, kept: Kept) -> tuple[str, ...]:
     """What ``lapwing ledger verify`` finds wrong, against the anchors that were kept beside the dump."""
-    [report] = verified(cluster.dsn(DATABASE, role=MONITOR_ROLE), anchors=kept.anchors, names=[INDEX["source_id"]])
+    [report] = verified(cluster.dsn(DATABASE, role=MONITOR_ROLE), anchors=[kept.anchors], names=[INDEX["source_id"]])
     assert report.anchored_entries is not None
     return report.problems
 
@@ -67,7 +67,7 @@ def change(cluster: Cluster, statement: str) -> None:
 
 
 def test_a_kept_database_agrees_with_its_old_anchors_and_opens(shared_cluster: Cluster, kept: Kept) -> None:
-    [report] = verified(shared_cluster.dsn(DATABASE, role=MONITOR_ROLE), anchors=kept.anchors, names=[])
+    [report] = verified(shared_cluster.dsn(DATABASE, role=MONITOR_ROLE), anchors=[kept.anchors], names=[])
     assert report.problems == ()
     answers = sum(len(version["again"]["charges"]) for version in INDEX["versions"])
     assert (report.source_id, report.entries, report.answers) == (INDEX["source_id"], len(INDEX["history"]), answers)

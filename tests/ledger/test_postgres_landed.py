@@ -22,9 +22,10 @@ from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.install import SCHEMA_VERSION, install
 from lapwing.ledger.postgres.verify import verify
 from lapwing.ledger.protocol import StoredAnswer
-from tests.ledger.cluster import APP_ROLE, CURATOR_ROLE, OWNER_ROLE, ROLES, Cluster
+from tests.ledger.cluster import APP_ROLE, CURATOR_ROLE, MONITOR_ROLE, OWNER_ROLE, ROLES, Cluster
 from tests.ledger.pg import Place
 from tests.ledger.support import approximate_budget, pure_budget, request, union_budget
+from tests.unit.cli.support import run
 
 LANDED = Path(__file__).with_name("landed_0001.sql")
 
@@ -96,7 +97,19 @@ def test_what_the_second_version_left_goes_on(landed_second: Place) -> None:
             place.execute(f"UPDATE lapwing.data_set SET ceiling = '{ordered}', pure_ceiling = 4, budget = '{ordered}', pure_total = 4")
 
 
-def test_what_the_first_version_left_goes_on(landed: Place) -> None:
+def _compared_as_promised(landed: Place, home: Path) -> None:
+    """That version recorded no anchors: whoever gives some promises them, and where nobody does, nothing else was compared."""
+    where = ("ledger", "verify", "--database", landed.cluster.dsn("landed", role=MONITOR_ROLE))
+    alone = run(*where, home=home)
+    assert "nothing outside the database was compared" in alone.out and "anchor-missing" not in alone.out
+    given = run(*where, "--anchors", landed.anchors.directory, home=home)  # type: ignore[attr-defined]
+    assert "compared with anchor" in given.out and "anchor-missing" not in given.out and "nothing outside" not in given.out
+    assert not (landed.anchors.directory / "name").exists(), "a check names nothing"  # type: ignore[attr-defined]
+    empty = run(*where, "--anchors", home, home=home)
+    assert empty.status == 1 and "[anchor-missing]" in empty.out
+
+
+def test_what_the_first_version_left_goes_on(landed: Place, tmp_path: Path) -> None:
     assert not (landed.anchors.directory / "name").exists()  # type: ignore[attr-defined]
     with landed.cluster.superuser("landed") as superuser:
         before = superuser.execute("SELECT entries, loss_spent, budget, ceiling FROM lapwing.data_set").fetchone()
@@ -118,6 +131,7 @@ def test_what_the_first_version_left_goes_on(landed: Place) -> None:
                 "SELECT count(*) FROM pg_class c, aclexplode(c.relacl) a JOIN pg_roles r ON r.oid = a.grantee WHERE r.rolname = %s", [role]
             )
             assert given.fetchone() == (0,), "what a role was given before, it has only as a member now"
+    _compared_as_promised(landed, tmp_path)
     # Nobody is served until the owner has registered the anchors there are.
     with pytest.raises(LedgerError) as refusal:
         landed.open()

@@ -13,6 +13,7 @@ from lapwing.errors import BudgetRefused, Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.postgres import policy
+from lapwing.ledger.postgres.anchors import FileAnchors
 from lapwing.ledger.postgres.verify import verify
 from lapwing.prices import statement_loss
 from tests.ledger.cluster import Cluster
@@ -64,7 +65,8 @@ def test_an_account_with_an_order_from_its_catalogue_to_its_answers(wired: Wired
         after = ledger.balance()
         assert after.budget.order == 32 and before.pure is not None and after.spent.pure is not None
         assert after.spent.pure > before.pure and after.spent.loss > before.loss
-        assert verify(ledger.connection, ledger.state().source_id, anchors=None).problems == ()
+        anchors = FileAnchors(wired.base / "anchors")
+        assert verify(ledger.connection, ledger.state().source_id, anchors=anchors).problems == ()
         assert data.budget.to_dict()["pure_epsilon"]["spent"] is not None
 
 

@@ -15,6 +15,7 @@ from lapwing.client.dataset import open as open_data_set
 from lapwing.demo import write_demo
 from lapwing.errors import LapwingError
 from lapwing.server import desk
+from lapwing.server.call_notes import CallNotes
 from lapwing.server.configuration import MomentSettings, Served, ServerLimits
 from lapwing.server.desk import Desk, ServedDataSet
 
@@ -34,6 +35,11 @@ class Prepared:
 
     def open_ones(self) -> set[str]:
         return {name for name in NAMES if self.of(name).is_open}
+
+
+def _noted() -> CallNotes:
+    """Of a call that may be charged."""
+    return CallNotes(lambda: None)
 
 
 def _count(opened: DataSet) -> int:
@@ -69,19 +75,19 @@ def test_nothing_is_open_before_somebody_asks_and_the_one_used_longest_ago_is_cl
     assert prepared.open_ones() == set()
     of_others = _asking_threads()
     for name, left in (("one", {"one"}), ("two", {"one", "two"}), ("one", {"one", "two"}), ("three", {"one", "three"})):
-        assert asyncio.run(prepared.of(name).run(_count)) == 1
+        assert asyncio.run(prepared.of(name).run(_count, _noted())) == 1
         assert prepared.open_ones() == left
     assert len(_asking_threads() - of_others) <= 3, "who is closed has no threads"
-    assert asyncio.run(prepared.of("two").run(_count)) == 1, "who was closed is opened again"
+    assert asyncio.run(prepared.of("two").run(_count, _noted())) == 1, "who was closed is opened again"
     assert prepared.open_ones() == {"two", "three"}
 
 
 def test_who_is_asked_now_is_not_closed(prepared: Prepared) -> None:
     with prepared.of("one").opened() as first, prepared.of("two").opened() as second:
-        assert asyncio.run(prepared.of("three").run(_count)) == 1
+        assert asyncio.run(prepared.of("three").run(_count, _noted())) == 1
         assert prepared.open_ones() == {"one", "two", "three"}, "more than the limit, for as long as they are used"
         assert _count(first) == _count(second) == 1
-    assert asyncio.run(prepared.of("four").run(_count)) == 1
+    assert asyncio.run(prepared.of("four").run(_count, _noted())) == 1
     assert prepared.open_ones() == {"three", "four"}
 
 
@@ -89,14 +95,14 @@ def test_whoever_prepares_here_is_answered_from_the_new_version_at_once(prepared
     monkeypatch.setattr(desk, "LOOK_SECONDS", 1e9)  # longer than any machine runs: the clock begins when it starts
     version = lambda opened: opened.curator.facts.version  # noqa: E731
     before = asyncio.run(prepared.of("four").run(version))
-    with prepared.of("four").apart() as opened:
+    with prepared.of("four").apart(_noted()) as opened:
         assert opened.prepare() == before + 1
     assert asyncio.run(prepared.of("four").run(version)) == before + 1
 
 
 def test_many_threads_ask_more_data_sets_than_may_be_open(prepared: Prepared) -> None:
     async def all_of_them() -> list[int]:
-        return await asyncio.gather(*(prepared.of(NAMES[number % 4]).run(_count) for number in range(24)))
+        return await asyncio.gather(*(prepared.of(NAMES[number % 4]).run(_count, _noted()) for number in range(24)))
 
     assert asyncio.run(all_of_them()) == [1] * 24
 
@@ -113,10 +119,10 @@ def test_while_a_data_set_is_opened_requests_are_taken_in(prepared: Prepared, mo
     monkeypatch.setattr(ServedDataSet, "_open", slowly)
 
     async def meanwhile() -> list[int]:
-        asked = [asyncio.ensure_future(prepared.of("one").run(_count))]
+        asked = [asyncio.ensure_future(prepared.of("one").run(_count, _noted()))]
         while not opening.is_set():
             await asyncio.sleep(0.01)
-        asked.append(asyncio.ensure_future(prepared.of("one").run(_count)))
+        asked.append(asyncio.ensure_future(prepared.of("one").run(_count, _noted())))
         await asyncio.sleep(0.05)  # the loop goes on: neither has taken hold of it
         go_on.set()
         return await asyncio.gather(*asked)
@@ -131,9 +137,9 @@ def test_a_catalogue_that_cannot_be_read_stops_who_starts_and_one_that_is_wrong_
     listed = [Served(catalogue=str(tmp_path)), Served(catalogue=str(written / "one"))]
     desk = Desk.open(listed, ServerLimits(), MomentSettings(public=False), directory=tmp_path, home=written / "home")
     with pytest.raises(LapwingError) as refusal:
-        asyncio.run(desk.served["wrong"].run(_count))
+        asyncio.run(desk.served["wrong"].run(_count, _noted()))
     assert refusal.value.code.startswith("catalogue-")
-    assert asyncio.run(desk.served["the-one"].run(_count)) == 1
+    assert asyncio.run(desk.served["the-one"].run(_count, _noted())) == 1
     desk.close()
 
 

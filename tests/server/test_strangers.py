@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import json
 import re
 import resource
 import socket
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -39,6 +41,7 @@ class Door:
 
     port: int
     key: str
+    log: Path
     context: ssl.SSLContext | None = None
 
     def status(self, *, key: str | None = None, source: str = "127.0.0.1", headers: dict[str, str] | None = None) -> int:
@@ -85,7 +88,7 @@ def door(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         [sys.executable, "-m", "lapwing.cli", "serve"], cwd=directory, preexec_fn=_few_files, stdout=subprocess.DEVNULL
     )
     try:
-        yield _ready(Door(port, key, context), process)
+        yield _ready(Door(port, key, home / "audit.jsonl", context), process)
     finally:
         process.kill()
         process.wait()
@@ -215,6 +218,14 @@ def test_a_proxy_that_is_named_is_believed_and_no_other(door: Door) -> None:
         assert other == (401 if is_believed else 429), proxy
         status, over_tls = door.reply(key=door.key, source=proxy, headers=said)
         assert (status, over_tls is not None) == (200, is_believed)
+    lines = [json.loads(line) for line in door.log.read_text().splitlines()]
+    logged = Counter(line["address"] for line in lines if line["outcome"] in ("unauthenticated", "too-many-requests") and "address" in line)
+    assert logged["203.0.113.2"] == logged["203.0.113.9"] == 1, logged
+    assert logged["198.51.100.1"] == logged["203.0.113.1"] == 0, "what others than proxies say of an address is not believed"
+    assert 60 <= logged["198.51.100.2"] <= 64 and 60 <= logged["198.51.100.9"] <= 64, "of 65, as many as a minute has"
+    assert logged["127.0.0.1"] >= 60
+    assert not any("address" in line for line in lines if line["who"])
+    assert "rubbish" not in door.log.read_text()
 
 
 def test_over_tls_browsers_are_told_to_stay_there(door: Door) -> None:

@@ -36,5 +36,7 @@ def test_a_long_question_is_begun_once(wire: WireUnderTest, monkeypatch: pytest.
         assert len(first.execute(LONG).fetchall()) == 3
         answered.join(30)
     assert begun.count(LONG) == 1
-    lines = wire.server.office.configuration.audit_path(wire.server.home).read_text().splitlines()[-2:]
+    lines = [
+        line for line in wire.server.office.configuration.audit_path(wire.server.home).read_text().splitlines() if "begun" not in line
+    ][-2:]
     assert sorted(len(json.loads(line)["charges"]) for line in lines) == [1, 1]

@@ -1,18 +1,21 @@
-"""``lapwing ledger`` and ``lapwing receipt``: for those who run a ledger on PostgreSQL, and for those who check what it signed."""
+"""``lapwing ledger`` and ``lapwing receipt``: for those who look after a ledger, and for those who check what it signed."""
 
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lapwing.cli.exits import ExitStatus, reported, usage_error, without_password_typed
-from lapwing.cli.place import curator_of
+from lapwing.cli.place import curator_of, whereabouts
 
-ledger_app = typer.Typer(name="ledger", no_args_is_help=True, rich_markup_mode=None, help="Look after a ledger on PostgreSQL.")
+if TYPE_CHECKING:
+    from lapwing.curator.ledger_office import Verification
+
+ledger_app = typer.Typer(name="ledger", no_args_is_help=True, rich_markup_mode=None, help="Look after a ledger.")
 receipt_app = typer.Typer(
     name="receipt", no_args_is_help=True, rich_markup_mode=None, help="Check signed receipts; make and change the key."
 )
@@ -57,29 +60,69 @@ def ledger_install(
 
 @ledger_app.command("verify", short_help="Check chain, sums, answers and anchors.")
 def ledger_verify(
-    database: Database,
-    anchors: AnchorDirectory,
-    source: Annotated[list[str] | None, typer.Argument(metavar="SOURCE", help="Source ids; when left out, all.")] = None,
+    context: typer.Context,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            envvar="LAPWING_DATABASE",
+            metavar="DSN",
+            help="All ledgers of this database; when left out, the ledger of the data set (-C), wherever it is.",
+            callback=without_password_typed,
+        ),
+    ] = None,
+    anchors: Annotated[
+        list[Path] | None,
+        typer.Option(
+            envvar="LAPWING_ANCHORS",
+            metavar="DIR",
+            help="Directory of the anchors; may be given several times. When left out, the one that the catalogue (-C) names.",
+        ),
+    ] = None,
+    source: Annotated[list[str] | None, typer.Argument(metavar="SOURCE", help="Source ids in the database; when left out, all.")] = None,
 ) -> None:
-    """Derive everything again from the entries, compare, and say what was checked. Ends with 1 if anything is wrong."""
-    from lapwing.curator.ledger_office import verified
+    """Derive everything again from the entries, compare, and say what was checked and with which anchor. Ends with 1 if anything is wrong,
+    or if an anchor is missing that the ledger was used with, the catalogue names, or --anchors promises.
+
+    \b
+    Examples:
+        lapwing -C clinic ledger verify
+        lapwing ledger verify --database service=privacy-monitor --anchors anchors
+    """
+    from lapwing.curator.ledger_office import verified, verified_of
 
     with reported():
-        reports = verified(database, anchors=anchors, names=source or ())
-        for report in reports:
-            anchored = "no anchor" if report.anchored_entries is None else f"anchored at entry {report.anchored_entries:,}"
-            typer.echo(
-                f"{report.source_id}: {report.entries:,} entries, {report.charges:,} charges, {report.answers:,} answers, {anchored}"
-            )
-            typer.echo(f"  spent {report.spent.loss} units of loss and {report.spent.delta} of delta; head {report.head}")
-            for problem in report.problems:
-                typer.echo(f"  WRONG: {problem}")
-            if not report.problems:
-                typer.echo("  chain, sums, charges, answers, sub-budgets and anchor agree")
-        if not reports:
-            typer.echo("There is no ledger in this database.")
-        if any(report.problems for report in reports):
+        is_sound, is_any = True, False
+        if database is not None and whereabouts(context).directory == Path():
+            for report in verified(database, anchors=anchors or (), names=source or ()):
+                is_sound, is_any = _told(report, outside="database") and is_sound, True
+            if not is_any:
+                typer.echo("There is no ledger in this database.")
+        elif source:
+            raise usage_error("the data set (-C) has one ledger: leave SOURCE out, or give --database without -C")
+        else:
+            with curator_of(context) as curator:
+                report = verified_of(curator, database=database, anchors=anchors or ())
+                is_sound = _told(report, outside="database" if curator.place.server is not None else "file")
+        if not is_sound:
             raise typer.Exit(ExitStatus.INTERNAL)
+
+
+def _told(report: Verification, *, outside: str) -> bool:
+    """Print what was checked; says whether all of it agrees."""
+    typer.echo(f"{report.source_id}: {report.entries:,} entries, {report.charges:,} charges, {report.answers:,} answers")
+    typer.echo(f"  spent {report.spent.loss} units of loss and {report.spent.delta} of delta; head {report.head}")
+    for anchor in report.anchors:
+        made = "which the ledger does not have" if anchor.at is None else f"made {anchor.at}"
+        typer.echo(f"  compared with anchor {anchor.name}: entry {anchor.entries:,}, {made}")
+    if not report.anchors:
+        typer.echo(f"  nothing outside the {outside} was compared: that its newest entries are missing would not be noticed")
+    for problem in report.problems:
+        typer.echo(f"  WRONG: {problem}")
+    if not report.problems:
+        checked = ["chain", "sums", "charges", "answers", *(["sub-budgets"] if outside == "database" else [])]
+        checked += ["anchor"] if report.anchors else []
+        typer.echo(f"  {', '.join(checked[:-1])} and {checked[-1]} agree")
+    return not report.problems
 
 
 @ledger_app.command("move", short_help="Move a local ledger into the database.")

@@ -174,16 +174,15 @@ def accept(
         identities, configuration = _identities(home), _configuration(home)
         if not reason.strip():
             raise usage_error("say what was looked at")
-        there = identities.accept()
-        if there:
-            from lapwing.curator.life import system_user
-            from lapwing.server.audit_log import AuditLog
+        from lapwing.curator.life import system_user
+        from lapwing.server.audit_log import AuditLog
 
-            log = AuditLog(configuration.audit_path(home))
-            log.write(
-                who=system_user(), credential="command line", act=f"accept grants: {reason}"[:500], data_set="", outcome="200", request=""
-            )
-            log.close()
+        log = AuditLog(configuration.audit_path(home))
+        said = {"who": system_user(), "credential": "command line", "act": f"accept grants: {reason}"[:500], "data_set": "", "request": ""}
+        log.begin(**said)  # without a line, nobody is let in
+        there = identities.accept()
+        log.write(**said, outcome="200" if there else "404", charges=())
+        log.close()
         typer.echo("What is granted lets people in again. API keys have to be made anew." if there else "Nothing waits to be accepted.")
 
 

@@ -11,16 +11,29 @@ from lapwing.answers.budget import BudgetView
 from lapwing.curator.life import Balance, Curator
 from lapwing.errors import LedgerError
 from lapwing.ledger.connect import accept_ledger, open_local, remember_on_server
+from lapwing.ledger.local.verify import verify as verify_local
 from lapwing.ledger.postgres.anchoring import report_lost
-from lapwing.ledger.postgres.anchors import FileAnchors
+from lapwing.ledger.postgres.anchors import FileAnchors, SeveralAnchors
 from lapwing.ledger.postgres.connection import Connection, require_extra, without_password
 from lapwing.ledger.postgres.install import SCHEMA_VERSION, Roles, install
 from lapwing.ledger.postgres.overview import analysts
 from lapwing.ledger.postgres.transfer import move
-from lapwing.ledger.postgres.verify import Verification, sources, verify
+from lapwing.ledger.postgres.verify import sources, verify
+from lapwing.ledger.verification import Verification
 from lapwing.receipts import require_signing_key
 
-__all__ = ["MovedLedger", "Roles", "Verification", "accept", "install", "move_ledger", "report_lost_anchor", "verified", "without_password"]
+__all__ = [
+    "MovedLedger",
+    "Roles",
+    "Verification",
+    "accept",
+    "install",
+    "move_ledger",
+    "report_lost_anchor",
+    "verified",
+    "verified_of",
+    "without_password",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +63,29 @@ def move_ledger(curator: Curator, database: str, *, anchors: Path, keys: Path, b
         return MovedLedger(curator.view_of(moved.balance()), tuple(one.analyst for one in analysts(moved)))
 
 
-def verified(database: str, *, anchors: Path, names: Sequence[str]) -> tuple[Verification, ...]:
-    """Everything derived again from the entries, of these sources or of all, and compared with the anchors."""
+def verified(database: str, *, anchors: Sequence[Path], names: Sequence[str]) -> Iterator[Verification]:
+    """Everything derived again from the entries, of these sources or of all, and compared with the anchors in these directories.
+
+    Of all: ``ledger-missing`` at the end where an anchor is of a source that the database does not have.
+    """
+    kept = [FileAnchors(directory, reads_only=True) for directory in anchors]
     with _connected(database, standby=True) as connection:
-        return tuple(verify(connection, name, anchors=FileAnchors(anchors)) for name in names or sources(connection))
+        checked = names or sources(connection)
+        for name in checked:
+            yield verify(connection, name, anchors=SeveralAnchors(kept) if kept else None)
+    strangers = 0 if names else sum(one.strangers(checked) for one in kept)
+    if strangers:
+        hint = "restore them; if they are in another database, name the sources to verify"
+        raise LedgerError("ledger-missing", f"the anchors are also of {strangers} ledgers that this database does not have", hint=hint)
+
+
+def verified_of(curator: Curator, *, database: str | None = None, anchors: Sequence[Path] = ()) -> Verification:
+    """The same of the ledger of a data set, wherever that is: in a database, by default as the catalogue says, or local."""
+    place, declaration = curator.place, curator.declaration
+    if place.server is None:
+        return verify_local(place.local, source_id=declaration.dataset.id, fingerprint=declaration.fingerprint(), home=place.home)
+    [report] = verified(database or place.server.database, anchors=anchors or [place.server.anchors], names=[declaration.dataset.id])
+    return report
 
 
 def accept(curator: Curator, *, reason: str) -> Balance:

@@ -20,7 +20,8 @@ from lapwing.errors import CatalogueError, LedgerError
 from lapwing.kernel.accounting import Budget
 from lapwing.ledger import limits
 from lapwing.ledger.local import registry, rows
-from lapwing.ledger.local.ledger import LocalLedger, elsewhere
+from lapwing.ledger.local.agreement import elsewhere
+from lapwing.ledger.local.ledger import LocalLedger
 from lapwing.ledger.local.restoring import make_anew, missing, require_none_lost
 from lapwing.ledger.local.schema import LEDGER_FORMAT
 from lapwing.ledger.local.sqlite_file import open_database

@@ -68,9 +68,9 @@ class AllowedCall:
     office: Office
     notes: CallNotes
 
-    async def run(self, work: Callable[[DataSet], Result], notes: CallNotes | None = None, *, name: Hashable = None) -> Result:
+    async def run(self, work: Callable[[DataSet], Result], *, name: Hashable = None) -> Result:
         """What ``work`` gives, as of whoever calls."""
-        return await self.served.run(work, notes, name=name, person=self.identity.name)
+        return await self.served.run(work, self.notes, name=name, person=self.identity.name)
 
 
 def office_of(request: Request) -> Office:

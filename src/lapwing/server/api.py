@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import lapwing
 from lapwing.errors import CallRefused, LapwingError
-from lapwing.server.access import Office, identified, office_of
+from lapwing.server.access import Office, address_of, identified, office_of
 from lapwing.server.call_notes import CallNotes
 from lapwing.server.connections import CONNECTED
 from lapwing.server.failures import seen_of
@@ -139,7 +139,14 @@ class Surrounded:
             return
         office: Office = scope["app"].state.office
         number, state, status, started = secrets.token_hex(8), scope.setdefault("state", {}), [500], [False]
-        notes, began = state.setdefault("notes", CallNotes()), time.time_ns()
+
+        def caller() -> dict[str, str]:
+            """What the audit log says of whoever calls, as far as it is known by now."""
+            said = {"who": state.get("who", ""), "credential": state.get("credential", ""), "data_set": state.get("data_set", "")[:200]}
+            return {**said, "act": state.get("act", f"{method} {_route(scope)}"), "request": number}
+
+        method = method_name(scope["method"])
+        notes, began = state.setdefault("notes", CallNotes(lambda: office.audit.begin(**caller()))), time.time_ns()
         limit = _Limited(receive, office.configuration.limits.body_bytes_max, state)
 
         async def reply(message: Message) -> None:
@@ -159,22 +166,19 @@ class Surrounded:
             if not started[0]:
                 await failed(scope, receive, reply)
         finally:
-            route = getattr(scope.get("route"), "path", "unknown")
-            method = method_name(scope["method"])
+            route = _route(scope)
             office.metrics.replied(method, route, status[0], state.get("code"))
             if not route.startswith("/health") and not state.get("is_file_of_pages"):  # which are the same for everybody
-                act, seen = state.get("act", f"{method} {route}"), state.get("seen_data_set", "")
-                call = RepliedCall(method, route, status[0], state.get("code"), act, seen, number, began, time.time_ns())
+                said, seen = caller(), state.get("seen_data_set", "")
+                call = RepliedCall(method, route, status[0], state.get("code"), said["act"], seen, number, began, time.time_ns())
                 office.traces.replied(call, notes)
-                office.audit.write(
-                    who=state.get("who", ""),
-                    credential=state.get("credential", ""),
-                    act=act,
-                    data_set=state.get("data_set", "")[:200],
-                    outcome=state.get("code") or str(status[0]),
-                    request=number,
-                    charges=notes.charges,
-                )
+                outcome = state.get("code") or str(status[0])
+                office.audit.write(**said, outcome=outcome, charges=notes.charges, address=address_of(Request(scope)))
+
+
+def _route(scope: Scope) -> str:
+    """Where it goes; not the path, which whoever calls makes up."""
+    return getattr(scope.get("route"), "path", "unknown")
 
 
 class _Limited:

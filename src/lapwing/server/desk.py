@@ -130,10 +130,19 @@ class ServedDataSet:
         return True
 
     @contextmanager
-    def apart(self) -> Iterator[DataSet]:
+    def apart(self, notes: CallNotes) -> Iterator[DataSet]:
         """The data set opened once more, for an owner's act: what others ask meanwhile goes on. What comes of it is seen at once."""
+
+        def announced(_: PublicWork) -> Hold:
+            notes.before_charge()
+            return _at_once
+
         try:
-            with open_data_set(self.catalogue, home=self.home) as opened:
+            with (
+                open_data_set(self.catalogue, home=self.home) as opened,
+                told_before_charges(announced),
+                told_of_charges(notes.charges.append),
+            ):
                 yield opened
         finally:
             self._looked = -math.inf
@@ -173,6 +182,7 @@ class ServedDataSet:
 
     def _announced(self, work: PublicWork, notes: CallNotes) -> Hold:
         """From now on until the moment that public facts decide, nobody hears what comes of it."""
+        notes.before_charge()
         begun, at = time.monotonic(), time.time_ns()
 
         def hold() -> None:
@@ -193,6 +203,10 @@ class ServedDataSet:
             self._turns.close(wait=True)
         if self._current is not None:
             self._current.data_set.close()
+
+
+def _at_once() -> None:
+    pass
 
 
 @dataclass(slots=True)

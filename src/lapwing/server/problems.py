@@ -30,6 +30,7 @@ _STATUS = {
     "data-set-closed": 423,
     "too-many-requests": 429,
     "busy": 503,
+    "audit-unwritable": 503,
     "data-set-unavailable": 503,
     "unavailable": 503,
     "internal": 500,

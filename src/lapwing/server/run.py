@@ -50,7 +50,7 @@ def open_office(configuration: ServerConfiguration, home: Path) -> Office:
         new_data,
         identities,
         tokens,
-        AuditLog(configuration.audit_path(home)),
+        AuditLog(configuration.audit_path(home), strangers_per_minute=limits.failures_per_minute),
         Rates(limits.requests_per_second, limits.burst),
         Rates(limits.failures_per_minute / 60, limits.failures_per_minute),
         metrics,

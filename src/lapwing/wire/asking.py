@@ -67,7 +67,13 @@ class Asking:
     async def answer(self, text: str) -> Answer:
         """The answer, or why there is none: an error that may be shown. Each call has a line in the audit log."""
         act = Act.EXPLAIN if text.lstrip()[:7].lower() == "explain" else Act.ASK
-        number, outcome, who, notes = secrets.token_hex(8), "00000", "", CallNotes()
+        number, outcome, who = secrets.token_hex(8), "00000", ""
+
+        def caller() -> dict[str, str]:
+            said = {"who": self.name, "credential": who, "act": act.value, "data_set": self.served.data_set_id}
+            return {**said, "request": number}
+
+        notes = CallNotes(lambda: self.office.audit.begin(**caller()))
         self.charge = NOTHING_CHARGED
         try:
             identity = await self.allowed(act)
@@ -86,8 +92,7 @@ class Asking:
             raise
         finally:
             self.office.metrics.replied("WIRE", act.value, 200 if outcome == "00000" else 400, None if outcome == "00000" else outcome)
-            said = {"who": self.name, "credential": who, "act": act.value, "data_set": self.served.data_set_id}
-            self.office.audit.write(**said, outcome=outcome, request=number, charges=notes.charges)
+            self.office.audit.write(**caller(), outcome=outcome, charges=notes.charges)
 
     async def _asked(self, text: str, number: str, notes: CallNotes) -> Answer:
         epsilon, confidence = self.settings.own("epsilon"), self.settings.own("confidence")

@@ -14,6 +14,7 @@ _STATES = {
     "not-found": "3D000",
     "too-many-requests": "53400",
     "busy": "53300",
+    "audit-unwritable": "53100",
     "unavailable": "57P03",
     "data-set-unavailable": "57P03",
     "data-set-closed": "57P03",

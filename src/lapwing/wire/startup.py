@@ -125,7 +125,8 @@ async def log_in(
         refusal = CallRefused("not-found", "there is no such data set, or none that you may see")
     credential, who = ("", "") if identity is None else (identity.credential, identity.name)
     outcome = "00000" if refusal is None else refusal.code
-    office.audit.write(who=who, credential=credential, act="connect", data_set=data_set[:200], outcome=outcome, request="wire")
+    said = {"who": who, "credential": credential, "act": "connect", "data_set": data_set[:200], "outcome": outcome}
+    office.audit.write(**said, request="wire", charges=(), address=address)
     if refusal is not None:
         await _refuse(writer, refusal)
     assert identity is not None

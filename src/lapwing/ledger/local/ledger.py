@@ -27,6 +27,7 @@ from lapwing.kernel.accounting import Budget, Cost, admits
 from lapwing.kernel.permit import Permit, issue
 from lapwing.ledger import limits
 from lapwing.ledger.local import deaths, registry, rows
+from lapwing.ledger.local.agreement import disagreements
 from lapwing.ledger.local.restoring import restored
 from lapwing.ledger.local.rows import LedgerState
 from lapwing.ledger.local.schema import LEDGER_FORMAT
@@ -372,7 +373,7 @@ class LocalLedger:
             raise LedgerError("ledger-source-mismatch", "the ledger belongs to another source", hint="open the ledger of this source")
         # The registry is read first: the ledger may go on meanwhile, and being ahead of its anchor is not a disagreement.
         with self._registry.read() as registered, self._database.read() as connection:
-            problems = self._disagreements(registered, connection)
+            problems = disagreements(registered, connection, path=self._path, source_id=self._source_id, fingerprint=self._fingerprint)
         if problems and override_reason is None:
             raise problems[0]
         if problems:
@@ -391,30 +392,6 @@ class LocalLedger:
             if self._fingerprint is not None:
                 registry.add_fingerprint(registered, self._source_id, self._fingerprint)
             registry.add_act(registered, anchor, EntryKind.OVERRIDE, detail)
-
-    def _disagreements(self, registered: sqlite3.Connection, connection: sqlite3.Connection) -> list[LapwingError]:
-        """Everything in which this ledger is not the one the registry knows, in its newest state, for this data."""
-        hint = "if this is meant, the data owner accepts it: `lapwing ledger accept REASON`"
-        anchor = registry.find_anchor(registered, self._source_id)
-        if anchor is None:
-            return [LedgerError("ledger-unregistered", "the registry of this user does not know the ledger of this source", hint=hint)]
-        problems: list[LapwingError] = []
-        if anchor.ledger_path == rows.ON_SERVER and rows.moved_to(connection) is None:
-            raise elsewhere(rows.ON_SERVER)  # no override: there are charges that this file has never heard of
-        if rows.read_state(connection).ledger_id != anchor.ledger_id:
-            problems.append(LedgerError("ledger-superseded", "the source has another ledger by now", hint=hint))
-        else:
-            if anchor.ledger_path not in (str(self._path), rows.ON_SERVER):
-                problems.append(LedgerError("ledger-moved", f"the ledger is a copy, or was moved: it was {anchor.ledger_path}", hint=hint))
-            if rows.head_at(connection, anchor.entries) != anchor.head:
-                problems.append(LedgerError("ledger-rolled-back", "the ledger lacks entries that were made in it", hint=hint))
-        if self._fingerprint is not None:
-            known = registry.sources_with(registered, self._fingerprint)
-            if self._source_id not in known:
-                problems.append(CatalogueError("source-changed", "the source was registered for other data", hint=hint))
-                if known:
-                    problems.append(CatalogueError("source-registered", "another source is registered for the same data", hint=hint))
-        return problems
 
     def _anchor(self) -> None:
         """Tell the registry how far the ledger has come; refuse to go on if it is no longer the one the registry knows."""
@@ -478,12 +455,6 @@ def _seen_before(connection: sqlite3.Connection, state: LedgerState, charge: row
             return Refused("request-in-progress", "this request is being answered", hint="ask again later")
         case never:
             assert_never(never)
-
-
-def elsewhere(where: str) -> LedgerError:
-    """The error for a local ledger that goes on in a database."""
-    hint = f"write into the catalogue, under [ledger], where it is: database, anchors and keys; it was last in {where}"
-    return LedgerError("ledger-elsewhere", "the ledger of this data set is in a database", hint=hint)
 
 
 def _not_open() -> LedgerError:

@@ -19,7 +19,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -92,6 +92,8 @@ class FileAnchors:
     """Anchors as small files in a directory of another disk, one for each source; several processes may share it."""
 
     directory: Path
+    reads_only: bool = False
+    """For whoever only compares: nothing is made in the directory, and one that has no name goes by its path."""
 
     def newest(self, source_id: str) -> AnchorPoint | None:
         """What was last kept."""
@@ -133,6 +135,8 @@ class FileAnchors:
         path = self.directory / _NAME_FILE
         try:
             if not path.exists():
+                if self.reads_only:
+                    return str(self.directory)
                 self._make_name(path)
             name = path.read_text(encoding="ascii").strip()
         except (OSError, UnicodeDecodeError) as error:
@@ -159,6 +163,10 @@ class FileAnchors:
         finally:
             draft.unlink()
         _sync_directory(self.directory)
+
+    def strangers(self, sources: Iterable[str]) -> int:
+        """How many sources have an anchor here, besides these."""
+        return len({path.name for path in self.directory.glob("*.anchor")} - {self._path(source_id).name for source_id in sources})
 
     def advance(self, point: AnchorPoint, *, holds: Callable[[AnchorPoint], bool], override: bool = False) -> AnchorPoint:
         """As :meth:`Anchors.advance`. One write and one sync; none when another process has come further meanwhile."""

@@ -7,7 +7,7 @@ charge. It trusts neither the functions of the database nor its constraints: the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,34 +16,21 @@ from lapwing.kernel.accounting import Cost, admits
 from lapwing.ledger.postgres import rows
 from lapwing.ledger.postgres.anchors import AnchorPoint, Anchors
 from lapwing.ledger.postgres.connection import Connection
+from lapwing.ledger.postgres.opening import LedgerInDatabase, require_anchors
 from lapwing.ledger.protocol import EntryKind
+from lapwing.ledger.verification import ComparedAnchor, Verification
 
 if TYPE_CHECKING:
     import psycopg
 
 ROWS_AT_ONCE = 2000
 _TOTALS = "loss_total::text, delta_total::text, pure_total::text, loss_ceiling::text, delta_ceiling::text, pure_ceiling::text"
+_REST = f"anchors, anchored, {_TOTALS}"
 _ENTRY = "entry_id, at, kind, analyst, charge_id, loss::text, delta::text, detail, evidence, chained, pure::text"
 _CHARGE = (
     "charge_id, analyst, group_name, request_id, digest, version, block, summary, loss::text, delta::text, epoch, nonce, state,"
     " pure::text, payload_digest, encode(sha256(payload), 'hex')"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """What was checked, and what is wrong; a ledger is sound if ``problems`` is empty."""
-
-    source_id: str
-    ledger_id: str
-    entries: int
-    charges: int
-    answers: int
-    head: str
-    spent: Cost
-    anchored_entries: int | None
-    """How far the anchor is; None if there is none."""
-    problems: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -62,16 +49,35 @@ class _Derived:
     days: dict[str, tuple[str, Cost]] = field(default_factory=dict)
     """Analyst (empty: all together) to the day and what was charged on it."""
     proposals: list[str] = field(default_factory=list)
-    anchor_found: bool = False
+    sought: dict[tuple[int, str], str | None] = field(default_factory=dict)
+    """The entries that anchors name, and when each was made; None until it is found."""
     problems: Counter[str] = field(default_factory=Counter)
 
 
 def verify(connection: Connection, source_id: str, *, anchors: Anchors | None) -> Verification:
-    """Check the chain, the sums, every charge, every stored answer, the sub-budgets and the anchor of one source."""
-    reports: list[Verification] = []
-    kept = None if anchors is None else anchors.newest(source_id)
-    connection.read(lambda inside: reports.append(_verified(inside, source_id, kept)))
-    return reports[0]
+    """Check the chain, the sums, every charge, every stored answer, the sub-budgets and the anchors of one source.
+
+    An anchor that was promised and is not there is a problem: one that the ledger was used with, or any where ``anchors`` are given.
+    """
+    found: list[tuple[Verification, LedgerInDatabase]] = []
+    # Before the ledger, which may go on meanwhile: it then has what they name.
+    kept = {} if anchors is None else anchors.known(source_id)
+    connection.read(lambda inside: found.append(_verified(inside, source_id, kept)))
+    [(report, at)] = found
+    # And after it: by then each has what the ledger knows it to have.
+    later = {} if anchors is None else anchors.known(source_id)
+    return replace(report, problems=(*report.problems, *_promises_broken(at, later, are_given=anchors is not None)))
+
+
+def _promises_broken(at: LedgerInDatabase, kept: Mapping[str, AnchorPoint | None], *, are_given: bool) -> list[str]:
+    """Anchors that somebody promised and that are not here, or only as an older copy."""
+    if are_given and not at.anchors and not any(kept.values()):
+        return ["[anchor-missing] none of the anchors that were given is of this ledger"]
+    try:
+        require_anchors(at, kept)
+    except LedgerError as error:
+        return [f"[{error.code}] {error.message}"]
+    return []
 
 
 def sources(connection: Connection) -> list[str]:
@@ -79,17 +85,22 @@ def sources(connection: Connection) -> list[str]:
     return [name for (name,) in connection.look("SELECT source_id FROM lapwing.data_set WHERE NOT superseded ORDER BY 1")]
 
 
-def _verified(connection: psycopg.Connection[tuple[Any, ...]], source_id: str, kept: AnchorPoint | None) -> Verification:
+def _verified(
+    connection: psycopg.Connection[tuple[Any, ...]], source_id: str, kept: Mapping[str, AnchorPoint | None]
+) -> tuple[Verification, LedgerInDatabase]:
     states = connection.execute(
-        f"SELECT {rows.STATE}, {_TOTALS} FROM lapwing.data_set WHERE source_id = %s AND NOT superseded".encode(), [source_id]
+        f"SELECT {rows.STATE}, {_REST} FROM lapwing.data_set WHERE source_id = %s AND NOT superseded".encode(), [source_id]
     ).fetchall()
     if not states:
         raise LedgerError("ledger-missing", "there is no ledger of this source in the database")
-    columns, totals = states[0][:-6], states[0][-6:]
+    columns, totals = states[0][:-8], states[0][-6:]
     state = rows.state_of(columns)
+    at = LedgerInDatabase(state=state, sources=(), anchors=tuple(states[0][-8]), anchored=states[0][-7])
+    points = {name: point for name, point in kept.items() if point is not None}
     derived = _Derived(head=rows.digest_of("lapwing ledger", state.ledger_id, source_id))
+    derived.sought = {(point.entries, point.head): None for point in points.values() if point.ledger_id == state.ledger_id}
     for row in _streamed(connection, f"SELECT {_ENTRY} FROM lapwing.entry WHERE ledger_id = %s ORDER BY entry_id", state.ledger_id):
-        _take(derived, row, kept)
+        _take(derived, row)
     wrong = derived.problems
     wrong["the state is not that of the newest entry"] += (derived.entries, derived.head) != (state.entries, state.head)
     wrong["the amount spent is not the sum of the entries"] += derived.spent != state.spent
@@ -100,14 +111,13 @@ def _verified(connection: psycopg.Connection[tuple[Any, ...]], source_id: str, k
     granted = [total for one in (state.budget, state.ceiling) for total in (one.loss_total, one.delta_total, one.pure_total)]
     compared = [None if total is None else int(total) for total in totals]
     wrong["a total that charges are compared with is not that of the budget"] += compared != granted
-    if kept is not None:
-        wrong["the anchor is of another ledger"] += kept.ledger_id != state.ledger_id
-        wrong["the ledger is behind its anchor"] += kept.ledger_id == state.ledger_id and not derived.anchor_found
+    wrong["the anchor is of another ledger"] += sum(point.ledger_id != state.ledger_id for point in points.values())
+    wrong["the ledger is behind its anchor"] += list(derived.sought.values()).count(None)
     charges, answers = _check_charges(connection, state.ledger_id, derived)
     _check_policies(connection, state.ledger_id, derived)
     _check_days(connection, state.ledger_id, derived)
     _check_proposals(connection, state.ledger_id, derived)
-    return Verification(
+    report = Verification(
         source_id=source_id,
         ledger_id=state.ledger_id,
         entries=state.entries,
@@ -115,12 +125,15 @@ def _verified(connection: psycopg.Connection[tuple[Any, ...]], source_id: str, k
         answers=answers,
         head=state.head,
         spent=state.spent,
-        anchored_entries=None if kept is None else kept.entries,
+        anchors=tuple(
+            ComparedAnchor(name, point.entries, derived.sought.get((point.entries, point.head))) for name, point in points.items()
+        ),
         problems=tuple(f"{text} ({count} times)" if count > 1 else text for text, count in sorted(wrong.items()) if count),
     )
+    return report, at
 
 
-def _take(derived: _Derived, row: tuple[Any, ...], kept: AnchorPoint | None) -> None:
+def _take(derived: _Derived, row: tuple[Any, ...]) -> None:
     entry_id, at, kind, analyst, charge_id, loss, delta, detail, evidence, chained, pure = row
     number = None if charge_id is None else str(charge_id)
     fields = [derived.head, str(entry_id), at, kind, analyst, number, loss, delta, detail, evidence]
@@ -131,7 +144,8 @@ def _take(derived: _Derived, row: tuple[Any, ...], kept: AnchorPoint | None) -> 
     derived.head, derived.entries = chained, entry_id
     cost = rows.cost_of(loss, delta, pure)
     derived.spent += cost
-    derived.anchor_found |= kept is not None and (kept.entries, kept.head) == (entry_id, chained)
+    if (entry_id, chained) in derived.sought:
+        derived.sought[entry_id, chained] = at
     match kind:
         case EntryKind.RESERVE:
             derived.problems["a charge is reserved twice"] += charge_id in derived.charges

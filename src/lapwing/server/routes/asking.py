@@ -138,7 +138,7 @@ async def asked(question: AskedBody, call: AllowedCall, key: str) -> Answer | No
     """The answer to a statement; None where it is not there yet: ask again, by the same name."""
     try:
         same = (call.identity.name, key, question.model_dump_json())
-        return await call.run(lambda opened: _answer(opened, question, call.identity.name, key), call.notes, name=same)
+        return await call.run(lambda opened: _answer(opened, question, call.identity.name, key), name=same)
     except TimeoutError:
         return None
     except Refused as error:
@@ -160,7 +160,7 @@ async def replayed(question: AskedBody, call: AllowedCall) -> Answer:
             scaled_groups=question.scaled_groups,
         )
 
-    return await call.run(work, call.notes)
+    return await call.run(work)
 
 
 @router.get("/data-sets/{data_set}/budget", responses=replies())

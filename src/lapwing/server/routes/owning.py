@@ -132,7 +132,7 @@ async def prepare(wanted: PreparationBody, call: Annotated[AllowedCall, Depends(
     await _require_owner(call, f"prepare{flags}", override=wanted.override)
 
     def work(step: Step) -> dict[str, Any]:
-        with call.served.apart() as opened:
+        with call.served.apart(call.notes) as opened:
             call.office.new_data.require_confined(opened.curator.declaration)
             version = opened.curator.prepare(
                 progress=step,
@@ -154,7 +154,7 @@ async def retire(number: Number, call: Annotated[AllowedCall, Depends(to(Act.RET
     await _require_owner(call, "retire", str(number))
 
     def work() -> None:
-        with call.served.apart() as opened:
+        with call.served.apart(call.notes) as opened:
             opened.curator.retire(number)
 
     await asyncio.to_thread(work)

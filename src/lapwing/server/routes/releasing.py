@@ -61,7 +61,7 @@ async def buy(
 
     try:
         same = (call.identity.name, key, as_file, wanted.model_dump_json())
-        found = await call.run(work, call.notes, name=same)
+        found = await call.run(work, name=same)
     except TimeoutError:
         return later(key)
     except Refused as error:
