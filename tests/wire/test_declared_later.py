@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import psycopg
 import pytest
 
 from lapwing.errors import LapwingError
 from lapwing.server.configuration import NewDataSettings
+from lapwing.server.desk import Desk
+from lapwing.wire.refusals import ShadowError
+from lapwing.wire.run import look_at_shadow, wire_settings
 from lapwing.wire.shadow_database import DeclaredColumn, DeclaredTable, make_shadow, shadow_name
 from tests.ledger.cluster import Cluster
 from tests.server.test_declaring import loans_body, write_loans
@@ -51,6 +55,24 @@ def test_from_a_declaration_to_an_answer_on_the_wire(wire: WireUnderTest) -> Non
         assert again.execute("SELECT 1").fetchone() == (1,)
     with pytest.raises(psycopg.OperationalError, match="no such data set"):
         psycopg.connect(wire.dsn("nemo", dbname="loans"))
+
+
+def test_a_shadow_that_is_not_made_yet_is_not_down(wire: WireUnderTest) -> None:
+    """It is made for its first session; that of a data set in the configuration was made before the server listened."""
+    office = wire.server.office
+    if "loans" not in office.new_data.catalogues():
+        assert wire.server.call("POST", "/v1/data-sets", by="olga", json=loans_body(epsilon="50")).status_code == 201
+    settings, limits = wire_settings(office.configuration), office.configuration.limits
+    alone = Desk.open([], limits, office.configuration.moments, directory=wire.server.home, added=office.new_data.catalogues)
+    later = replace(office, desk=alone)
+    for changed in ({"shadow_prefix": "unmade_"}, {"role": "unmade"}):
+        unmade = settings.model_copy(update=changed)
+        look_at_shadow(later, unmade, "x")
+        with pytest.raises(ShadowError):
+            look_at_shadow(office, unmade, "x")
+    away = settings.model_copy(update={"shadow": "postgresql://postgres@127.0.0.1:1/postgres"})
+    with pytest.raises(OSError):
+        look_at_shadow(later, away, "x")
 
 
 def test_workers_that_make_the_same_shadow_at_once_do_not_disturb_each_other(shared_cluster: Cluster) -> None:
