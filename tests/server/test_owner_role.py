@@ -18,9 +18,11 @@ from lapwing.client.dataset import DataSet
 from lapwing.client.dataset import open as open_data_set
 from lapwing.curator.policies import admit_share, standing
 from lapwing.curator.spending_report import spending_report
+from lapwing.errors import LedgerError
 from lapwing.server.identities import Identities
 from lapwing.server.rights import Grant, Role
 from lapwing.server.routes.owning import router
+from lapwing.wire.refusals import state_of
 from tests.console.visitor import Visitor, forms_of
 from tests.ledger.cluster import APP_ROLE, CURATOR_ROLE, ROLES, Cluster
 from tests.ledger.wired import new_wired
@@ -219,6 +221,7 @@ def test_a_right_that_was_lost_is_no_reason_to_come_again(guided: Guided) -> Non
             superuser.execute(f"GRANT EXECUTE ON {rights} TO {ROLES.curators}".encode())
     assert (refused.status_code, refused.json()["code"]) == (500, "ledger-role"), refused.text
     assert "retry-after" not in refused.headers and "lapwing ledger install" in refused.json()["hint"]
+    assert state_of(LedgerError(refused.json()["code"], "")) == "XX000", "on the wire too: 57P03 is tried again by drivers"
     assert guided.server.call("POST", "/v1/data-sets/{d}/ask", by="bea", json=COUNT).status_code == 200, "and no incident closed it"
 
 
