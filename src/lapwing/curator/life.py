@@ -159,6 +159,7 @@ class Curator:
         Policy is how much may be asked and in which words, see :attr:`lapwing.catalog.changes.Change.is_policy`. A catalogue of which only
         comments changed has none of these, and makes no version either; one that did not change at all is prepared for its rows.
         """
+        self.state.require_usable()
         before = self.state.declared()
         if not self.engine.versions() or (before or self.engine.stored_text(self.latest())) == self._text:
             return None
