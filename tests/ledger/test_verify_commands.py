@@ -14,8 +14,9 @@ from tests.unit.cli.support import Ran, run
 
 
 @pytest.fixture(scope="module")
-def wired(cluster: Cluster, database: str, tmp_path_factory: pytest.TempPathFactory) -> Wired:
-    made = new_wired(tmp_path_factory.mktemp("verify"), cluster.dsn(database))
+def wired(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Wired:
+    """In a database of its own: all ledgers of a database are verified."""
+    made = new_wired(tmp_path_factory.mktemp("verify"), cluster.dsn(cluster.new_database()))
     prepared = run("-C", made.directory, "prepare", home=made.home)
     assert prepared.status == 0, prepared.err
     return made

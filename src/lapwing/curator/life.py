@@ -146,7 +146,7 @@ class Curator:
             if append or new_version or self.policy_changes() is None:
                 return self._new_version(overridden, progress=progress, override=override, append=append, accept_losses=accept_losses)
             require_owner(self.place)
-            ledger = self._open_ledger(override=override, create=False)
+            ledger = self._open_ledger(override=override, create=self.place.server is not None)
             apply_budget(ledger, self.declaration.budget(), by=system_user())
             for change in overridden:
                 ledger.record(EntryKind.OVERRIDE, f"{change.where}: {override}")

@@ -81,8 +81,8 @@ def look_at_shadow(office: Office, settings: WireSettings, password: str) -> Non
     try:
         asyncio.run(asyncio.wait_for(_logged_in(address), SHADOW_SECONDS))
     except ShadowError as error:
-        # The shadow of what was declared later is made for its first session: until then it says that there is no such database or role.
-        if name not in office.new_data.catalogues() or error.code not in _NOT_MADE:
+        # A shadow may be made for its first session: until then its server says that there is no such database or role, and so is there.
+        if error.code not in _NOT_MADE:
             raise
 
 
