@@ -83,6 +83,7 @@ class Replica:
                 return
             except (urllib.error.URLError, OSError) as error:
                 if self.process.poll() is not None or time.monotonic() > until:
+                    self.stop()
                     raise AssertionError(self.log()[-2000:]) from error
                 time.sleep(0.1)
 
