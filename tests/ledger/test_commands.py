@@ -273,7 +273,7 @@ def test_from_a_local_ledger_to_a_server_as_a_user_types_it(cluster: Cluster, da
     lapwing("-C", clinic, "ledger", "admit", system_user())
     receipt, answer = tmp_path / "receipt.json", tmp_path / "answer.json"
     replayed = lapwing("-C", clinic, "ask", BY_SEX, "--epsilon", "0.5", "--receipt", receipt, "--answer", answer)
-    assert replayed.startswith(table) and "free;" in replayed and "paid by local" in replayed
+    assert replayed.startswith(table) and "free;" in replayed and "paid by another analyst" in replayed
     check = ("receipt", "verify", receipt, "--keys", tmp_path / "keys", "--answer", answer)
     assert lapwing(*check).startswith("valid: charge ")
     text = receipt.read_text(encoding="utf-8")

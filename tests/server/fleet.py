@@ -14,10 +14,12 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from lapwing.client.dataset import DataSet
@@ -217,10 +219,11 @@ class Fleet:
         self._sampler.start()
 
     def backends(self) -> list[int]:
-        """The processes of the database that serve somebody."""
-        with self.cluster.superuser() as superuser:
+        """The processes of the database that serve somebody; none while it recovers."""
+        with suppress(psycopg.OperationalError), self.cluster.superuser() as superuser:
             found = superuser.execute("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()")
             return [int(str(pid)) for (pid,) in found]
+        return []
 
     def _sample(self) -> None:
         while not self._stopped.wait(SAMPLE_SECONDS):
