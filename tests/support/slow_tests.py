@@ -43,6 +43,8 @@ SLOW: dict[str, tuple[float, str]] = {
         34,
         "a server with two workers is started",
     ),
+    "tests/ledger/test_postgres_waiting.py::test_a_lost_standby_is_not_waited_for_for_ever": (61, "a minute is waited for"),
+    "tests/server/test_two_worlds.py::test_replies_and_logs_are_the_same_but_for_noise": (34, "two servers answer one conversation"),
     "tests/unit/audit/test_third_list.py::test_statements_become_what_is_written_down": (
         45,
         "509 statements are asked on two engines at night",
