@@ -122,7 +122,13 @@ ACTS: list[tuple[str, str, dict[str, Any] | None, str, Done]] = [
     ),
     ("POST", "proposals/1/approve", {}, "lapwing ledger approve 1", lambda terms, report: _proposals(terms)[1]["state"] == "approved"),
     ("POST", "proposals/2/deny", {}, "lapwing ledger deny 2", lambda terms, report: _proposals(terms)[2]["state"] == "denied"),
-    ("POST", "versions", {"accept_losses": True}, "lapwing prepare --accept-losses", lambda terms, report: 3 in terms["versions"]),
+    (
+        "POST",
+        "versions",
+        {"accept_losses": True, "new_version": True},
+        "lapwing prepare --accept-losses --new-version",
+        lambda terms, report: 3 in terms["versions"],
+    ),
     ("POST", "versions/1/retire", None, "lapwing retire 1", lambda terms, report: 1 not in terms["versions"]),
     ("POST", "reopen", {"reason": "it was found"}, "lapwing reopen 'it was found'", lambda terms, report: not terms["closed"]),
 ]

@@ -128,7 +128,7 @@ async def prepare(wanted: PreparationBody, call: Annotated[AllowedCall, Depends(
     With ``Accept: text/event-stream`` it tells how far it is: an event ``progress`` for each table, then ``done`` or ``problem``. How long
     tables take to read is for owners alone.
     """
-    flags = "".join(f" --{flag.replace('_', '-')}" for flag in ("append", "accept_losses") if getattr(wanted, flag))
+    flags = "".join(f" --{flag.replace('_', '-')}" for flag in ("append", "accept_losses", "new_version") if getattr(wanted, flag))
     await _require_owner(call, f"prepare{flags}", override=wanted.override)
 
     def work(step: Step) -> dict[str, Any]:
@@ -191,7 +191,7 @@ async def reopen(decision: Decision, call: Annotated[AllowedCall, Depends(to(Act
 async def owner_role_needed(call: AllowedCall, command: str, *words: str, **options: str) -> CallRefused | None:
     """Why the server cannot do this, with the command that an owner types instead; None where it can.
 
-    Where the ledger is in a database, the server's role there need not be an owner's: then whoever breaks into the server, or holds an
+    Where the ledger is in a database, the server's role there need not be an owner's: then an attacker in the server, or who holds an
     owner's key of it, cannot decide. ``words`` and ``options`` are the command's; an option that is empty is left out.
     """
     role = await call.run(lambda opened: role_to_decide(opened.curator.place))
