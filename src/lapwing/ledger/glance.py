@@ -1,4 +1,4 @@
-"""What a ledger says of itself to whoever runs a server: read from beside, without being a worker of it. Nothing is decided by it.
+"""The balance of a ledger for an operator's metrics: read without being a worker of the ledger. Nothing is decided by it.
 
 Bounded in time, which opening a ledger is not: that checks all of it, and tries again for long.
 """
@@ -27,8 +27,7 @@ def local_balance(path: Path) -> Balance | None:
     with exclusive(path), closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as connection:
         if connection.execute("PRAGMA user_version").fetchone() != (LEDGER_FORMAT.version,):
             return None
-        state = local_rows.read_state(connection)
-        return Balance(budget=state.budget, ceiling=state.ceiling, spent=state.spent, closed=state.closed)
+        return local_rows.read_state(connection).balance
 
 
 def postgres_balances(dsn: str, source_ids: Sequence[str]) -> dict[str, Balance]:
@@ -48,5 +47,4 @@ def postgres_balances(dsn: str, source_ids: Sequence[str]) -> dict[str, Balance]
         )
     finally:
         connection.close()
-    states = [rows.state_of(row) for row in found]
-    return {one.source_id: Balance(budget=one.budget, ceiling=one.ceiling, spent=one.spent, closed=one.closed) for one in states}
+    return {state.source_id: state.balance for state in map(rows.state_of, found)}

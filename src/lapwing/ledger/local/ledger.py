@@ -160,7 +160,7 @@ class LocalLedger:
         self._require_own_process()
         with self._database.read() as connection:
             state = rows.read_state(connection)
-        return Balance(budget=state.budget, ceiling=state.ceiling, spent=state.spent, closed=state.closed)
+        return state.balance
 
     def reserve(self, request: Request) -> Permit | StoredAnswer:
         """Charge durably, or replay, or refuse, as :meth:`lapwing.ledger.protocol.Ledger.reserve` says.

@@ -19,7 +19,7 @@ from typing import NoReturn, assert_never
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import amount_text, amount_value, budget_text, budget_value, cost_value, pure_text
-from lapwing.ledger.protocol import Bought, Entry, EntryKind, Request, State, StoredAnswer
+from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Request, State, StoredAnswer
 from lapwing.ledger.workers import Worker
 from lapwing.receipts import ReceiptStatement, statement_of_row
 
@@ -38,6 +38,11 @@ class LedgerState:
     closed: bool
     entries: int
     head: str
+
+    @property
+    def balance(self) -> Balance:
+        """The budget in force and what is spent of it."""
+        return Balance(budget=self.budget, ceiling=self.ceiling, spent=self.spent, closed=self.closed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ class _ForkGate:
         self._changed.release()
 
     def open_in_child(self) -> None:
-        """Of the threads only this one is here, and whoever waited is not."""
+        """Of the threads only this one is here, and those that waited are not."""
         self._changed = threading.Condition()
         self._running, self._forks = min(self._depth, 1), 0
 
@@ -85,7 +85,7 @@ _locks: dict[Path, threading.RLock] = {}
 def exclusive(path: Path) -> Iterator[None]:
     """For one thread of this process at a time, and not while it forks. Of two files, the registry first and then a ledger, always.
 
-    A lock for each file: whoever reads a ledger does not wait for another one, nor for the registry.
+    A lock for each file: a read of a ledger does not wait for another one, nor for the registry.
     """
     with _fork_gate.transaction(), _locks.setdefault(path, threading.RLock()):
         yield

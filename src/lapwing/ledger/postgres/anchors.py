@@ -27,6 +27,7 @@ from typing import Protocol
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.ledger.amounts import budget_text, budget_value
+from lapwing.ledger.protocol import Balance
 
 _SLOT_BYTES = 16384
 _NAME_FILE = "name"
@@ -46,6 +47,11 @@ class AnchorPoint:
     ceiling: Budget
     spent: Cost
     closed: bool
+
+    @property
+    def balance(self) -> Balance:
+        """The budget in force and what is spent of it."""
+        return Balance(budget=self.budget, ceiling=self.ceiling, spent=self.spent, closed=self.closed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,7 @@ class FileAnchors:
 
     directory: Path
     reads_only: bool = False
-    """For whoever only compares: nothing is made in the directory, and one that has no name goes by its path."""
+    """For checks that only compare: nothing is made in the directory, and one that has no name goes by its path."""
 
     def newest(self, source_id: str) -> AnchorPoint | None:
         """What was last kept."""

@@ -222,7 +222,7 @@ class PostgresLedger:
     def balance(self) -> Balance:
         """The budget in force and everything spent or reserved against it."""
         state = self.state()
-        return Balance(budget=state.budget, ceiling=state.ceiling, spent=state.spent, closed=state.closed)
+        return state.balance
 
     def state(self) -> AnchorPoint:
         """The newest state of the ledger."""
