@@ -1,6 +1,6 @@
 """The application of a worker process: HTTP, and beside it the console and the wire, as they are configured.
 
-The office is opened before the application begins its life, so that what is wrong with it is an error of ours to whoever starts the worker.
+The office is opened before the application begins its life, so that what is wrong with it reaches the supervisor as an error of ours.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ class Surrounded:
         number, state, status, started = secrets.token_hex(8), scope.setdefault("state", {}), [500], [False]
 
         def caller() -> dict[str, str]:
-            """What the audit log says of whoever calls, as far as it is known by now."""
+            """What the audit log says of the caller, as far as it is known by now."""
             said = {"who": state.get("who", ""), "credential": state.get("credential", ""), "data_set": state.get("data_set", "")[:200]}
             return {**said, "act": state.get("act", f"{method} {_route(scope)}"), "request": number}
 
@@ -177,7 +177,7 @@ class Surrounded:
 
 
 def _route(scope: Scope) -> str:
-    """Where it goes; not the path, which whoever calls makes up."""
+    """Where it goes; not the path, which the caller makes up."""
     return getattr(scope.get("route"), "path", "unknown")
 
 

@@ -65,7 +65,7 @@ class AuditLog:
                 os.close(synced)
         except OSError:
             _log.error("the audit log cannot be written: nothing is charged")
-            hint = "whoever runs the server has to make room for it"
+            hint = "the operator of the server has to make room for it"
             raise CallRefused("audit-unwritable", "the audit log cannot be written, so nothing is charged", hint=hint) from None
 
     def write(

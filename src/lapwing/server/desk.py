@@ -189,7 +189,7 @@ class ServedDataSet:
             took = time.monotonic() - begun
             after = self.moments.leaves_after(work, took=took)
             time.sleep(max(after - took, 0.0))
-            # Not before: whoever reads counts often would see when rows had been read.
+            # Not before: frequent reads of the counts would show when rows had been read.
             due = self.moments.due_after(work) if self.moments.public else None
             self._counted(due, due is not None and took > due)
             if self.moments.public:  # else it ends when rows have been read, and the span would say so

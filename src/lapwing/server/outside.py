@@ -165,7 +165,7 @@ class Outside:
             return None
 
     def _places(self, desk: Desk) -> dict[str, LedgerPlace]:
-        """Where the catalogues say that ledgers are. One that cannot be read is passed over: whoever asks the data set is told."""
+        """Where the catalogues say that ledgers are. One that cannot be read is passed over: the next question to the data set says why."""
         places = {}
         for name, served in desk.served.items():
             with suppress(LapwingError, OSError):

@@ -1,4 +1,4 @@
-"""Several workers, and the process that looks after them: whoever is lost is replaced, and the log says who and why.
+"""Several workers, and the process that looks after them: a lost worker is replaced, and the log says which and why.
 
 Once a worker has started, the server ends only when it is told to. A worker that cannot start, say because the database of identities is
 away, is tried again and again; what is wrong is said once, and once more when it is over. Where no worker can start in the first place, the

@@ -1,4 +1,4 @@
-"""Counts of all workers of a server, which nobody loses: each worker has a file of its own, and whoever is asked adds them up.
+"""Counts of all workers of a server, kept when a worker dies: each worker has a file of its own, and a scrape adds them up.
 
 A worker's file is mapped into its memory: counting is a store of eight bytes, and what was counted is there after the worker was killed. It
 holds a lock on the file for as long as it lives, and no longer, whatever ends it. So a file that nobody locks is of a worker that is gone:
@@ -76,7 +76,7 @@ class WorkerCounts:
             except OSError as error:
                 _log.warning("counts of this worker cannot be kept with those of others (%s)", error.strerror)
                 self._directory = None
-        # As whole numbers of eight bytes: whoever reads meanwhile sees the number before or the one after, never half of each.
+        # As whole numbers of eight bytes: a reader meanwhile sees the number before or the one after, never half of each.
         self._values = memoryview(mmap.mmap(self._file, _VALUES_BYTES)).cast("q")
 
     def add(self, sample: str, by: int) -> None:
