@@ -27,6 +27,7 @@ def denials(shared_cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -
     made.close()
 
 
+@pytest.mark.second_look("it compares times of a few seconds while other tests share the processors")
 @pytest.mark.parametrize("name", [name for name in DENIALS if name != NOBODY])
 def test_others_are_answered_meanwhile(denials: Denials, name: str) -> None:
     figures = denials.measured(name, size("a denial, seconds"))
