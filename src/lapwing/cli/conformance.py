@@ -66,7 +66,7 @@ def _conformance(
         lapwing conformance
         lapwing conformance --list third --postgres "host=localhost dbname=scratch" --format json
     """
-    with reported():
+    with reported(form=form):
         raise typer.Exit(_written(form, which, postgres) if which in (ListName.SECOND, ListName.THIRD) else conformed(form, which))
 
 
