@@ -252,3 +252,64 @@ def test_folders_of_one_name_in_two_places_are_two_data_sets(tmp_path: Path) -> 
         assert ids[-1].startswith("data") and len(ids[-1]) <= 63
         assert initial_catalogue([str(folder / "visits.parquet")], directory=folder)[0] == text
     assert ids[0] != ids[1]
+
+
+def _events(folder: Path, *names: str, columns: tuple[str, ...] = ("person_id", "page")) -> None:
+    folder.mkdir(exist_ok=True, parents=True)
+    for name in names:
+        if name.endswith(".csv"):
+            (folder / name).write_text(",".join(columns) + "\n", encoding="utf-8")
+        else:
+            _write(folder / name, pa.table({column: [1] for column in columns}))
+
+
+def _drafted(*arguments: str, home: Path) -> tuple[dict[str, str], str]:
+    """The tables of a draft and their sources, and what is said beside it."""
+    ran = run("init", *arguments, "--output", "-", home=home)
+    assert ran.status == 0, ran.err
+    return {name: table["source"] for name, table in tomllib.loads(ran.out)["tables"].items()}, ran.err
+
+
+def test_files_of_one_folder_that_differ_by_number_are_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [f"part-{number}.parquet" for number in range(8)]
+    _events(tmp_path / "events", *names)
+    _events(tmp_path / "days", "visits_2024-01-31.csv", "visits_2024-02-29.csv")
+    _events(tmp_path / "export", *(f"part-{n:05}-{n:08x}-0c0b-4f0e-9a1b-1234567890ab-c000.snappy.parquet" for n in (0, 1)))
+    _write(tmp_path / "people.parquet", pa.table({"person_id": [1]}))
+    expanded = [f"events/{name}" for name in names]
+    tables, said = _drafted(*expanded, "people.parquet", home=tmp_path)
+    assert tables == {"events": "events/part-*.parquet", "people": "people.parquet"}
+    assert "events/part-*.parquet: 8 files with the same columns are one table" in said and "--apart" in said
+    assert _drafted("events", "people.parquet", home=tmp_path) == (tables, said), "a folder stands for its files"
+    assert _drafted("days/", home=tmp_path)[0] == {"visits_2024": "days/visits_2024-*-*.csv"}
+    assert _drafted("export", home=tmp_path)[0] == {"export": "export/part-*-*-c000.snappy.parquet"}
+    apart, silent = _drafted("events", "--apart", home=tmp_path)
+    assert sorted(apart.values()) == expanded and silent == ""
+
+
+def test_files_stay_apart_where_it_is_not_plain_that_they_are_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other columns, another file that the pattern would take in, names that differ by words, folders apart."""
+    monkeypatch.chdir(tmp_path)
+    _events(tmp_path / "columns", "t1.parquet")
+    _events(tmp_path / "columns", "t2.parquet", columns=("person_id", "other"))
+    _write(tmp_path / "columns" / "t3.parquet", pa.table({"person_id": [1], "page": ["a"]}))
+    assert len(_drafted("columns", home=tmp_path)[0]) == 3
+    _events(tmp_path / "some", "t1.parquet", "t2.parquet", "t3.parquet")
+    assert list(_drafted("some/t1.parquet", "some/t2.parquet", home=tmp_path)[0].values()) == ["some/t1.parquet", "some/t2.parquet"]
+    _events(tmp_path / "words", "north.csv", "south.csv")
+    assert len(_drafted("words", home=tmp_path)[0]) == 2
+    _events(tmp_path / "one", "t1.csv")
+    _events(tmp_path / "two", "t2.csv")
+    tables, said = _drafted("one", "two", home=tmp_path)
+    assert list(tables.values()) == ["one/t1.csv", "two/t2.csv"] and said == ""
+
+
+def test_a_folder_of_folders_is_a_pattern_and_an_empty_one_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _events(tmp_path / "visits" / "year=2023" / "month=12", "a.parquet")
+    _events(tmp_path / "visits" / "year=2024" / "month=01", "b.parquet")
+    assert _drafted("visits", home=tmp_path)[0] == {"visits": "visits/*/*/*.parquet"}
+    (tmp_path / "empty").mkdir()
+    ran = run("init", "empty", home=tmp_path)
+    assert ran.status == 2 and "there is no file in empty" in ran.err
