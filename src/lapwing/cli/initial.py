@@ -10,7 +10,7 @@ from pathlib import Path
 from lapwing.cli.exits import usage_error
 from lapwing.curator.declared_text import id_of_place
 from lapwing.curator.draft import WishedTable, count_todos, draft, named_tables, safe_name
-from lapwing.curator.source_schemas import SUFFIXES, UnreadableSource, read_columns, source_files, table_columns
+from lapwing.curator.source_schemas import SUFFIXES, UnreadableSource, columns_of_files, read_columns, source_files, table_columns
 
 _WILDCARDS = "*?["
 _NUMBERED = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+)")
@@ -87,12 +87,12 @@ def _on_engine(name: str, engine: str, connection: str) -> WishedTable:
 
 
 def _source(file: str, directory: Path) -> WishedTable:
-    """A table of files, with its columns as the first file has them."""
+    """A table of files."""
     files = source_files(Path(), file)
     if not files:
         raise usage_error(f"there is no file {file}")
     try:
-        columns = read_columns(files[0])
+        columns = columns_of_files(files)
     except UnreadableSource as error:
         raise usage_error(str(error)) from None
     line = Path(os.path.relpath(file, directory)).as_posix()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import re
 import tomllib
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -313,3 +315,46 @@ def test_a_folder_of_folders_is_a_pattern_and_an_empty_one_a_mistake(tmp_path: P
     (tmp_path / "empty").mkdir()
     ran = run("init", "empty", home=tmp_path)
     assert ran.status == 2 and "there is no file in empty" in ran.err
+
+
+REQUIRED = pa.schema(
+    [
+        pa.field("person_id", pa.int64(), nullable=False),
+        pa.field("sex", pa.string(), nullable=False),
+        pa.field("ward", pa.int64(), nullable=False),
+        pa.field("weight", pa.float64(), nullable=False),
+        pa.field("smoker", pa.bool_()),
+    ]
+)
+
+
+def test_null_is_false_where_every_schema_says_so(tmp_path: Path) -> None:
+    """Of real numbers a schema does not say that each is one."""
+    (tmp_path / "t").mkdir()
+    _write(tmp_path / "t" / "1.parquet", REQUIRED.empty_table())
+    text, _ = initial_catalogue([str(tmp_path / "t" / "1.parquet")], directory=tmp_path)
+    (columns,) = (table["columns"] for table in tomllib.loads(text)["tables"].values())
+    assert {name for name, column in columns.items() if column.get("null", True) is False} == {"person_id", "sex", "ward"}
+    assert re.search(r"^smoker = .*# null = false if never missing$", text, re.MULTILINE)
+    _write(tmp_path / "t" / "2.parquet", pa.schema([field.with_nullable(field.name != "sex") for field in REQUIRED]).empty_table())
+    text, _ = initial_catalogue([str(tmp_path / "t" / "*.parquet")], directory=tmp_path)
+    columns = tomllib.loads(text)["tables"]["t"]["columns"]
+    assert {name for name, column in columns.items() if column.get("null", True) is False} == {"sex"}
+
+
+def test_a_draft_with_null_false_is_prepared_and_answers_have_no_group_null(tmp_path: Path) -> None:
+    """By a column of which the schema says nothing, NULL stays a group, whether there is one or not."""
+    people = [{"person_id": n, "sex": "fm"[n % 2], "ward": n % 3, "weight": 1.0, "smoker": True} for n in range(60)]
+    _write(tmp_path / "people.parquet", pa.Table.from_pylist(people, schema=REQUIRED))
+    text, _ = initial_catalogue([str(tmp_path / "people.parquet")], directory=tmp_path)
+    filled = text.replace('# TODO unit = "patient" ', 'unit = "person" #').replace("# TODO epsilon = 1 ", "epsilon = 1 #")
+    filled = filled.replace('# TODO unit = "..." ', 'unit = "person_id" #')
+    for kind, more in (("integer", "min = 0, max = 2"), ("text", 'values = ["f", "m"]'), ("real", "min = 0, max = 9")):
+        filled = filled.replace(f'type = "{kind}"', f'type = "{kind}", {more}')
+    (tmp_path / "lapwing.toml").write_text(filled, encoding="utf-8")
+    prepared = run("-C", tmp_path, "prepare", home=tmp_path / "home")
+    assert (prepared.status, prepared.err) == (0, ""), "no row is left out"
+    statement = "SELECT sex, ward, smoker, COUNT(*) AS n FROM people GROUP BY sex, ward, smoker"
+    asked = run("-C", tmp_path, "ask", statement, "--epsilon", "0.1", "--format", "json", home=tmp_path / "home")
+    groups = {tuple(row[:3]) for row in json.loads(asked.out)["rows"]}
+    assert groups == set(product("fm", range(3), (False, True, None)))
