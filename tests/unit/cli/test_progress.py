@@ -6,12 +6,13 @@ import io
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lapwing.audit import conformance
+from lapwing.audit import conformance, report
 from lapwing.cli.terminal import Careful
 from lapwing.client.waiting import on_terminal
 from lapwing.curator.life import Curator, Progress
@@ -57,17 +58,17 @@ def test_the_line_of_the_list_of_statements_is_drawn_and_taken_away(tmp_path: Pa
     assert "writing made-up data" not in shown and "0 answered, 0 refused" in shown
 
 
-def test_a_statement_in_a_line_that_is_drawn_cannot_act_on_the_terminal(own_clinic: Clinic, monkeypatch: pytest.MonkeyPatch) -> None:
-    statement = f"SELECT COUNT(*) AS n FROM patients -- {SETS_THE_TITLE}[red]"
-    ran = run_on_terminal(
-        *("-C", own_clinic.directory, "audit", statement, "--samples", "100", "--asks", "0"), home=own_clinic.home, monkeypatch=monkeypatch
-    )
+def test_the_line_of_an_audit_is_drawn_and_what_it_is_about_cannot_act(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One mechanism is audited, under a hostile name, as a statement that is audited could have."""
+    hostile, spelt = f"{SETS_THE_TITLE}[red]", f"{SPELT}]0;mine\\u0007[red]"
+    first = report.mechanism_items()[0]
+    monkeypatch.setattr(report, "mechanism_items", lambda: [replace(first, name=hostile)])
+    ran = run_on_terminal("audit", "--mechanisms", "--samples", "100", home=tmp_path, monkeypatch=monkeypatch)
     assert ran.status == 0 and "\x1b]" not in ran.out and "\x07" not in ran.out
     drawn, _, printed = ran.out.rpartition(ERASES_A_LINE)
-    spelt = f"{SPELT}]0;mine\\u0007[red]"
-    assert spelt in drawn, "the line says what it is about, without markup"
-    assert ran.out.count(SPELT) == ran.out.count(spelt), "and nothing else is spelt"
-    assert "None of 2 claims is refuted" in screen_after(ran.out) and "mine" in printed
+    assert f"1 of 1: {spelt}" in drawn and spelt in printed
+    assert ran.out.count(SPELT) == ran.out.count(spelt), "nothing else is spelt"
+    assert "The claim is not refuted" in screen_after(ran.out) and "1 of 1" not in screen_after(ran.out)
 
 
 def test_the_line_of_a_long_answer_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
