@@ -6,8 +6,9 @@ An error is part of the interface: its code never changes meaning, it names who 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
+from typing import Any
 
 
 class Actor(Enum):
@@ -43,6 +44,15 @@ class LapwingError(Exception):
     def __str__(self) -> str:
         text = f"[{self.code}] {self.message}"
         return f"{text} ({self.hint})" if self.hint else text
+
+    def problem(self) -> dict[str, Any]:
+        """The error for programs, as problem details (RFC 9457) have it: over HTTP and on the command line."""
+        body: dict[str, Any] = {"type": f"urn:lapwing:error:{self.code}", "title": self.message, "code": self.code}
+        if self.hint:
+            body["hint"] = self.hint
+        if self.span is not None:
+            body["span"] = asdict(self.span)
+        return body
 
 
 class Refused(LapwingError):

@@ -22,6 +22,10 @@ FILE_NAME = "lapwing.toml"
 """What a catalogue is called unless its owner says otherwise."""
 
 _TOML_PLACE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
+_NO_DATA_SET = (
+    "a data set is the folder of its lapwing.toml: `lapwing -C FOLDER` names it, `lapwing init FILE` drafts one, and `lapwing demo FOLDER`"
+    " makes one of made-up data"
+)
 
 
 def load(path: str | Path, *, settings: Settings | None = None) -> Declaration:
@@ -36,7 +40,8 @@ def load(path: str | Path, *, settings: Settings | None = None) -> Declaration:
             content = stream.read(limit + 1)
         text = content.decode("utf-8")
     except OSError as error:
-        raise CatalogueError("catalogue-unreadable", f"{file.name}: the file cannot be read: {error.strerror}") from None
+        hint = _NO_DATA_SET if isinstance(error, FileNotFoundError) else ""
+        raise CatalogueError("catalogue-unreadable", f"{file.name}: the file cannot be read: {error.strerror}", hint=hint) from None
     except UnicodeDecodeError:
         raise CatalogueError("catalogue-unreadable", f"{file.name}: the file is not UTF-8 text") from None
     return _read(text, name=file.name, directory=file.resolve().parent, settings=settings or Settings())

@@ -66,7 +66,7 @@ def ask(
     from lapwing.cli.views import write_answer
 
     statement, name = statement_text(sql), secrets.token_hex(16) if request_id is None else request_id
-    with reported(statement), whereabouts(context).opened(analyst=analyst) as data, interruptible(data, name):
+    with reported(statement, form), whereabouts(context).opened(analyst=analyst) as data, interruptible(data, name):
         require_writable(data, receipt=receipt, stored=stored)
         answer = data.ask(
             statement,
@@ -102,7 +102,7 @@ def explain(
     from lapwing.cli.views import write_explanation
 
     statement = statement_text(sql)
-    with reported(statement), whereabouts(context).opened(analyst=analyst) as data:
+    with reported(statement, form), whereabouts(context).opened(analyst=analyst) as data:
         reused = None if reuse is None else reuse.value
         explained = data.explain(statement, epsilon=epsilon, dialect=dialect.value, scaled_groups=scaled_groups or None, reuse=reused)
         write_explanation(explained, form)
@@ -152,7 +152,7 @@ def describe(
     """
     from lapwing.cli.views import write_description
 
-    with reported(), whereabouts(context).opened() as data:
+    with reported(form=form), whereabouts(context).opened() as data:
         write_description(data.describe(table), form)
 
 
@@ -169,7 +169,7 @@ def budget(
     from lapwing.cli.views import write_budget
     from lapwing.client.dataset import DataSet
 
-    with reported(), whereabouts(context).opened() as data:
+    with reported(form=form), whereabouts(context).opened() as data:
         require_prepared(data)
         write_budget(data.budget, name=data.name, form=form)
         if isinstance(data, DataSet) and (waiting := data.curator.budget_waiting()):
@@ -190,6 +190,6 @@ def history(
     """
     from lapwing.cli.views import write_history
 
-    with reported(), whereabouts(context).opened() as data:
+    with reported(form=form), whereabouts(context).opened() as data:
         require_prepared(data)
         write_history(data.history(limit=limit), form=form, loss_unit=data.budget.loss_unit)

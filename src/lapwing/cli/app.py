@@ -11,6 +11,7 @@ import typer
 
 from lapwing.cli import terminal
 from lapwing.cli.analysing import add_analysing
+from lapwing.cli.completion import add_completion
 from lapwing.cli.conformance import add_conformance
 from lapwing.cli.ledgers import ledger_app, receipt_app
 from lapwing.cli.owning import add_owning
@@ -23,7 +24,7 @@ from lapwing.cli.starting import add_starting
 # Plain help: the library's coloured help is unreadable on light backgrounds. Its tracebacks show local variables, which can be data: never.
 app = typer.Typer(
     name="lapwing",
-    add_completion=False,
+    add_completion=False,  # its scripts start this program at every key; see cli.completion
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -36,6 +37,7 @@ add_analysing(app)
 add_owning(app)
 add_serving(app)
 add_conformance(app)
+add_completion(app)
 add_policies(ledger_app)
 app.add_typer(release_app)
 app.add_typer(ledger_app)

@@ -6,8 +6,7 @@ no statement of the data set, opens neither its rows nor its ledger, and everyth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,7 +46,7 @@ def _measured(items: Sequence[AuditItem], *, samples: int) -> list[Line]:
     from lapwing.audit.report import measured
 
     lines = []
-    with _status() as show:
+    with terminal.status("auditing") as show:
         show(f"1 of {len(items)}: {items[0].name}")
         for line in measured(items, samples=samples):
             lines.append(line)
@@ -56,23 +55,12 @@ def _measured(items: Sequence[AuditItem], *, samples: int) -> list[Line]:
     return lines
 
 
-@contextmanager
-def _status() -> Iterator[Callable[[str], None]]:
-    """A line on a terminal's standard error that says how far the audit is; nothing elsewhere."""
-    target = terminal.console(stderr=True)
-    if not target.is_terminal:
-        yield lambda _text: None
-        return
-    with target.status("auditing", spinner_style=terminal.ACCENT) as status:
-        yield status.update
-
-
 def _statements(catalogue: Path, statements: Sequence[str], *, epsilon: str, samples: int, asks: int, alone: bool) -> list[Line]:
     from lapwing.audit.project import invented_project
     from lapwing.audit.report import TESTS, exact_line, line_of
 
     lines = []
-    with _status() as show, invented_project(catalogue) as project:
+    with terminal.status("auditing") as show, invented_project(catalogue) as project:
         audited = statements or [f"SELECT COUNT(*) AS n FROM {table}" for table in project.tables()]
         # beside other audits, the correction of a whole report: then one confidence holds for all lines
         tests = (4 if asks else 2) * len(audited) if alone else TESTS
@@ -105,7 +93,7 @@ def write_lines(lines: Sequence[Line], form: ReportFormat) -> None:
     above = ""
     for row, line in zip(rows, lines, strict=True):
         # a statement is long: its three lines name it once
-        table.add_row("" if row[0] == above else row[0], *row[1:], style=f"bold {terminal.ALARM}" if line.caught else None)
+        terminal.add_row(table, "" if row[0] == above else row[0], *row[1:], style=f"bold {terminal.ALARM}" if line.caught else None)
         above = row[0] if line.area == "statement" else ""
     target = terminal.console()
     target.print(table)

@@ -66,7 +66,7 @@ def _conformance(
         lapwing conformance
         lapwing conformance --list third --postgres "host=localhost dbname=scratch" --format json
     """
-    with reported():
+    with reported(form=form):
         raise typer.Exit(_written(form, which, postgres) if which in (ListName.SECOND, ListName.THIRD) else conformed(form, which))
 
 
@@ -78,12 +78,11 @@ def _written(form: ReportFormat, which: ListName, postgres: str | None) -> ExitS
     third = which is ListName.THIRD
     total = len(third_list.third_list() if third else second_list.second_list())
     outcomes: list[WrittenOutcome] = []
-    shown = terminal.console(stderr=True)
-    with tempfile.TemporaryDirectory(prefix="lapwing-conformance-") as directory, shown.status("writing made-up data") as status:
+    with tempfile.TemporaryDirectory(prefix="lapwing-conformance-") as directory, terminal.status("writing made-up data") as show:
         run = third_list.run_third_list if third else second_list.run_second_list
         for outcome in run(Path(directory), postgres=postgres):
             outcomes.append(outcome)
-            status.update(f"{len(outcomes)} of {total}")
+            show(f"{len(outcomes)} of {total}")
     score = WrittenScore(tuple(outcomes))
     if form is ReportFormat.JSON:
         terminal.write(as_json(score.to_dict()))
@@ -117,11 +116,10 @@ def conformed(form: ReportFormat, which: ListName = ListName.FIRST) -> ExitStatu
     benchmark = BENCHMARKS.get(which.value)
     total = len(listed_statements() if benchmark is None else benchmark_statements(benchmark))
     outcomes: list[Outcome] = []
-    shown = terminal.console(stderr=True)
-    with tempfile.TemporaryDirectory(prefix="lapwing-conformance-") as directory, shown.status("writing made-up data") as status:
+    with tempfile.TemporaryDirectory(prefix="lapwing-conformance-") as directory, terminal.status("writing made-up data") as show:
         for outcome in run_list(Path(directory)) if benchmark is None else run_benchmark(benchmark, Path(directory)):
             outcomes.append(outcome)
-            status.update(f"{len(outcomes)} of {total}")
+            show(f"{len(outcomes)} of {total}")
     score = Score(tuple(outcomes))
     write_score(score, form)
     return ExitStatus.INTERNAL if score.failed or len(outcomes) != total else ExitStatus.OK
@@ -136,7 +134,7 @@ def write_score(score: Score, form: ReportFormat) -> None:
     if terminal.is_terminal():
         table = terminal.table(HEADERS, right=RIGHT, accents=(True, False, False, False))
         for row, outcome in zip(rows, score.outcomes, strict=True):
-            table.add_row(*row, style=None if outcome.passed else ALARM)
+            terminal.add_row(table, *row, style=None if outcome.passed else ALARM)
         terminal.console().print(table)
     else:
         terminal.write(terminal.plain_table(HEADERS, rows, right=RIGHT))

@@ -6,6 +6,7 @@ our source are shown.
 
 from __future__ import annotations
 
+import json
 import sys
 import traceback
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import typer
 
-from lapwing.errors import Actor, BudgetRefused, LapwingError
+from lapwing.errors import Actor, BudgetRefused, CallRefused, LapwingError
 
 
 class ExitStatus(IntEnum):
@@ -36,6 +37,9 @@ class ExitStatus(IntEnum):
     """An audit refuted a claim of differential privacy."""
 
 
+JSON = "json"
+"""What ``--format`` says where a program reads."""
+_WITHHELD = "This is a fault in Lapwing. Its message is withheld, because it could hold a value from the data."
 INTERRUPTED = 130
 """After Ctrl-C, as shells have it."""
 
@@ -69,26 +73,44 @@ def without_password_typed(context: typer.Context, option: typer.CallbackParam, 
 
 
 @contextmanager
-def reported(statement: str = "") -> Iterator[None]:
-    """Turn errors into text on standard error and an exit status. ``statement`` is the SQL that a refusal's caret points into."""
+def reported(statement: str = "", form: str = "") -> Iterator[None]:
+    """Turn errors into text on standard error and an exit status. ``statement`` is the SQL that a refusal's caret points into; where
+    ``form``, what ``--format`` says, is JSON, an error is one object of it instead.
+    """
     try:
         yield
-    except (typer.Exit, typer.Abort, typer.BadParameter, BrokenPipeError, KeyboardInterrupt):
+    except (typer.Exit, typer.Abort, BrokenPipeError, KeyboardInterrupt):
         raise
+    except typer.BadParameter as error:
+        if form != JSON:
+            raise
+        _write_problem(CallRefused("usage", error.message, hint="--help tells how the command is called"), ExitStatus.USAGE)
+        raise typer.Exit(ExitStatus.USAGE) from None
     except Exception as error:
-        raise typer.Exit(told(error, statement)) from None
+        raise typer.Exit(told(error, statement, form)) from None
 
 
-def told(error: Exception, statement: str = "") -> ExitStatus:
+def told(error: Exception, statement: str = "", form: str = "") -> ExitStatus:
     """Write an error to standard error; the exit status that it means."""
     from lapwing.cli.terminal import write_error
 
-    if isinstance(error, LapwingError):
-        write_error(error_text(error, statement))
-        return status_of(error)
-    sys.stderr.write(f"internal error: {type(error).__name__} at {_place(error)}\n")
-    sys.stderr.write("This is a fault in Lapwing. Its message is withheld, because it could hold a value from the data.\n")
-    return ExitStatus.INTERNAL
+    fault = LapwingError("internal", f"{type(error).__name__} at {_place(error)}", hint=_WITHHELD)
+    own = error if isinstance(error, LapwingError) else fault
+    if form == JSON:
+        _write_problem(own, status_of(own))
+    elif own is fault:
+        sys.stderr.write(f"internal error: {fault.message}\n{fault.hint}\n")
+    else:
+        write_error(error_text(own, statement))
+    return status_of(own)
+
+
+def _write_problem(error: LapwingError, status: ExitStatus) -> None:
+    """An error for a program that reads standard error."""
+    body = {**error.problem(), "exit_status": int(status)}
+    if notes := getattr(error, "__notes__", []):
+        body["notes"] = notes
+    sys.stderr.write(json.dumps(body, ensure_ascii=False, indent=2) + "\n")
 
 
 def error_text(error: LapwingError, statement: str = "") -> str:

@@ -131,7 +131,7 @@ def audit(
     from lapwing.cli.auditing import audited
 
     statements = [statement_text(text) for text in sql or []]
-    with reported(statements[0] if len(statements) == 1 else ""):
+    with reported(statements[0] if len(statements) == 1 else "", form):
         status = audited(
             catalogue_path(context),
             statements,

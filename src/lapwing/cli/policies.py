@@ -52,7 +52,7 @@ def status(
     """Show the ledger of the data set (-C): where it is, what is spent, who may ask and how much, and what waits for a second person."""
     from lapwing.cli.standing import write_standing
 
-    with reported(), curator_of(context) as curator:
+    with reported(form=form), curator_of(context) as curator:
         write_standing(curator, form)
 
 

@@ -111,16 +111,16 @@ def _progress(tables: int) -> Iterator[Progress]:
     from rich.progress import BarColumn, Progress, TextColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(complete_style=terminal.ACCENT, finished_style=terminal.ACCENT, style="default"),
         TextColumn("{task.completed}/{task.total}, {task.elapsed:.0f} s"),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
         task = bar.add_task("preparing", total=tables)
 
         def show(what: str, done: int, total: int) -> None:
             # After the last table, statistics are bought.
-            doing = f"preparing {what}" if done < total else "finishing"
+            doing = terminal.printable(f"preparing {what}") if done < total else "finishing"
             bar.update(task, description=doing, completed=done, total=total, refresh=True)
 
         yield show

@@ -138,7 +138,7 @@ def query(
         lapwing -C clinic release query people "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
         lapwing release query people.lapwing "SELECT region, COUNT(*) AS n FROM patients GROUP BY region"
     """
-    with reported():
+    with reported(sql, form):
         write_answer(_opened(context, name, analyst, keys).query(sql, confidence=confidence), form)
 
 

@@ -191,7 +191,7 @@ def list_access(
     form: Annotated[ReportFormat, typer.Option("--format", help="How to print it.")] = ReportFormat.TABLE, home: Home = HOME_DEFAULT
 ) -> None:
     """Show who has which role, and every API key without its secret."""
-    with reported():
+    with reported(form=form):
         identities = _identities(home)
         roles = [{"name": name, "role": grant.role.value, "data_set": grant.data_set} for name, grant in identities.grants()]
         keys = [{field: getattr(entry, field) for field in type(entry).__slots__} for entry in identities.all_keys()]

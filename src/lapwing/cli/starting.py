@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from lapwing.cli import terminal
 from lapwing.cli.exits import reported, usage_error, without_password_typed
 from lapwing.cli.place import catalogue_path, shell_quoted
 from lapwing.cli.views import EngineName
@@ -55,7 +56,8 @@ def init(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE", help="Parquet or CSV files, or patterns in quotes such as 'visits/*.parquet'; or names of tables on an engine."
+            metavar="FILE",
+            help="Parquet or CSV files, folders of them, patterns in quotes such as 'visits/*.parquet'; or names of tables on an engine.",
         ),
     ],
     output: Annotated[
@@ -65,16 +67,19 @@ def init(
     connection: Annotated[
         str, typer.Option(help="With --engine postgres: how to reach the database, without a password.", callback=without_password_typed)
     ] = "",
+    apart: Annotated[bool, typer.Option("--apart", help="A table for each file, also where names differ by a number only.")] = False,
 ) -> None:
     """Write a commented first catalogue for some files or tables. Only their schemas are read, never a row.
 
+    Files of one folder that have the same columns, and names that differ by numbers or dates only, are one table.
+
     \b
     Example:
-        lapwing init patients.parquet 'visits/*.parquet' clinics.csv
+        lapwing init patients.parquet visits/ clinics.csv
         lapwing init --engine postgres --connection "dbname=clinic user=clinic_reader" clinic.patients clinic.visits
         lapwing check
     """
-    from lapwing.cli.initial import initial_catalogue
+    from lapwing.cli.initial import initial_catalogue, whole_tables
 
     with reported():
         if output is None:
@@ -83,7 +88,12 @@ def init(
         to_stdout = str(output) == "-"
         if not to_stdout and output.exists():
             raise usage_error(f"{output} is already there; give another --output")
-        text, todos = initial_catalogue(files, directory=Path() if to_stdout else output.parent, engine=engine.value, connection=connection)
+        sources, said = whole_tables(files, engine=engine.value, apart=apart)
+        text, todos = initial_catalogue(
+            sources, directory=Path() if to_stdout else output.parent, engine=engine.value, connection=connection
+        )
+        for sentence in said:
+            terminal.write_note(sentence)
         if to_stdout:
             typer.echo(text, nl=False)
             return

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -52,10 +53,26 @@ def console(*, stderr: bool = False) -> Console:
     """A console that never colours numbers on its own account, and never uses the theme's sixteen colours."""
     from rich.console import Console
 
-    drawing = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    stream = sys.stderr if stderr else sys.stdout
+    # Named once and for all: while rich redraws a line it would look the stream up again, and could find the careful one.
+    file = getattr(stream, "rich_proxied_file", stream)
+    drawing = Console(file=file, highlight=False, markup=False, emoji=False)
     if drawing.color_system in ("256", "truecolor", None):
         return drawing
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, no_color=True)
+    return Console(file=file, highlight=False, markup=False, emoji=False, no_color=True)
+
+
+@contextmanager
+def status(first: str) -> Iterator[Callable[[str], None]]:
+    """A line on a terminal's standard error that says how far a command is, and is gone at its end; nothing elsewhere."""
+    target = console(stderr=True)
+    if not target.is_terminal:
+        yield lambda _text: None
+        return
+    from lapwing.client.waiting import line_shown
+
+    with line_shown(target, printable(first)) as show:
+        yield lambda text: show(printable(text))
 
 
 def is_terminal() -> bool:
@@ -109,9 +126,9 @@ def table(headers: Sequence[str], *, right: Sequence[bool], accents: Sequence[bo
     return grid
 
 
-def add_row(table: Table, *cells: str) -> None:
+def add_row(table: Table, *cells: str, style: str | None = None) -> None:
     """A row of a table, with cells that may hold text from outside."""
-    table.add_row(*map(printable, cells))
+    table.add_row(*map(printable, cells), style=style)
 
 
 def plain_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[bool]) -> str:

@@ -8,7 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 SHOWN_AFTER_SECONDS = 1.5
 """Most answers are there by then, and nothing is shown."""
@@ -83,8 +86,28 @@ def on_terminal() -> Iterator[Waiting]:
     """Shows a line on standard error, which is gone afterwards."""
     from rich.console import Console
 
-    with Console(stderr=True, highlight=False).status(waiting_text(0), spinner_style="color(31)") as status:
-        yield lambda seconds: status.update(waiting_text(seconds))
+    # where a command spells signs that act (``rich_proxied_file`` is the stream below), what the console draws is not spelt
+    stream = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
+    with line_shown(Console(file=stream, highlight=False), waiting_text(0)) as show:
+        yield lambda seconds: show(waiting_text(seconds))
+
+
+@contextmanager
+def line_shown(console: Console, text: str) -> Iterator[Callable[[str], None]]:
+    """Shows a text and a spinner on a terminal, on one line that is gone afterwards; nothing where the console is none.
+
+    The standard streams stay as they are: rich would put its own in their place, around the one that spells signs that act.
+    """
+    from rich.live import Live
+    from rich.spinner import Spinner
+    from rich.text import Text
+
+    def plain(text: str) -> Text:
+        return Text(text, no_wrap=True, overflow="ellipsis")
+
+    spinner = Spinner("dots", plain(text), style="color(31)")
+    with Live(spinner, console=console, refresh_per_second=12.5, transient=True, redirect_stdout=False, redirect_stderr=False):
+        yield lambda text: spinner.update(text=plain(text))
 
 
 @contextmanager

@@ -22,6 +22,9 @@ _INTRODUCTION = """\
 # Lines marked TODO wait for the owner of the data. `lapwing check` says what is still missing, line by line.
 # Every fact declared here must be known without looking at the rows: a bound read off the data can give somebody away.
 # Bounds that are too wide are safe, and cost accuracy.
+#
+# `null = false` says that a column is never NULL, and spares every answer by it a group NULL. It is written where the schema says so;
+# add it where you know. Rows with NULL there after all, or with a value that is not declared, are left out; `lapwing prepare` counts them.
 """
 
 
@@ -168,10 +171,18 @@ def _columns(columns: Sequence[SourceColumn]) -> Iterator[str]:
         seen.add(column.name.lower())
 
 
+_IF_NEVER_NULL = "null = false if never missing"
+
+
 def _column(column: SourceColumn, name: str) -> str:
-    keys, remark = _declared(column.held, identifier=_is_identifier(name))
+    identifier = _is_identifier(name)
+    keys, remark = _declared(column.held, identifier=identifier)
+    # A real number may be none (NaN) in a column without NULL, and its row would be left out. Nobody groups by an identifier.
+    null = ", null = false" if column.required and column.held is not Held.REAL else ""
+    if not (null or identifier or column.held is Held.REAL):
+        remark = f"{remark}; {_IF_NEVER_NULL}" if remark else _IF_NEVER_NULL
     renamed = "" if name == column.name else f", from = {_text(column.name)}"
-    line = f"{name} = {{ {keys}{renamed} }}"
+    line = f"{name} = {{ {keys}{null}{renamed} }}"
     return f"{line}  # {remark}" if remark else line
 
 

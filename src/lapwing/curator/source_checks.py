@@ -10,7 +10,7 @@ from lapwing.catalog.units import ROW
 from lapwing.curator.file_checks import file_problems
 from lapwing.curator.source_schemas import Held, SourceColumn, UnreadableSource, read_columns, source_files
 from lapwing.engines.marks import shared_sources
-from lapwing.engines.registry import engine_of, source_kinds
+from lapwing.engines.registry import engine_of, source_fields
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import KeyDomain, TextDomain
 from lapwing.planning.possible.listing import size_of
@@ -38,13 +38,13 @@ def _engine_problems(declaration: Declaration) -> Iterator[str]:
     dataset = declaration.dataset
     for table in declaration.all_tables:
         try:
-            (kinds,) = source_kinds(dataset.engine, dataset.connection, [declaration.source_path(table)], Settings())
+            (fields,) = source_fields(dataset.engine, dataset.connection, [declaration.source_path(table)], Settings())
         except PreparationError as error:
             yield f"{table.name}: {error.message}{f' ({error.hint})' if error.hint else ''}"
             if error.code in ("engine-unreachable", "engine-missing", "engine-version"):
                 return  # the same for every table
             continue
-        missing = [column for column in table.columns if column.source_name not in kinds]
+        missing = [column for column in table.columns if column.source_name not in fields]
         yield from (f"{table.name}.{column.name}: {table.source} has no column {column.source_name!r}" for column in missing)
 
 

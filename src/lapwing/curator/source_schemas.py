@@ -9,7 +9,7 @@ import csv
 import gzip
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,6 +48,8 @@ class SourceColumn:
     held: Held
     described: str
     """The source's own name of the type."""
+    required: bool = field(default=False, compare=False)
+    """Whether the schema itself lets no NULL in. Columns are the same where they differ in this alone: rows are read the same way."""
 
 
 def table_columns(name: str, engine: str, connection: str) -> list[SourceColumn]:
@@ -59,10 +61,12 @@ def table_columns(name: str, engine: str, connection: str) -> list[SourceColumn]
 def columns_of_tables(names: Sequence[str], engine: str, connection: str) -> list[list[SourceColumn]]:
     """The columns of several tables, in the order of the tables."""
     from lapwing.catalog import EngineKind, Settings
-    from lapwing.engines.registry import source_kinds
+    from lapwing.engines.registry import source_fields
 
-    found = source_kinds(EngineKind(engine), connection, names, Settings())
-    return [[SourceColumn(column, _held_by(kind), kind.name.lower()) for column, kind in kinds.items()] for kinds in found]
+    found = source_fields(EngineKind(engine), connection, names, Settings())
+    return [
+        [SourceColumn(name, _held_by(one.kind), one.kind.name.lower(), one.required) for name, one in fields.items()] for fields in found
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,17 @@ def source_files(directory: Path, source: str) -> list[Path]:
     return sorted(file for file in root.glob(str(path.relative_to(root))) if file.is_file())
 
 
+def columns_of_files(files: Sequence[Path]) -> list[SourceColumn]:
+    """The columns of the first file; those of them have no NULL of which every file says so."""
+    columns = read_columns(files[0])
+    for file in files[1:]:
+        if not any(column.required for column in columns):
+            break
+        required = {column.name for column in read_columns(file) if column.required}
+        columns = [replace(column, required=column.name in required) if column.required else column for column in columns]
+    return columns
+
+
 def read_columns(path: Path) -> list[SourceColumn]:
     """The columns of one file, from its schema."""
     try:
@@ -127,7 +142,7 @@ def _parquet_columns(path: Path) -> list[SourceColumn]:
         schema = parquet.read_schema(path)
     except pa.ArrowException:
         raise UnreadableSource(f"{path.name}: this is not a Parquet file, or its end is missing") from None
-    return [SourceColumn(field.name, _held(field.type), str(field.type)) for field in schema]
+    return [SourceColumn(column.name, _held(column.type), str(column.type), not column.nullable) for column in schema]
 
 
 def _held(kind: pa.DataType) -> Held:

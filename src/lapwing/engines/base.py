@@ -12,6 +12,7 @@ from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
+from lapwing.render.dialect import SourceKind
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Called with what is being done, steps done and steps in all. Never called with a value from the data."""
@@ -19,6 +20,15 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 def silent(_what: str, _done: int, _total: int) -> None:
     """Progress that goes nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceField:
+    """A column of the owner's, as the schema of its database says."""
+
+    kind: SourceKind
+    required: bool
+    """Whether the schema lets no NULL in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,9 @@ from typing import assert_never
 
 from lapwing.catalog import Declaration, EngineKind, Settings
 from lapwing.engines import base
-from lapwing.render.dialect import SourceKind
 
 
-def source_kinds(engine: EngineKind, connection: str, sources: Sequence[str], settings: Settings) -> list[Mapping[str, SourceKind]]:
+def source_fields(engine: EngineKind, connection: str, sources: Sequence[str], settings: Settings) -> list[Mapping[str, base.SourceField]]:
     """What the columns of tables on an engine of the owner's hold, by name, from its own catalogue: no row is read.
 
     Raises PreparationError where there is no such table. Files on DuckDB carry their own schema.

@@ -85,10 +85,4 @@ def shown(error: BaseException, *, to_owner: bool) -> LapwingError:
 
 def problem(error: LapwingError, status: int) -> dict[str, Any]:
     """The body of a reply that says no."""
-    body: dict[str, Any] = {"type": f"urn:lapwing:error:{error.code}", "title": error.message, "status": status, "code": error.code}
-    if error.hint:
-        body["hint"] = error.hint
-    if error.span is not None:
-        span = error.span
-        body["span"] = {"start": span.start, "end": span.end, "line": span.line, "column": span.column}
-    return body
+    return {**error.problem(), "status": status}

@@ -9,6 +9,7 @@ import pytest
 from lapwing.catalog import Settings
 from lapwing.engines.base import silent
 from lapwing.engines.postgres import PostgresEngine
+from lapwing.engines.postgres.session import ask
 from lapwing.errors import PreparationError
 from tests.engines.postgres.place import KEY, Place
 from tests.unit.cli.support import run
@@ -57,6 +58,12 @@ def test_init_reads_the_schema_of_the_server(place: Place, tmp_path: Path) -> No
     ):
         assert line in ran.out, line
     assert "note 1" not in ran.out
+    with place.as_owner() as owner:
+        ask(owner, 'CREATE TABLE clinic.wards (ward int PRIMARY KEY, name text NOT NULL, area float8 NOT NULL, "Open" boolean)')
+    ran = run("init", *options, "clinic.wards", home=tmp_path / "home")
+    for line in ('ward = { type = "integer", null = false }', 'name = { type = "text", null = false }', 'area = { type = "real" }'):
+        assert line in ran.out, line
+    assert 'open = { type = "boolean", from = "Open" }  # null = false if never missing' in ran.out
     ran = run("init", *options, "clinic.nothing", home=tmp_path / "home")
     assert ran.status == 5 and "there is no table" in ran.err
     ran = run("init", "--engine", "postgres", "clinic.visits", home=tmp_path / "home")

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import pty
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyte
+import pytest
 from click.testing import CliRunner
 from typer.main import get_command
 
-from lapwing.cli.app import app
+from lapwing.cli.app import app, main
 
 _COMMANDS = get_command(app)
 """Read from their functions once, not for each run."""
@@ -39,6 +45,43 @@ def run(*arguments: str | Path, home: Path, stdin: str | None = None, variables:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return Ran(result.exit_code, result.stdout, result.stderr)
+
+
+def run_on_terminal(*arguments: str | Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
+    """A command as ``main`` runs it, in this process, with a real pseudo-terminal as its output: ``out`` is every byte that reached it."""
+    above, below = pty.openpty()
+    written: list[bytes] = []
+
+    def read() -> None:
+        with suppress(OSError):  # as Linux says that the other end is closed
+            while piece := os.read(above, 65_536):
+                written.append(piece)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    with monkeypatch.context() as patch, open(below, "w", encoding="utf-8") as stream:
+        for name in _OF_TERMINALS:
+            patch.delenv(name, raising=False)
+        for name, value in {"LAPWING_HOME": str(home), "TERM": "xterm-256color", "COLUMNS": "150", "LINES": "40"}.items():
+            patch.setenv(name, value)
+        for name in ("stdout", "stderr"):
+            patch.setattr(sys, name, stream)
+        patch.setattr(sys, "argv", ["lapwing", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    reader.join()
+    os.close(above)
+    return Ran(int(ended.value.code or 0), b"".join(written).decode(), "")
+
+
+def screen_after(text: str) -> str:
+    """What stands on a terminal after these bytes reached it."""
+    screen = pyte.Screen(150, 200)
+    pyte.Stream(screen).feed(text)
+    return "\n".join(line.rstrip() for line in screen.display)
 
 
 def run_process(*arguments: str | Path, home: Path, variables: Mapping[str, str] | None = None, code: str = "") -> Ran:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+from pathlib import Path
+
+import pytest
 
 from lapwing.cli.views import SqlSpelling
 from lapwing.sql import DIALECTS
 from tests.unit.cli.conftest import Clinic
+from tests.unit.cli.support import run
 
 BY_SEX = "SELECT sex, COUNT(*) AS n, AVG(birth_year) AS born FROM patients GROUP BY sex ORDER BY sex"
 
@@ -127,3 +131,9 @@ def test_both_spellings_are_one_question(clinic: Clinic) -> None:
 
 def test_the_spellings_are_those_of_the_reader() -> None:
     assert tuple(spelling.value for spelling in SqlSpelling) == DIALECTS
+
+
+def test_where_there_is_no_data_set_it_says_how_to_have_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = run("ask", "SELECT COUNT(*) FROM visits", home=tmp_path)
+    assert ran.status == 5 and all(word in ran.err for word in ("lapwing -C FOLDER", "lapwing init", "lapwing demo"))

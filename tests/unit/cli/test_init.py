@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import re
 import tomllib
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -252,3 +254,107 @@ def test_folders_of_one_name_in_two_places_are_two_data_sets(tmp_path: Path) -> 
         assert ids[-1].startswith("data") and len(ids[-1]) <= 63
         assert initial_catalogue([str(folder / "visits.parquet")], directory=folder)[0] == text
     assert ids[0] != ids[1]
+
+
+def _events(folder: Path, *names: str, columns: tuple[str, ...] = ("person_id", "page")) -> None:
+    folder.mkdir(exist_ok=True, parents=True)
+    for name in names:
+        if name.endswith(".csv"):
+            (folder / name).write_text(",".join(columns) + "\n", encoding="utf-8")
+        else:
+            _write(folder / name, pa.table({column: [1] for column in columns}))
+
+
+def _drafted(*arguments: str, home: Path) -> tuple[dict[str, str], str]:
+    """The tables of a draft and their sources, and what is said beside it."""
+    ran = run("init", *arguments, "--output", "-", home=home)
+    assert ran.status == 0, ran.err
+    return {name: table["source"] for name, table in tomllib.loads(ran.out)["tables"].items()}, ran.err
+
+
+def test_files_of_one_folder_that_differ_by_number_are_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [f"part-{number}.parquet" for number in range(8)]
+    _events(tmp_path / "events", *names)
+    _events(tmp_path / "days", "visits_2024-01-31.csv", "visits_2024-02-29.csv")
+    _events(tmp_path / "export", *(f"part-{n:05}-{n:08x}-0c0b-4f0e-9a1b-1234567890ab-c000.snappy.parquet" for n in (0, 1)))
+    _write(tmp_path / "people.parquet", pa.table({"person_id": [1]}))
+    expanded = [f"events/{name}" for name in names]
+    tables, said = _drafted(*expanded, "people.parquet", home=tmp_path)
+    assert tables == {"events": "events/part-*.parquet", "people": "people.parquet"}
+    assert "events/part-*.parquet: 8 files with the same columns are one table" in said and "--apart" in said
+    assert _drafted("events", "people.parquet", home=tmp_path) == (tables, said), "a folder stands for its files"
+    assert _drafted("days/", home=tmp_path)[0] == {"visits_2024": "days/visits_2024-*-*.csv"}
+    assert _drafted("export", home=tmp_path)[0] == {"export": "export/part-*-*-c000.snappy.parquet"}
+    apart, silent = _drafted("events", "--apart", home=tmp_path)
+    assert sorted(apart.values()) == expanded and silent == ""
+
+
+def test_files_stay_apart_where_it_is_not_plain_that_they_are_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other columns, another file that the pattern would take in, names that differ by words, folders apart."""
+    monkeypatch.chdir(tmp_path)
+    _events(tmp_path / "columns", "t1.parquet")
+    _events(tmp_path / "columns", "t2.parquet", columns=("person_id", "other"))
+    _write(tmp_path / "columns" / "t3.parquet", pa.table({"person_id": [1], "page": ["a"]}))
+    assert len(_drafted("columns", home=tmp_path)[0]) == 3
+    _events(tmp_path / "some", "t1.parquet", "t2.parquet", "t3.parquet")
+    assert list(_drafted("some/t1.parquet", "some/t2.parquet", home=tmp_path)[0].values()) == ["some/t1.parquet", "some/t2.parquet"]
+    _events(tmp_path / "words", "north.csv", "south.csv")
+    assert len(_drafted("words", home=tmp_path)[0]) == 2
+    _events(tmp_path / "one", "t1.csv")
+    _events(tmp_path / "two", "t2.csv")
+    tables, said = _drafted("one", "two", home=tmp_path)
+    assert list(tables.values()) == ["one/t1.csv", "two/t2.csv"] and said == ""
+
+
+def test_a_folder_of_folders_is_a_pattern_and_an_empty_one_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _events(tmp_path / "visits" / "year=2023" / "month=12", "a.parquet")
+    _events(tmp_path / "visits" / "year=2024" / "month=01", "b.parquet")
+    assert _drafted("visits", home=tmp_path)[0] == {"visits": "visits/*/*/*.parquet"}
+    (tmp_path / "empty").mkdir()
+    ran = run("init", "empty", home=tmp_path)
+    assert ran.status == 2 and "there is no file in empty" in ran.err
+
+
+REQUIRED = pa.schema(
+    [
+        pa.field("person_id", pa.int64(), nullable=False),
+        pa.field("sex", pa.string(), nullable=False),
+        pa.field("ward", pa.int64(), nullable=False),
+        pa.field("weight", pa.float64(), nullable=False),
+        pa.field("smoker", pa.bool_()),
+    ]
+)
+
+
+def test_null_is_false_where_every_schema_says_so(tmp_path: Path) -> None:
+    """Of real numbers a schema does not say that each is one."""
+    (tmp_path / "t").mkdir()
+    _write(tmp_path / "t" / "1.parquet", REQUIRED.empty_table())
+    text, _ = initial_catalogue([str(tmp_path / "t" / "1.parquet")], directory=tmp_path)
+    (columns,) = (table["columns"] for table in tomllib.loads(text)["tables"].values())
+    assert {name for name, column in columns.items() if column.get("null", True) is False} == {"person_id", "sex", "ward"}
+    assert re.search(r"^smoker = .*# null = false if never missing$", text, re.MULTILINE)
+    _write(tmp_path / "t" / "2.parquet", pa.schema([field.with_nullable(field.name != "sex") for field in REQUIRED]).empty_table())
+    text, _ = initial_catalogue([str(tmp_path / "t" / "*.parquet")], directory=tmp_path)
+    columns = tomllib.loads(text)["tables"]["t"]["columns"]
+    assert {name for name, column in columns.items() if column.get("null", True) is False} == {"sex"}
+
+
+def test_a_draft_with_null_false_is_prepared_and_answers_have_no_group_null(tmp_path: Path) -> None:
+    """By a column of which the schema says nothing, NULL stays a group, whether there is one or not."""
+    people = [{"person_id": n, "sex": "fm"[n % 2], "ward": n % 3, "weight": 1.0, "smoker": True} for n in range(60)]
+    _write(tmp_path / "people.parquet", pa.Table.from_pylist(people, schema=REQUIRED))
+    text, _ = initial_catalogue([str(tmp_path / "people.parquet")], directory=tmp_path)
+    filled = text.replace('# TODO unit = "patient" ', 'unit = "person" #').replace("# TODO epsilon = 1 ", "epsilon = 1 #")
+    filled = filled.replace('# TODO unit = "..." ', 'unit = "person_id" #')
+    for kind, more in (("integer", "min = 0, max = 2"), ("text", 'values = ["f", "m"]'), ("real", "min = 0, max = 9")):
+        filled = filled.replace(f'type = "{kind}"', f'type = "{kind}", {more}')
+    (tmp_path / "lapwing.toml").write_text(filled, encoding="utf-8")
+    prepared = run("-C", tmp_path, "prepare", home=tmp_path / "home")
+    assert (prepared.status, prepared.err) == (0, ""), "no row is left out"
+    statement = "SELECT sex, ward, smoker, COUNT(*) AS n FROM people GROUP BY sex, ward, smoker"
+    asked = run("-C", tmp_path, "ask", statement, "--epsilon", "0.1", "--format", "json", home=tmp_path / "home")
+    groups = {tuple(row[:3]) for row in json.loads(asked.out)["rows"]}
+    assert groups == set(product("fm", range(3), (False, True, None)))

@@ -65,6 +65,19 @@ def test_a_misspelt_column_gets_the_nearest_name() -> None:
     assert refusal("SELECT SUM(costs) FROM visits").hint == "did you mean 'cost'?"
 
 
+def test_a_column_that_another_table_has_is_named_with_that_table() -> None:
+    """It was: there is no column 'chapter' here, did you mean 'chapter'?"""
+    refused = refusal("SELECT v.chapter, COUNT(*) FROM visits v JOIN diagnoses d ON v.code = d.code GROUP BY 1")
+    assert (refused.message, refused.hint) == ("there is no column 'chapter' in v", "did you mean 'd.chapter'?")
+    refused = refusal("SELECT v.chaptre, COUNT(*) FROM visits v JOIN diagnoses d ON v.code = d.code GROUP BY 1")
+    assert refused.hint == "did you mean 'd.chapter'?"
+
+
+def test_a_misspelt_first_word_is_not_taken_for_a_change_of_data() -> None:
+    assert refusal("SELEC COUNT(*) FROM visits").hint == "did you mean SELECT?"
+    assert refusal("DELETE FROM visits").hint == "data is never changed"
+
+
 def test_the_printed_form_shows_the_line_the_caret_and_the_hint() -> None:
     text = "SELECT COUNT(*)\nFROM visits\nWHERE costs > 5"
     assert render_refusal(text, refusal(text)) == (

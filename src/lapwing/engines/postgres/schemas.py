@@ -6,12 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 
 from lapwing.catalog import Settings
-from lapwing.engines.base import ForeignKey
+from lapwing.engines.base import ForeignKey, SourceField
 from lapwing.engines.postgres.prepare import owners_words
 from lapwing.engines.postgres.session import ask as asked
 from lapwing.engines.postgres.session import connect, transaction
-from lapwing.engines.postgres.sources import source_kinds
-from lapwing.render.dialect import SourceKind
+from lapwing.engines.postgres.sources import source_kinds, source_name
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 _OWN = r"^lapwing_.*_v[0-9]{6,}$"
@@ -21,6 +20,10 @@ _LISTED = (
     " WHERE c.relkind IN ('r', 'p', 'm') AND NOT c.relispartition AND c.relpersistence = 'p'"
     " AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND n.nspname !~ $1"
     ' ORDER BY n.nspname::text COLLATE "C", c.relname::text COLLATE "C"'
+)
+_NOT_NULL = (
+    "SELECT a.attname::text FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace"
+    " WHERE n.nspname = $1 AND c.relname = $2 AND a.attnum > 0 AND NOT a.attisdropped AND a.attnotnull"
 )
 _FOREIGN_KEYS = (
     "SELECT n.nspname::text, c.relname::text, a.attname::text, m.nspname::text, f.relname::text, b.attname::text FROM pg_constraint k"
@@ -32,10 +35,15 @@ _FOREIGN_KEYS = (
 )
 
 
-def schemas(connection: str, sources: Sequence[str], settings: Settings) -> list[Mapping[str, SourceKind]]:
-    """What the columns of some tables hold."""
+def schemas(connection: str, sources: Sequence[str], settings: Settings) -> list[Mapping[str, SourceField]]:
+    """What the columns of some tables hold, and which are NOT NULL."""
+    found: list[Mapping[str, SourceField]] = []
     with owners_words(), connect(connection) as opened, transaction(opened, settings, read_only=True) as reading:
-        return [source_kinds(reading, source) for source in sources]
+        for source in sources:
+            kinds, name = source_kinds(reading, source), source_name(source)
+            required = {column for (column,) in asked(reading, _NOT_NULL, [name.schema, name.table])}
+            found.append({column: SourceField(kind, column in required) for column, kind in kinds.items()})
+    return found
 
 
 def tables(connection: str, settings: Settings) -> tuple[list[str], list[ForeignKey]]:

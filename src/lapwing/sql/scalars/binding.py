@@ -231,10 +231,13 @@ def column(scalars: Scalars, node: exp.Expr, name: str, table: Qualifier | None)
     if aliased is not None:
         return replace(aliased, node=node)
     if not matches:
-        known = sorted({known for item in scope.items for known in item.columns})
-        close = get_close_matches(name.lower(), known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else ""
-        raise session.refuse("unknown-column", f"there is no column {name!r} here", node=node, hint=hint)
+        # where a table was named, a name without its table would be the name that was just refused
+        spelt = {f"{item.name}.{known}" if table else known: known for item in scope.items for known in sorted(item.columns)}
+        close = get_close_matches(name.lower(), sorted(set(spelt.values())), n=1)
+        meant = next((text for text, known in spelt.items() if [known] == close), "")
+        where = f"in {table.table}" if table else "here"
+        hint = f"did you mean {meant!r}?" if meant else ""
+        raise session.refuse("unknown-column", f"there is no column {name!r} {where}", node=node, hint=hint)
     if len(matches) > 1:
         raise session.refuse("ambiguous-column", f"several tables have a column {name!r}", node=node, hint="write table.column")
     if matches[0] in scope.virtual:

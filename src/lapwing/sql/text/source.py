@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -221,11 +222,17 @@ def tokenise(text: str, tokens: tuple[Token, ...] | None = None, *, settings: Se
     return source
 
 
+_FIRST_WORDS = ("SELECT", "FROM", "WITH", "SHOW", "DESCRIBE", "EXPLAIN")
+
+
 def _check_kind(source: Source) -> None:
     """Refuse what does not start like a query, before the parser sees it: it treats unknown statements as text to pass on."""
     first = source.tokens[0]
     if first.token_type not in (TokenType.SELECT, TokenType.FROM, TokenType.WITH, TokenType.L_PAREN):
-        raise source.refuse_token("statement-unsupported", "only SELECT is answered", first, hint="data is never changed")
+        is_no_command = first.token_type is TokenType.VAR
+        close = get_close_matches(first.text.upper(), _FIRST_WORDS, n=1) if is_no_command else []
+        hint = f"did you mean {close[0]}?" if close else "data is never changed"
+        raise source.refuse_token("statement-unsupported", "only SELECT is answered", first, hint=hint)
     ended = False
     for token in source.tokens:
         if ended and token.token_type is not TokenType.SEMICOLON:
