@@ -6,6 +6,7 @@ import asyncio
 import datetime
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -239,6 +240,10 @@ def test_jdbc_answers_are_near_the_truth(wire: WireUnderTest, jdbc: dict[str, st
     assert abs(float(once.split(":")[0]) - exact[0]) < FAR
     assert abs(float(once.split(":")[1]) - exact[1]) < 20
     _near(wire, [(jdbc["date"],)], LATELY.format("DATE '2025-01-01'"))
+
+
+def test_jdbc_warns_with_the_error_bar(jdbc: dict[str, str]) -> None:
+    assert re.match("n ±[0-9,]+ in every group at 95%; ", jdbc["warned"]), jdbc["warned"]
 
 
 def test_pgcli_asks(wire: WireUnderTest, tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from lapwing.answers.budget import BudgetView, decimal_text, epsilon_of_cost
 from lapwing.answers.charts import plotted
-from lapwing.answers.error_bar_text import decimals_of, margin_text, number_text
+from lapwing.answers.error_bar_text import bars_in_words, decimals_of, margin_text, number_text
 from lapwing.answers.flat_table import flat_csv, flat_table
 from lapwing.answers.intervals import Interval
-from lapwing.answers.mark_text import footnotes, with_signs
+from lapwing.answers.mark_text import footnotes, noise_in_words, with_signs
 from lapwing.answers.notebook import table_html
 from lapwing.answers.number_format import cell_text, percent
 from lapwing.errors import LedgerError
@@ -193,6 +193,13 @@ class Answer:
             return f"free; {1 - self.remaining.share_spent:.1%} of the budget is left"
         amount = "" if self.cost.rho is None else f" (rho {float(self.cost.rho):.3g})"
         return f"cost epsilon {self.cost.epsilon:.3g}{amount}; {1 - self.remaining.share_spent:.1%} of the budget is left"
+
+    def in_words(self) -> list[str]:
+        """For those who see the values alone: error bars, price and what is left in one line, then which values are noise, then notes."""
+        described = [bars_in_words(name, self.table.column(name).to_pylist(), bars) for name, bars in self.intervals.items()]
+        bars = ", ".join(words for words in described if words)
+        first = f"{bars} at {percent(self.confidence)}; {self.summary()}" if bars else self.summary()
+        return [first, *noise_in_words(self.marks), *self.notes]
 
     def __repr__(self) -> str:
         return str(self)

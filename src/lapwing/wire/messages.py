@@ -30,6 +30,8 @@ class FieldSpec:
     type_modifier: int = -1
     table_oid: int = 0
     column_number: int = 0
+    beside: str = ""
+    """Of a column that stands beside one of the answer: the end of its name. Not sent."""
 
 
 class Payload:

@@ -10,10 +10,11 @@ from typing import Any, Protocol
 from lapwing.answers.answer import Answer
 from lapwing.curator.asked_columns import AskedColumns
 from lapwing.errors import CallRefused, LapwingError
+from lapwing.statements import CellMark
 from lapwing.wire.commands import CopyOut
 from lapwing.wire.messages import FieldSpec, data_row
 from lapwing.wire.shadow_link import ShadowRows
-from lapwing.wire.values import FLOAT8, SIZES, encoded, type_of
+from lapwing.wire.values import FLOAT8, SIZES, TEXT, encoded, type_of
 
 CELL_BYTES = 64
 """Of a cell of an answer, beside what its table takes."""
@@ -96,35 +97,42 @@ class StatementOutcome:
     """Rows are sent as a copy."""
 
 
-def fields_of(columns: AskedColumns, *, intervals: bool) -> tuple[FieldSpec, ...]:
-    """The columns of an answer; with ``intervals`` the ends of error bars follow each that is measured."""
+def fields_of(columns: AskedColumns, beside: Sequence[str]) -> tuple[FieldSpec, ...]:
+    """The columns of an answer, and beside each that is measured those that are asked for: ends of error bars, marks."""
     fields: list[FieldSpec] = []
     for field in columns.schema:
         of = type_of(field.type)
         fields.append(FieldSpec(field.name, of, SIZES.get(of, -1)))
-        if intervals and field.name in columns.measured:
-            fields += [FieldSpec(f"{field.name}{end}", FLOAT8, 8) for end in ("_lo", "_hi")]
+        if field.name in columns.measured:
+            types = [TEXT if end == "_mark" else FLOAT8 for end in beside]
+            fields += [FieldSpec(field.name + end, of, SIZES.get(of, -1), beside=end) for end, of in zip(beside, types, strict=True)]
     return tuple(fields)
 
 
-def rows_of(answer: Answer, fields: Sequence[FieldSpec] | None, *, intervals: bool) -> tuple[tuple[FieldSpec, ...], AnswerRows]:
+def rows_of(
+    answer: Answer, told: Sequence[FieldSpec] | None, beside: Sequence[str], *, noise_as_null: bool
+) -> tuple[tuple[FieldSpec, ...], AnswerRows]:
     """The rows of an answer and their columns, which must be those that were told before."""
-    columns: list[list[Any]] = []
-    own: list[FieldSpec] = []
-    told = None if fields is None else {field.name for field in fields}
-    for place, name in enumerate(answer.table.column_names):
-        of = type_of(answer.table.schema.field(place).type)
-        own.append(FieldSpec(name, of, SIZES.get(of, -1)))
-        columns.append(answer.table.column(place).to_pylist())
-        if (intervals and name in answer.intervals) if told is None else {f"{name}_lo", f"{name}_hi"} <= told:
-            bars = answer.intervals.get(name, [None] * answer.table.num_rows)
-            own += [FieldSpec(f"{name}{end}", FLOAT8, 8) for end in ("_lo", "_hi")]
-            columns += [[None if bar is None else bar.lo for bar in bars], [None if bar is None else bar.hi for bar in bars]]
-    if fields is not None and [(one.name, one.type_oid) for one in own] != [(one.name, one.type_oid) for one in fields]:
+    schema, rows = answer.table.schema, answer.table.num_rows
+    fields = tuple(told or fields_of(AskedColumns(schema, (*answer.intervals, *answer.marks)), beside))
+    if [(one.name, one.type_oid) for one in fields if not one.beside] != [(one.name, type_of(one.type)) for one in schema]:
         raise LapwingError("internal", "the columns of the answer are not those that were told")
-    rows = answer.table.num_rows
+    columns: list[list[Any]] = []
+    name, nothing, own = "", [None] * rows, iter(answer.table.columns)
+    for field in fields:
+        if field.beside == "_mark":
+            columns.append([None if mark is None else mark.value for mark in answer.marks.get(name, nothing)])
+        elif field.beside:
+            columns.append([None if bar is None else getattr(bar, field.beside[1:]) for bar in answer.intervals.get(name, nothing)])
+        else:
+            name = field.name
+            values = next(own).to_pylist()
+            if noise_as_null:
+                pairs = zip(values, answer.marks.get(name, nothing), strict=True)
+                values = [None if mark is CellMark.NOISE_ONLY else value for value, mark in pairs]
+            columns.append(values)
     size = answer.table.nbytes + CELL_BYTES * rows * len(columns)
-    return tuple(own), AnswerRows(tuple(columns), tuple(field.type_oid for field in own), rows, size)
+    return fields, AnswerRows(tuple(columns), tuple(field.type_oid for field in fields), rows, size)
 
 
 def copied(copy: CopyOut, fields: Sequence[FieldSpec], rows: RowsToSend) -> Iterator[bytes]:

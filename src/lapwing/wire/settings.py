@@ -8,8 +8,17 @@ from dataclasses import dataclass, field
 
 from lapwing.errors import Refused
 
-OWN = {"lapwing.epsilon": "", "lapwing.error": "", "lapwing.confidence": "", "lapwing.intervals": "off"}
+OWN = {
+    "lapwing.epsilon": "",
+    "lapwing.error": "",
+    "lapwing.confidence": "",
+    "lapwing.intervals": "off",
+    "lapwing.marks": "off",
+    "lapwing.noise_as_null": "off",
+}
 """Ours, with their defaults; an empty one is the data set's."""
+BESIDE = {"intervals": ("_lo", "_hi"), "marks": ("_mark",)}
+"""Settings that add columns beside each that was measured, and how the names of these end."""
 REPORTED = {
     "server_version": "",
     "server_encoding": "UTF8",
@@ -88,6 +97,8 @@ _OWN_RULES: Mapping[str, Callable[[str], str]] = {
     "lapwing.confidence": _matching(rf"|(?=[0-9.]){_NUMBER}"),
     "lapwing.error": _matching(rf"|(?=[0-9.]){_NUMBER}%?"),
     "lapwing.intervals": _boolean,
+    "lapwing.marks": _boolean,
+    "lapwing.noise_as_null": _boolean,
 }
 _SHADOW_RULES: Mapping[str, Callable[[str], str]] = {
     "timezone": _matching(r"[A-Za-z0-9_+\-/:]{1,60}"),
@@ -185,6 +196,16 @@ class SessionSettings:
     def own(self, name: str) -> str:
         """One of ours, without its first part."""
         return self.values.get(f"lapwing.{name}", OWN[f"lapwing.{name}"])
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Ends of the names of columns that are added beside each that was measured."""
+        return tuple(end for setting, ends in BESIDE.items() if self.own(setting) == "on" for end in ends)
+
+    @property
+    def noise_as_null(self) -> bool:
+        """Whether values that are no larger than their noise are NULL."""
+        return self.own("noise_as_null") == "on"
 
     @property
     def wants_notices(self) -> bool:

@@ -20,8 +20,10 @@ public class Jdbc {
             System.out.println("remarks " + column(about.getColumns(null, "public", "visits", "code"), "REMARKS"));
             System.out.println("schemas " + column(about.getSchemas(), "TABLE_SCHEM"));
             System.out.println("keys " + column(about.getPrimaryKeys(null, "public", "visits"), "COLUMN_NAME"));
-            ResultSet rows = connection.createStatement().executeQuery("SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex");
+            Statement simple = connection.createStatement();
+            ResultSet rows = simple.executeQuery("SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex");
             System.out.println("simple " + column(rows, "n"));
+            System.out.println("warned " + simple.getWarnings().getMessage().lines().findFirst().get());
             PreparedStatement prepared =
                 connection.prepareStatement("SELECT COUNT(*) AS n, AVG(birth_year) AS y FROM patients WHERE birth_year > ? AND sex = ?");
             Set<String> same = new LinkedHashSet<>();

@@ -1,0 +1,99 @@
+"""Error bars reach those who use PostgreSQL's own clients: in words beside every answer, as columns, and by leaving noise out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import psycopg
+import pytest
+from psycopg.rows import dict_row
+
+from tests.wire.world import WireUnderTest
+
+ONE = "SELECT COUNT(*) AS n FROM patients WHERE birth_year > 1951"
+REGIONS = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region ORDER BY region"
+BESIDE = ["region", "n", "n_lo", "n_hi", "n_mark"]
+
+
+@dataclass
+class Told:
+    """A session, and the notices that it was sent."""
+
+    connection: psycopg.Connection
+    notices: list[tuple[str, str]] = field(default_factory=list)
+
+    def rows(self, statement: str, *settings: str) -> list[dict[str, object]]:
+        for setting in settings:
+            self.connection.execute(f"SET lapwing.{setting}")
+        return list(self.connection.cursor(row_factory=dict_row).execute(statement))
+
+
+@pytest.fixture
+def told(wire: WireUnderTest) -> Iterator[Told]:
+    with wire.connect() as connection:
+        seen = Told(connection)
+        connection.add_notice_handler(lambda said: seen.notices.append((said.message_primary or "", said.message_detail or "")))
+        yield seen
+
+
+def test_the_notice_of_one_value_says_the_value_and_its_bar(told: Told) -> None:
+    (row,) = told.rows(ONE, "intervals = on")
+    (primary, _) = told.notices[-1]
+    said = re.match(r"n ([0-9,]+) ±([0-9,]+) at 95%; (?:cost epsilon|free)", primary)
+    assert said is not None, primary
+    value, half = (int(number.replace(",", "")) for number in said.groups())
+    assert isinstance(row["n_lo"], float) and isinstance(row["n_hi"], float)
+    assert value == row["n"] and half == round((row["n_hi"] - row["n_lo"]) / 2)
+
+
+def test_the_notice_of_groups_says_how_far_bars_reach_and_how_many_values_are_noise(told: Told) -> None:
+    rows = told.rows(REGIONS, "epsilon = 0.1", "marks = on", "confidence = 0.9")
+    noise = sum(row["n_mark"] == "noise_only" for row in rows)
+    assert 1 < noise <= len(rows) == 20
+    primary, detail = told.notices[-1]
+    assert re.match(r"n ±[0-9,]+ in every group at 90%; (?:cost epsilon|free)", primary), primary
+    assert detail.splitlines()[0] == f"{noise} of 20 values of n are no larger than their noise"
+
+
+def test_what_is_free_and_measures_nothing_says_no_bar(told: Told) -> None:
+    told.rows("SHOW PRIVACY BUDGET")
+    assert told.notices[-1][0].startswith("free; ")
+
+
+def test_psql_shows_the_bar(wire: WireUnderTest) -> None:
+    shown = wire.psql(f"{ONE};\n", "-v", "VERBOSITY=default").stderr
+    assert re.match(r"NOTICE:  n [0-9,]+ ±[0-9,]+ at 95%; (?:cost epsilon|free)", shown), shown
+
+
+@pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])
+def test_values_that_are_noise_become_null_and_their_bars_stay(told: Told, binary: bool) -> None:
+    with_noise = told.rows(REGIONS, "epsilon = 0.1", "intervals = on", "marks = on")
+    assert list(with_noise[0]) == BESIDE and any(row["n_mark"] for row in with_noise) and all(row["n"] is not None for row in with_noise)
+    told.connection.execute("SET lapwing.noise_as_null = on")
+    without = list(told.connection.cursor(row_factory=dict_row, binary=binary).execute(REGIONS))
+    assert without == [{**row, "n": None if row["n_mark"] == "noise_only" else row["n"]} for row in with_noise]
+    assert told.notices[-1][0].split("; ")[1] == "free"
+
+
+def test_settings_come_with_the_connection(wire: WireUnderTest) -> None:
+    options = "-c lapwing.noise_as_null=on -c lapwing.intervals=on -c lapwing.epsilon=0.1"
+    with psycopg.connect(wire.dsn(options=options), autocommit=True) as connection:
+        found = connection.execute(REGIONS)
+        assert [column.name for column in found.description or ()] == BESIDE[:-1]
+        assert None in [row[1] for row in found]
+
+
+def test_columns_of_the_analyst_may_be_named_as_ours(told: Told) -> None:
+    """A client that asks for the columns first is told the same ones, whose names say nothing about what they are."""
+    with told.connection.cursor(binary=True) as cursor:
+        told.connection.prepare_threshold = 0
+        found = cursor.execute("SELECT COUNT(*) AS n, 1 AS n_lo, 2 AS n_hi FROM patients WHERE birth_year > %s", (1951,)).fetchone()
+    assert found is not None and found[1:] == (1, 2)
+
+
+def test_bars_and_marks_are_off_unless_asked_for(told: Told) -> None:
+    assert list(told.rows(REGIONS)[0]) == ["region", "n"]
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="noise_as_null"):
+        told.connection.execute("SET lapwing.noise_as_null = maybe")
