@@ -52,7 +52,7 @@ class LapwingError(Exception):
         lines = [f"[{self.code}] {self.message}{at}", *([f"hint: {self.hint}"] if self.hint else [])]
         cells = [(frame, number) for frame, number in walk_tb(self.__traceback__) if frame.f_globals.get("__name__") == "__main__"]
         for frame, number in cells[-1:]:
-            lines.append(f"in line {number}: {getline(frame.f_code.co_filename, number).strip()}")
+            lines.append(f"in line {number}: {getline(frame.f_code.co_filename, number).strip()}".rstrip(": "))
         return lines
 
 

@@ -91,6 +91,10 @@ class Answer:
         """The rows, each as a dictionary with the names of :meth:`to_arrow`."""
         return iter(self.to_arrow().to_pylist())
 
+    def noise_only(self, column: str) -> list[bool]:
+        """Which values of a column are no larger than their noise."""
+        return [mark is CellMark.NOISE_ONLY for mark in self.marks.get(column, [None] * len(self))]
+
     def to_arrow(self) -> pa.Table:
         """A table with ``<column>_lo`` and ``<column>_hi`` after each column that has error bars, and ``<column>_mark`` after each that
         comes from noisy values."""

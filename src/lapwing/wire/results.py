@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from lapwing.answers.answer import Answer
 from lapwing.curator.asked_columns import AskedColumns
 from lapwing.errors import CallRefused, LapwingError
-from lapwing.statements import CellMark
 from lapwing.wire.commands import CopyOut
 from lapwing.wire.messages import FieldSpec, data_row
 from lapwing.wire.shadow_link import ShadowRows
@@ -128,8 +127,7 @@ def rows_of(
             name = field.name
             values = next(own).to_pylist()
             if noise_as_null:
-                pairs = zip(values, answer.marks.get(name, nothing), strict=True)
-                values = [None if mark is CellMark.NOISE_ONLY else value for value, mark in pairs]
+                values = [None if noise else value for value, noise in zip(values, answer.noise_only(name), strict=True)]
             columns.append(values)
     size = answer.table.nbytes + CELL_BYTES * rows * len(columns)
     return fields, AnswerRows(tuple(columns), tuple(field.type_oid for field in fields), rows, size)
