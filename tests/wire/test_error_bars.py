@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 from psycopg.rows import dict_row
 
+import lapwing
 from tests.wire.world import WireUnderTest
 
 ONE = "SELECT COUNT(*) AS n FROM patients WHERE birth_year > 1951"
@@ -97,3 +99,32 @@ def test_bars_and_marks_are_off_unless_asked_for(told: Told) -> None:
     assert list(told.rows(REGIONS)[0]) == ["region", "n"]
     with pytest.raises(psycopg.errors.InvalidParameterValue, match="noise_as_null"):
         told.connection.execute("SET lapwing.noise_as_null = maybe")
+
+
+@pytest.mark.parametrize("scheme", ["psycopg", "engine", "connection", "pg8000"])
+def test_a_frame_read_over_the_wire_knows_its_bars_and_leaves_the_session_as_it_was(told: Told, wire: WireUnderTest, scheme: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    engine = sa.create_engine(wire.url(scheme=f"postgresql+{'pg8000' if scheme == 'pg8000' else 'psycopg'}"))
+    told.connection.execute("SET lapwing.marks = on")
+    with engine.connect() as connection:
+        opened = {"psycopg": told.connection, "connection": connection}.get(scheme, engine)
+        frame = lapwing.read_sql(f"{REGIONS} WITH PRIVACY (epsilon = 0.1, confidence = 0.9)", opened)
+    engine.dispose()
+    assert told.rows("SHOW lapwing.intervals") + told.rows("SHOW lapwing.marks") == [{"lapwing.intervals": "off"}, {"lapwing.marks": "on"}]
+    about = frame.attrs["lapwing"]
+    assert list(frame.columns) == BESIDE and len(frame) == 20 and isinstance(frame, pandas.DataFrame)
+    assert (about["error_bars"], about["marks"]) == ({"n": ["n_lo", "n_hi"]}, {"n": "n_mark"})
+    if scheme != "pg8000":
+        noise = int((frame["n_mark"] == "noise_only").sum())
+        assert about["notes"][0] == f"{noise} of 20 values of n are no larger than their noise"
+        assert about["confidence"] == 0.9 and about["epsilon"] in (0, 0.1) and "±" in about["summary"]
+
+
+def test_a_refusal_while_a_frame_is_read_leaves_the_session_as_it_was(wire: WireUnderTest) -> None:
+    pytest.importorskip("pandas")
+    with psycopg.connect(wire.dsn()) as connection:
+        with pytest.raises(psycopg.Error, match="rows"):
+            lapwing.read_sql("SELECT * FROM visits", connection)
+        connection.rollback()
+        assert connection.execute("SHOW lapwing.intervals").fetchone() == ("off",)
+        assert len(lapwing.read_sql(ONE.replace("1951", "%s"), connection, (1951,))) == 1

@@ -11,6 +11,7 @@ from lapwing.answers.budget import BudgetView, decimal_text, epsilon_of_cost
 from lapwing.answers.charts import plotted
 from lapwing.answers.error_bar_text import bars_in_words, decimals_of, margin_text, number_text
 from lapwing.answers.flat_table import flat_csv, flat_table
+from lapwing.answers.frames import frame_attributes
 from lapwing.answers.intervals import Interval
 from lapwing.answers.mark_text import footnotes, noise_in_words, with_signs
 from lapwing.answers.notebook import table_html
@@ -101,8 +102,10 @@ class Answer:
         return flat_table(self.table, self.intervals, self.marks)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The same as a data frame (needs pandas)."""
-        return self.to_arrow().to_pandas()
+        """The same as a data frame (needs pandas). ``attrs["lapwing"]`` has price and notes, and which columns are bars and marks."""
+        frame = self.to_arrow().to_pandas()
+        frame.attrs.update(frame_attributes(list(frame.columns), self.in_words()))
+        return frame
 
     def to_polars(self) -> pl.DataFrame:
         """The same as a data frame of Polars (needs polars)."""
