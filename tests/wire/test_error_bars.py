@@ -95,6 +95,19 @@ def test_columns_of_the_analyst_may_be_named_as_ours(told: Told) -> None:
     assert found is not None and found[1:] == (1, 2)
 
 
+@pytest.mark.parametrize("ends", ["_lo _hi", "__yhat_lower __yhat_upper"])
+@pytest.mark.parametrize("prepared", [False, True])
+def test_a_tool_that_sees_only_what_it_names_gets_ends_by_their_names(told: Told, ends: str, prepared: bool) -> None:
+    low, high = (f"n{end}" for end in ends.split())
+    bars = told.rows(REGIONS, "intervals = on")
+    told.connection.execute("SET lapwing.intervals = named")
+    told.connection.prepare_threshold = 0 if prepared else None
+    named = REGIONS.replace(" FROM", f", COUNT(*) AS {low}, COUNT(*) AS {high}, 7 AS key_hi FROM")
+    found = told.rows(named)
+    assert found == [{"region": row["region"], "n": row["n"], low: row["n_lo"], high: row["n_hi"], "key_hi": 7} for row in bars]
+    assert told.notices[-1][0].endswith(told.notices[0][0].partition("; ")[2].partition("; ")[2]), "the same count, measured once"
+
+
 def test_bars_and_marks_are_off_unless_asked_for(told: Told) -> None:
     assert list(told.rows(REGIONS)[0]) == ["region", "n"]
     with pytest.raises(psycopg.errors.InvalidParameterValue, match="noise_as_null"):
@@ -128,3 +141,16 @@ def test_a_refusal_while_a_frame_is_read_leaves_the_session_as_it_was(wire: Wire
         connection.rollback()
         assert connection.execute("SHOW lapwing.intervals").fetchone() == ("off",)
         assert len(lapwing.read_sql(ONE.replace("1951", "%s"), connection, (1951,))) == 1
+
+
+@pytest.mark.parametrize("aggregate", ["COUNT(*)", "AVG(birth_year)", "MEDIAN(birth_year)", "COUNT(*) / 2 + 1", "7", "MAX(birth_year) - 1"])
+def test_columns_are_the_same_whether_or_not_they_were_asked_for_first(told: Told, aggregate: str) -> None:
+    seen = []
+    for threshold in (None, 0):
+        told.connection.prepare_threshold = threshold
+        with told.connection.cursor(binary=threshold == 0) as cursor:
+            told.connection.execute("SET lapwing.intervals = on")
+            told.connection.execute("SET lapwing.marks = on")
+            found = cursor.execute(f"SELECT COUNT(*) AS n, {aggregate} AS m FROM patients")
+            seen.append([(column.name, column.type_code) for column in found.description or ()])
+    assert seen[0] == seen[1]

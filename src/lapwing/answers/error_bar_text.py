@@ -47,7 +47,9 @@ def bars_in_words(name: str, values: Sequence[Any], intervals: Sequence[Interval
         margin = margin_text(value, bar, decimals)
         sides = f"between {number_text(bar.lo, decimals)} and {number_text(bar.hi, decimals)}" if margin.startswith("-") else f"±{margin}"
         return f"{name} {number_text(value, decimals)} {sides}"
-    # The longer side, since one that a public end cuts short says nothing about the noise.
-    reaches = [max(value - bar.lo, bar.hi - value) for value, bar in found]
-    least, most = figure(min(reaches), digits=3), figure(max(reaches), digits=3)
-    return f"{name} ±{most} in every group" if least == most else f"{name} ±{least} to ±{most}"
+    # Of each bar the longer side: one that a public end cuts short says nothing about the noise.
+    below, above = max(value - bar.lo for value, bar in found), max(bar.hi - value for value, bar in found)
+    if 2 * max(below, above) > LOPSIDED * (below + above):
+        return f"{name} at most -{figure(below, digits=3)} +{figure(above, digits=3)}"
+    reaches = [figure(reach(max(value - bar.lo, bar.hi - value) for value, bar in found), digits=3) for reach in (min, max)]
+    return f"{name} ±{reaches[1]} in every group" if len(set(reaches)) == 1 else f"{name} ±{reaches[0]} to ±{reaches[1]}"

@@ -75,7 +75,7 @@ class Runner:
                 text = await apart(ask.text, lambda: sampled(ask.text, statement.types) if portal is None else self._filled(ask, portal))
                 with _pointing_at(ask, text):
                     columns = await self.asking.columns(text.text)
-                return fields_of(columns, self.asking.settings.beside)
+                return fields_of(columns, self.asking.settings.shape)
             case AboutCatalogue() as about:
                 async with self._shadow(about) as link:
                     return (await link.prepare(about.text, statement.types)).fields
@@ -167,8 +167,8 @@ class Runner:
         text = await apart(ask.text, lambda: self._filled(ask, portal))
         with _pointing_at(ask, text):
             answer = await self.asking.answer(text.text)
-        told, settings = portal.described or portal.statement.described, self.asking.settings
-        fields, rows = await asyncio.to_thread(rows_of, answer, told, settings.beside, noise_as_null=settings.noise_as_null)
+        told = portal.described or portal.statement.described
+        fields, rows = await asyncio.to_thread(rows_of, answer, told, self.asking.settings.shape)
         return StatementOutcome(f"SELECT {len(rows)}", fields, rows, tuple(await asyncio.to_thread(answer.in_words)))
 
     async def _ask_shadow(self, about: AboutCatalogue, portal: PortalInUse) -> StatementOutcome:

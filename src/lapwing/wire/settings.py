@@ -17,8 +17,6 @@ OWN = {
     "lapwing.noise_as_null": "off",
 }
 """Ours, with their defaults; an empty one is the data set's."""
-BESIDE = {"intervals": ("_lo", "_hi"), "marks": ("_mark",)}
-"""Settings that add columns beside each that was measured, and how the names of these end."""
 REPORTED = {
     "server_version": "",
     "server_encoding": "UTF8",
@@ -85,6 +83,10 @@ def _boolean(value: str) -> str:
     return shown[value.lower()]
 
 
+def _boolean_or(word: str) -> Callable[[str], str]:
+    return lambda value: word if value.lower() == word else _boolean(value)
+
+
 def _on(value: str) -> str:
     if _boolean(value) != "on":
         raise ValueError
@@ -96,7 +98,7 @@ _OWN_RULES: Mapping[str, Callable[[str], str]] = {
     "lapwing.epsilon": _matching(rf"|(?=[0-9.]){_NUMBER}"),
     "lapwing.confidence": _matching(rf"|(?=[0-9.]){_NUMBER}"),
     "lapwing.error": _matching(rf"|(?=[0-9.]){_NUMBER}%?"),
-    "lapwing.intervals": _boolean,
+    "lapwing.intervals": _boolean_or("named"),
     "lapwing.marks": _boolean,
     "lapwing.noise_as_null": _boolean,
 }
@@ -150,6 +152,17 @@ _DEFAULTS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerShape:
+    """What is sent of an answer."""
+
+    added: tuple[str, ...] = ()
+    """Parts of a measured value, ``lo``, ``hi`` or ``mark``, that are columns beside it."""
+    named: bool = False
+    """Whether a measured column whose name says so is an end of its error bar."""
+    noise_as_null: bool = False
+
+
 @dataclass(slots=True)
 class SessionSettings:
     """What one session has set. A transaction that is rolled back takes its settings with it."""
@@ -198,14 +211,11 @@ class SessionSettings:
         return self.values.get(f"lapwing.{name}", OWN[f"lapwing.{name}"])
 
     @property
-    def beside(self) -> tuple[str, ...]:
-        """Ends of the names of columns that are added beside each that was measured."""
-        return tuple(end for setting, ends in BESIDE.items() if self.own(setting) == "on" for end in ends)
-
-    @property
-    def noise_as_null(self) -> bool:
-        """Whether values that are no larger than their noise are NULL."""
-        return self.own("noise_as_null") == "on"
+    def shape(self) -> AnswerShape:
+        """How answers are sent."""
+        intervals, marks = self.own("intervals"), self.own("marks") == "on"
+        added = (*(("lo", "hi") if intervals == "on" else ()), *(("mark",) if marks else ()))
+        return AnswerShape(added, named=intervals == "named", noise_as_null=self.own("noise_as_null") == "on")
 
     @property
     def wants_notices(self) -> bool:
@@ -247,5 +257,6 @@ def _hint(name: str) -> str:
         "datestyle": "it is ISO here",
         "lapwing.error": "such as '5%' or 100",
         "lapwing.epsilon": "such as 0.1",
+        "lapwing.intervals": "on, off, or named",
     }
     return hints.get(name, "")
