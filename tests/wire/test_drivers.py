@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from tests.docs.pages import ROOT
 from tests.wire.world import WireUnderTest
 
 pd = pytest.importorskip("pandas")
@@ -209,7 +210,8 @@ def jdbc(wire: WireUnderTest, tmp_path_factory: pytest.TempPathFactory) -> dict[
     if not JAR.exists() or shutil.which("java") is None:
         pytest.skip("the JDBC driver of PostgreSQL (libpostgresql-jdbc-java) is not installed")
     program = Path(__file__).parent / "clients" / "Jdbc.java"
-    arguments = [str(wire.port), wire.server.data_set, "ada", wire.server.keys["ada"]]
+    (options,) = re.findall("(?m)^options=.*", (ROOT / "docs" / "how-to" / "metabase.md").read_text(encoding="utf-8"))
+    arguments = [str(wire.port), wire.server.data_set, "ada", wire.server.keys["ada"], options]
     done = subprocess.run(["java", "-cp", str(JAR), str(program), *arguments], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return {name: rest for name, _, rest in (line.partition(" ") for line in done.stdout.splitlines())}
@@ -225,6 +227,7 @@ JDBC = {
     "fetched": "20",
     "refused": "0A000",
     "valid": "true,public",
+    "optioned": "n_lo,n_hi",
 }
 
 

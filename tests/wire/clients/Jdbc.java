@@ -52,5 +52,9 @@ public class Jdbc {
             connection.rollback();
             System.out.println("valid " + connection.isValid(5) + "," + connection.getSchema());
         }
+        try (Connection connection = DriverManager.getConnection("jdbc:postgresql://127.0.0.1:" + arguments[0] + "/" + arguments[1] + "?" + arguments[4], login)) {
+            ResultSetMetaData columns = connection.createStatement().executeQuery("SELECT COUNT(*) AS n FROM patients").getMetaData();
+            System.out.println("optioned " + columns.getColumnName(2) + "," + columns.getColumnName(3));
+        }
     }
 }
