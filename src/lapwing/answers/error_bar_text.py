@@ -39,17 +39,18 @@ def margin_text(value: float | int | None, interval: Interval | None, decimals: 
 
 def bars_in_words(name: str, values: Sequence[Any], intervals: Sequence[Interval | None]) -> str:
     """A column's error bars in a few words: those of its only value, or how far they reach in all groups; empty where there are none."""
-    found = [(value, bar) for value, bar in zip(values, intervals, strict=True) if value is not None and bar is not None]
+    found = [(value, bar.lo, bar.hi) for value, bar in zip(values, intervals, strict=True) if value is not None and bar is not None]
     if not found:
         return ""
     if len(values) == 1:
-        (value, bar), decimals = found[0], decimals_of(values, intervals)
-        margin = margin_text(value, bar, decimals)
-        sides = f"between {number_text(bar.lo, decimals)} and {number_text(bar.hi, decimals)}" if margin.startswith("-") else f"±{margin}"
+        ((value, lo, hi),), decimals = found, decimals_of(values, intervals)
+        margin = margin_text(value, Interval(lo, hi), decimals)
+        sides = f"between {number_text(lo, decimals)} and {number_text(hi, decimals)}" if margin.startswith("-") else f"±{margin}"
         return f"{name} {number_text(value, decimals)} {sides}"
+    below, above = [value - lo for value, lo, _ in found], [hi - value for value, _, hi in found]
+    if 2 * max(max(below), max(above)) > LOPSIDED * (max(below) + max(above)):
+        return f"{name} at most -{figure(max(below), digits=3)} +{figure(max(above), digits=3)}"
     # Of each bar the longer side: one that a public end cuts short says nothing about the noise.
-    below, above = max(value - bar.lo for value, bar in found), max(bar.hi - value for value, bar in found)
-    if 2 * max(below, above) > LOPSIDED * (below + above):
-        return f"{name} at most -{figure(below, digits=3)} +{figure(above, digits=3)}"
-    reaches = [figure(reach(max(value - bar.lo, bar.hi - value) for value, bar in found), digits=3) for reach in (min, max)]
-    return f"{name} ±{reaches[1]} in every group" if len(set(reaches)) == 1 else f"{name} ±{reaches[0]} to ±{reaches[1]}"
+    longer = list(map(max, below, above))
+    least, most = figure(min(longer), digits=3), figure(max(longer), digits=3)
+    return f"{name} ±{most} in every group" if least == most else f"{name} ±{least} to ±{most}"
