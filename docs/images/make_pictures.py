@@ -61,6 +61,7 @@ def main() -> None:
         photograph(views_html(), HERE / "notebook-views.png", style="background: #fff; color: #1f2328; font: 14px sans-serif")
         draw_chart(HERE / "chart.png", CHART, place="small", epsilon=0.5)
         draw_chart(HERE / "line.png", LINE, place="clinic", epsilon=1)
+        draw_frame(HERE / "frame.png")
 
 
 def run_on_terminal(command: str) -> str:
@@ -220,6 +221,23 @@ def draw_chart(target: Path, statement: str, *, place: str, epsilon: float) -> N
     figure = axes.get_figure(root=True)
     assert figure is not None
     figure.savefig(str(target), dpi=110)
+
+
+def draw_frame(target: Path) -> None:
+    """An answer drawn by pandas, with the error bars that its attributes name."""
+    import matplotlib
+
+    import lapwing
+
+    matplotlib.use("agg")
+    with lapwing.open("small") as data_set:
+        frame = data_set.ask(CHART, epsilon=0.5).to_pandas()
+    about = frame.attrs["lapwing"]
+    low, high = about["error_bars"]["patients"]
+    bars = [frame["patients"] - frame[low], frame[high] - frame["patients"]]
+    axes = frame.plot.bar(x="region", y="patients", yerr=[bars], title=about["summary"], figsize=(9, 4.2), legend=False, capsize=2)
+    axes.title.set_fontsize(9)
+    axes.get_figure().savefig(str(target), dpi=110, bbox_inches="tight")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lapwing.client.remote import RemoteDataSet as RemoteDataSet
     from lapwing.client.remote import connect as connect
     from lapwing.client.remote import connect_async as connect_async
+    from lapwing.client.wire_frames import read_sql as read_sql
     from lapwing.curator.explanation import Explanation as Explanation
     from lapwing.curator.release_file import open_release as open_release
     from lapwing.curator.release_file import save_release as save_release
@@ -56,6 +57,7 @@ __all__ = [
     "connect_async",
     "open",
     "open_release",
+    "read_sql",
     "save_release",
 ]
 
@@ -79,6 +81,7 @@ _HOMES = {
     "connect_async": "lapwing.client.remote",
     "open": "lapwing.client.dataset",
     "open_release": "lapwing.curator.release_file",
+    "read_sql": "lapwing.client.wire_frames",
     "save_release": "lapwing.curator.release_file",
 }
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from enum import Enum
+from linecache import getline
+from traceback import walk_tb
 from typing import Any
 
 
@@ -53,6 +55,15 @@ class LapwingError(Exception):
         if self.span is not None:
             body["span"] = asdict(self.span)
         return body
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in the place of a traceback, which would be of our code: the sentence, the hint, and the line of the cell."""
+        at = "" if self.span is None else f", at line {self.span.line}, column {self.span.column}"
+        lines = [f"[{self.code}] {self.message}{at}", *([f"hint: {self.hint}"] if self.hint else [])]
+        cells = [(frame, number) for frame, number in walk_tb(self.__traceback__) if frame.f_globals.get("__name__") == "__main__"]
+        for frame, number in cells[-1:]:
+            lines.append(f"in line {number}: {getline(frame.f_code.co_filename, number).strip()}".rstrip(": "))
+        return lines
 
 
 class Refused(LapwingError):

@@ -6,6 +6,7 @@ import asyncio
 import datetime
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from tests.docs.pages import ROOT
 from tests.wire.world import WireUnderTest
 
 pd = pytest.importorskip("pandas")
@@ -208,7 +210,8 @@ def jdbc(wire: WireUnderTest, tmp_path_factory: pytest.TempPathFactory) -> dict[
     if not JAR.exists() or shutil.which("java") is None:
         pytest.skip("the JDBC driver of PostgreSQL (libpostgresql-jdbc-java) is not installed")
     program = Path(__file__).parent / "clients" / "Jdbc.java"
-    arguments = [str(wire.port), wire.server.data_set, "ada", wire.server.keys["ada"]]
+    (options,) = re.findall("(?m)^options=.*", (ROOT / "docs" / "how-to" / "metabase.md").read_text(encoding="utf-8"))
+    arguments = [str(wire.port), wire.server.data_set, "ada", wire.server.keys["ada"], options]
     done = subprocess.run(["java", "-cp", str(JAR), str(program), *arguments], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return {name: rest for name, _, rest in (line.partition(" ") for line in done.stdout.splitlines())}
@@ -224,6 +227,7 @@ JDBC = {
     "fetched": "20",
     "refused": "0A000",
     "valid": "true,public",
+    "optioned": "n_lo,n_hi",
 }
 
 
@@ -239,6 +243,10 @@ def test_jdbc_answers_are_near_the_truth(wire: WireUnderTest, jdbc: dict[str, st
     assert abs(float(once.split(":")[0]) - exact[0]) < FAR
     assert abs(float(once.split(":")[1]) - exact[1]) < 20
     _near(wire, [(jdbc["date"],)], LATELY.format("DATE '2025-01-01'"))
+
+
+def test_jdbc_warns_with_the_error_bar(jdbc: dict[str, str]) -> None:
+    assert re.match("n ±[0-9,]+ in every group at 95%; ", jdbc["warned"]), jdbc["warned"]
 
 
 def test_pgcli_asks(wire: WireUnderTest, tmp_path: Path) -> None:

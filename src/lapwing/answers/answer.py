@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from lapwing.answers.budget import BudgetView, decimal_text, epsilon_of_cost
 from lapwing.answers.charts import plotted
-from lapwing.answers.error_bar_text import decimals_of, margin_text, number_text
+from lapwing.answers.error_bar_text import bars_in_words, decimals_of, margin_text, number_text
 from lapwing.answers.flat_table import flat_csv, flat_table
+from lapwing.answers.frames import frame_attributes
 from lapwing.answers.intervals import Interval
-from lapwing.answers.mark_text import footnotes, with_signs
+from lapwing.answers.mark_text import footnotes, noise_in_words, with_signs
 from lapwing.answers.notebook import table_html
 from lapwing.answers.number_format import cell_text, percent
 from lapwing.errors import LedgerError
@@ -91,14 +92,20 @@ class Answer:
         """The rows, each as a dictionary with the names of :meth:`to_arrow`."""
         return iter(self.to_arrow().to_pylist())
 
+    def noise_only(self, column: str) -> list[bool]:
+        """Which values of a column are no larger than their noise."""
+        return [mark is CellMark.NOISE_ONLY for mark in self.marks.get(column, [None] * len(self))]
+
     def to_arrow(self) -> pa.Table:
         """A table with ``<column>_lo`` and ``<column>_hi`` after each column that has error bars, and ``<column>_mark`` after each that
         comes from noisy values."""
         return flat_table(self.table, self.intervals, self.marks)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The same as a data frame (needs pandas)."""
-        return self.to_arrow().to_pandas()
+        """The same as a data frame (needs pandas). ``attrs["lapwing"]`` has price and notes, and which columns are bars and marks."""
+        frame = self.to_arrow().to_pandas()
+        frame.attrs.update(frame_attributes(list(frame.columns), self.in_words()))
+        return frame
 
     def to_polars(self) -> pl.DataFrame:
         """The same as a data frame of Polars (needs polars)."""
@@ -193,6 +200,13 @@ class Answer:
             return f"free; {1 - self.remaining.share_spent:.1%} of the budget is left"
         amount = "" if self.cost.rho is None else f" (rho {float(self.cost.rho):.3g})"
         return f"cost epsilon {self.cost.epsilon:.3g}{amount}; {1 - self.remaining.share_spent:.1%} of the budget is left"
+
+    def in_words(self) -> list[str]:
+        """For those who see the values alone: error bars, price and what is left in one line, then which values are noise, then notes."""
+        described = [bars_in_words(name, self.table.column(name).to_pylist(), bars) for name, bars in self.intervals.items()]
+        bars = ", ".join(words for words in described if words)
+        first = f"{bars} at {percent(self.confidence)}; {self.summary()}" if bars else self.summary()
+        return [first, *noise_in_words(self.marks), *self.notes]
 
     def __repr__(self) -> str:
         return str(self)

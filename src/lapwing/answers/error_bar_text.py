@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lapwing.answers.intervals import Interval
+from lapwing.answers.number_format import figure
 
 DECIMALS_MAX = 9
 LOPSIDED = 1.1
@@ -34,3 +35,22 @@ def margin_text(value: float | int | None, interval: Interval | None, decimals: 
     if max(below, above) <= LOPSIDED * half:
         return f"{half:,.{decimals}f}"
     return f"-{max(below, 0.0):,.{decimals}f} +{max(above, 0.0):,.{decimals}f}"
+
+
+def bars_in_words(name: str, values: Sequence[Any], intervals: Sequence[Interval | None]) -> str:
+    """A column's error bars in a few words: those of its only value, or how far they reach in all groups; empty where there are none."""
+    found = [(value, bar.lo, bar.hi) for value, bar in zip(values, intervals, strict=True) if value is not None and bar is not None]
+    if not found:
+        return ""
+    if len(values) == 1:
+        ((value, lo, hi),), decimals = found, decimals_of(values, intervals)
+        margin = margin_text(value, Interval(lo, hi), decimals)
+        sides = f"between {number_text(lo, decimals)} and {number_text(hi, decimals)}" if margin.startswith("-") else f"±{margin}"
+        return f"{name} {number_text(value, decimals)} {sides}"
+    below, above = [value - lo for value, lo, _ in found], [hi - value for value, _, hi in found]
+    if 2 * max(max(below), max(above)) > LOPSIDED * (max(below) + max(above)):
+        return f"{name} at most -{figure(max(below), digits=3)} +{figure(max(above), digits=3)}"
+    # Of each bar the longer side: one that a public end cuts short says nothing about the noise.
+    longer = list(map(max, below, above))
+    least, most = figure(min(longer), digits=3), figure(max(longer), digits=3)
+    return f"{name} ±{most} in every group" if least == most else f"{name} ±{least} to ±{most}"

@@ -52,3 +52,13 @@ def footnotes(marks: Mapping[str, Sequence[CellMark | None]]) -> list[str]:
         places = ", ".join(f"{name} in {count:,} of {len(marks[name]):,} rows" for name, count in counts.items() if count)
         lines += [f"{sign} {_MEANINGS[mark]} ({places})"] if places else []
     return lines
+
+
+def noise_in_words(marks: Mapping[str, Sequence[CellMark | None]]) -> list[str]:
+    """A sentence for each column with cells that are no more than noise."""
+    sentences = []
+    for name, column in marks.items():
+        count = sum(mark is CellMark.NOISE_ONLY for mark in column)
+        whose = name if len(column) == 1 else f"{count:,} of {len(column):,} values of {name}"
+        sentences += [f"{whose} {'is no larger than its' if count == 1 else 'are no larger than their'} noise"] if count else []
+    return sentences

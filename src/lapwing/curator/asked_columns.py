@@ -13,7 +13,6 @@ from lapwing.curator.introspection import about_itself, columns_alone
 from lapwing.curator.life import Curator
 from lapwing.prices import statement_loss
 from lapwing.sql.text.privacy_words import ShowBudget, read_words
-from lapwing.statements import KeyOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,5 +37,5 @@ def asked_columns(curator: Curator, sql: str, *, dialect: str, analyst: str) -> 
     bound = bound_statement(curator, words, dialect=dialect)
     planned = bound.checked_plan(statement_loss(bound.budget, curator.declaration.defaults.epsilon))
     post = bound.statement.post
-    measured = tuple(output.name for output in post.outputs if not isinstance(output.derivation, KeyOutput))
+    measured = tuple(output.name for output in post.outputs if output.mark is not None)
     return AskedColumns(empty_answer(planned, post).schema, measured)

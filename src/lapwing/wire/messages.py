@@ -30,6 +30,10 @@ class FieldSpec:
     type_modifier: int = -1
     table_oid: int = 0
     column_number: int = 0
+    part: str = ""
+    """What is sent of a measured value where it is not the value itself: ``lo`` or ``hi`` of its error bar, or its ``mark``."""
+    added: bool = False
+    """Whether the column stands beside one of the answer."""
 
 
 class Payload:

@@ -12,11 +12,14 @@ from lapwing.curator.asked_columns import AskedColumns
 from lapwing.errors import CallRefused, LapwingError
 from lapwing.wire.commands import CopyOut
 from lapwing.wire.messages import FieldSpec, data_row
+from lapwing.wire.settings import AnswerShape
 from lapwing.wire.shadow_link import ShadowRows
-from lapwing.wire.values import FLOAT8, SIZES, encoded, type_of
+from lapwing.wire.values import FLOAT8, SIZES, TEXT, encoded, type_of
 
 CELL_BYTES = 64
 """Of a cell of an answer, beside what its table takes."""
+ENDS = {"_lo": "lo", "_hi": "hi", "__yhat_lower": "lo", "__yhat_upper": "hi"}
+"""How names of columns end that are ends of error bars; the last two are those that Superset draws a band between."""
 _COPY_SIGNATURE = b"PGCOPY\n\xff\r\n\0" + struct.pack("!II", 0, 0)
 
 
@@ -96,35 +99,42 @@ class StatementOutcome:
     """Rows are sent as a copy."""
 
 
-def fields_of(columns: AskedColumns, *, intervals: bool) -> tuple[FieldSpec, ...]:
-    """The columns of an answer; with ``intervals`` the ends of error bars follow each that is measured."""
+def fields_of(columns: AskedColumns, shape: AnswerShape) -> tuple[FieldSpec, ...]:
+    """The columns of an answer, and beside each that is measured those that are asked for: ends of error bars, marks."""
     fields: list[FieldSpec] = []
     for field in columns.schema:
-        of = type_of(field.type)
-        fields.append(FieldSpec(field.name, of, SIZES.get(of, -1)))
-        if intervals and field.name in columns.measured:
-            fields += [FieldSpec(f"{field.name}{end}", FLOAT8, 8) for end in ("_lo", "_hi")]
+        measured = field.name in columns.measured
+        part = next((part for end, part in ENDS.items() if field.name.endswith(end)), "") if shape.named and measured else ""
+        of = FLOAT8 if part else type_of(field.type)
+        fields.append(FieldSpec(field.name, of, SIZES.get(of, -1), part=part))
+        for part in shape.added if measured else ():
+            of = TEXT if part == "mark" else FLOAT8
+            fields.append(FieldSpec(f"{field.name}_{part}", of, SIZES.get(of, -1), part=part, added=True))
     return tuple(fields)
 
 
-def rows_of(answer: Answer, fields: Sequence[FieldSpec] | None, *, intervals: bool) -> tuple[tuple[FieldSpec, ...], AnswerRows]:
+def rows_of(answer: Answer, told: Sequence[FieldSpec] | None, shape: AnswerShape) -> tuple[tuple[FieldSpec, ...], AnswerRows]:
     """The rows of an answer and their columns, which must be those that were told before."""
-    columns: list[list[Any]] = []
-    own: list[FieldSpec] = []
-    told = None if fields is None else {field.name for field in fields}
-    for place, name in enumerate(answer.table.column_names):
-        of = type_of(answer.table.schema.field(place).type)
-        own.append(FieldSpec(name, of, SIZES.get(of, -1)))
-        columns.append(answer.table.column(place).to_pylist())
-        if (intervals and name in answer.intervals) if told is None else {f"{name}_lo", f"{name}_hi"} <= told:
-            bars = answer.intervals.get(name, [None] * answer.table.num_rows)
-            own += [FieldSpec(f"{name}{end}", FLOAT8, 8) for end in ("_lo", "_hi")]
-            columns += [[None if bar is None else bar.lo for bar in bars], [None if bar is None else bar.hi for bar in bars]]
-    if fields is not None and [(one.name, one.type_oid) for one in own] != [(one.name, one.type_oid) for one in fields]:
-        raise LapwingError("internal", "the columns of the answer are not those that were told")
     rows = answer.table.num_rows
+    fields = tuple(told or fields_of(AskedColumns(answer.table.schema, (*answer.intervals, *answer.marks)), shape))
+    own = [field for field in fields if not field.added]
+    found = [(one.name, one.part or type_of(of)) for one, of in zip(own, answer.table.schema.types, strict=False)]
+    if answer.table.column_names != [one.name for one in own] or found != [(one.name, one.part or one.type_oid) for one in own]:
+        raise LapwingError("internal", "the columns of the answer are not those that were told")
+    columns: list[list[Any]] = []
+    name, nothing, values = "", [None] * rows, iter(answer.table.columns)
+    for field in fields:
+        column = [] if field.added else next(values).to_pylist()
+        name = name if field.added else field.name
+        if field.part == "mark":
+            column = [None if mark is None else mark.value for mark in answer.marks.get(name, nothing)]
+        elif field.part:
+            column = [None if bar is None else getattr(bar, field.part) for bar in answer.intervals.get(name, nothing)]
+        elif shape.noise_as_null:
+            column = [None if noise else value for value, noise in zip(column, answer.noise_only(name), strict=True)]
+        columns.append(column)
     size = answer.table.nbytes + CELL_BYTES * rows * len(columns)
-    return tuple(own), AnswerRows(tuple(columns), tuple(field.type_oid for field in own), rows, size)
+    return fields, AnswerRows(tuple(columns), tuple(field.type_oid for field in fields), rows, size)
 
 
 def copied(copy: CopyOut, fields: Sequence[FieldSpec], rows: RowsToSend) -> Iterator[bytes]:

@@ -75,7 +75,7 @@ class Runner:
                 text = await apart(ask.text, lambda: sampled(ask.text, statement.types) if portal is None else self._filled(ask, portal))
                 with _pointing_at(ask, text):
                     columns = await self.asking.columns(text.text)
-                return fields_of(columns, intervals=self._intervals)
+                return fields_of(columns, self.asking.settings.shape)
             case AboutCatalogue() as about:
                 async with self._shadow(about) as link:
                     return (await link.prepare(about.text, statement.types)).fields
@@ -90,10 +90,6 @@ class Runner:
                 return await self.fields(kept, PortalInUse(kept, _texts(values)))
             case _:
                 return None
-
-    @property
-    def _intervals(self) -> bool:
-        return self.asking.settings.own("intervals") == "on"
 
     def _filled(self, ask: Ask, portal: PortalInUse) -> FilledText:
         types = portal.statement.types
@@ -171,9 +167,9 @@ class Runner:
         text = await apart(ask.text, lambda: self._filled(ask, portal))
         with _pointing_at(ask, text):
             answer = await self.asking.answer(text.text)
-        told, intervals = portal.described or portal.statement.described, self._intervals
-        fields, rows = await asyncio.to_thread(rows_of, answer, told, intervals=intervals)
-        return StatementOutcome(f"SELECT {len(rows)}", fields, rows, (answer.summary(), *answer.notes))
+        told = portal.described or portal.statement.described
+        fields, rows = await asyncio.to_thread(rows_of, answer, told, self.asking.settings.shape)
+        return StatementOutcome(f"SELECT {len(rows)}", fields, rows, tuple(await asyncio.to_thread(answer.in_words)))
 
     async def _ask_shadow(self, about: AboutCatalogue, portal: PortalInUse) -> StatementOutcome:
         await self._paced()

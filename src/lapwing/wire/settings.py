@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 
 from lapwing.errors import Refused
 
-OWN = {"lapwing.epsilon": "", "lapwing.error": "", "lapwing.confidence": "", "lapwing.intervals": "off"}
+OWN = {
+    "lapwing.epsilon": "",
+    "lapwing.error": "",
+    "lapwing.confidence": "",
+    "lapwing.intervals": "off",
+    "lapwing.marks": "off",
+    "lapwing.noise_as_null": "off",
+}
 """Ours, with their defaults; an empty one is the data set's."""
 REPORTED = {
     "server_version": "",
@@ -76,6 +83,10 @@ def _boolean(value: str) -> str:
     return shown[value.lower()]
 
 
+def _boolean_or(word: str) -> Callable[[str], str]:
+    return lambda value: word if value.lower() == word else _boolean(value)
+
+
 def _on(value: str) -> str:
     if _boolean(value) != "on":
         raise ValueError
@@ -87,7 +98,9 @@ _OWN_RULES: Mapping[str, Callable[[str], str]] = {
     "lapwing.epsilon": _matching(rf"|(?=[0-9.]){_NUMBER}"),
     "lapwing.confidence": _matching(rf"|(?=[0-9.]){_NUMBER}"),
     "lapwing.error": _matching(rf"|(?=[0-9.]){_NUMBER}%?"),
-    "lapwing.intervals": _boolean,
+    "lapwing.intervals": _boolean_or("named"),
+    "lapwing.marks": _boolean,
+    "lapwing.noise_as_null": _boolean,
 }
 _SHADOW_RULES: Mapping[str, Callable[[str], str]] = {
     "timezone": _matching(r"[A-Za-z0-9_+\-/:]{1,60}"),
@@ -139,6 +152,17 @@ _DEFAULTS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerShape:
+    """What is sent of an answer."""
+
+    added: tuple[str, ...] = ()
+    """Parts of a measured value, ``lo``, ``hi`` or ``mark``, that are columns beside it."""
+    named: bool = False
+    """Whether a measured column whose name says so is an end of its error bar."""
+    noise_as_null: bool = False
+
+
 @dataclass(slots=True)
 class SessionSettings:
     """What one session has set. A transaction that is rolled back takes its settings with it."""
@@ -187,6 +211,13 @@ class SessionSettings:
         return self.values.get(f"lapwing.{name}", OWN[f"lapwing.{name}"])
 
     @property
+    def shape(self) -> AnswerShape:
+        """How answers are sent."""
+        intervals, marks = self.own("intervals"), self.own("marks") == "on"
+        added = (*(("lo", "hi") if intervals == "on" else ()), *(("mark",) if marks else ()))
+        return AnswerShape(added, named=intervals == "named", noise_as_null=self.own("noise_as_null") == "on")
+
+    @property
     def wants_notices(self) -> bool:
         """Whether notices are sent."""
         return self.values.get("client_min_messages", "notice") not in ("warning", "error")
@@ -226,5 +257,6 @@ def _hint(name: str) -> str:
         "datestyle": "it is ISO here",
         "lapwing.error": "such as '5%' or 100",
         "lapwing.epsilon": "such as 0.1",
+        "lapwing.intervals": "on, off, or named",
     }
     return hints.get(name, "")

@@ -68,6 +68,30 @@ def test_text_is_set_left_and_numbers_right() -> None:
     assert lines[6] == "note: something"
 
 
+@pytest.mark.parametrize(
+    ("values", "bars", "words"),
+    [
+        ([50_104], [_around(50_104, 128)], "n 50,104 ±128"),
+        ([12], [Interval(0, 167)], "n 12 between 0 and 167"),
+        ([5, 900], [_around(5, 222), _around(900, 222.3)], "n ±222 in every group"),
+        ([3, 900], [Interval(0, 225), _around(900, 222)], "n ±222 in every group"),
+        ([1.5, 9.0], [_around(1.5, 0.12), _around(9.0, 0.346)], "n ±0.12 to ±0.346"),
+        ([100, 200], [Interval(90, 180), Interval(190, 290)], "n at most -10 +90"),
+    ],
+    ids=["one value", "a lopsided one", "alike", "one that ends at 0", "a range", "lopsided ones"],
+)
+def test_error_bars_in_words(values: list[float], bars: list[Interval | None], words: str) -> None:
+    first, *rest = _answer({"n": values}, {"n": bars}, notes=("something",)).in_words()
+    assert first.startswith(f"{words} at 95%; cost epsilon ") and first.endswith("of the budget is left")
+    assert rest == ["something"]
+
+
+def test_columns_without_error_bars_have_none_in_words() -> None:
+    assert _answer({"mean": [None, None]}, {"mean": [None, None]}).in_words()[0].startswith("cost epsilon")
+    several = _answer({"k": [1], "n": [5], "m": [7]}, {"n": [_around(5, 2)], "m": [_around(7, 3)]}, confidence=0.999)
+    assert several.in_words()[0].startswith("n 5 ±2, m 7 ±3 at 99.9%; cost")
+
+
 class _Cells(HTMLParser):
     """Text of the cells and of everything else, and the tags that were opened."""
 

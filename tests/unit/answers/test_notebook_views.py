@@ -108,6 +108,23 @@ def test_an_answer_is_rows_and_frames(clinic: lapwing.DataSet) -> None:
     assert answer.to_csv().splitlines()[0] == ",".join(names)
 
 
+def test_a_frame_knows_its_error_bars_also_when_it_was_sorted_and_kept_in_a_file(clinic: lapwing.DataSet, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    answer = clinic.ask("SELECT smoker, COUNT(*) AS n, MEDIAN(birth_year) AS born FROM patients GROUP BY smoker", epsilon="0.3")
+    frame = answer.to_pandas()
+    about = frame.attrs["lapwing"]
+    assert about["error_bars"] == {"n": ["n_lo", "n_hi"]} and about["marks"] == {"n": "n_mark", "born": "born_mark"}
+    assert about["confidence"] == 0.95 and about["epsilon"] == (0 if answer.cost.free else 0.3)
+    assert [about["summary"], *about["notes"]] == answer.in_words()
+    part = frame.sort_values("n").head(2)
+    part.to_parquet(tmp_path / "part.parquet")
+    read = pandas.read_parquet(tmp_path / "part.parquet")
+    assert read.attrs == part.attrs == frame.attrs
+    low, high = read.attrs["lapwing"]["error_bars"]["n"]
+    assert ((read[low] <= read["n"]) & (read["n"] <= read[high])).all()
+    assert clinic.ask("SHOW TABLES").to_pandas().attrs["lapwing"]["error_bars"] == {}
+
+
 def _over_time(clinic: lapwing.DataSet, times: list[Any], values: list[int], marks: list[CellMark | None]) -> Answer:
     like = clinic.ask("SHOW PRIVACY BUDGET")
     bars: list[Interval | None] = [Interval(value - 5.0, value + 5.0) for value in values]

@@ -20,8 +20,10 @@ public class Jdbc {
             System.out.println("remarks " + column(about.getColumns(null, "public", "visits", "code"), "REMARKS"));
             System.out.println("schemas " + column(about.getSchemas(), "TABLE_SCHEM"));
             System.out.println("keys " + column(about.getPrimaryKeys(null, "public", "visits"), "COLUMN_NAME"));
-            ResultSet rows = connection.createStatement().executeQuery("SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex");
+            Statement simple = connection.createStatement();
+            ResultSet rows = simple.executeQuery("SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex");
             System.out.println("simple " + column(rows, "n"));
+            System.out.println("warned " + simple.getWarnings().getMessage().lines().findFirst().get());
             PreparedStatement prepared =
                 connection.prepareStatement("SELECT COUNT(*) AS n, AVG(birth_year) AS y FROM patients WHERE birth_year > ? AND sex = ?");
             Set<String> same = new LinkedHashSet<>();
@@ -49,6 +51,10 @@ public class Jdbc {
             }
             connection.rollback();
             System.out.println("valid " + connection.isValid(5) + "," + connection.getSchema());
+        }
+        try (Connection connection = DriverManager.getConnection("jdbc:postgresql://127.0.0.1:" + arguments[0] + "/" + arguments[1] + "?" + arguments[4], login)) {
+            ResultSetMetaData columns = connection.createStatement().executeQuery("SELECT COUNT(*) AS n FROM patients").getMetaData();
+            System.out.println("optioned " + columns.getColumnName(2) + "," + columns.getColumnName(3));
         }
     }
 }
