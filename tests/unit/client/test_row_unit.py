@@ -33,6 +33,7 @@ def write_census(directory: Path, *, rows: int = 1_500) -> list[list[int]]:
 def filled(text: str) -> str:
     """What an owner makes of the draft."""
     text = text.replace('# TODO unit = "row" ', 'unit = "row" #').replace("# TODO epsilon = 1 ", "epsilon = 1_000 #")
+    text = text.replace("per_statement = 0.2 ", "per_statement = 1 #")
     for name, high in BOUNDS.items():
         pattern = rf'^({name} = {{ )type = "text"(.*?) }}  # TODO.*$'
         text = re.sub(pattern, rf'\1type = "integer", min = 0, max = {high}, null = false\2 }}', text, flags=re.MULTILINE)
