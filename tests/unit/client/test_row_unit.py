@@ -45,6 +45,9 @@ def test_from_init_to_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     made = write_census(tmp_path)
     assert run("init", "census.csv", home=tmp_path).status == 0
     draft = (tmp_path / "lapwing.toml").read_text(encoding="utf-8")
+    assert re.search(r"^\[limits\]\nper_statement = 0\.2 .*\nper_day = 0\.5 ", draft, re.MULTILINE), (
+        "an owner sees how fast it may be spent"
+    )
     assert draft.count('# TODO unit = "row"') == 2 and "NOT people" in draft and 'unit = "..."' in draft
     (tmp_path / "lapwing.toml").write_text(filled(draft), encoding="utf-8")
     check = run("check", home=tmp_path)
