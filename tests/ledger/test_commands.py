@@ -268,7 +268,12 @@ def test_from_a_local_ledger_to_a_server_as_a_user_types_it(cluster: Cluster, da
     assert "[ledger-elsewhere]" in refused and f"dbname={database}" in refused
     with (clinic / "lapwing.toml").open("a", encoding="utf-8") as catalogue:
         catalogue.write("\n" + moved[moved.index("[ledger]") :])
-    assert json.loads(lapwing("-C", clinic, "budget", "--format", "json"))["loss"]["spent"] == spent
+    loss = json.loads(lapwing("-C", clinic, "budget", "--format", "json"))["loss"]
+    assert loss["spent"] == spent
+    terms = json.loads(run("-C", clinic, "ledger", "status", "--format", "json", home=home).out)
+    assert Fraction(terms["limits"]["per_statement"]) == pytest.approx(Fraction(loss["total"]) / 5)
+    for one in terms["analysts"]:
+        assert Fraction(one["per_day"]) == pytest.approx(Fraction(loss["total"]) / 2), "the limits of the catalogue move too"
     assert "[analyst-unknown]" in lapwing("-C", clinic, "ask", BY_SEX, "--epsilon", "0.5", status=3)
     lapwing("-C", clinic, "ledger", "admit", system_user())
     receipt, answer = tmp_path / "receipt.json", tmp_path / "answer.json"

@@ -14,6 +14,7 @@ import pytest
 
 from lapwing.client.dataset import DataSet
 from lapwing.curator.packing import packed
+from lapwing.curator.policies import admit_share
 from lapwing.errors import BudgetRefused, CatalogueError, Incident, LapwingError, LedgerError, Refused
 from lapwing.kernel.accounting import Cost
 from lapwing.ledger.connect import LEASE_SECONDS_MIN, place_of, system_user
@@ -162,6 +163,7 @@ def test_two_processes_ask_one_data_set(wired: Wired, data: DataSet) -> None:
 
 
 def test_what_the_budget_cannot_pay_is_refused_before_any_row_is_read(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy.set_limits(server_ledger(data), policy.Limits())
     data.ask("SELECT COUNT(*) AS n FROM patients", epsilon="2.9")
     before = _spent(data)
     monkeypatch.setattr(type(data.curator.snapshot), "run", lambda *_: pytest.fail("data was read"))
@@ -171,6 +173,30 @@ def test_what_the_budget_cannot_pay_is_refused_before_any_row_is_read(data: Data
     with pytest.raises(BudgetRefused, match="analyst-budget"):
         data.ask(BY_SEX, epsilon="0.01", analyst="bo")
     assert _spent(data) == before
+
+
+def test_the_limits_of_the_catalogue_hold_on_postgresql(wired: Wired, data: DataSet) -> None:
+    ledger = server_ledger(data)
+    total = ledger.balance().budget.loss_total
+    assert overview.limits_in_force(ledger).statement_loss_max == total // 5
+    data.curator.ledger.require_payable("ana", Cost(loss=total // 5, delta=0))
+    with pytest.raises(BudgetRefused, match="statement-limit"):
+        data.ask(BY_SEX, epsilon="1.4")
+    admit_share(data.curator, "cy", None, by="olga", reason="")
+    assert {one.analyst: one.day_loss_max for one in overview.analysts(ledger)}["cy"] == total // 2
+    first = data.ask(BY_SEX, epsilon="1.2", analyst="cy")
+    data.ask("SELECT COUNT(*) AS n FROM visits", epsilon="1.2", analyst="cy")
+    with pytest.raises(BudgetRefused, match="day-limit") as refused:
+        data.ask("SELECT COUNT(*) AS n FROM patients", epsilon="1.2", analyst="cy")
+    assert "00:00 UTC" in (refused.value.hint or "")
+    again = data.ask(BY_SEX, epsilon="1.2", analyst="cy")
+    assert again.cost.free and again.table == first.table, "a replay is never limited"
+    wired.edit("per_statement = 0.2 ", "per_statement = 1 ")
+    with wired.open(analyst="ana") as raised:
+        assert raised.curator.policy_changes() == ("limits.per_statement",) and raised.curator.prepare() == 1
+        changed = raised.history()[0]
+        assert changed.kind is EntryKind.POLICY and changed.detail == f"limits, by {system_user()}: declared in the catalogue"
+        assert not raised.ask(BY_SEX, epsilon="1.4").cost.free
 
 
 def test_an_incident_closes_for_every_worker_until_the_owner_reopens(wired: Wired, data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,6 +364,7 @@ def test_two_thirds_of_a_lease_outlast_the_longest_statement(wired: Wired, timeo
 
 def test_an_error_of_the_ledger_names_no_value(wired: Wired, data: DataSet) -> None:
     """The texts that analysts see hold names and amounts that they gave themselves."""
+    policy.set_limits(server_ledger(data), policy.Limits())
     with pytest.raises(LapwingError) as refused:
         data.ask(BY_SEX, epsilon="2.99")
     assert refused.value.code == "budget-exceeded" and not any(character.isdigit() for character in refused.value.message)

@@ -80,7 +80,7 @@ def test_a_refusal_says_where_and_what_to_do_and_costs_nothing(server: ServerUnd
 
 def test_what_the_budget_cannot_pay_is_refused_as_such(server: ServerUnderTest) -> None:
     reply = server.ask("SELECT COUNT(*) AS n FROM visits", epsilon="2.999")
-    assert (reply.status_code, reply.json()["code"]) == (402, "budget-exceeded")
+    assert (reply.status_code, reply.json()["code"]) == (402, "statement-limit")
 
 
 def test_a_request_with_a_name_is_charged_once(server: ServerUnderTest) -> None:

@@ -172,6 +172,7 @@ def test_a_declaration_can_be_looked_at_before_it_is_written(server: ServerUnder
     assert reply.status_code == 200, reply.text
     assert 'values = ["central", "hill"]' in reply.json()["catalogue"]
     assert "min = 2025-01-01" in reply.json()["catalogue"]
+    assert '[limits]\nper_statement = "0.2"\nper_day = "0.5"\n' in reply.json()["catalogue"], "an owner sees how fast it may be spent"
     assert "loans" not in server.call("GET", "/v1/data-sets", by="olga").json()["data_sets"]
 
 
@@ -179,7 +180,7 @@ def test_from_a_file_to_an_answer(server: ServerUnderTest) -> None:
     assert server.call("POST", "/v1/data-sets", by="olga", json=loans_body()).status_code == 201
     assert "loans" in server.call("GET", "/v1/data-sets", by="olga").json()["data_sets"]
     assert server.call("POST", "/v1/data-sets/loans/versions", by="olga", json={}).json() == {"version": 1}
-    question = {"sql": "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch", "epsilon": "1"}
+    question = {"sql": "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch", "epsilon": "0.8"}
     answer = server.call("POST", "/v1/data-sets/loans/ask", by="ada", json=question).json()
     assert [row[0] for row in answer["rows"]] == ["central", "hill"]
     again = server.call("POST", "/v1/data-sets", by="olga", json=loans_body())

@@ -159,7 +159,7 @@ def test_from_tables_to_an_answer_and_the_connection_is_in_the_file_alone(server
     known = library.known
     losses = {one["table"]: one for one in server.call("GET", "/v1/data-sets/library/versions/1/losses", by="olga").json()["losses"]}
     assert losses["loans"]["no_unit"] + losses["loans"]["no_parent"] == sum(row[1] not in known for row in library.loans)
-    question = {"sql": "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch", "epsilon": "50"}
+    question = {"sql": "SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch", "epsilon": "30"}
     rows = server.call("POST", "/v1/data-sets/library/ask", by="ada", json=question).json()["rows"]
     truth = library.loans_of_known_readers()
     assert {row[0] for row in rows} >= set(truth)

@@ -108,7 +108,7 @@ def test_errors_are_those_of_the_library(remote: RemoteDataSet) -> None:
     assert (refused.value.code, refused.value.span is not None) == ("unknown-column", True)
     with pytest.raises(BudgetRefused) as unpaid:
         remote.ask("SELECT COUNT(*) FROM visits", epsilon="2.9999")
-    assert unpaid.value.code == "budget-exceeded"
+    assert unpaid.value.code == "statement-limit"
     with pytest.raises(CallRefused) as unasked:
         remote.replay("SELECT COUNT(*) AS never FROM visits", epsilon="0.3")
     assert unasked.value.code == "not-answered-before"

@@ -83,7 +83,7 @@ def test_an_answer_from_a_release_shows_what_is_left_now(server: ServerUnderTest
         ({"wanted": [{"kind": "tree", "columns": ["birth_year"], "bins": {"birth_year": ["1e99999999"]}}], "shares": []}, "axis-bins"),
         ({"wanted": [{"kind": "marginals", "columns": ["nonsense"]}], "shares": []}, "release-table"),
         ({"wanted": [{"kind": "marginals", "columns": ["patient_id"]}], "table": "patients", "shares": []}, "axis-unknown"),
-        ({"epsilon": "100"}, "budget-exceeded"),
+        ({"epsilon": "100"}, "statement-limit"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )

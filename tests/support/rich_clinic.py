@@ -17,6 +17,7 @@ def write_rich_clinic(directory: Path, *, patients: int, epsilon: int, more: str
     text = catalogue.read_text(encoding="utf-8")
     text = re.sub(r"(?m)^epsilon = 3 .*$", f"epsilon = {epsilon}", text, count=1)
     text = re.sub(r"(?m)^ceiling = .*$", f"ceiling = {{ epsilon = {epsilon} }}", text, count=1)
+    text = re.sub(r"(?m)^\[limits\]\n(per_.*\n)*", "", text)
     catalogue.write_text(text + more, encoding="utf-8")
     return catalogue
 

@@ -46,6 +46,10 @@ def share_of_cost(budget: Budget, cost: Cost) -> float:
     return min(shares)
 
 
+LARGE_SHARE = 0.05
+"""Who is about to spend more of the whole budget than this at once is asked whether they mean it."""
+
+
 @dataclass(frozen=True, slots=True)
 class BudgetView:
     """Budget, spending and what is left of one data set."""

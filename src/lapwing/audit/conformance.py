@@ -241,6 +241,8 @@ def _demonstration(directory: Path, delta: str) -> DataSet:
         ("\nepsilon = 3 ", f"\nepsilon = {BUDGET_EPSILON} "),
         ("\nepsilon = 0.1 ", f"\nepsilon = {DEFAULT_EPSILON} "),
         ("ceiling = { epsilon = 6 }", f"ceiling = {{ epsilon = {BUDGET_EPSILON} }}"),
+        ("\nper_statement = 0.2 ", "\nper_statement = 1 "),
+        ("\nper_day = 0.5 ", "\nper_day = 1 "),
     ]
     changes += [('delta = "2^-40"', f"delta = {delta}")] if delta else []
     for line, instead in changes:

@@ -205,6 +205,7 @@ def throwaway_catalogue(catalogue: Path, *, epsilon: int) -> str:
     document["budget"] |= {"epsilon": epsilon, "statistics_share": 0}
     document["budget"].pop("ceiling", None)
     document.pop("ledger", None)  # an audit has a ledger of its own, and never the owner's
+    document.pop("limits", None)
     for name, table in document["tables"].items():
         table["source"] = f"{name}.parquet"
     for table in document.get("public", {}).values():

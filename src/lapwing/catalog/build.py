@@ -19,6 +19,7 @@ from lapwing.catalog.declaration import (
     DefaultsDecl,
     EngineKind,
     LedgerDecl,
+    LimitsDecl,
     Preparation,
     PublicDecl,
     RowUnit,
@@ -29,7 +30,16 @@ from lapwing.catalog.exact import show
 from lapwing.catalog.file_forms import check_file_forms
 from lapwing.catalog.positions import Path
 from lapwing.catalog.problems import ProblemReport
-from lapwing.catalog.schema import BudgetModel, CatalogueModel, DataSetModel, DefaultsModel, LedgerModel, PublicModel, TableModel
+from lapwing.catalog.schema import (
+    BudgetModel,
+    CatalogueModel,
+    DataSetModel,
+    DefaultsModel,
+    LedgerModel,
+    LimitsModel,
+    PublicModel,
+    TableModel,
+)
 from lapwing.catalog.settings import Settings
 from lapwing.catalog.shape_problems import closest
 from lapwing.catalog.units import ROW, resolve_units
@@ -99,6 +109,7 @@ def build(report: ProblemReport, model: CatalogueModel, *, directory: FilePath |
         tables=tables,
         public_tables=public,
         ledger=_ledger(report, model.ledger),
+        limits=_limits(report, model.limits, budget),
         directory=directory,
         warnings=tuple(report.warnings),
     )
@@ -205,6 +216,21 @@ def _ledger(report: ProblemReport, model: LedgerModel) -> LedgerDecl:
         # At the section, not at the key: the error quotes the line, and may end in a log.
         report.problem("catalogue-password", ("ledger",), "a catalogue is no place for a password", hint=hint)
     return LedgerDecl(database=model.database, anchors=model.anchors, keys=model.keys)
+
+
+def _limits(report: ProblemReport, model: LimitsModel, budget: BudgetDecl) -> LimitsDecl:
+    declared = LimitsDecl(per_statement=model.per_statement, per_day=model.per_day)
+    for key, share in (("per_statement", declared.per_statement), ("per_day", declared.per_day)):
+        if share is None:
+            continue
+        if not 0 < share <= 1:
+            hint = "a share of the budget, such as 0.2; 1 is no limit"
+            report.problem("catalogue-bad-value", ("limits", key), f"`{key}` must be above 0 and at most 1", hint=hint)
+        elif share < budget.statistics_share:
+            message = f"`{key}` is below `statistics_share`: preparation could not buy its statistics"
+            hint = f"raise it to {show(budget.statistics_share)}, or lower `statistics_share` in [budget]"
+            report.problem("catalogue-contradiction", ("limits", key), message, hint=hint)
+    return declared
 
 
 def _check_table_names(report: ProblemReport, model: CatalogueModel, *, settings: Settings) -> None:

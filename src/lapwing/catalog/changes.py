@@ -60,6 +60,7 @@ def classify(old: Declaration, new: Declaration) -> tuple[Change, ...]:
         *_budget(old.declared_budget, new.declared_budget),
         *_defaults(old, new),
         *_ledger(old, new),
+        *_limits(old, new),
         *_tables(old, new),
         *_public(old, new),
     )
@@ -151,6 +152,11 @@ def _ledger(old: Declaration, new: Declaration) -> list[Change]:
         return []
     # Which ledger counts is not decided here: opening refuses a second one for the same source.
     return [_keeps("ledger", "it says where the ledger is kept; a source keeps the ledger that it has")]
+
+
+def _limits(old: Declaration, new: Declaration) -> list[Change]:
+    why = "it says how fast the budget may be spent; what was spent and what is promised stay as they are"
+    return [_keeps(f"limits.{key}", why) for key in ("per_statement", "per_day") if getattr(old.limits, key) != getattr(new.limits, key)]
 
 
 def _tables(old: Declaration, new: Declaration) -> list[Change]:

@@ -202,6 +202,16 @@ class LedgerDecl:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitsDecl:
+    """How fast analysts may spend, as shares of the budget in force; None is no limit. The promise rests on the budget alone."""
+
+    per_statement: Fraction | None = None
+    """What one statement may cost."""
+    per_day: Fraction | None = None
+    """What one analyst may spend in a day (UTC)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Declaration:
     """A whole catalogue file."""
 
@@ -211,6 +221,7 @@ class Declaration:
     tables: tuple[TableDecl, ...]
     public_tables: tuple[PublicDecl, ...]
     ledger: LedgerDecl = LedgerDecl()
+    limits: LimitsDecl = LimitsDecl()
     directory: Path | None = None
     """Where relative sources start; None when the text did not come from a file."""
     warnings: tuple[Problem, ...] = field(default=(), compare=False)

@@ -99,6 +99,13 @@ class LedgerModel(Model):
     keys: str | None = None
 
 
+class LimitsModel(Model):
+    """``[limits]``"""
+
+    per_statement: Exact | None = None
+    per_day: Exact | None = None
+
+
 class ColumnModel(Model):
     """What every type of column has."""
 
@@ -213,6 +220,7 @@ class CatalogueModel(Model):
     budget: BudgetModel
     defaults: DefaultsModel = DefaultsModel()
     ledger: LedgerModel = LedgerModel()
+    limits: LimitsModel = LimitsModel()
     tables: dict[str, TableModel]
     public: dict[str, PublicModel] = {}
 
@@ -232,6 +240,8 @@ def model_at(path: Path) -> type[Model] | None:
             return DefaultsModel
         case ("ledger",):
             return LedgerModel
+        case ("limits",):
+            return LimitsModel
         case ("tables", _):
             return TableModel
         case ("public", _):

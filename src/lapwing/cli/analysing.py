@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -51,6 +51,7 @@ def ask(
     stored: Annotated[
         Path | None, typer.Option("--answer", metavar="FILE", help="Write the stored answer, which the receipt is for, here.")
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask back before a large part of the budget is spent.")] = False,
 ) -> None:
     """Ask a statement and pay for it. Asking the same again on the same version is free.
 
@@ -62,21 +63,17 @@ def ask(
         lapwing -C clinic ask "SHOW PRIVACY BUDGET"
         lapwing -C clinic ask "SELECT COUNT(*) FROM visits" --receipt receipt.json --answer answer.json
     """
-    from lapwing.cli.asking import interruptible, require_writable, write_stored
+    from lapwing.cli.asking import interruptible, require_meant, require_writable, write_stored
     from lapwing.cli.views import write_answer
 
     statement, name = statement_text(sql), secrets.token_hex(16) if request_id is None else request_id
     with reported(statement, form), whereabouts(context).opened(analyst=analyst) as data, interruptible(data, name):
         require_writable(data, receipt=receipt, stored=stored)
-        answer = data.ask(
-            statement,
-            epsilon=epsilon,
-            confidence=confidence,
-            request_id=name,
-            dialect=dialect.value,
-            scaled_groups=scaled_groups or None,
-            reuse=None if reuse is None else reuse.value,
-        )
+        reused = None if reuse is None else reuse.value
+        terms: dict[str, Any] = {"epsilon": epsilon, "dialect": dialect.value, "scaled_groups": scaled_groups or None, "reuse": reused}
+        if not yes:
+            require_meant(data, statement, **terms)
+        answer = data.ask(statement, confidence=confidence, request_id=name, **terms)
         write_answer(answer, form)
         write_stored(answer, receipt=receipt, stored=stored)
 

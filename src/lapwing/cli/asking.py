@@ -2,20 +2,53 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from lapwing.cli import terminal
-from lapwing.cli.exits import INTERRUPTED, usage_error
+from lapwing.cli.exits import INTERRUPTED, ExitStatus, usage_error
 
 if TYPE_CHECKING:
     from lapwing.answers.answer import Answer
     from lapwing.client.dataset import DataSet
     from lapwing.client.remote import RemoteDataSet
+
+
+def require_meant(data_set: DataSet | RemoteDataSet, statement: str, **terms: Any) -> None:
+    """Where a person can answer: ask before a large part of the budget is spent. Elsewhere the limits of the catalogue protect it."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    from lapwing.answers.budget import LARGE_SHARE
+    from lapwing.answers.number_format import share_text
+    from lapwing.errors import LapwingError
+
+    try:
+        values = data_set.explain(statement, **terms).to_dict()
+    except LapwingError:
+        return  # asking tells why, and nothing is charged
+    share = values["share_of_budget"]
+    if share <= LARGE_SHARE or values.get("stored") or not values["affordable"]:
+        return
+    if not is_confirmed(f"This costs {share_text(share)} of the whole budget; ask it? [y/N] "):
+        terminal.write_note("Nothing was asked, and nothing was charged.")
+        raise typer.Exit(ExitStatus.REFUSED)
+
+
+def is_confirmed(question: str) -> bool:
+    """Whether somebody at the terminal says yes; anything else is a no."""
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    try:
+        answer = sys.stdin.readline()
+    except KeyboardInterrupt:
+        terminal.write_note("")
+        return False
+    return answer.strip().lower() in ("y", "yes")
 
 
 @contextmanager

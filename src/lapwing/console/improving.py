@@ -54,19 +54,19 @@ async def suggestions(question: PageQuestion, answer: dict[str, Any], price: Pri
 
 
 async def _dearer(question: PageQuestion, price: PriceView, priced: Priced) -> list[Suggestion]:
-    """Twice the price: what it would give."""
+    """Twice the epsilon: what it would give, and what it would cost, which is more than twice as much."""
     if question.says_terms:
         return []
     dearer = PageQuestion(question.sql, figure(2 * price.epsilon).replace(",", ""))
     found = await priced(dearer)
-    if found is None or not found.affordable or found.free:
+    if found is None or found.too_much or found.free:
         return []
     bars = ""
     if found.half_width is not None and price.half_width:
         if found.half_width >= price.half_width:
             return []  # such as where bounds that were bought for the first price serve it better
-        bars = f" Error bars of ±{figure(found.half_width, digits=2)} instead of ±{figure(price.half_width, digits=2)}."
-    return [Suggestion(f"Pay twice as much: epsilon {dearer.epsilon}, {found.share} of the budget.{bars}", dearer)]
+        bars = f" error bars of ±{figure(found.half_width, digits=3)} instead of ±{figure(price.half_width, digits=3)} at 95%;"
+    return [Suggestion(f"Twice the epsilon, {dearer.epsilon}:{bars} costs {found.share} of the budget instead of {price.share}.", dearer)]
 
 
 def _are_wide(answer: dict[str, Any]) -> bool:

@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from lapwing.answers.budget import LARGE_SHARE
 from lapwing.answers.number_format import share_text
 
 _ACCURACY = ("noise", "average", "selection", "scaled")
 """Lines of an explanation that say how accurate an answer would be."""
 _TOLD_APART = frozenset({"price", "closer", *_ACCURACY})
-_HALF_WIDTHS_OF_95 = 1.96
+DEVIATIONS_AT_95 = 1.96
+"""So many predicted deviations are half the width of an error bar of 95 %."""
 _LAW_AND_ERROR = re.compile(r"(?P<law>gaussian|laplace), (?P<error>±[^;]*)")
 
 
@@ -23,7 +25,10 @@ class PriceView:
     share: str
     free: bool
     stored: bool
-    affordable: bool
+    too_much: str
+    """For what it is too much, in words; empty where it can be paid."""
+    is_large: bool
+    """It takes so much of the budget that whoever asks has to say that they mean it."""
     accuracy: tuple[tuple[str, str], ...]
     """Outputs, and how far off each may be."""
     about: tuple[tuple[str, str], ...]
@@ -45,10 +50,11 @@ def price_view(explained: dict[str, Any]) -> PriceView:
         share=share_text(values["share_of_budget"]),
         free=free,
         stored=stored,
-        affordable=bool(values["affordable"]) or free,
+        too_much="" if free else values["too_much"],
+        is_large=not free and values["share_of_budget"] > LARGE_SHARE,
         accuracy=tuple(_named(text) for name, text in lines if name in _ACCURACY),
         about=tuple((name, text) for name, text in lines if name not in _TOLD_APART),
-        half_width=_HALF_WIDTHS_OF_95 * errors[0] if errors else None,
+        half_width=DEVIATIONS_AT_95 * errors[0] if errors else None,
         scaled_is_closer=any(name == "closer" for name, _ in lines),
         seen="free" if free else f"epsilon {cost['epsilon']!r} rho {cost['rho']} delta {cost['delta']}",
     )

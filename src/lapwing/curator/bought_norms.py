@@ -101,6 +101,7 @@ def norm_prices(curator: Curator, wanted: Sequence[UnitNorms], *, analyst: str) 
     return tuple(Fraction(loss * len(wanted), LOSS_UNITS) / share for loss in losses)
 
 
+_OF_NORMS = "/norms-"
 DIGITS_OF_NAME = 16
 """Of a plan's digest, in the name under which a request buys it."""
 
@@ -112,11 +113,16 @@ def buy_norms(
     charged, answers = Cost.zero(), dict(priced.found)
     for norms, plan in priced.missing():
         # By what it is, not by its place: a request may buy finer ones later on, and one that is sent again misses fewer.
-        name = None if request_id is None else f"{request_id}/norms-{plan.digest[:DIGITS_OF_NAME]}"
+        name = None if request_id is None else f"{request_id}{_OF_NORMS}{plan.digest[:DIGITS_OF_NAME]}"
         answered = curator.answer(plan.plan, summary=summary_of(norms, sql), analyst=analyst, request_id=name)
         charged = charged if answered.free else charged + plan.cost
         answers[norms] = answered
     return fits_of(curator, answers), charged
+
+
+def is_norms_of(name: str, request_id: str) -> bool:
+    """Whether a charge of this name bought norms for this request."""
+    return name.startswith(f"{request_id}{_OF_NORMS}")
 
 
 def fits_of(curator: Curator, answers: Mapping[UnitNorms, Answered]) -> dict[UnitNorms, NormFit]:

@@ -20,10 +20,10 @@ from lapwing.answers.released_values import released_rows
 from lapwing.curator.accuracy_targets import Target
 from lapwing.curator.asked_price import Terms
 from lapwing.curator.bound_statement import BoundStatement, bound_statement, planned_at_will
-from lapwing.curator.explanation import PART_LENGTH_MAX, Explanation, price_text
+from lapwing.curator.explanation import PART_LENGTH_MAX, Explanation, payable, price_text
 from lapwing.curator.posed import PaidBefore, Posed, Purchase
 from lapwing.errors import Refused
-from lapwing.kernel.accounting import LOSS_UNITS, Cost, admits
+from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.planning.planned import Planned
 from lapwing.sql.text.privacy_words import Question
 from lapwing.statements import DecidedRows, Statement
@@ -148,7 +148,7 @@ class Deciding:
         curator = self.supposed.curator
         balance = curator.balance()
         cost, many = CostView.of(price, balance.budget, free=price == Cost.zero()), self._many
-        text = price_text(balance, price, stored=price == Cost.zero())
+        text = price_text(curator, balance, price, stored=price == Cost.zero())
         lines = [rest.lines[0], ("price", text)]
         lines.append(("decides", f"answers that decide which rows count come first; each of {many} parts gets 1/{many} of the price"))
         for number, (sql, part) in enumerate(parts, start=1):
@@ -163,7 +163,7 @@ class Deciding:
             **rest.values,
             "cost": {**cost.to_dict(), "loss": price.loss / LOSS_UNITS},
             "share_of_budget": share_of_cost(balance.budget, price),
-            "affordable": admits(balance.budget, spent=balance.spent, cost=price),
+            **payable(curator, balance, price),
             "stored": price == Cost.zero(),
             "first": [part.values for _, part in parts],
         }

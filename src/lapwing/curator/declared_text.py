@@ -31,6 +31,7 @@ class DescribedDataSet:
     tables: Sequence[DescribedTable]
     introduction: Sequence[str] = field(default=())
     """Lines of remarks at the beginning."""
+    limits: Mapping[str, Any] = field(default_factory=dict)
 
 
 def catalogue_toml(described: DescribedDataSet) -> str:
@@ -40,6 +41,7 @@ def catalogue_toml(described: DescribedDataSet) -> str:
     """
     lines = [*(f"# {line}".rstrip() for line in described.introduction), "format = 1"]
     lines += _section("dataset", described.dataset) + _section("budget", described.budget)
+    lines += _section("limits", described.limits) if described.limits else []
     for table in described.tables:
         lines += _section(f"tables.{table.name}", table.keys) + _section(f"tables.{table.name}.columns", table.columns)
     return "\n".join(lines) + "\n"

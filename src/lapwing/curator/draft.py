@@ -114,6 +114,10 @@ def _budget() -> str:
 # TODO epsilon = 1                    for all answers together, over its whole life; the smaller, the more private
 delta = "2^-40"
 # ceiling = { epsilon = 2 }           how far epsilon may ever be raised
+
+[limits]
+per_statement = 0.2                   # what one statement may cost, as a share of the budget
+per_day = 0.5                         # what one analyst may spend in a day; 1 is no limit
 """
 
 

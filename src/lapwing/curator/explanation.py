@@ -13,7 +13,7 @@ from lapwing.answers.notebook import pairs_html
 from lapwing.answers.number_format import figure, percent, share_text, shortened
 from lapwing.answers.quantile_notes import quantile_errors
 from lapwing.catalog.units import ROW
-from lapwing.curator.bought_norms import PricedNorms
+from lapwing.curator.bought_norms import PricedNorms, is_norms_of
 from lapwing.curator.life import Balance, Curator
 from lapwing.curator.predicted_errors import errors_of_part, predicted_errors
 from lapwing.kernel.accounting import LOSS_UNITS, Cost, admits
@@ -21,6 +21,8 @@ from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, DistinctCount, KnownGroups, UnitCount
 from lapwing.kernel.stability import shape_of
+from lapwing.ledger.limits import limit_of_share
+from lapwing.ledger.protocol import Ledger, StoredAnswer
 from lapwing.planning.bounding import BoundingKind
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
 from lapwing.planning.moments import Moments
@@ -73,16 +75,16 @@ def explanation(
         return free_explanation(curator)
     balance, unit = curator.balance(), curator.declaration.dataset.unit
     protects = protected_line(curator, planned.facts)
-    first = Cost.zero() if norms is None else norms.cost()
+    found = curator.ledger.find(certified.digest, analyst=curator.analyst_default if analyst is None else analyst)
+    stored, norms = found is not None, PricedNorms() if norms is None else norms
+    first = norms.cost() if found is None else _paid_with(curator.ledger, found, norms)
     price_of_all = certified.cost + first
     cost = CostView.of(price_of_all, balance.budget, free=False)
-    stored = curator.ledger.find(certified.digest, analyst=curator.analyst_default if analyst is None else analyst) is not None
     share = share_of_cost(balance.budget, price_of_all)
-    affordable = admits(balance.budget, spent=balance.spent, cost=price_of_all)
-    lines = [protects, ("price", price_text(balance, price_of_all, stored=stored))]
+    lines = [protects, ("price", price_text(curator, balance, price_of_all, stored=stored))]
     if first.loss and not stored:
         part_of_price = percent(round(_part_of(first, price_of_all), 3))
-        sample = "" if norms is None else sample_text(norms.one_in, unit)
+        sample = sample_text(norms.one_in, unit)
         lines.append(("norms", f"{part_of_price} of it first buys how much each {unit} adds{sample}; bounds will fit that, not as below"))
     if balance.budget.order is not None and balance.spent.pure is not None and price_of_all.pure is None and not stored:
         left, after = (1 - share_of_cost(balance.budget, spent) for spent in (balance.spent, balance.spent + price_of_all))
@@ -100,9 +102,9 @@ def explanation(
     leading = next(detail for detail in details if detail)
     values: dict[str, Any] = {
         "cost": {**cost.to_dict(), "loss": price_of_all.loss / LOSS_UNITS},
-        "norms": None if norms is None or not norms.wanted else norms.to_dict(first),
+        "norms": norms.to_dict(norms.cost()) if norms.wanted else None,
         "share_of_budget": share,
-        "affordable": affordable,
+        **payable(curator, balance, price_of_all),
         "predicted_error": predicted_errors(statement, planned),
         "stored": stored,
         **leading,
@@ -113,21 +115,49 @@ def explanation(
     return Explanation(tuple(lines), cost, values)
 
 
-def price_text(balance: Balance, price: Cost, *, stored: bool) -> str:
+def payable(curator: Curator, balance: Balance, price: Cost) -> dict[str, Any]:
+    """Whether a price can be paid at once, and what it is too much for where it cannot; for JSON."""
+    limit = limit_of_share(balance.budget, curator.declaration.limits.per_statement)
+    short = "" if admits(balance.budget, spent=balance.spent, cost=price) else "more than is left of the budget"
+    short = "more than one statement may cost" if limit.is_passed_by(price) else short
+    return {"affordable": not short, "too_much": short}
+
+
+def price_text(curator: Curator, balance: Balance, price: Cost, *, stored: bool) -> str:
     """A price in words; ``stored``: the answer was bought before."""
     if stored:
         return "free: the same statement was answered on this version"
     cost = CostView.of(price, balance.budget, free=False)
     amount = f"epsilon {cost.epsilon:.4g}" + ("" if cost.rho is None else f" (rho {float(cost.rho):.4g})")
-    affordable = admits(balance.budget, spent=balance.spent, cost=price)
     text = f"{amount}, {share_text(share_of_cost(balance.budget, price))} of the whole budget"
-    return text if affordable else f"{text}; MORE THAN IS LEFT"
+    too_much = payable(curator, balance, price)["too_much"]
+    return f"{text}; {too_much.upper()}" if too_much else text
+
+
+def _paid_with(ledger: Ledger, found: StoredAnswer, norms: PricedNorms) -> Cost:
+    """What the request that bought a stored answer paid for its norms: a part of the price that was shown before it was asked."""
+    bought = {one: ledger.statement(answered.stored.charge_id) for one, answered in norms.found.items()}
+    own = ledger.statement(found.charge_id) if bought else None
+    return sum(
+        (
+            plan.cost
+            for one, plan in zip(norms.wanted, norms.plans, strict=True)
+            if own and one in bought and bought[one].analyst == own.analyst and is_norms_of(bought[one].request_id, own.request_id)
+        ),
+        Cost.zero(),
+    )
 
 
 def free_explanation(curator: Curator) -> Explanation:
     """The explanation of a statement that measures nothing."""
     nothing = CostView.of(Cost.zero(), curator.balance().budget, free=True)
-    values: dict[str, Any] = {"cost": {**nothing.to_dict(), "loss": 0.0}, "share_of_budget": 0.0, "affordable": True, "parts": []}
+    values: dict[str, Any] = {
+        "cost": {**nothing.to_dict(), "loss": 0.0},
+        "share_of_budget": 0.0,
+        "affordable": True,
+        "too_much": "",
+        "parts": [],
+    }
     return Explanation((protected_line(curator, curator.facts), ("price", "free: answered from declarations alone")), nothing, values)
 
 
@@ -158,7 +188,12 @@ def _explained(
     for vector_name, scaling in part.scaled.items():
         total = next(item for item in planned.certified.queries[scaling.number].vectors if item.vector.name == scaling.vector)
         reach = figure(float(half_width(total.vector.law, confidence=confidence) * total.step))
-        lines.append(("scaled", f"{names[vector_name]}: groups are multiplied to add up to a total, ±{reach}, by a model"))
+        lines.append(
+            (
+                "scaled",
+                f"{names[vector_name]}: groups are multiplied to add up to a total, ±{reach} at {percent(float(confidence))}, by a model",
+            )
+        )
     for index, recipe in enumerate(part.recipes):
         if isinstance(recipe, Averaged) and (error := _average_error(part, query, recipe, confidence)):
             lines.append(("average", f"{_called(statement, number, index)}: {error}"))
@@ -257,7 +292,8 @@ def _average_error(part: Part, query: CertifiedQuery, recipe: Averaged, confiden
     if rows < 1 or width / rows > float(recipe.upper - recipe.lower) / 2:
         return "lost in the noise at this price"
     of_group = "a group of " if query.query.keys else ""
-    return f"about ±{figure(width / rows, digits=2)} for {of_group}{figure(rows, digits=2)} rows"
+    sure = percent(float(confidence))
+    return f"about ±{figure(width / rows, digits=2)} at {sure} for {of_group}{figure(rows, digits=2)} rows"
 
 
 def _text_of(statement: Statement, name: str, length: int) -> str:

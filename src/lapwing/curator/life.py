@@ -41,6 +41,7 @@ from lapwing.ledger.connect import (
     OWNER_ANALYST,
     admit_owner,
     apply_budget,
+    apply_limits,
     default_analyst,
     open_ledger,
     place_of,
@@ -148,6 +149,7 @@ class Curator:
             require_owner(self.place)
             ledger = self._open_ledger(override=override, create=self.place.server is not None)
             apply_budget(ledger, self.declaration.budget(), by=system_user())
+            apply_limits(ledger, self.declaration.limits, by=system_user())
             for change in overridden:
                 ledger.record(EntryKind.OVERRIDE, f"{change.where}: {override}")
             self.state.remember_declared(self._text)
@@ -190,6 +192,7 @@ class Curator:
         for change in overridden:
             ledger.record(EntryKind.OVERRIDE, f"{change.where}: {override}")
         apply_budget(ledger, self.declaration.budget(), by=system_user())
+        apply_limits(ledger, self.declaration.limits, by=system_user())
         existing = self.engine.versions()
         version, key, newest = self.state.next_version(existing), self.state.ranking_key(), max(existing, default=None)
         append_to = newest if append else None

@@ -16,22 +16,24 @@ from lapwing.curator.life import Balance, Curator
 from lapwing.errors import CatalogueError, LedgerError
 from lapwing.kernel.accounting import LOSS_UNITS, Budget, Cost, budget_for
 from lapwing.ledger.connect import open_ledger
+from lapwing.ledger.limits import LossLimit, limit_of_share
 from lapwing.ledger.postgres import overview, policy
 from lapwing.ledger.postgres.anchoring import anchor_names
 from lapwing.ledger.postgres.connection import without_password
 from lapwing.ledger.postgres.ledger import PostgresLedger
 
+__all__ = [
+    "LossLimit",
+    "Policies",
+    "admit_share",
+    "limit_of_share",
+    "own_terms",
+    "policies",
+    "request_share",
+    "standing",
+]
 Amount = Callable[[int | None], int | None]
 """From a limit in force, in ledger units, to the one that is wanted; None is no limit."""
-
-
-@dataclass(frozen=True, slots=True)
-class LossLimit:
-    """A limit in ledger units; without a loss there is none. In an account with an order it is enough to be within the loss or the pure
-    epsilon."""
-
-    loss: int | None = None
-    pure: int | None = None
 
 
 LossAmount = Callable[[LossLimit], LossLimit]
@@ -62,11 +64,15 @@ class Policies:
         by: str,
         reason: str,
     ) -> None:
-        """Let an analyst ask, or change on what terms. Without ``group`` and ``leave_group`` the group stays as it is."""
+        """Let an analyst ask, or change on what terms. Without ``group`` and ``leave_group`` the group stays as it is.
+
+        Somebody new may spend in a day what the catalogue says, unless ``day_loss`` says otherwise.
+        """
         known = self._analyst(analyst)
         stays = known.group if known is not None and not leave_group else None
         in_all = loss(LossLimit(known.share.loss_total, known.share.pure_total) if known else LossLimit())
-        in_a_day = day_loss(LossLimit(known.day_loss_max, known.day_pure_max) if known else LossLimit())
+        usual = limit_of_share(self.budget, self.curator.declaration.limits.per_day)
+        in_a_day = day_loss(LossLimit(known.day_loss_max, known.day_pure_max) if known else usual)
         policy.admit(
             self.ledger,
             analyst,
@@ -223,12 +229,6 @@ def admit_share(curator: Curator, analyst: str, share: float | None, *, by: str,
             by=by,
             reason=reason,
         )
-
-
-def limit_of_share(budget: Budget, share: float | Fraction) -> LossLimit:
-    """A share of the whole budget, from 0 to 1, as a limit: to a millionth, rounded down to units of the ledger."""
-    part = Fraction(share).limit_denominator(10**6)
-    return LossLimit(int(budget.loss_total * part), None if budget.pure_total is None else int(budget.pure_total * part))
 
 
 def request_share(curator: Curator, analyst: str, share: float, *, reason: str) -> int:

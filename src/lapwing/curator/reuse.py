@@ -112,6 +112,7 @@ class ReusableStatement:
             "cost": {**nothing.to_dict(), "loss": 0.0},
             "share_of_budget": 0.0,
             "affordable": True,
+            "too_much": "",
             "served_by": server.release.name,
             "widths": list(server.widths),
             "parts": [],

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lapwing import receipts
-from lapwing.catalog import Declaration
+from lapwing.catalog import Declaration, LimitsDecl
 from lapwing.errors import CatalogueError, LedgerError
 from lapwing.kernel.accounting import Budget
 from lapwing.ledger import limits
@@ -171,6 +171,22 @@ def apply_budget(ledger: Ledger, to: Budget, *, by: str) -> None:
         _propose(ledger, to, by=by, reason=reason)
 
 
+def apply_limits(ledger: Ledger, declared: LimitsDecl, *, by: str) -> None:
+    """Bring the limit of a statement on PostgreSQL to the one in the catalogue, where that says one; a local ledger reads it from there.
+
+    The limit of a day is part of the terms that an analyst is admitted on (:meth:`lapwing.curator.policies.Policies.admit`).
+    """
+    from lapwing.ledger.postgres import overview, policy
+    from lapwing.ledger.postgres.ledger import PostgresLedger
+
+    if not isinstance(ledger, PostgresLedger) or declared.per_statement is None:
+        return
+    old, limit = overview.limits_in_force(ledger), limits.limit_of_share(ledger.balance().budget, declared.per_statement)
+    new = replace(old, statement_loss_max=limit.loss, statement_pure_max=limit.pure)
+    if new != old:
+        policy.set_limits(ledger, new, by=by, reason="declared in the catalogue")
+
+
 def role_to_decide(place: Place) -> str | None:
     """The database's role whose members do what owners do, where the connection's is not one of them; None where it is, or is local."""
     if place.server is None:
@@ -222,9 +238,16 @@ def _open_local(place: Place, declaration: Declaration, *, override: str, create
             budget=declaration.budget(),
             ceiling=declaration.ceiling(),
             home=place.home,
+            allowed=declaration.limits,
         )
     ledger = LocalLedger.open(
-        place.local, source_id=source_id, source_fingerprint=fingerprint, home=place.home, override=bool(override), reason=override
+        place.local,
+        source_id=source_id,
+        source_fingerprint=fingerprint,
+        home=place.home,
+        override=bool(override),
+        reason=override,
+        allowed=declaration.limits,
     )
     moved_to = ledger.moved_to()
     if moved_to is None:

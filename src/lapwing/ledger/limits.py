@@ -5,9 +5,14 @@ A value that passes here can be stored as it is; one that does not is refused be
 
 from __future__ import annotations
 
-from lapwing.errors import CatalogueError, LedgerError, Refused
-from lapwing.kernel.accounting import Budget
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, Context
+from fractions import Fraction
+
+from lapwing.errors import BudgetRefused, CatalogueError, LedgerError, Refused
+from lapwing.kernel.accounting import LOSS_UNITS, Account, Budget, Cost
 from lapwing.ledger.protocol import Request
+from lapwing.prices import epsilon_for
 
 NAME_CHARACTERS_MAX = 500
 """Longest analyst, request id, digest, source id or fingerprint."""
@@ -18,6 +23,61 @@ PAYLOAD_BYTES_MAX = 2**28
 HISTORY_ENTRIES_MAX = 100_000
 """Longest history given at once."""
 VERSION_MAX = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class LossLimit:
+    """A limit in ledger units; without a loss there is none. In an account with an order it is enough to be within the loss or the pure
+    epsilon."""
+
+    loss: int | None = None
+    pure: int | None = None
+
+    def is_passed_by(self, cost: Cost) -> bool:
+        """Whether this is more, by one unit or by many."""
+        within_pure = self.pure is not None and cost.pure is not None and cost.pure <= self.pure
+        return self.loss is not None and cost.loss > self.loss and not within_pure
+
+
+def limit_of_share(budget: Budget, share: float | Fraction | None) -> LossLimit:
+    """A share of the whole budget, from 0 to 1, as a limit: to a millionth, rounded down to units of the ledger. None is no limit."""
+    if share is None:
+        return LossLimit()
+    part = Fraction(share).limit_denominator(10**6)
+    return LossLimit(int(budget.loss_total * part), None if budget.pure_total is None else int(budget.pure_total * part))
+
+
+def past_statement_limit(budget: Budget, limit: LossLimit, cost: Cost) -> BudgetRefused:
+    """The refusal of a statement that costs more than one may; says at which epsilon it may be asked."""
+    message = (
+        f"one statement may cost {_share(budget, limit.loss or 0)} of the budget at most, and this one costs {_share(budget, cost.loss)}"
+    )
+    hint = f"ask at epsilon {_epsilon(budget, limit.loss or 0)} or less, or ask the data owner"
+    return BudgetRefused("statement-limit", message, hint=hint)
+
+
+def past_day_limit(budget: Budget, limit: LossLimit, spent: Cost) -> BudgetRefused:
+    """The refusal of what an analyst has no more left for on this day. It tells what this analyst spent, and nothing of others."""
+    left = max(0, (limit.loss or 0) - spent.loss)
+    message = (
+        f"an analyst may spend {_share(budget, limit.loss or 0)} of the budget in a day, and {_share(budget, left)} is left of that today"
+    )
+    return BudgetRefused("day-limit", message, hint=NEXT_DAY)
+
+
+NEXT_DAY = "a new day begins at 00:00 UTC; until then ask for less, ask again what was answered, which is free, or ask the data owner"
+
+
+def _share(budget: Budget, loss: int) -> str:
+    percent = 100 * loss / budget.loss_total
+    return f"{percent:.3g}%" if percent < 100 else f"{percent:,.0f}%"
+
+
+def _epsilon(budget: Budget, loss: int) -> str:
+    """What this loss pays for, rounded down, so that asking at it is within the loss."""
+    rho = Fraction(loss, LOSS_UNITS)
+    epsilon = float(rho if budget.account is Account.PURE else epsilon_for(rho=rho, delta=budget.delta_conversion))
+    return f"{Context(prec=3, rounding=ROUND_DOWN).create_decimal_from_float(epsilon):f}"
 
 
 def require_within(budget: Budget, ceiling: Budget) -> None:

@@ -95,7 +95,7 @@ class Entry:
 
     entry_id: int
     at: str
-    """UTC, ISO 8601. For people to read; it decides nothing."""
+    """UTC, ISO 8601. For people to read; it decides nothing but which day a limit of a day counts."""
     kind: EntryKind
     analyst: str
     """Empty for the owner's acts."""

@@ -179,4 +179,4 @@ def _text(value: Value | Fraction, domain: Domain) -> str:
 
 
 def _with_bar(value: float, bar: float) -> str:
-    return f"{value:,.0f} ± {figure(bar, digits=3)}"
+    return f"{value:,.0f} ± {figure(bar, digits=3)} (95 %)"

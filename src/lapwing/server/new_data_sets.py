@@ -27,6 +27,10 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
 """Ids of data sets that are declared here: each is the name of a directory too."""
 
 
+_LIMITS = {"per_statement": "0.2", "per_day": "0.5"}
+"""Of a budget that several people share, as in the draft of `lapwing init`."""
+
+
 class NewDataSets:
     """What may be declared, and the catalogues that were."""
 
@@ -89,7 +93,7 @@ class NewDataSets:
             "Declared by questions. Nothing here is read off rows:",
             "names and types of columns are those of the sources.",
         )
-        return DescribedDataSet(dataset, budget, tables, introduction)
+        return DescribedDataSet(dataset, budget, tables, introduction, limits=_LIMITS)
 
     def checked(self, body: DeclaredBody) -> tuple[str, Declaration]:
         """The text of the catalogue as it may be shown, and what it declares; refused as ``lapwing check`` refuses it. Nothing is kept.

@@ -87,7 +87,9 @@ def test_a_refusal_points_at_the_place_and_charges_nothing(clinic: Clinic) -> No
 def test_what_the_budget_cannot_pay_has_its_own_status(clinic: Clinic) -> None:
     before = _spent(clinic)
     ran = clinic.run("ask", "SELECT COUNT(*) FROM patients", "--epsilon", "50")
-    assert ran.status == 4 and "budget-exceeded" in ran.err and ran.out == "" and _spent(clinic) == before
+    assert ran.status == 4 and ran.out == "" and _spent(clinic) == before
+    assert ran.err.startswith("[statement-limit] one statement may cost 20% of the budget at most, and this one costs ")
+    assert "hint: ask at epsilon 1.29 or less" in ran.err
 
 
 def test_numbers_that_are_none_are_refused(clinic: Clinic) -> None:
@@ -137,3 +139,8 @@ def test_where_there_is_no_data_set_it_says_how_to_have_one(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     ran = run("ask", "SELECT COUNT(*) FROM visits", home=tmp_path)
     assert ran.status == 5 and all(word in ran.err for word in ("lapwing -C FOLDER", "lapwing init", "lapwing demo"))
+
+
+def test_a_program_is_not_asked_back(clinic: Clinic) -> None:
+    ran = clinic.run("ask", "SELECT COUNT(*) AS n FROM patients WHERE birth_year > 1995", "--epsilon", "0.7", stdin="")
+    assert ran.status == 0 and "[y/N]" not in ran.out + ran.err

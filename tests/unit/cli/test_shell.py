@@ -80,6 +80,44 @@ def test_a_price_that_was_not_seen_is_confirmed(screen: Screen) -> None:
     assert screen.ended() == 0
 
 
+def test_a_large_part_of_the_budget_is_asked_about_though_its_price_was_seen(screen: Screen) -> None:
+    screen.type("SELECT COUNT(*) AS n FROM patients WHERE birth_year > 1993 WITH PRIVACY (epsilon = 0.7)")
+    screen.wait_for("6.02% of the budget")
+    screen.type(";" + ENTER)
+    screen.wait_for("Pay? [y/N]")
+    screen.type(ENTER)
+    screen.wait_for("lapwing>", times=2)
+    assert "cost epsilon" not in screen.shown()
+    screen.type("\\q" + ENTER)
+    assert screen.ended() == 0
+
+
+def test_asking_for_a_large_part_of_the_budget_on_a_terminal_is_confirmed(clinic: Clinic) -> None:
+    def entries() -> str:
+        return clinic.run("history", "--format", "json").out
+
+    before = entries()
+    large = ("-C", clinic.directory, "ask", "SELECT COUNT(*) AS n FROM patients WHERE birth_year > 1994", "--epsilon", "0.7")
+    for reply, status in (("", 3), ("no", 3), ("y", 0)):
+        asked = Screen(*large, home=clinic.home)
+        try:
+            asked.wait_for("This costs 6.02% of the whole budget; ask it? [y/N]")
+            assert entries() == before, "nothing is charged before the reply"
+            asked.type(reply + ENTER)
+            asked.wait_for("cost epsilon 0.7" if status == 0 else "Nothing was asked")
+            assert asked.ended() == status
+        finally:
+            asked.close()
+    assert entries() != before
+    for arguments in (large, (*large[:-1], "0.71", "--yes"), (*large[:-1], "0.1")):  # paid for already; told not to ask; little
+        unasked = Screen(*arguments, home=clinic.home)
+        try:
+            shown = unasked.wait_for("of the budget is left")
+            assert "ask it?" not in shown and unasked.ended() == 0
+        finally:
+            unasked.close()
+
+
 def test_what_cannot_be_opened_ends_as_asking_would(clinic: Clinic, tmp_path: Path) -> None:
     nowhere = Screen("shell", tmp_path, home=clinic.home)
     try:

@@ -168,7 +168,7 @@ def test_a_price_is_found_in_the_background_once_typing_rests(data_set: DataSet)
 def test_a_price_beyond_what_is_left_says_so(data_set: DataSet) -> None:
     from lapwing.cli.shell.pricing import price_of, refusal
 
-    assert price_of(data_set.explain("SELECT COUNT(*) AS n FROM patients", epsilon=3)).words.endswith(": MORE THAN IS LEFT")
+    assert price_of(data_set.explain("SELECT COUNT(*) AS n FROM patients", epsilon=3)).words.endswith(": MORE THAN ONE STATEMENT MAY COST")
     assert refusal(Refused("some-code", "no", hint="so")).words == "[some-code] no (so)"
 
 
@@ -202,7 +202,7 @@ def test_from_a_pipe_statements_run_up_to_the_first_failure(own_clinic: Clinic) 
         ("\\d nothing", 3, "[unknown-table]"),
         ("\\what", 2, "there is no command \\what"),
         ("\\?", 0, "\\explain STATEMENT"),
-        ("SELECT COUNT(*) FROM visits WITH PRIVACY (epsilon = 3)", 4, "[budget-exceeded]"),
+        ("SELECT COUNT(*) FROM visits WITH PRIVACY (epsilon = 3)", 4, "[statement-limit]"),
         ("\\set error 1000\nSELECT COUNT(*) AS n FROM patients", 0, "± 95%"),
         ("\\set confidence 0.9\nSELECT COUNT(*) AS n FROM patients", 0, "± 90%"),
         ("\\set format csv\nSELECT COUNT(*) AS n FROM patients;", 0, "n,n_lo,n_hi,n_mark"),

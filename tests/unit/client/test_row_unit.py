@@ -33,6 +33,7 @@ def write_census(directory: Path, *, rows: int = 1_500) -> list[list[int]]:
 def filled(text: str) -> str:
     """What an owner makes of the draft."""
     text = text.replace('# TODO unit = "row" ', 'unit = "row" #').replace("# TODO epsilon = 1 ", "epsilon = 1_000 #")
+    text = text.replace("per_statement = 0.2 ", "per_statement = 1 #")
     for name, high in BOUNDS.items():
         pattern = rf'^({name} = {{ )type = "text"(.*?) }}  # TODO.*$'
         text = re.sub(pattern, rf'\1type = "integer", min = 0, max = {high}, null = false\2 }}', text, flags=re.MULTILINE)
@@ -44,6 +45,9 @@ def test_from_init_to_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     made = write_census(tmp_path)
     assert run("init", "census.csv", home=tmp_path).status == 0
     draft = (tmp_path / "lapwing.toml").read_text(encoding="utf-8")
+    assert re.search(r"^\[limits\]\nper_statement = 0\.2 .*\nper_day = 0\.5 ", draft, re.MULTILINE), (
+        "an owner sees how fast it may be spent"
+    )
     assert draft.count('# TODO unit = "row"') == 2 and "NOT people" in draft and 'unit = "..."' in draft
     (tmp_path / "lapwing.toml").write_text(filled(draft), encoding="utf-8")
     check = run("check", home=tmp_path)

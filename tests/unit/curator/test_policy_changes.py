@@ -122,6 +122,8 @@ def test_no_question_raises_a_budget(tmp_path: Path) -> None:
         ("[defaults]\nepsilon = 0.1\n", "[defaults]\nepsilon = 0.1\nconfidence = 0.9\n", "defaults.confidence"),
         ("epsilon = 1\n", "epsilon = 0.9\n", "budget.epsilon"),
         ("ceiling = { epsilon = 3 }", "ceiling = { epsilon = 2 }", "budget.ceiling"),
+        ("[defaults]\n", "[limits]\nper_statement = 0.05\n[defaults]\n", "limits.per_statement"),
+        ("[defaults]\n", "[limits]\nper_day = 0.05\n[defaults]\n", "limits.per_day"),
         ("format = 1\n", "format = 1 # a remark\n", None),
     ],
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from lapwing.answers.budget import LARGE_SHARE
 from lapwing.errors import LapwingError
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class ShownPrice:
     accuracy: str = ""
     free: bool = False
     refused: bool = False
+    large: bool = False
+    """It takes so much of the budget that it is asked about even where it was on the screen."""
 
 
 def price_of(explanation: Explanation) -> ShownPrice:
@@ -40,7 +43,8 @@ def price_of(explanation: Explanation) -> ShownPrice:
     if cost.free or values.get("stored"):
         return ShownPrice("free: answered before" if values.get("stored") else "free", accuracy, free=True)
     words = f"epsilon {cost.epsilon:.3g}, {_percent(values['share_of_budget'])} of the budget"
-    return ShownPrice(words if values["affordable"] else f"{words}: MORE THAN IS LEFT", accuracy)
+    words = words if values["affordable"] else f"{words}: {values.get('too_much', 'more than is left').upper()}"
+    return ShownPrice(words, accuracy, large=values["share_of_budget"] > LARGE_SHARE)
 
 
 def refusal(error: LapwingError) -> ShownPrice:

@@ -17,6 +17,7 @@ from prompt_toolkit.styles import Style
 
 from lapwing.answers.number_format import shortened
 from lapwing.cli import terminal
+from lapwing.cli.asking import is_confirmed
 from lapwing.cli.exits import told
 from lapwing.cli.shell.completing import ShellCompleter, Vocabulary
 from lapwing.cli.shell.pricing import STOP_SECONDS, PriceWatch, price_of
@@ -109,9 +110,9 @@ class ShellPrompt:
         return shown
 
     def _pays(self, statement: str) -> bool:
-        """Whether to ask: a price is paid that was on the screen, or that is confirmed now."""
+        """Whether to ask: a price is paid that was on the screen and is no large part of the budget, or that is confirmed now."""
         when, seen = self._session.terms["confirm"], self._watch.known(statement)
-        if when == NEVER or (seen is not None and (seen.free or when != ALWAYS) and not seen.refused):
+        if when == NEVER or (seen is not None and (seen.free or when != ALWAYS) and not (seen.refused or seen.large)):
             return True
         try:
             price = price_of(self._session.explain(statement))
@@ -121,18 +122,7 @@ class ShellPrompt:
         if price.free:
             return True
         terminal.write(f"price: {price.words}" + (f"\n{price.accuracy}" if price.accuracy else ""))
-        return _confirmed()
-
-
-def _confirmed() -> bool:
-    sys.stdout.write("Pay? [y/N] ")
-    sys.stdout.flush()
-    try:
-        answer = sys.stdin.readline()
-    except KeyboardInterrupt:
-        terminal.write("")
-        return False
-    return answer.strip().lower() in ("y", "yes")
+        return is_confirmed("Pay? [y/N] ")
 
 
 def _keys() -> KeyBindings:

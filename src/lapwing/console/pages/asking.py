@@ -71,6 +71,8 @@ async def ask(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.ASK))]) -> 
     known = await told(visit, question)
     if known.price is None or visit.form.get("seen", "") != known.price.seen:
         return await editor_page(visit, question, known, status=409, unseen=known.price is not None)
+    if known.price.is_large and visit.form.get("meant", "") != known.price.seen:
+        return await editor_page(visit, question, known, status=409, unmeant=True)
     address = data_set_path(visit.call.served.data_set_id, "answer", q=question.token())
     request = visit.form.get("request", "")
     try:
@@ -81,7 +83,13 @@ async def ask(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.ASK))]) -> 
 
 
 async def editor_page(
-    visit: DataSetVisit, question: PageQuestion | None, known: Told | None, *, status: int = 200, unseen: bool = False
+    visit: DataSetVisit,
+    question: PageQuestion | None,
+    known: Told | None,
+    *,
+    status: int = 200,
+    unseen: bool = False,
+    unmeant: bool = False,
 ) -> Response:
     """The page of the editor. Each has a name for the request it may send, so that one that is sent twice is charged once."""
     described = await asking.described(visit.call)
@@ -92,6 +100,7 @@ async def editor_page(
         question=question or PageQuestion(""),
         told=known,
         unseen=unseen,
+        unmeant=unmeant,
         described=described,
         schema=schema,
         words=statement_words(),

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from lapwing.console.charts.shares import share_bars
 from lapwing.console.navigation import data_set_path
 from lapwing.console.page_routes import pages
+from lapwing.console.prices import DEVIATIONS_AT_95
 from lapwing.console.questions import PageQuestion
 from lapwing.console.visits import DataSetVisit, visiting_to
 from lapwing.errors import CallRefused, LapwingError
@@ -94,7 +95,7 @@ async def _questions_left(visit: DataSetVisit, budget: Mapping[str, Any]) -> lis
         {
             "epsilon": price,
             "table": table,
-            "error": values["predicted_error"]["n"],
+            "half_width": DEVIATIONS_AT_95 * values["predicted_error"]["n"],
             "share": values["share_of_budget"],
             "count": int(rest / values["share_of_budget"]),
         }

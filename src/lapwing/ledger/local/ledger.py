@@ -22,6 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeAlias, assert_never
 
+from lapwing.catalog import LimitsDecl
 from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
 from lapwing.kernel.accounting import Budget, Cost, admits
 from lapwing.kernel.permit import Permit, issue
@@ -36,6 +37,7 @@ from lapwing.ledger.protocol import RECORDABLE, Balance, Bought, Entry, EntryKin
 from lapwing.ledger.workers import Worker, current_worker, is_dead
 from lapwing.receipts import ReceiptStatement
 
+NO_LIMITS = LimitsDecl()
 _Forfeit: TypeAlias = Callable[[sqlite3.Connection, LedgerState, int, Worker], LedgerState]
 
 
@@ -45,9 +47,10 @@ class LocalLedger:
     After a fork the child gets its own connection and its own identity at its first use; it cannot settle what its parent reserved.
     """
 
-    __slots__ = ("_database", "_fingerprint", "_home", "_path", "_registry", "_source_id", "_worker")
+    __slots__ = ("_allowed", "_database", "_fingerprint", "_home", "_path", "_registry", "_source_id", "_worker")
 
-    def __init__(self, path: Path, *, home: Path, source_id: str, fingerprint: str | None) -> None:
+    def __init__(self, path: Path, *, home: Path, source_id: str, fingerprint: str | None, allowed: LimitsDecl) -> None:
+        self._allowed = allowed
         self._path = path
         self._home = home
         self._source_id = source_id
@@ -68,6 +71,7 @@ class LocalLedger:
         home: Path | None = None,
         override: bool = False,
         reason: str = "",
+        allowed: LimitsDecl = NO_LIMITS,
     ) -> Self:
         """Register a source and make its ledger, with nothing spent.
 
@@ -115,7 +119,7 @@ class LocalLedger:
                     registry.add_act(registered, anchor, EntryKind.OVERRIDE, f"source-registered: {reason}")
         finally:
             books.close()
-        return cls.open(path, source_id=source_id, source_fingerprint=source_fingerprint, home=home)
+        return cls.open(path, source_id=source_id, source_fingerprint=source_fingerprint, home=home, allowed=allowed)
 
     @classmethod
     def open(
@@ -127,16 +131,19 @@ class LocalLedger:
         home: Path | None = None,
         override: bool = False,
         reason: str = "",
+        allowed: LimitsDecl = NO_LIMITS,
     ) -> Self:
         """Open a ledger, check all of it, and forfeit what dead processes left reserved, before anything is served.
 
         Refuses a file that is damaged, of another format or another source, and one that the registry does not know as *the* ledger of this
         source in its newest state: ``ledger-unregistered``, ``ledger-superseded``, ``ledger-moved``, ``ledger-rolled-back``,
         ``source-changed`` and ``source-registered``. ``override`` with a ``reason`` accepts those six as the owner's act, written into
-        both; charges that a restored file has lost are charged again from the registry's memory.
+        both; charges that a restored file has lost are charged again from the registry's memory. ``allowed`` is how fast analysts may
+        spend, by today's catalogue; the file keeps none of it.
         """
         limits.require_reason(override, reason)
-        ledger = cls(path.resolve(), home=registry.registry_home(home), source_id=source_id, fingerprint=source_fingerprint)
+        home = registry.registry_home(home)
+        ledger = cls(path.resolve(), home=home, source_id=source_id, fingerprint=source_fingerprint, allowed=allowed)
         ledger._connect(override_reason=reason if override else None)
         return ledger
 
@@ -165,6 +172,7 @@ class LocalLedger:
     def reserve(self, request: Request) -> Permit | StoredAnswer:
         """Charge durably, or replay, or refuse, as :meth:`lapwing.ledger.protocol.Ledger.reserve` says.
 
+        In addition, what passes a limit that the catalogue sets is refused (``statement-limit``, ``day-limit``); a replay passes none.
         The decision and the charge are one transaction that holds the write lock from before the first read. The permit exists only after
         that transaction is on disk and the registry knows of it; where the registry cannot be told, nothing is charged.
         """
@@ -194,18 +202,30 @@ class LocalLedger:
             charge = rows.charge_by_key(connection, request.analyst, request.request_id)
             if charge is not None:
                 return _seen_before(connection, state, charge, request.digest)
+            self._require_allowed(connection, state, request.analyst, request.cost)
             _require_within(state, request.cost)
             worker_id = rows.add_worker(connection, self._worker)
             charge_id, _ = rows.add_charge(connection, state, request, worker_id)
             return issue(charge_id, request.digest, request.cost)
 
     def require_payable(self, analyst: str, cost: Cost) -> None:
-        """Refuse what :meth:`reserve` would refuse a new request for, whoever asks; nothing is charged."""
+        """Refuse what :meth:`reserve` would refuse a new request for; nothing is charged."""
         self._require_own_process()
         with self._database.read() as connection:
             state = rows.read_state(connection)
-        _require_open(state)
-        _require_within(state, cost)
+            _require_open(state)
+            self._require_allowed(connection, state, analyst, cost)
+            _require_within(state, cost)
+
+    def _require_allowed(self, connection: sqlite3.Connection, state: LedgerState, analyst: str, cost: Cost) -> None:
+        """The limits of a statement, and of the analyst's day by the charges of that day. They refuse more than the budget, never less."""
+        limit = limits.limit_of_share(state.budget, self._allowed.per_statement)
+        if limit.is_passed_by(cost):
+            raise limits.past_statement_limit(state.budget, limit, cost)
+        if self._allowed.per_day is not None:
+            limit, spent = limits.limit_of_share(state.budget, self._allowed.per_day), rows.spent_today(connection, analyst)
+            if limit.is_passed_by(spent + cost):
+                raise limits.past_day_limit(state.budget, limit, spent)
 
     def commit(self, permit: Permit, payload: bytes) -> None:
         """Store the answer and close the charge, durably, in one step; else ``charge-not-open``, and the answer must not be sent.

@@ -66,7 +66,7 @@ class Charge:
 
 
 def now_text() -> str:
-    """UTC, ISO 8601. Written for people to read; no decision looks at it."""
+    """UTC, ISO 8601. For people to read, and to tell which day it is; the budget does not depend on it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
@@ -232,6 +232,15 @@ def newest_bought(connection: sqlite3.Connection, *, version: int, limit: int, b
         [version, limit, begins, begins],
     )
     return tuple(Bought(summary, cost_value(loss, delta, pure), digest) for summary, loss, delta, pure, digest in rows)
+
+
+def spent_today(connection: sqlite3.Connection, analyst: str) -> Cost:
+    """What this analyst was charged on this day (UTC) or a later one: a clock that is put back gives no day twice."""
+    charged = connection.execute(
+        "SELECT loss, delta, pure FROM entry WHERE at >= ? AND kind = ? AND analyst = ?",
+        [now_text()[:10], EntryKind.RESERVE.value, analyst],
+    )
+    return sum((cost_value(*amounts) for amounts in charged), Cost.zero())
 
 
 def paid_requests(connection: sqlite3.Connection) -> tuple[PaidRequest, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lapwing.errors import BudgetRefused, CatalogueError, LapwingError, LedgerError, Refused
+from lapwing.ledger.limits import NEXT_DAY
 from lapwing.ledger.postgres.anchors import rolled_back
 
 _ADMIT = "the data owner admits analysts with `lapwing ledger admit NAME`"
@@ -55,7 +56,7 @@ def refusal(outcome: str, *, analyst: str = "") -> LapwingError:
         case "statement-limit":
             return BudgetRefused("statement-limit", "one statement may not cost as much as this", hint=ask_less)
         case "day-limit":
-            return BudgetRefused("day-limit", "what may be spent on one day is spent", hint="ask again tomorrow, or ask for less")
+            return BudgetRefused("day-limit", "what may be spent on one day is spent", hint=NEXT_DAY)
         case "analyst-budget":
             return BudgetRefused("analyst-budget", "the analyst's own budget cannot pay for this", hint=ask_less)
         case "group-budget":
