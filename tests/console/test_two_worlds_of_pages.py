@@ -187,7 +187,7 @@ def test_receipts_are_checked(pair: Pair) -> None:
 def test_a_data_set_is_declared_and_prepared(pair: Pair) -> None:
     # Both files have the same columns, and of the one there are rows of one more reader.
     said = {"take:file:loans.csv": "yes", "whose": "loans.reader", "unit": "reader", "most": "5", "name": "loans", "epsilon": "2"}
-    said |= {"kind-loans-branch": "list", "words-loans-branch": "central, hill", "kind-loans-days_kept": "whole"}
+    said |= {"kind-loans-branch": "list", "words-loans-branch": "central\nhill", "kind-loans-days_kept": "whole"}
     said |= {"least-loans-days_kept": "0", "most-of-loans-days_kept": "120", "kind-loans-day": "date"}
     said |= {"least-loans-day": "2025-01-01", "most-of-loans-day": "2025-12-31"}
     for step, following in {"file": "who", "who": "values", "values": "much", "much": "check"}.items():

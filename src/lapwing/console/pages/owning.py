@@ -214,11 +214,13 @@ async def versions(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.SEE))]
     name = visit.call.served.data_set_id
     may_prepare = visit.identity.may(Act.PREPARE, name)
     losses: dict[int, list[dict[str, Any]]] = {}
-    if kept and visit.identity.may(Act.SEE_LOSSES, name):
-        try:
-            losses = {kept[-1]: (await owning.losses(kept[-1], visit.call))["losses"]}
-        except LapwingError:
-            losses = {}  # of a version that was prepared before there were reports
+    if visit.identity.may(Act.SEE_LOSSES, name):
+        newest = kept[-1] if kept else 0
+        for number in (newest, newest + 1):  # the next one has a report where a preparation was stopped
+            try:
+                losses[number] = (await owning.losses(number, visit.call))["losses"]
+            except LapwingError:
+                continue  # of a version that was prepared before there were reports
     first = await first_questions(visit.call) if kept and visit.identity.may(Act.ASK, name) else []
     needed = await owning.owner_role_needed(visit.call, "prepare") if may_prepare else None
     return visit.page("versions.html", versions=list(reversed(kept)), losses=losses, may_prepare=may_prepare, first=first, needed=needed)
