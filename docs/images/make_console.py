@@ -122,7 +122,7 @@ def _to_values(page: Page) -> None:
     page.get_by_label("How many rows can one of them have at most?").fill("60")
     _go_on(page)
     page.select_option("[name=kind-loans-branch]", "list")
-    page.fill("[name=words-loans-branch]", "central, harbour, hill, station")
+    page.fill("[name=words-loans-branch]", "central\nharbour\nhill\nstation")
 
 
 def _to_much(page: Page) -> None:

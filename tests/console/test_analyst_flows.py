@@ -414,10 +414,58 @@ def test_a_session_that_is_over_asks_to_sign_in_again(visited: Visited, browser:
         page.locator(".cm-content").focus()
         page.keyboard.insert_text(" WHERE minutes > 6")
         expect(page.get_by_role("alert")).to_contain_text("Nobody is signed in here")
-        expect(page.get_by_role("link", name="Sign in in another tab")).to_be_visible()
         expect(page.locator(".cm-content")).to_contain_text("WHERE minutes > 6")  # what was typed is not lost
+        page.get_by_role("link", name="Sign in again").click()
+        page.fill("#key", visited.under_test.keys["ada"])
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(visited.path("ask"))
+        settled(page)
+        expect(page.locator(".cm-content")).to_contain_text("WHERE minutes > 6")
+        expect(page.locator("#epsilon")).to_have_value("0.02")
+
+
+def test_a_draft_outlives_back_and_reload_and_ends_with_the_session(visited: Visited, browser: Browser) -> None:
+    draft, linked = "SELECT COUNT(*) AS n FROM visits WHERE minutes > 61", f"ask?q={PageQuestion(BY_REGION).token()}"
+    text = ".cm-content .cm-line"
+    with visited.page(browser) as page:
         page.goto(visited.path("ask"))
+        typed(page, draft)
+        page.reload()
+        settled(page)
+        expect(page.locator(text)).to_have_text(draft)
+        page.click("nav >> text=Budget")
+        page.go_back()
+        settled(page)
+        expect(page.locator(text)).to_have_text(draft)
+        page.goto(visited.path(linked))  # somebody follows a link to another question: it is not hidden behind the draft
+        settled(page)
+        expect(page.locator(text)).to_have_text(BY_REGION)
+        typed(page, f"{BY_REGION} LIMIT 3")
+        page.reload()
+        settled(page)
+        expect(page.locator(text)).to_have_text(f"{BY_REGION} LIMIT 3")
+        other = page.context.new_page()
+        other.goto(visited.path("ask"))
+        expect(other.locator(".cm-content")).to_be_visible()
+        assert other.evaluate("sessionStorage.length") == 0  # a draft is of one tab
+        other.close()
+        assert page.evaluate("sessionStorage.length") == 1
+        page.click("text=Sign out")
         expect(page).to_have_title("Sign in · Lapwing")
+        assert page.evaluate("sessionStorage.length + localStorage.length") == 0
+
+
+def test_a_draft_of_somebody_else_is_forgotten(visited: Visited, browser: Browser) -> None:
+    with visited.page(browser) as page:
+        page.goto(visited.path("ask"))
+        typed(page, "SELECT COUNT(*) AS n FROM visits WHERE minutes > 62")
+        page.context.clear_cookies()
+        page.context.add_cookies([{"name": "lapwing", "value": visited.session_of("olga"), "url": visited.url}])
+        page.goto(visited.path("ask"))
+        expect(page.locator(".cm-content")).to_be_visible()
+        assert "minutes > 62" not in page.content()
+        page.goto(visited.path())
+        assert "minutes > 62" not in page.evaluate("JSON.stringify(sessionStorage)")
 
 
 def test_without_scripts_one_reads_prices_and_asks(visited: Visited, browser: Browser) -> None:

@@ -31,7 +31,7 @@ def test_the_ledger_shows_every_entry(visited: Visited, browser: Browser) -> Non
         table = page.get_by_role("region", name="Entries of the ledger")
         expect(table).to_contain_text("statistics: rows per unit of visits")
         expect(table.get_by_role("row", name=STATEMENT)).to_contain_text("ada")
-        expect(table.locator("tbody tr").last).to_contain_text("register")
+        expect(table.locator("tbody tr").last).to_contain_text("ledger begun")
 
 
 def test_an_auditor_sees_no_editor_and_cannot_ask(visited: Visited, browser: Browser) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from lapwing.server.identities import Identities
 from lapwing.server.rates import Rates
 from lapwing.server.rights import Grant, Role
 from lapwing.server.sessions import SignedIn
-from tests.console.visitor import Visitor
+from tests.console.visitor import Visitor, forms_of
 from tests.server.office import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("console: sessions")
@@ -154,3 +155,19 @@ def test_signing_in_is_in_the_audit_log_and_no_key_is(server: ServerUnderTest) -
     assert '"act": "sign-in", "data_set": "", "outcome": "unauthenticated"' in text
     assert server.keys["aude"] not in text
     assert "wrong-key" not in text
+
+
+def test_a_statement_that_was_sent_after_the_session_ended_comes_back(server: ServerUnderTest) -> None:
+    ada = Visitor(server)
+    ada.sign_in("ada")
+    form = forms_of(ada.get("/console/d/{d}/ask").text)[f"/console/d/{server.data_set}/ask"]
+    ada.submit("/console/", "/console/sign-out")
+    sql = "SELECT COUNT(*) AS n\nFROM visits WHERE minutes > 63"
+    for page in ("ask", "price"):
+        reply = ada.post(f"/console/d/{{d}}/{page}", form | {"sql": sql, "epsilon": "0.03"})
+        assert reply.status_code == 303 and reply.headers["location"].startswith("/console/sign-in?")
+        found = ada.submit(reply.headers["location"], "/console/sign-in", key=server.keys["ada"])
+        text = ada.get(found.headers["location"]).text
+        assert html.escape(sql) in text and 'value="0.03"' in text and "Ask for" in text
+        ada.submit("/console/", "/console/sign-out")
+    assert ada.post("/console/d/{d}/ask", {}, headers={"Content-Type": "text/plain"}).status_code == 401

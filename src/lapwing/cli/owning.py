@@ -45,7 +45,7 @@ def prepare(
         str, typer.Option(metavar="REASON", help="The owner's reason to go on where identity or unit changed; kept in the ledger.")
     ] = "",
     append: Annotated[bool, typer.Option("--append", help="Read only new rows of tables that declare `appended_by`.")] = False,
-    accept_losses: Annotated[bool, typer.Option("--accept-losses", help="Go on where more than a tenth of a table is left out.")] = False,
+    accept_losses: Annotated[bool, typer.Option("--accept-losses", help="Go on where much is left out or becomes NULL.")] = False,
     new_version: Annotated[
         bool, typer.Option("--new-version", help="Make one also where only budget, defaults or descriptions changed.")
     ] = False,

@@ -68,8 +68,8 @@ class DataSet:
         """Write a new version from the sources: the owner's act. Returns its number.
 
         Where the catalogue changed in nothing but budget, defaults and descriptions, these are applied, and the version that there is stays
-        and is returned, unless ``new_version``. Refused (``rows-lost``) where more than a tenth of a table would be left out, unless
-        ``accept_losses``.
+        and is returned, unless ``new_version``. Refused (``rows-lost``) where more than a tenth of a table would be left out, or
+        more than half of the values of a column would become NULL, unless ``accept_losses``.
         """
         return self.curator.prepare(progress=progress, override=override, accept_losses=accept_losses, new_version=new_version)
 

@@ -27,13 +27,18 @@ KINDS = {
     "whole": "a whole number",
     "number": "a number with decimals",
     "date": "a date",
+    "moment": "a date with a time",
     "yes-no": "yes or no",
 }
-_TYPES = {"list": "text", "text": "text", "whole": "integer", "number": "real", "date": "date", "yes-no": "boolean"}
-_BY_TYPE = {"integer": "whole", "real": "number", "boolean": "yes-no", "date": "date", "timestamp": "date", "text": "text"}
+_TYPES = {"list": "text", "text": "text", "whole": "integer", "number": "real", "date": "date", "moment": "timestamp", "yes-no": "boolean"}
+_BY_TYPE = {"integer": "whole", "real": "number", "boolean": "yes-no", "date": "date", "timestamp": "moment", "text": "text"}
 _NUMBER = re.compile(r"-?\d{1,15}(\.\d{1,9})?")
-_DAY_LIKE = re.compile(r"(^|_)(day|date|on|at|born|birthday)(_|$)")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_DAY_LIKE = re.compile(r"(^|_)(day|date|on|born|birthday)(_|$)")
+_MOMENT_LIKE = re.compile(r"(^|_)(at|time|timestamp|datetime)(_|$)")
 _COUNT_LIKE = re.compile(r"(^|_)(age|year|count|days|number|minutes|hours|months|size|total)(_|$)")
+_DAY_ENDS = "23:59:59.999999"
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _SAME_NAME = "A guess: both columns have the same name"
 _KEY_LIKE = re.compile(r"(^|_)(id|key|uuid|nr|no|number|code)$")
 
@@ -217,7 +222,8 @@ class OwnerAnswers:
     def proposed_column(self, column: dict[str, Any]) -> dict[str, Any]:
         """A column with the kind that its type says, or that its name lets one guess."""
         kind, name = _BY_TYPE.get(column["holds"]), column["name"]
-        guessed = "date" if _DAY_LIKE.search(name) else "whole" if _COUNT_LIKE.search(name) else "skip"
+        likely = {"moment": _MOMENT_LIKE, "date": _DAY_LIKE, "whole": _COUNT_LIKE}
+        guessed = next((guess for guess, pattern in likely.items() if pattern.search(name)), "skip")
         return {**column, "proposed": kind or guessed, "guessed": kind is None}
 
     def asked_columns(self, table: ChosenTable) -> list[dict[str, Any]]:
@@ -246,16 +252,15 @@ class OwnerAnswers:
     def _values(self, name: str, field: str, kind: str) -> dict[str, Any]:
         """Which values a column can have, as far as its kind needs it."""
         if kind == "list":
-            words = [word.strip() for word in re.split(r"[\n,]", self.said.get(f"words-{field}", "")) if word.strip()]
-            if not words:
-                raise CallRefused("body-invalid", f"list the words that {name} can be", hint="or say that nobody listed them")
-            return {"values": list(dict.fromkeys(words))}
-        if kind in ("whole", "number", "date"):
+            return {"values": _words(name, self.said.get(f"words-{field}", ""))}
+        if kind in ("whole", "number", "date", "moment"):
             least, most = self.said.get(f"least-{field}", "").strip(), self.said.get(f"most-of-{field}", "").strip()
             if not least or not most:
                 message = f"say the least and the most that {name} can be"
                 raise CallRefused("body-invalid", message, hint="too wide is safe; leave it out if in doubt")
-            if kind != "date" and not (_NUMBER.fullmatch(least) and _NUMBER.fullmatch(most)):
+            if kind == "moment":  # a day alone is meant whole: the last one to its end
+                least, most = (f"{end}T{time}" if _DAY.fullmatch(end) else end for end, time in ((least, "00:00:00"), (most, _DAY_ENDS)))
+            if kind in ("whole", "number") and not (_NUMBER.fullmatch(least) and _NUMBER.fullmatch(most)):
                 raise CallRefused("body-invalid", f"the least and the most of {name} are numbers")
             return {"min": least, "max": most}
         return {}
@@ -300,6 +305,21 @@ class OwnerAnswers:
             columns=self.columns(table, keys_alone=keys_alone),
             **{"file" if database is None else "table": table.source},
         )
+
+
+def _words(name: str, written: str) -> list[str]:
+    """The words of a list, one on each line. Blanks around a word are left out, unless it stands in quotes; there a quote is doubled."""
+    lines = [line.strip() for line in _LINE_END.split(written) if line.strip()]
+    if not lines:
+        raise CallRefused("body-invalid", f"list the words that {name} can be", hint="or say that nobody listed them")
+    if len(lines) == 1 and "," in lines[0] and not _is_in_quotes(lines[0]):  # a habit from elsewhere: it would be one long word
+        hint = "write each word on a line of its own; where the comma belongs to the only word, put it in quotes"
+        raise CallRefused("body-invalid", f"the words of {name} stand on one line", hint=hint)
+    return list(dict.fromkeys(line[1:-1].replace('""', '"') if _is_in_quotes(line) else line for line in lines))
+
+
+def _is_in_quotes(line: str) -> bool:
+    return len(line) > 1 and line[0] == line[-1] == '"'
 
 
 def _whole(written: str, what: str) -> int | None:

@@ -18,6 +18,7 @@ from lapwing.console.assets import asset
 from lapwing.console.navigation import ROOT, data_set_path, entries_for, navigation
 from lapwing.console.questions import PageQuestion
 from lapwing.console.words import BY_KEY, picture
+from lapwing.console.words.labels import ENTRIES, LINES, TYPES, labelled
 from lapwing.server.rights import Identity
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -32,7 +33,8 @@ def environment() -> Environment:
     found.globals |= {"asset": asset, "page_of": data_set_path, "root": ROOT, "version": lapwing.__version__}
     found.globals["rewritten_token"] = lambda sql, question: PageQuestion(sql, question.epsilon).token()
     found.globals |= {"words": BY_KEY, "picture_of_word": _picture_of_word}
-    found.filters |= {"figure": figure, "share": share_text, "count": _count}
+    found.globals |= {"entry_words": ENTRIES, "type_words": TYPES, "line_words": LINES}
+    found.filters |= {"labelled": labelled, "figure": figure, "share": share_text, "count": _count}
     return found
 
 

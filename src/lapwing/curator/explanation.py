@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, assert_never
@@ -15,7 +16,7 @@ from lapwing.answers.quantile_notes import quantile_errors
 from lapwing.catalog.units import ROW
 from lapwing.curator.bought_norms import PricedNorms, is_norms_of
 from lapwing.curator.life import Balance, Curator
-from lapwing.curator.predicted_errors import errors_of_part, predicted_errors
+from lapwing.curator.predicted_errors import average_noise, errors_of_part, noise_of, predicted_errors, rows_in_group
 from lapwing.kernel.accounting import LOSS_UNITS, Cost, admits
 from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.facts import Facts
@@ -73,7 +74,7 @@ def explanation(
     certified = planned.measured
     if certified is None:
         return free_explanation(curator)
-    balance, unit = curator.balance(), curator.declaration.dataset.unit
+    balance, unit, units = curator.balance(), curator.declaration.dataset.unit, curator.declaration.dataset.units
     protects = protected_line(curator, planned.facts)
     found = curator.ledger.find(certified.digest, analyst=curator.analyst_default if analyst is None else analyst)
     stored, norms = found is not None, PricedNorms() if norms is None else norms
@@ -96,7 +97,7 @@ def explanation(
     for number, part in enumerate(planned.parts):
         if several:
             lines.append((f"part {number + 1}", _text_of(statement, f"q{number}", PART_LENGTH_MAX) or f"of {len(planned.parts)}"))
-        part_lines, detail = _explained(statement, number, part, planned, unit, confidence)
+        part_lines, detail = _explained(statement, number, part, planned, unit, units, confidence)
         lines += part_lines
         details.append(detail)
     leading = next(detail for detail in details if detail)
@@ -105,7 +106,7 @@ def explanation(
         "norms": norms.to_dict(norms.cost()) if norms.wanted else None,
         "share_of_budget": share,
         **payable(curator, balance, price_of_all),
-        "predicted_error": predicted_errors(statement, planned),
+        "predicted_error": predicted_errors(statement, planned, units=units),
         "stored": stored,
         **leading,
         "parts": details,
@@ -174,7 +175,7 @@ def _part_of(first: Cost, whole: Cost) -> float:
 
 
 def _explained(
-    statement: Statement, number: int, part: Part, planned: Planned, unit: str, confidence: Fraction
+    statement: Statement, number: int, part: Part, planned: Planned, unit: str, units: int | None, confidence: Fraction
 ) -> tuple[list[tuple[str, str]], dict[str, Any]]:
     """Lines and values of one private query."""
     if part.number is None or planned.measured is None:
@@ -195,7 +196,8 @@ def _explained(
             )
         )
     for index, recipe in enumerate(part.recipes):
-        if isinstance(recipe, Averaged) and (error := _average_error(part, query, recipe, confidence)):
+        if isinstance(recipe, Averaged):
+            error = _average_error(query, recipe, rows_in_group(part, planned, units), confidence)
             lines.append(("average", f"{_called(statement, number, index)}: {error}"))
     for name, how, ranks in quantile_errors(statement, number, part, query, confidence=confidence):
         shown = shortened(name, NAME_LENGTH_MAX)
@@ -209,7 +211,7 @@ def _explained(
         lines.append(("closer", "WITH PRIVACY (scaled_groups = true) is predicted to be clearly closer, by a model"))
     totals = []
     for kept, apart in part.apart.items():
-        total_lines, detail = _explained_total(statement, number, kept, apart, planned, unit, confidence)
+        total_lines, detail = _explained_total(statement, number, kept, apart, planned, unit, units, confidence)
         lines += total_lines
         totals.append(detail)
     return lines, {
@@ -236,7 +238,14 @@ def _totals(part: Part) -> str:
 
 
 def _explained_total(
-    statement: Statement, number: int, kept: tuple[int, ...], total: Part, planned: Planned, unit: str, confidence: Fraction
+    statement: Statement,
+    number: int,
+    kept: tuple[int, ...],
+    total: Part,
+    planned: Planned,
+    unit: str,
+    units: int | None,
+    confidence: Fraction,
 ) -> tuple[list[tuple[str, str]], dict[str, Any]]:
     """Lines and values of a level of totals that is measured apart."""
     query = planned.certified.queries[total.number or 0]
@@ -247,7 +256,7 @@ def _explained_total(
     if lost := _lost(total, query, unit):
         lines.append(("predicted", f"{label}: {lost}"))
     caps = {name: cut.choice.cap * float(cut.unit) for name, cut in total.cuts.items()}
-    errors = errors_of_part(statement, number, total, planned)
+    errors = errors_of_part(statement, number, total, planned, units=units)
     return lines, {"keys": keys, "groups": len(total.groups or ()), "predicted_error": errors, "caps": caps, "lost": total.lost}
 
 
@@ -282,18 +291,20 @@ def _lost(part: Part, query: CertifiedQuery, unit: str) -> str:
     return f"about {figure(part.choice.truncation, digits=2)} rows{per_group}{share} lost to the bound, beside the noise"
 
 
-def _average_error(part: Part, query: CertifiedQuery, recipe: Averaged, confidence: Fraction) -> str:
-    """What the noise makes of an average where groups are as large as is publicly predicted; empty where nothing is known of that."""
-    if part.rows is None or part.groups is None or not part.groups:
-        return ""
-    rows = (1 - part.lost) * part.rows / len(part.groups)
-    total = next(item for item in query.vectors if item.vector.name == recipe.total)
-    width = float(half_width(total.vector.law, confidence=confidence) * total.step)
-    if rows < 1 or width / rows > float(recipe.upper - recipe.lower) / 2:
-        return "lost in the noise at this price"
-    of_group = "a group of " if query.query.keys else ""
+def _average_error(query: CertifiedQuery, recipe: Averaged, rows: float | None, confidence: Fraction) -> str:
+    """What the noise makes of an average where groups are as large as is publicly predicted, or else where they have round sizes."""
+    vectors = {item.vector.name: item for item in query.vectors}
+    total = vectors[recipe.total]
+    width = float(half_width(total.vector.law, confidence=confidence) * total.step) * average_noise(recipe, vectors) / noise_of(total)
+    of_group, most = "a group of " if query.query.keys else "", float(recipe.upper - recipe.lower) / 2
     sure = percent(float(confidence))
-    return f"about ±{figure(width / rows, digits=2)} at {sure} for {of_group}{figure(rows, digits=2)} rows"
+    if rows is not None:
+        if rows < 1 or width / rows > most:
+            return "lost in the noise at this price"
+        return f"about ±{figure(width / rows, digits=2)} at {sure} for {of_group}{figure(rows, digits=2)} rows"
+    size = 10 ** max(math.ceil(math.log10(width / most)), 1) if most else 10  # the least round one where something is left to see
+    first, second = (figure(width / each, digits=2) for each in (size, 10 * size))
+    return f"about ±{first} at {sure} for {of_group}{size:,} rows, ±{second} for {10 * size:,}"
 
 
 def _text_of(statement: Statement, name: str, length: int) -> str:

@@ -140,7 +140,8 @@ class Curator:
         version and the rows of the source that came since; without an older version, or for other tables, nothing changes.
 
         What is left out and changed is written to a report for the owner alone, before anything else is. Losing more than a tenth of a
-        table is refused (``rows-lost``) unless ``accept_losses``; Python's ``DataSet`` and the command line do not accept them unasked.
+        table, or more than half of the values of a column, is refused (``rows-lost``) unless ``accept_losses``; Python's ``DataSet`` and
+        the command line do not accept that unasked.
         """
         with self.state.preparing():
             overridden = self._changes_to_override(override)
@@ -217,9 +218,9 @@ class Curator:
     def _witness(self, version: int, losses: Sequence[TableLosses], accepted: bool) -> None:
         """Write the owner's report, and stop where too much is lost. Neither the ledger nor an analyst hears of it."""
         path = self.state.save_report(version, report_of(losses))
-        heavy = [item.table for item in losses if item.is_heavy]
-        if heavy and not accepted:
-            message = f"more than a tenth of {', '.join(heavy)} would be left out; .lapwing/{path.name} says why, for the owner alone"
+        worries = [worry for item in losses for worry in item.worries]
+        if worries and not accepted:
+            message = f"{', and '.join(worries)}; .lapwing/{path.name} says why, for the owner alone"
             raise PreparationError("rows-lost", message, hint="mend the catalogue or the source, or accept the losses")
 
     def losses(self, version: int) -> list[dict[str, Any]]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from lapwing.catalog import Declaration, EngineKind, RowUnit, Settings, TableDecl, UnitPath
+from lapwing.catalog import Declaration, EngineKind, PublicDecl, RowUnit, Settings, TableDecl, UnitPath
 from lapwing.catalog.units import ROW
 from lapwing.curator.file_checks import file_problems
 from lapwing.curator.source_schemas import Held, SourceColumn, UnreadableSource, read_columns, source_files
 from lapwing.engines.marks import shared_sources
+from lapwing.engines.reading import require_readable
 from lapwing.engines.registry import engine_of, source_fields
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import KeyDomain, TextDomain
 from lapwing.planning.possible.listing import size_of
+from lapwing.render.dialect import SourceKind
 
 
 def source_problems(declaration: Declaration) -> Iterator[str]:
@@ -31,6 +33,7 @@ def _file_problems(declaration: Declaration) -> Iterator[str]:
         if not files:
             yield f"{table.name}: its source {table.source!r} names no file"
         yield from file_problems(table, files)
+        yield from type_problems(table, {column.name: column.held for column in _held_columns(declaration, table)})
 
 
 def _engine_problems(declaration: Declaration) -> Iterator[str]:
@@ -46,6 +49,27 @@ def _engine_problems(declaration: Declaration) -> Iterator[str]:
             continue
         missing = [column for column in table.columns if column.source_name not in fields]
         yield from (f"{table.name}.{column.name}: {table.source} has no column {column.source_name!r}" for column in missing)
+
+
+def type_problems(table: TableDecl | PublicDecl, held: Mapping[str, Held]) -> Iterator[str]:
+    """Columns whose declared type the source's own type cannot be read as; of a CSV file, any text can be."""
+    for column in table.columns:
+        kind = _KINDS.get(held.get(column.source_name, Held.UNKNOWN))
+        try:
+            if kind is not None:
+                require_readable(kind, column.domain)
+        except PreparationError as error:
+            yield f"{table.name}.{column.name}: {error.message}"
+
+
+_KINDS = {
+    Held.INTEGER: SourceKind.INTEGER,
+    Held.REAL: SourceKind.FRACTIONAL,
+    Held.BOOLEAN: SourceKind.BOOLEAN,
+    Held.TEXT: SourceKind.TEXT,
+    Held.DATE: SourceKind.DATE,
+    Held.TIMESTAMP: SourceKind.TIMESTAMP,
+}
 
 
 def source_warnings(declaration: Declaration) -> Iterator[str]:
@@ -84,7 +108,7 @@ def _has_column(declaration: Declaration, table: TableDecl, name: str) -> bool:
     return any(held.name.lower() == name for held in _held_columns(declaration, table))
 
 
-def _held_columns(declaration: Declaration, table: TableDecl) -> Iterator[SourceColumn]:
+def _held_columns(declaration: Declaration, table: TableDecl | PublicDecl) -> Iterator[SourceColumn]:
     """The columns of all files of a table that can be read."""
     for file in source_files(declaration.directory or Path(), table.source):
         try:

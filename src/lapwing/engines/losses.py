@@ -23,6 +23,9 @@ COLUMNS_AT_ONCE = 100
 HEAVY_SHARE = 10
 """Losing more than one row in this many deserves a second look."""
 
+EMPTIED_SHARE = 2
+"""So does a column of which more than one value in this many becomes NULL: it was declared as something that it is not."""
+
 NULL_IN_SOURCE = "NULL in the source"
 UNREADABLE = "could not be read, NULL now"
 UNDECLARED = "not a declared value"
@@ -52,6 +55,8 @@ class TableLosses:
     null_columns: Mapping[str, int]
     """Of the rows with a unit: how many are NULL, or became NULL, in each column declared ``null = false``."""
     changed: tuple[Changed, ...]
+    emptied: tuple[str, ...] = ()
+    """Columns of which more than half of the values became NULL."""
 
     @property
     def lost(self) -> int:
@@ -68,6 +73,12 @@ class TableLosses:
         """Whether more than a tenth is lost."""
         return self.lost * HEAVY_SHARE > self.rows
 
+    @property
+    def worries(self) -> list[str]:
+        """What deserves a second look, in words."""
+        rows = [f"more than a tenth of {self.table} would be left out"] if self.is_heavy else []
+        return rows + [f"more than half of the values of {self.table}.{column} would become NULL" for column in self.emptied]
+
 
 def noteworthy(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Of a report, the tables that lose or change something; of changed values, those that were not NULL before."""
@@ -78,7 +89,8 @@ def noteworthy(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 def report_of(losses: Sequence[TableLosses]) -> dict[str, Any]:
     """The owner's report, for JSON."""
     warning = "exact figures about the rows, for the owner alone: not for release"
-    return {"warning": warning, "tables": [{**asdict(item), "kept": item.kept, "lost": item.lost} for item in losses]}
+    tables = [{**asdict(item), "kept": item.kept, "lost": item.lost, "worries": item.worries} for item in losses]
+    return {"warning": warning, "tables": tables}
 
 
 Witness: TypeAlias = Callable[[Sequence[TableLosses]], None]
@@ -115,6 +127,7 @@ def _table_losses(
         these = _rows_with_units(table, declaration, sources, {name: clean[name] for name in chunk}, dialect)
         _, *null_counts = _counted([f"{owned} AND c.{dialect.quoted(name)} IS NULL" for name in chunk], f"({these}) c", ask)
         by_column |= dict(zip(chunk, null_counts, strict=True))
+    changed = tuple(change for change in _changes(table, source, facts, dialect, ask) if change.rows)
     return TableLosses(
         table.name,
         total,
@@ -123,8 +136,16 @@ def _table_losses(
         nulls,
         beyond,
         {name: count for name, count in by_column.items() if count},
-        tuple(change for change in _changes(table, source, facts, dialect, ask) if change.rows),
+        changed,
+        tuple(column.name for column in table.columns if _is_emptied(column, total, changed)),
     )
+
+
+def _is_emptied(column: ColumnDecl, rows: int, changed: Sequence[Changed]) -> bool:
+    """Whether most of what a column held is NULL now. A value that is not declared is not lost where ``other`` says what becomes of it."""
+    counts = {change.rule: change.rows for change in changed if change.column == column.name}
+    rules = [UNREADABLE, OUT_OF_BOUNDS, *([UNDECLARED] if column.other is None else [])]
+    return sum(counts.get(rule, 0) for rule in rules) * EMPTIED_SHARE > rows - counts.get(NULL_IN_SOURCE, 0)
 
 
 def _rows_with_units(

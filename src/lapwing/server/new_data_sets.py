@@ -17,7 +17,8 @@ from lapwing.catalog import Declaration, load
 from lapwing.curator.catalogue_name import catalogue_name
 from lapwing.curator.declared_text import DescribedDataSet, DescribedTable, catalogue_toml
 from lapwing.curator.life import CATALOGUE_FILE
-from lapwing.curator.source_schemas import DatabaseTables
+from lapwing.curator.source_checks import type_problems
+from lapwing.curator.source_schemas import DatabaseTables, Held
 from lapwing.errors import CallRefused, CatalogueError, LapwingError
 from lapwing.server.configuration import NamedDatabase, NewDataSettings
 from lapwing.server.declaring_shapes import DeclaredBody, TableBody
@@ -101,7 +102,13 @@ class NewDataSets:
         How a database is reached is not in this text, nor in what is said of it: its name stands there.
         """
         connection = None if body.database is None else f"(the operator's connection to {body.database})"
-        return _loaded(catalogue_toml(self.described(body, connection)))
+        text, declaration = _loaded(catalogue_toml(self.described(body, connection)))
+        for table in body.tables:
+            (source,) = self.sources([_source(table, body.database)], body.database)
+            held = {column["from"]: Held(column["holds"]) for column in source.columns}
+            for problem in type_problems(declaration.table(table.name), held):
+                raise CallRefused("body-invalid", f"the column {problem}", hint="say what it holds")
+        return text, declaration
 
     def declare(self, body: DeclaredBody, taken: frozenset[str]) -> str:
         """Write the catalogue of a new data set; its text. ``taken`` are ids that are served already."""

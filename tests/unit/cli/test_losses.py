@@ -87,3 +87,27 @@ def test_python_stops_too_and_goes_on_when_told(tmp_path: Path) -> None:
             data_set.prepare()
         assert caught.value.code == "rows-lost"
         assert data_set.prepare(accept_losses=True) == 1
+
+
+def test_a_column_that_becomes_null_stops_the_owner_before_anything_is_charged(tmp_path: Path) -> None:
+    directory = _adults(tmp_path / "d", wrong=ROWS)
+    catalogue = directory / "lapwing.toml"
+    catalogue.write_text(catalogue.read_text().replace(", null = false", ""), encoding="utf-8")
+    ran = run("-C", directory, "prepare", home=tmp_path / "home")
+    assert ran.status == 5 and "more than half of the values of adults.rich would become NULL" in ran.err
+    assert "adults: 4,884 rows read, 4,884 kept" in ran.err and "rich: 4,884 could not be read, NULL now" in ran.err
+    assert "Version 1" not in ran.out
+    with lapwing.open(directory, home=tmp_path / "home") as data_set:
+        assert data_set.prepare(accept_losses=True) == 1
+    half = _adults(tmp_path / "half", wrong=ROWS // 2)
+    (half / "lapwing.toml").write_text(catalogue.read_text().replace('"adults"', '"half"', 1), encoding="utf-8")
+    assert run("-C", half, "prepare", home=tmp_path / "home").status == 0
+
+
+@pytest.mark.parametrize("other", [False, True], ids=["NULL", "another word"])
+def test_values_that_are_not_listed_are_lost_unless_the_catalogue_says_what_becomes_of_them(tmp_path: Path, other: bool) -> None:
+    directory = _adults(tmp_path / "d", wrong=ROWS)
+    declared = 'rich = { type = "text", values = ["true", "else"]' + (', other = "else"' if other else "") + " }"
+    text = CATALOGUE.replace('rich = { type = "boolean", null = false }', declared)
+    (directory / "lapwing.toml").write_text(text, encoding="utf-8")
+    assert run("-C", directory, "prepare", home=tmp_path / "home").status == (0 if other else 5)

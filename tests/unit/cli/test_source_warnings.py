@@ -70,3 +70,10 @@ def test_check_and_prepare_print_it(tmp_path: Path) -> None:
     for command in (("check",), ("prepare", "--accept-losses")):
         ran = run("-C", path, *command, home=tmp_path / "home")
         assert ran.status == 0 and "warning: readers.reader: the source stores text" in ran.err, (command, ran.err)
+
+
+def test_check_says_which_types_cannot_be_read_as_declared(tmp_path: Path) -> None:
+    path = made(tmp_path, readers=pa.int64(), loans=pa.int64())
+    parquet.write_table(pa.table({"reader": [1], "days": pa.array([0], pa.timestamp("us"))}), tmp_path / "loans.parquet")
+    ran = run("-C", path, "check", home=tmp_path / "home")
+    assert ran.status != 0 and "loans.days: a column that holds timestamps cannot be read as integer" in ran.out + ran.err

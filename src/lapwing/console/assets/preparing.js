@@ -17,6 +17,8 @@
       bar.value = bar.max;
       words.textContent = "Version " + fields.version + " is prepared.";
       window.location.assign(form.dataset.done);
+    } else if (name === "problem" && fields.code === "rows-lost") {
+      window.location.assign(form.dataset.done); // the page says what would be lost
     } else if (name === "problem") {
       words.textContent = fields.title + (fields.hint ? " (" + fields.hint + ")" : "");
       words.classList.add("bad");

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from fastapi import Depends
 from fastapi.responses import Response
 
+from lapwing.console.examples import example
 from lapwing.console.navigation import data_set_path
 from lapwing.console.page_routes import FRAGMENT, pages
 from lapwing.console.prices import PriceView, price_view
@@ -103,6 +104,7 @@ async def editor_page(
         unmeant=unmeant,
         described=described,
         schema=schema,
+        example="" if question is not None and question.sql else await example(visit.call, described["tables"]),
         words=statement_words(),
         may_ask=visit.identity.may(Act.ASK, visit.call.served.data_set_id),
         request_name=secrets.token_hex(16),

@@ -11,10 +11,10 @@ from fastapi.responses import Response, StreamingResponse
 from markupsafe import Markup
 
 from lapwing.console.charts.shares import share_bars
+from lapwing.console.examples import first_questions, quoted_name
 from lapwing.console.navigation import data_set_path
 from lapwing.console.page_routes import pages
 from lapwing.console.prices import DEVIATIONS_AT_95
-from lapwing.console.questions import PageQuestion
 from lapwing.console.visits import DataSetVisit, visiting_to
 from lapwing.errors import CallRefused, LapwingError
 from lapwing.server.rights import Act
@@ -28,10 +28,6 @@ TYPICAL = ("0.05", "0.1", "0.2", "0.5")
 ENTRIES_LOOKED_THROUGH = 1_000
 PREPARATION = "owner"
 """Under this name the ledger keeps what preparation buys."""
-FIRST_EPSILON = "0.2"
-FIRST_MAX = 4
-FIRST_TABLES_MAX = 4
-"""Questions that are proposed once there is a version."""
 
 
 @router.get("/d/{data_set}/spending")
@@ -83,7 +79,7 @@ async def _questions_left(visit: DataSetVisit, budget: Mapping[str, Any]) -> lis
         return []
     try:
         table = (await asking.described(visit.call))["tables"][0]
-        quoted = _quoted(table)
+        quoted = quoted_name(table)
         told = [
             (price, (await asking.explain(AskedBody(sql=f"SELECT COUNT(*) AS n FROM {quoted}", epsilon=price), visit.call))["values"])
             for price in TYPICAL
@@ -219,49 +215,16 @@ async def versions(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.SEE))]
     name = visit.call.served.data_set_id
     may_prepare = visit.identity.may(Act.PREPARE, name)
     losses: dict[int, list[dict[str, Any]]] = {}
-    if kept and visit.identity.may(Act.SEE_LOSSES, name):
-        try:
-            losses = {kept[-1]: (await owning.losses(kept[-1], visit.call))["losses"]}
-        except LapwingError:
-            losses = {}  # of a version that was prepared before there were reports
-    first = await _first_questions(visit) if kept and visit.identity.may(Act.ASK, name) else []
+    if visit.identity.may(Act.SEE_LOSSES, name):
+        newest = kept[-1] if kept else 0
+        for number in (newest, newest + 1):  # the next one has a report where a preparation was stopped
+            try:
+                losses[number] = (await owning.losses(number, visit.call))["losses"]
+            except LapwingError:
+                continue  # of a version that was prepared before there were reports
+    first = await first_questions(visit.call) if kept and visit.identity.may(Act.ASK, name) else []
     needed = await owning.owner_role_needed(visit.call, "prepare") if may_prepare else None
     return visit.page("versions.html", versions=list(reversed(kept)), losses=losses, may_prepare=may_prepare, first=first, needed=needed)
-
-
-async def _first_questions(visit: DataSetVisit) -> list[tuple[str, str]]:
-    """Questions that suit the declared columns, each in words and as an address keeps it: a few of each table."""
-    try:
-        tables = (await asking.described(visit.call))["tables"][:FIRST_TABLES_MAX]
-        asked = [
-            question
-            for table in tables
-            for question in _asked_of(table, (await asking.table(table, visit.call))["columns"], is_only=len(tables) == 1)
-        ]
-    except LapwingError:
-        return []
-    return [(words, PageQuestion(sql, FIRST_EPSILON).token()) for words, sql in asked]
-
-
-def _asked_of(table: str, columns: dict[str, Any], *, is_only: bool) -> list[tuple[str, str]]:
-    """How many rows, by each list and over time."""
-    names = [column["name"] for column in columns["columns"]]
-    rows = [dict(zip(names, row, strict=True)) for row in columns["rows"]]
-    asked = [(f"How many rows does {table} have?", f"SELECT COUNT(*) AS n FROM {_quoted(table)}")]
-    of = "" if is_only else f"rows of {table} "
-    for row in rows:
-        key, kind = _quoted(row["column"]), str(row["type"])
-        by = f"FROM {_quoted(table)} GROUP BY {key} ORDER BY {key}"
-        if kind.startswith("text") and "," in str(row["values"]):
-            asked.append((f"How many {of}for each {row['column']}?", f"SELECT {key}, COUNT(*) AS n {by}"))
-        elif kind.startswith("date"):
-            month = f"SELECT DATE_TRUNC('month', {key}) AS month, COUNT(*) AS n FROM {_quoted(table)} GROUP BY month ORDER BY month"
-            asked.append((f"How many {of}in each month, by {row['column']}?", month))
-    return asked[:FIRST_MAX]
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 @router.post("/d/{data_set}/versions")

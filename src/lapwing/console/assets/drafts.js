@@ -1,0 +1,42 @@
+// Keeps what is typed into the editor over Back, reload and signing in again: in the memory of this tab alone, for each person and data set.
+// Closing the tab or signing out in it forgets it. It runs before the editor, which begins with the text that it finds.
+(function () {
+  "use strict";
+  var PREFIX = "lapwing draft ";
+  var mine = PREFIX + JSON.stringify([document.body.dataset.who]).slice(0, -1);
+  var kept = window.sessionStorage;
+  var form = document.getElementById("ask");
+  var isOver = false;
+
+  function forget(isForgotten) {
+    Object.keys(kept).filter((key) => key.startsWith(PREFIX) && isForgotten(key)).forEach((key) => kept.removeItem(key));
+  }
+
+  forget((key) => !key.startsWith(mine + ",")); // of whoever used this tab before
+  document.querySelector("form.leave").addEventListener("submit", function () {
+    isOver = true;
+    forget(() => true);
+  });
+  if (!form) return;
+
+  var name = mine + "," + JSON.stringify(form.getAttribute("action")) + "]";
+  var area = document.getElementById("sql");
+  var epsilon = document.getElementById("epsilon");
+  var sent = area.defaultValue; // what the address asks for
+
+  function keep() {
+    if (isOver) return;
+    if (area.value.trim()) kept.setItem(name, JSON.stringify({ of: sent, sql: area.value, epsilon: epsilon.value }));
+    else kept.removeItem(name);
+  }
+
+  var draft = JSON.parse(kept.getItem(name) || "null");
+  if (draft && (!sent || draft.of === sent) && draft.sql !== sent) {
+    area.value = draft.sql;
+    epsilon.value = draft.epsilon;
+    document.getElementById("price").textContent = ""; // a price of another text: the editor looks for that of this one
+  }
+  form.addEventListener("input", () => setTimeout(keep)); // after the editor has put its text into the form
+  form.addEventListener("submit", keep);
+  window.addEventListener("pagehide", keep);
+})();

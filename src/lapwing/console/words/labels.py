@@ -1,0 +1,48 @@
+"""Names that the interface uses for programs, in words for people. A name that is not here is shown as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+ENTRIES: Mapping[str, str] = {
+    "register": "ledger begun",
+    "reserve": "charged",
+    "commit": "answered",
+    "forfeit": "charged, without an answer",
+    "release": "given back",
+    "budget": "budget set",
+    "ceiling": "ceiling set",
+    "close": "closed",
+    "reopen": "opened again",
+    "override": "owner went on",
+    "restore": "restored",
+    "version": "version prepared",
+    "retire": "version deleted",
+    "policy": "terms changed",
+    "propose": "proposed",
+    "deny": "denied",
+}
+"""Kinds of entries of a ledger."""
+TYPES: Mapping[str, str] = {
+    "key": "identifier",
+    "integer": "whole number",
+    "real": "number",
+    "text": "text",
+    "boolean": "yes or no",
+    "date": "date",
+    "timestamp": "date and time",
+}
+"""Types of columns."""
+LINES: Mapping[str, str] = {
+    "norms": "bought first",
+    "bounding": "limit",
+    "clamping": "cut at",
+    "predicted": "left out",
+    "totals": "sub-totals",
+}
+"""Lines of an explanation."""
+
+
+def labelled(name: str, labels: Mapping[str, str]) -> str:
+    """A name in words."""
+    return labels.get(name, name)
