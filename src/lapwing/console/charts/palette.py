@@ -120,6 +120,7 @@ def _rules(colours: Mapping[str, str], heat: tuple[str, ...], lines: tuple[str, 
         ".lw-whisker": f"stroke: {colours['ink']};",
         ".lw-hollow, .lw-whisker-marked, .lw-hatch": f"stroke: {colours['marked']};",
         ".lw-doubt": f"stroke: {colours['marked']};",
+        ".lw-open": f"fill: {colours['paper']}; stroke: {colours['marked']};",
     }
     for step, colour in enumerate(heat):
         ink = ink_on(colour)

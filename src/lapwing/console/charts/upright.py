@@ -119,14 +119,16 @@ class _Looks(NamedTuple):
     curve: str
     doubt: str
     dot: str
+    hollow: str
 
 
 def _looks(number: int | None, *, thin: bool = False) -> _Looks:
     """Of the only line, or of one among others; thin where there is no room for dots or dashes."""
     thick = " lw-thin" if thin else ""
     if number is None:
-        return _Looks("lw-band", f"lw-curve{thick}", f"lw-doubt{thick}", "lw-dot")
-    return _Looks(f"lw-area-{number}", f"lw-curve lw-line-{number}{thick}", f"lw-doubt lw-line-{number}{thick}", f"lw-dot lw-spot-{number}")
+        return _Looks("lw-band", f"lw-curve{thick}", f"lw-doubt{thick}", "lw-dot", "lw-open")
+    line = f"lw-line-{number}"
+    return _Looks(f"lw-area-{number}", f"lw-curve {line}{thick}", f"lw-doubt {line}{thick}", f"lw-dot lw-spot-{number}", f"lw-open {line}")
 
 
 def _legend(canvas: Canvas, names: Sequence[str]) -> tuple[list[str], float]:
@@ -170,7 +172,7 @@ def _curves(column: DrawnColumn, piece: Sequence[int], places: Mapping[int, floa
     ways += [(part, looks.curve) for part in clear_parts(piece, doubtful) if len(part) > 1]
     drawn = [svg.element("polyline", points=_way([(places[row], heights[row]) for row in way]), class_=look) for way, look in ways]
     for row in piece if dots or len(piece) == 1 else ():
-        look = "lw-hollow" if doubtful[row] else looks.dot
+        look = looks.hollow if doubtful[row] else looks.dot
         drawn.append(svg.element("circle", cx=places[row], cy=heights[row], r=3.5, class_=look))
     return drawn
 
