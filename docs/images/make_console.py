@@ -30,11 +30,15 @@ from tests.server.office import ServerUnderTest
 
 HERE = Path(__file__).resolve().parent / "console"
 HEIGHT_MAX = 1_500
-COLOURS = 24
-"""Pages have few colours; a palette makes a third of the bytes."""
+COLOURS = 128
+"""Pages have few colours, and charts some more; a palette makes half of the bytes."""
 PATIENTS = 5_000
 BY_REGION = "SELECT region, COUNT(*) AS n FROM patients GROUP BY region ORDER BY n DESC LIMIT 8"
 BY_YEAR = "SELECT EXTRACT(YEAR FROM day) AS year, kind, COUNT(*) AS visits FROM visits JOIN clinics USING (clinic_id) GROUP BY year, kind"
+BY_QUARTER = (
+    "SELECT DATE_TRUNC('quarter', day) AS quarter, kind, COUNT(DISTINCT patient_id) AS patients\n"
+    "FROM visits JOIN clinics USING (clinic_id) GROUP BY quarter, kind ORDER BY quarter"
+)
 REFUSED = "SELECT COUNT(*) FROM patients WHERE incom > 50000"
 KEPT = frozenset(
     {
@@ -42,6 +46,8 @@ KEPT = frozenset(
         "ask-phone",
         "answer-desktop",
         "answer-phone",
+        "answer-lines-desktop",
+        "answer-lines-phone",
         "refused-phone",
         "tables-desktop",
         "budget-phone",
@@ -77,7 +83,7 @@ def shots(visited: Visited) -> list[Shot]:
     """Every page, in the order of the documentation."""
     d = f"/console/d/{visited.under_test.data_set}"
     region, heat, refused = (PageQuestion(sql, "0.2").token() for sql in (BY_REGION, BY_YEAR, REFUSED))
-    dearer = PageQuestion(BY_REGION, "0.5").token()
+    dearer, lines = PageQuestion(BY_REGION, "0.5").token(), PageQuestion(BY_QUARTER, "1").token()
     entries = visited.under_test.call("GET", "/v1/data-sets/{d}/history").json()["entries"]
     charge = next(entry["charge"] for entry in entries if entry["kind"] == "commit")
     return [
@@ -87,6 +93,7 @@ def shots(visited: Visited) -> list[Shot]:
         Shot("ask", "ada", f"{d}/ask?q={dearer}", settled),
         Shot("refused", "ada", f"{d}/ask?q={refused}", settled),
         Shot("answer", "ada", f"{d}/answer?q={region}"),
+        Shot("answer-lines", "ada", f"{d}/answer?q={lines}"),
         Shot("answer-map", "ada", f"{d}/answer?q={heat}"),
         Shot("history", "ada", f"{d}/history"),
         Shot("budget", "ada", f"{d}/budget"),
@@ -165,6 +172,7 @@ def _live_in(server: ServerUnderTest) -> None:
         assert server.call("PUT", f"/v1/data-sets/{{d}}/analysts/{name}", by="olga", json=body).status_code == 200
     for sql in ("SELECT smoker, AVG(income) AS income FROM patients GROUP BY smoker", BY_YEAR, BY_REGION):
         assert server.ask(sql, epsilon="0.2").status_code == 200, sql
+    assert server.ask(BY_QUARTER, epsilon="1").status_code == 200
     assert server.call("POST", "/v1/data-sets/{d}/requests", json={"share": 0.6, "reason": "two tables are left"}).status_code == 201
     proposal = {"what": "budget", "epsilon": "2.5", "reason": "be careful"}
     assert server.call("POST", "/v1/data-sets/{d}/proposals", by="olga", json=proposal).status_code == 201

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise
+from operator import mul
 from xml.etree import ElementTree
 
 import pytest
 
 from lapwing.answers.answer import Answer
+from lapwing.answers.chart_lines import LINE_COLOURS
+from lapwing.answers.time_axis import time_ticks
 from lapwing.console.charts import ChartKind, chart_of, picture_of, style_sheet
 from lapwing.console.charts.frame import NARROW, WIDE
-from lapwing.console.charts.palette import DARK, HEAT_DARK, HEAT_LIGHT, LIGHT, contrast, ink_on
-from lapwing.console.charts.scales import number_ticks, reach, time_ticks
+from lapwing.console.charts.palette import DARK, HEAT_DARK, HEAT_LIGHT, LIGHT, LINES_DARK, contrast, ink_on
+from lapwing.console.charts.scales import number_ticks, reach
 from lapwing.console.charts.svg import clean
 from lapwing.errors import Refused
 from lapwing.statements import CellMark
@@ -24,6 +28,21 @@ _SVG = "{http://www.w3.org/2000/svg}"
 _NOISE = CellMark.NOISE_ONLY
 _MONTHS = [datetime.date(2023 + at // 12, at % 12 + 1, 1) for at in range(30)]
 _HOSTILE = "</text><script>alert(1)</script><a href=\"javascript:x\" onload='y'>&amp;\x00\u202e\x1b ]]>"
+
+
+_NOISE_AT_TENTHS: list[CellMark | None] = [_NOISE if at % 10 == 0 else None for at in range(1, 100)]
+
+
+def _daily(*, missing: int = 0) -> Answer:
+    """A hundred days but for some in the middle; every tenth is no larger than its noise."""
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(at + (missing if at > 50 else 0)) for at in range(99)]
+    return made_answer({"day": days, "n": [100 + at for at in range(99)]}, {"n": 30}, {"n": _NOISE_AT_TENTHS})
+
+
+def _by_month(kinds: int) -> Answer:
+    pairs = [(month, f"kind {at}") for month in _MONTHS for at in range(kinds)]
+    values = [100 * (1 + int(kind[5:])) for _, kind in pairs]
+    return made_answer({"month": [month for month, _ in pairs], "kind": [kind for _, kind in pairs], "n": values}, {"n": 3})
 
 
 def _bars(*, factor: int = 1, marks: list[CellMark | None] | None = None) -> Answer:
@@ -48,6 +67,12 @@ ANSWERS: dict[str, tuple[Answer, ChartKind]] = {
         made_answer({"at": [datetime.datetime(2025, 1, 1, hour) for hour in range(24)], "n": list(range(24))}, {"n": 3}),
         ChartKind.LINE,
     ),
+    "days": (_daily(), ChartKind.LINE),
+    "months as text": (made_answer({"m": ["2023-12", "2024-01"], "n": [4, 5]}, {"n": 3}), ChartKind.LINE),
+    "months of any year": (made_answer({"month": list(range(1, 13)), "n": list(range(12))}, {"n": 3}), ChartKind.LINE),
+    "years": (made_answer({"birth_year": list(range(1920, 2021)), "n": list(range(101))}, {"n": 3}), ChartKind.LINE),
+    "lines": (_by_month(6), ChartKind.LINE),
+    "more lines than colours": (_by_month(9), ChartKind.HEAT_MAP),
     "two keys": (_map(), ChartKind.HEAT_MAP),
     "codes": (made_answer({"code": [200, 301, 404, 500], "n": [4, 5, 6, 7]}, {"n": 3}), ChartKind.BARS),
     "three keys": (made_answer({"a": ["x", "y"], "b": [1, 2], "c": [True, False], "n": [4, 5]}, {"n": 3}), ChartKind.BARS),
@@ -156,18 +181,55 @@ def test_what_noise_hides_is_hollow_and_has_no_part_in_the_scale() -> None:
     assert max(widths) > 300
     assert len(_with_class(drawing, "lw-hollow")) == 1
     assert "9,000 ± 3 ~" in _texts(drawing)
-    assert any("no larger than its own noise" in text for text in _texts(drawing))
+    assert any("too small to tell from noise: the true number may be zero" in text for text in _texts(drawing))
     assert "1 is mostly noise" in (drawing.findtext(f"{_SVG}desc") or "")
 
 
-def test_a_line_is_broken_where_noise_hides_it_and_leaves_out_what_is_at_no_time() -> None:
+def test_a_line_is_dashed_where_noise_hides_it_and_leaves_out_what_is_at_no_time() -> None:
     marks: list[CellMark | None] = [_NOISE if at == 10 else None for at in range(31)]
     answer = made_answer({"month": [*_MONTHS, None], "n": [100 + at for at in range(30)] + [9_999]}, {"n": 3}, {"n": marks})
     drawing = ElementTree.fromstring(picture_of(answer))
-    assert len(_with_class(drawing, "lw-curve")) == 2
-    assert len(_with_class(drawing, "lw-hollow")) == 1
+    assert [len(_with_class(drawing, name)) for name in ("lw-curve", "lw-doubt", "lw-band", "lw-open")] == [2, 1, 1, 1]
+    assert "1 is mostly noise, or withheld, and drawn dashed." in (drawing.findtext(f"{_SVG}desc") or "")
     assert "1 value is at no time, and left out." in _texts(drawing)
     assert "10,000" not in _texts(drawing)
+
+
+def test_many_days_have_one_band_and_no_error_bars() -> None:
+    drawing = ElementTree.fromstring(picture_of(_daily()))
+    assert len(_with_class(drawing, "lw-doubt")) == 1
+    assert [name for name in ("lw-whisker", "lw-whisker-marked", "lw-open", "lw-dot") if _with_class(drawing, name)] == []
+    (band,) = _with_class(drawing, "lw-band")
+    assert len(band.get("points", "").split()) == 2 * 99, "over every day, also where noise hides the value"
+    assert len(_with_class(drawing, "lw-curve")) == 10, "clear of noise between the tenths"
+    gap = ElementTree.fromstring(picture_of(_daily(missing=1)))
+    assert len(_with_class(gap, "lw-band")) == 2
+
+
+def test_each_series_has_its_line_its_band_and_its_name() -> None:
+    drawing = ElementTree.fromstring(picture_of(_by_month(6)))
+    for number in range(6):
+        assert len(_with_class(drawing, f"lw-area-{number}")) == 1
+        assert len(_with_class(drawing, f"lw-line-{number}")) == 2, "in the picture and in the legend"
+        assert f"kind {number}" in _texts(drawing)
+    assert "One line for each of kind 0, kind 1, kind 2, kind 3, kind 4, kind 5." in (drawing.findtext(f"{_SVG}desc") or "")
+    nine = ElementTree.fromstring(picture_of(_by_month(9), kind=ChartKind.LINE))
+    assert "The 6 largest of 9 lines are drawn; 3 left out." in _texts(nine)
+    assert {"kind 8", "kind 3"} <= set(_texts(nine)) and "kind 2" not in _texts(nine)
+
+
+def test_months_and_years_are_written_as_such() -> None:
+    labels = {
+        name: _texts(ElementTree.fromstring(picture_of(ANSWERS[name][0]))) for name in ("years", "months of any year", "months as text")
+    }
+    assert {"1920", "1940", "2020"} <= set(labels["years"])
+    assert {"Jan", "Mar"} <= set(labels["months of any year"]) and not any("2000" in text for text in labels["months of any year"])
+    assert {"Dec 2023", "Jan 2024"} <= set(labels["months as text"])
+
+
+def test_a_scale_is_there_where_everything_is_noise() -> None:
+    everything = made_answer({"month": _MONTHS, "n": [10_000] * 30}, {"n": 20_000}, {"n": [_NOISE] * 30})
+    assert "20,000" in _texts(ElementTree.fromstring(picture_of(everything)))
 
 
 def test_a_map_hatches_noise_and_draws_error_bars_as_shares() -> None:
@@ -184,8 +246,8 @@ def test_a_map_hatches_noise_and_draws_error_bars_as_shares() -> None:
 def test_more_groups_than_can_be_read_are_said_to_be_left_out() -> None:
     answer = made_answer({"code": [f"c{at}" for at in range(75)], "n": list(range(75))}, {"n": 3})
     drawing = ElementTree.fromstring(picture_of(answer))
-    assert len(_with_class(drawing, "lw-fill")) == 60
-    assert "The first 60 of 75 groups are drawn." in _texts(drawing)
+    assert len(_with_class(drawing, "lw-fill")) == 40
+    assert "The first 40 of 75 groups are drawn; 35 left out." in _texts(drawing)
 
 
 def test_hostile_text_stays_text() -> None:
@@ -204,6 +266,36 @@ def test_what_xml_cannot_hold_is_replaced() -> None:
 def test_ids_of_a_page_are_names_and_nothing_else() -> None:
     with pytest.raises(ValueError, match="name of a chart"):
         chart_of(_bars(), name='x" onload="y')
+
+
+_SEEN_BY: dict[str, tuple[tuple[float, ...], ...]] = {
+    "all cones": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "no red cones": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+    "no green cones": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+    "no blue cones": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900)),
+}
+"""What eyes make of linear red, green and blue (Machado, Oliveira and Fernandes, 2009, severity 1)."""
+
+
+def _seen(colour: str, eyes: str) -> tuple[float, float, float]:
+    """A colour in CIE L*a*b*, as these eyes see it."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    red, green, blue = (min(max(sum(map(mul, row, linear)), 0.0), 1.0) for row in _SEEN_BY[eyes])
+    x = (0.4124564 * red + 0.3575761 * green + 0.1804375 * blue) / 0.95047
+    y = 0.2126729 * red + 0.7151522 * green + 0.0721750 * blue
+    z = (0.0193339 * red + 0.1191920 * green + 0.9503041 * blue) / 1.08883
+    fx, fy, fz = (math.cbrt(part) if part > 0.008856 else 7.787 * part + 16 / 116 for part in (x, y, z))
+    return 116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)
+
+
+@pytest.mark.parametrize("eyes", _SEEN_BY)
+@pytest.mark.parametrize(("colours", "paper"), [(LINE_COLOURS, LIGHT["paper"]), (LINES_DARK, DARK["paper"])], ids=["light", "dark"])
+def test_lines_can_be_told_apart_by_everybody(colours: tuple[str, ...], paper: str, eyes: str) -> None:
+    assert len(colours) == 6
+    assert min(contrast(colour, paper) for colour in colours) >= 3
+    apart = [math.dist(_seen(one, eyes), _seen(other, eyes)) for one, other in combinations(colours, 2)]
+    assert min(apart) >= 25, "2 can just be seen side by side"
 
 
 @pytest.mark.parametrize(("colours", "heat"), [(LIGHT, HEAT_LIGHT), (DARK, HEAT_DARK)], ids=["light", "dark"])

@@ -45,7 +45,7 @@ def ada(server: ServerUnderTest) -> Visitor:
 @pytest.mark.parametrize("name", ADDRESSES)
 def test_an_address_that_no_page_made(ada: Visitor, name: str) -> None:
     token = base64.urlsafe_b64encode(zlib.compress(ADDRESSES[name])).decode()
-    for page in ("ask", "answer", "answer/csv", "answer/svg", "answer/ipynb"):
+    for page in ("ask", "answer", "answer/csv", "answer/svg", "answer/ipynb", "answer/json", "answer/parquet"):
         reply = ada.get(f"/console/d/{{d}}/{page}?q={token}")
         assert reply.status_code == 422, (page, reply.status_code)
         assert "The address is not complete" in reply.text

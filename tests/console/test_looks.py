@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Response
+from playwright.sync_api import Browser, Page, Response, expect
 
 from lapwing.console.assets import FOLDER
 from lapwing.console.questions import PageQuestion
@@ -23,6 +23,12 @@ from tests.server.office import ServerUnderTest
 pytestmark = pytest.mark.xdist_group("console: browser")
 
 AXE = "axe-core@4.14.0"
+LONG_ANSWERS = (
+    "SELECT day, COUNT(*) AS visits FROM visits GROUP BY day ORDER BY day",
+    "SELECT DATE_TRUNC('month', day) AS month, kind, COUNT(*) AS visits FROM visits JOIN clinics USING (clinic_id) GROUP BY month, kind",
+    "SELECT region, sex, birth_year, COUNT(*) AS n FROM patients WHERE birth_year > 2015 GROUP BY 1, 2, 3 ORDER BY n DESC",
+)
+"""A band over many days, a line for each series, and groups in pages."""
 STATEMENT = "SELECT region, COUNT(*) AS n, AVG(income) AS income FROM patients GROUP BY region"
 FIRST_PAGE_BYTES_MAX = 300_000
 FRONTEND = ROOT / "frontend"
@@ -142,6 +148,35 @@ def test_nobody_is_kept_out_of_what_follows_on_an_act(
         page.get_by_role("heading", name="Version 1 is not prepared").wait_for()
         findings += _findings(page, axe)
     assert findings == []
+
+
+@pytest.mark.parametrize(("size", "dark"), [(DESKTOP, False), (PHONE, True)], ids=["desktop light", "phone dark"])
+def test_long_answers_keep_nobody_out(visited: Visited, browser: Browser, axe: str, size: tuple[int, int], dark: bool) -> None:
+    """Whatever axe-core finds is a finding here; a chart has its name and its words."""
+    findings = []
+    for sql in LONG_ANSWERS:
+        assert visited.under_test.ask(sql, epsilon="0.2").status_code == 200
+        with visited.page(browser, size=size, dark=dark) as page:
+            page.goto(visited.path(f"answer?part=2&q={PageQuestion(sql, '0.2').token()}"))
+            findings += _findings(page, axe)
+            expect(page.get_by_role("img", name=" by ")).to_have_count(1)
+            expect(page.get_by_role("navigation", name="Pages of the table")).to_contain_text("Rows 51 to")
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert findings == []
+
+
+def test_the_numbers_are_beside_the_chart_where_there_is_room(visited: Visited, browser: Browser) -> None:
+    assert visited.under_test.ask(STATEMENT, epsilon="0.2").status_code == 200
+    address = visited.path(f"answer?q={PageQuestion(STATEMENT, '0.2').token()}")
+    for width, beside in ((1440, True), (1024, False), (390, False)):
+        with visited.page(browser, size=(width, 900)) as page:
+            page.goto(address)
+            main, chart, numbers = (page.locator(place).bounding_box() for place in ("main", "section.chart", "section.numbers"))
+            assert main is not None and chart is not None and numbers is not None
+            assert (numbers["x"] >= chart["x"] + chart["width"]) == beside, width
+            if beside:
+                assert numbers["x"] + numbers["width"] - chart["x"] > 0.9 * main["width"], "the width of the page is used"
+                assert numbers["y"] < chart["y"] + 50
 
 
 def _loaded(page: Page, address: str) -> dict[str, int]:

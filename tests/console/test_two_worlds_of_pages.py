@@ -169,7 +169,7 @@ def test_questions_and_answers(pair: Pair) -> None:
         if reply[0] == 303:
             answered += 1
             pair.same("ada", reply[1])
-            for form in ("csv", "svg", "ipynb"):
+            for form in ("csv", "svg", "ipynb", "json"):
                 pair.same("ada", reply[1].replace("/answer?", f"/answer/{form}?"))
     assert answered >= len(few) // 2
     pair.everything()

@@ -225,10 +225,10 @@ class Answer:
         return [list(row) for row in zip(*columns, strict=True)]
 
     def plot(self, *, value: str | None = None, ax: Axes | None = None) -> Axes:
-        """Bars with error bars, or over time a line with a band (needs matplotlib). ``value`` picks the column; the first with error bars
-        by default.
+        """Bars with error bars, or over time a line with a band, one for each value of another key (needs matplotlib). ``value`` picks
+        the column; the first with error bars by default.
 
-        What is marked is hollow, or missing, and has no part in the scale.
+        What is marked is hollow, dashed or missing, and has no part in the scale.
         """
         title = f"error bars {percent(self.confidence)}; {self.summary()}"
         return plotted(self.table, self.intervals, self.marks, value=value, title=title, ax=ax)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lapwing.answers.intervals import Interval
-from lapwing.answers.mark_text import SIGNS
 from lapwing.errors import Refused
 from lapwing.statements import CellMark
 
@@ -31,16 +30,11 @@ class DrawnColumn:
         """Which of the values are no ordinary ones."""
         return [mark is not None and mark is not CellMark.SCALED for mark in self.marks]
 
-    @property
-    def legend(self) -> str:
-        """What the signs of marks mean that are drawn."""
-        return "   ".join(f"{sign} {mark.value.replace('_', ' ')}" for mark, sign in SIGNS.items() if mark in self.marks)
-
     def ends(self) -> list[float]:
-        """The ends of all error bars but the doubtful: noise has no part in a scale."""
-        sides = zip(self.heights, self.below, self.above, self.doubtful, strict=True)
-        sure = [(height, down, up) for height, down, up, doubt in sides if not doubt and not math.isnan(height)]
-        return [end for height, down, up in sure for end in (height - down, height + up)]
+        """The ends of all error bars but the doubtful: noise has no part in a scale, unless there is nothing else."""
+        sides = [side for side in zip(self.heights, self.below, self.above, self.doubtful, strict=True) if not math.isnan(side[0])]
+        drawn = [side for side in sides if not side[3]] or sides
+        return [end for height, down, up, _ in drawn for end in (height - down, height + up)]
 
     def of_rows(self, rows: Iterable[int]) -> DrawnColumn:
         """The same, of some rows."""
@@ -71,11 +65,3 @@ def key_names(table: pa.Table, noisy: Mapping[str, object]) -> list[str]:
     from pyarrow import types
 
     return [field.name for field in table.schema if field.name not in noisy and not types.is_floating(field.type)]
-
-
-def is_time(table: pa.Table, key: str) -> bool:
-    """Whether a column holds several dates or times."""
-    from pyarrow import types
-
-    kind = table.schema.field(key).type
-    return bool(types.is_date(kind) or types.is_timestamp(kind)) and len(table) > 1

@@ -13,14 +13,14 @@ SIGNS: Mapping[CellMark, str] = {
     CellMark.SCALED: "*",
 }
 _MEANINGS: Mapping[CellMark, str] = {
-    CellMark.NOISE_ONLY: "no larger than its own noise, so it may be nothing; sorted last",
-    CellMark.MEANINGLESS: "withheld, because what it is computed from is lost in noise; sorted last",
+    CellMark.NOISE_ONLY: "too small to tell from noise: the true number may be zero",
+    CellMark.MEANINGLESS: "withheld, because what it is computed from is lost in noise",
     CellMark.SIZE_UNKNOWN: "nothing says how many rows stand behind it: ask for COUNT(*) beside it",
     CellMark.SCALED: "scaled to a total by a model, as was asked for",
 }
 
 _IN_SHORT: Mapping[CellMark, str] = {
-    CellMark.NOISE_ONLY: "no larger than its own noise: it may be nothing",
+    CellMark.NOISE_ONLY: "too small to tell from noise: the true number may be zero",
     CellMark.MEANINGLESS: "withheld: lost in noise",
     CellMark.SIZE_UNKNOWN: "nothing says how many rows stand behind it",
     CellMark.SCALED: "scaled to a total by a model",

@@ -307,6 +307,6 @@ def test_a_chart_has_hollow_bars_for_noise_which_have_no_part_in_the_scale(teams
         assert highest < drawn.get_ylim()[1] < 1.1 * highest
     labels = [label.get_text() for label in axes.get_xticklabels()]
     assert [label.endswith(" ~") for label in labels] == [mark is not None for mark in answer.marks["total"]]
-    assert "~ noise only" in axes.get_xlabel()
+    assert "~ too small to tell from noise" in axes.get_xlabel()
     hollow = [patch for patch in axes.patches if patch.get_facecolor()[3] == 0]
     assert len(hollow) == sum(mark is not None for mark in answer.marks["total"])

@@ -143,18 +143,21 @@ def test_time_is_drawn_as_a_line_with_a_band(clinic: lapwing.DataSet, kind: str)
     assert list(line.get_ydata()) == [10, 20, 30], "in the order of time, and NULL is at no time"
     (band,) = axes.collections
     assert {(round(low), round(high)) for low, high in [(min(p), max(p)) for p in [band.get_paths()[0].vertices[:, 1]]]} == {(5, 35)}
-    assert "without 1 at no time" in axes.get_xlabel() and axes.get_ylabel() == "n"
+    assert "1 value is at no time, and left out." in axes.get_xlabel() and axes.get_ylabel() == "n"
     assert axes.patches[:] == [], "no bars"
 
 
-def test_doubtful_points_are_apart_from_the_line_and_out_of_the_scale(clinic: lapwing.DataSet) -> None:
+def test_a_line_is_dashed_at_doubtful_points_which_are_out_of_the_scale(clinic: lapwing.DataSet) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("agg")
     days = [datetime.date(2025, month, 1) for month in (1, 2, 3)]
     axes: Any = _over_time(clinic, days, [10, 900, 30], [None, CellMark.NOISE_ONLY, None]).plot()
-    assert str(axes.lines[0].get_ydata().tolist()) == "[10.0, nan, 30.0]"
+    hidden, clear = axes.lines
+    assert (hidden.get_linestyle(), hidden.get_ydata().tolist()) == ("--", [10.0, 900.0, 30.0])
+    assert str(clear.get_ydata().tolist()) == "[10.0, nan, 30.0]"
+    assert len(axes.collections) == 1, "one band"
     assert axes.get_ylim()[1] < 100
-    assert "noise only" in axes.get_xlabel()
+    assert "too small to tell from noise" in axes.get_xlabel()
 
 
 def test_one_moment_is_a_bar(clinic: lapwing.DataSet) -> None:
@@ -173,3 +176,18 @@ def test_the_demonstration_by_month(clinic: lapwing.DataSet, tmp_path: Path) -> 
     figure = axes.get_figure(root=True)
     figure.savefig(tmp_path / "line.png")
     assert (tmp_path / "line.png").stat().st_size > 1_000
+
+
+def test_a_hundred_years_and_two_kinds_are_lines_with_a_legend(clinic: lapwing.DataSet) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    like = clinic.ask("SHOW PRIVACY BUDGET")
+    years, kinds = range(1920, 2021), ("home", "ward")
+    pairs = [(year, kind) for year in years for kind in kinds]
+    columns = {"birth_year": [year for year, _ in pairs], "kind": [kind for _, kind in pairs], "n": list(range(202))}
+    bars: dict[str, list[Interval | None]] = {"n": [Interval(value - 5.0, value + 5.0) for value in range(202)]}
+    axes: Any = Answer(pa.table(columns), bars, 0.95, like.cost, like.remaining, ()).plot()
+    assert [len(line.get_ydata()) for line in axes.lines] == [101, 101]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["home", "ward"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1920", "1940", "1960", "1980", "2000", "2020"]
+    assert axes.patches[:] == [] and "groups" not in axes.get_title(loc="left")

@@ -56,6 +56,8 @@ def described(shown: Drawable, kind: ChartKind) -> str:
     sure = [row for row in range(len(shown.rows)) if not doubtful[row] and column.heights[row] == column.heights[row]]
     counted = f"{len(shown.rows):,} value{'' if len(shown.rows) == 1 else 's'}"
     parts = [f"{_NAMES[kind]} of {counted} with error bars of {percent(shown.confidence)}."]
+    if kind is ChartKind.LINE and shown.lines is not None and shown.lines.total > 1:
+        parts.append(f"One line for each of {', '.join(line.name for line in shown.lines.lines)}.")
     if len(sure) == 1:
         parts.append(f"{shown.hint(sure[0])}.")
     elif sure:
@@ -63,7 +65,8 @@ def described(shown: Drawable, kind: ChartKind) -> str:
         parts.append(f"Largest: {shown.hint(most)}. Smallest: {shown.hint(least)}.")
     hidden = sum(doubtful)
     if hidden:
-        parts.append(f"{hidden:,} {'is' if hidden == 1 else 'are'} mostly noise, or withheld, and drawn hollow.")
+        look = "dashed" if kind is ChartKind.LINE else "hollow"
+        parts.append(f"{hidden:,} {'is' if hidden == 1 else 'are'} mostly noise, or withheld, and drawn {look}.")
     return " ".join(parts)
 
 

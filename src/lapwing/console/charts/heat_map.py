@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from datetime import date
 from typing import Any
 
-from lapwing.answers.number_format import cell_text, figure
+from lapwing.answers.number_format import figure
+from lapwing.answers.time_axis import key_texts, time_axis
 from lapwing.console.charts import svg
 from lapwing.console.charts.frame import HEAD, Canvas, Drawing
 from lapwing.console.charts.kinds import Drawable, in_order
@@ -25,9 +24,10 @@ _HEAD_MAX = 110.0
 def drawn_map(canvas: Canvas, shown: Drawable) -> Drawing:
     """Rows for one key and columns for the other: time goes across, and on a phone whichever has fewer values."""
     down, across, is_turned = _sides(canvas, shown)
-    labels = _heads(down)
+    names = shown.keys[::-1] if is_turned else shown.keys
+    labels = key_texts(names[0], down)
     left = min(max(svg.width_of(label) for label in labels) + 12, 0.3 * canvas.width)
-    heads = _heads(across)
+    heads = key_texts(names[1], across)
     longest = max(svg.width_of(head, 12) for head in heads)
     slanted = longest > min((canvas.width - left) / len(across), _FIELD_WIDTH_MAX) - 4
     width = min((canvas.width - left - (min(longest, _HEAD_MAX) * 0.72 if slanted else 0)) / len(across), _FIELD_WIDTH_MAX)
@@ -55,8 +55,9 @@ def drawn_map(canvas: Canvas, shown: Drawable) -> Drawing:
 
 
 def _sides(canvas: Canvas, shown: Drawable) -> tuple[list[Any], list[Any], bool]:
-    down, across = (in_order([row[side] for row in shown.rows]) for side in (0, 1))
-    first_is_time = hasattr(down[0], "isoformat") and not hasattr(across[0], "isoformat")
+    down, across = (in_order(key, [row[side] for row in shown.rows]) for side, key in enumerate(shown.keys))
+    is_time = [time_axis({key: values}) is not None for key, values in zip(shown.keys, (down, across), strict=True)]
+    first_is_time = is_time == [True, False]
     if len(across) > len(down) if canvas.is_narrow else first_is_time:
         return across, down, True
     return down, across, False
@@ -64,12 +65,6 @@ def _sides(canvas: Canvas, shown: Drawable) -> tuple[list[Any], list[Any], bool]
 
 def _heights(shown: Drawable) -> list[tuple[float, bool]]:
     return list(zip(shown.column.heights, shown.column.doubtful, strict=True))
-
-
-def _heads(keys: Sequence[Any]) -> list[str]:
-    """How the values of a key are written: days that all begin a month as months."""
-    months = all(key is None or (isinstance(key, date) and key.day == 1 and key.isoformat()[10:] in ("", "T00:00:00")) for key in keys)
-    return [key.isoformat()[:7] if months and key is not None else cell_text(key) for key in keys]
 
 
 def _head(head: str, middle: float, top: float, *, slanted: bool) -> str:

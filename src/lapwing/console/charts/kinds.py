@@ -10,10 +10,11 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from lapwing.answers.chart_shape import DrawnColumn, drawn_column, is_time, key_names
+from lapwing.answers.chart_lines import LINES_MAX, TimeLines, time_lines
+from lapwing.answers.chart_shape import DrawnColumn, drawn_column, key_names
 from lapwing.answers.error_bar_text import decimals_of, margin_text, number_text
 from lapwing.answers.mark_text import SIGNS, missing_text
-from lapwing.answers.number_format import cell_text
+from lapwing.answers.time_axis import key_texts, time_axis
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,6 +46,8 @@ class Drawable:
     keys: tuple[str, ...]
     rows: Sequence[tuple[Any, ...]]
     """The keys of each row."""
+    texts: Sequence[tuple[str, ...]]
+    """The same, as they are written."""
     written: Sequence[str]
     """Each value with its error bar, in words."""
     is_whole: bool
@@ -52,10 +55,12 @@ class Drawable:
     confidence: float
     kinds: tuple[ChartKind, ...]
     """What it can be drawn as; the first is what suits it best."""
+    lines: TimeLines | None
+    """Its lines, where it goes over time."""
 
     def label(self, row: int) -> str:
         """What stands beside a value."""
-        return ", ".join(cell_text(part) for part in self.rows[row]) or self.column.name
+        return ", ".join(self.texts[row]) or self.column.name
 
     def hint(self, row: int) -> str:
         """What is said of a value when somebody asks for it."""
@@ -70,7 +75,9 @@ def drawable(answer: Answer, value: str | None = None) -> Drawable:
     keys = key_names(table, noisy)
     if not keys and len(table) > 1:
         keys = [name for name in table.column_names if name not in noisy][:1]  # numbers in bins, with decimals
-    rows = [tuple(row.values()) for row in table.select(keys).to_pylist()] if keys else [()] * len(table)
+    columns: dict[str, list[Any]] = {key: table.column(key).to_pylist() for key in keys}
+    rows = list(zip(*columns.values(), strict=True)) if keys else [()] * len(table)
+    texts = list(zip(*(key_texts(*item) for item in columns.items()), strict=True)) if keys else rows
     values, intervals = table.column(column.name).to_pylist(), answer.intervals[column.name]
     decimals = decimals_of(values, intervals)
     cells = zip(values, intervals, column.marks, strict=True)
@@ -81,8 +88,9 @@ def drawable(answer: Answer, value: str | None = None) -> Drawable:
         for value, interval, mark in cells
     ]
     is_whole = _is_whole(table, column.name)
-    kinds = _kinds(table, keys, rows, is_whole=is_whole)
-    return Drawable(column, tuple(keys), rows, written, is_whole, answer.confidence, kinds)
+    lines = time_lines(columns, column)
+    kinds = _kinds(rows, lines, is_whole=is_whole)
+    return Drawable(column, tuple(keys), rows, texts, written, is_whole, answer.confidence, kinds, lines)
 
 
 def _written(number: str, margin: str, sign: str) -> str:
@@ -97,15 +105,18 @@ def _is_whole(table: pa.Table, name: str) -> bool:
     return bool(types.is_integer(table.schema.field(name).type))
 
 
-def _kinds(table: pa.Table, keys: Sequence[str], rows: Sequence[tuple[Any, ...]], *, is_whole: bool) -> tuple[ChartKind, ...]:
-    flat = (ChartKind.BARS, ChartKind.POINTS) if is_whole and len(rows) > 1 else (ChartKind.POINTS, ChartKind.BARS)
-    if len(keys) == 1 and is_time(table, keys[0]):
-        return (ChartKind.LINE, *flat)
-    if len(keys) == 1 and bin_width([row[0] for row in rows]) is not None:
-        return (ChartKind.HISTOGRAM, *flat) if is_whole else (*flat, ChartKind.HISTOGRAM)
-    if len(keys) == 2 and _fills_a_map(rows):
-        return (ChartKind.HEAT_MAP, *flat)
-    return flat
+def _kinds(rows: Sequence[tuple[Any, ...]], lines: TimeLines | None, *, is_whole: bool) -> tuple[ChartKind, ...]:
+    flat: tuple[ChartKind, ...] = (ChartKind.BARS, ChartKind.POINTS)
+    if not is_whole or len(rows) == 1:
+        flat = flat[::-1]
+    keys = len(rows[0])
+    if keys == 1 and bin_width([row[0] for row in rows]) is not None:
+        flat = (ChartKind.HISTOGRAM, *flat) if is_whole else (*flat, ChartKind.HISTOGRAM)
+    if keys == 2 and _fills_a_map(rows):
+        if lines is not None and lines.total > LINES_MAX:
+            return (ChartKind.HEAT_MAP, ChartKind.LINE, *flat)
+        flat = (ChartKind.HEAT_MAP, *flat)
+    return flat if lines is None else (ChartKind.LINE, *flat)
 
 
 def bin_width(keys: Sequence[Any]) -> float | None:
@@ -125,9 +136,9 @@ def _fills_a_map(rows: Sequence[tuple[Any, ...]]) -> bool:
     return fits and len(set(rows)) == len(rows) and len(rows) >= FILLED_MIN * len(down) * len(across)
 
 
-def in_order(values: Sequence[Any]) -> list[Any]:
+def in_order(name: str, values: Sequence[Any]) -> list[Any]:
     """The different values of a key: numbers, dates and times in their order, words as they come, and NULL last."""
     distinct = list(dict.fromkeys(value for value in values if value is not None))
-    if all(isinstance(value, int | float | date) for value in distinct):
+    if all(isinstance(value, int | float | date) for value in distinct) or time_axis({name: distinct}) is not None:
         distinct.sort()
     return distinct + ([None] if None in values else [])

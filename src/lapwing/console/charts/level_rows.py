@@ -9,7 +9,7 @@ from lapwing.console.charts.frame import HEAD, Canvas, Drawing, clip, whisker
 from lapwing.console.charts.kinds import Drawable
 from lapwing.console.charts.scales import Scale, number_ticks, reach
 
-ROWS_MAX = 60
+ROWS_MAX = 40
 _ROW, _TALL_ROW, _THICK = 30.0, 48.0, 16.0
 _LABEL_SHARE_MAX = 0.36
 
@@ -43,7 +43,8 @@ def drawn_rows(canvas: Canvas, shown: Drawable, *, points: bool) -> Drawing:
     for row in range(count):
         top = HEAD + row_height * row
         parts += _row(canvas, shown, row, scale, top, begin, name=name, points=points, label=labels[row])
-    notes = [f"The first {ROWS_MAX} of {len(shown.rows):,} groups are drawn."] if len(shown.rows) > ROWS_MAX else []
+    hidden = len(shown.rows) - count
+    notes = [f"The first {count} of {len(shown.rows):,} groups are drawn; {hidden:,} left out."] if hidden else []
     return Drawing(parts, bottom + 22 - HEAD, notes)
 
 

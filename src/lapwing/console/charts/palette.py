@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from lapwing.answers.chart_lines import LINE_COLOURS
+
 LIGHT: Mapping[str, str] = {
     "paper": "#ffffff",
     "ink": "#17212b",
@@ -29,6 +31,8 @@ DARK: Mapping[str, str] = {
 HEAT_LIGHT = ("#eaf3f9", "#cfe3f0", "#aaccdf", "#7fb1cc", "#5598c0", "#2a6a94", "#164a6d")
 HEAT_DARK = ("#1b2a36", "#22404f", "#2b5a72", "#387795", "#5497b8", "#83bcd8", "#b9def2")
 """From least to most; each theme begins next to its paper."""
+LINES_DARK = ("#7c72b5", "#db7815", "#369561", "#ad3ef0", "#feabce", "#e8ed8d")
+"""Of lines beside each other, on dark paper."""
 INK_ON_DARK, INK_ON_LIGHT = "#ffffff", "#17212b"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
@@ -53,18 +57,18 @@ def ink_on(colour: str) -> str:
 
 def style_sheet() -> str:
     """For pages: light, dark where the reader's system or the page (``data-theme``) says so, and one of the two widths."""
-    dark_rules = _rules(DARK, HEAT_DARK)
+    dark_rules = _rules(DARK, HEAT_DARK, LINES_DARK)
     return "\n".join(
         [
             _SHAPES,
-            *_scoped(_rules(LIGHT, HEAT_LIGHT), ""),
+            *_scoped(_rules(LIGHT, HEAT_LIGHT, LINE_COLOURS), ""),
             "@media (prefers-color-scheme: dark) {",
             *(f"  {rule}" for rule in _scoped(dark_rules, ':root:not([data-theme="light"]) ')),
             "}",
             *_scoped(dark_rules, ':root[data-theme="dark"] '),
             ".lw-chart text { font-family: inherit; }",
             ".lw-chart { display: block; width: 100%; height: auto; }",
-            ".lw-chart-wide { max-width: 45rem; }",
+            ".lw-chart-wide { max-width: 56rem; }",
             ".lw-chart-narrow { display: none; }",
             "@media (max-width: 40rem) {",
             "  .lw-chart-wide { display: none; }",
@@ -79,7 +83,7 @@ def own_style(drawn: str, *, dark: bool) -> str:
     """For a drawing that stands alone, in one theme and without variables: programs that read SVG do not all know them. What is ``drawn``
     says which rules it needs."""
     used = {name for classes in re.findall(r'class="([^"]*)"', drawn) for name in classes.split()}
-    rules = [*_SHAPES.splitlines(), *_scoped(_rules(DARK, HEAT_DARK) if dark else _rules(LIGHT, HEAT_LIGHT), "")]
+    rules = [*_SHAPES.splitlines(), *_scoped(_rules(DARK, HEAT_DARK, LINES_DARK) if dark else _rules(LIGHT, HEAT_LIGHT, LINE_COLOURS), "")]
     return "\n".join(rule for rule in rules if ".lw-chart text" in rule or used & set(re.findall(r"\.([\w-]+)", rule)) - {"lw-chart"})
 
 
@@ -96,10 +100,13 @@ _SHAPES = f""".lw-chart text {{ font-family: {FONT}; font-size: 13px; }}
 .lw-chart .lw-whisker-marked {{ stroke-width: 1.2; fill: none; }}
 .lw-chart .lw-grid {{ stroke-width: 1; }}
 .lw-chart .lw-axis {{ stroke-width: 1; }}
-.lw-chart .lw-curve {{ fill: none; stroke-width: 2; stroke-linejoin: round; }}"""
+.lw-chart .lw-curve {{ fill: none; stroke-width: 2; stroke-linejoin: round; }}
+.lw-chart .lw-doubt {{ fill: none; stroke-width: 1.2; stroke-dasharray: 3 3; stroke-linejoin: round; }}
+.lw-chart .lw-thin {{ stroke-width: 1.1; stroke-dasharray: none; }}
+.lw-chart .lw-doubt.lw-thin {{ stroke-opacity: 0.55; }}"""
 
 
-def _rules(colours: Mapping[str, str], heat: tuple[str, ...]) -> dict[str, str]:
+def _rules(colours: Mapping[str, str], heat: tuple[str, ...], lines: tuple[str, ...]) -> dict[str, str]:
     rules = {
         ".lw-paper": f"fill: {colours['paper']};",
         ".lw-text, .lw-value": f"fill: {colours['ink']};",
@@ -112,10 +119,16 @@ def _rules(colours: Mapping[str, str], heat: tuple[str, ...]) -> dict[str, str]:
         ".lw-dot": f"fill: {colours['fill']}; stroke: {colours['paper']};",
         ".lw-whisker": f"stroke: {colours['ink']};",
         ".lw-hollow, .lw-whisker-marked, .lw-hatch": f"stroke: {colours['marked']};",
+        ".lw-doubt": f"stroke: {colours['marked']};",
+        ".lw-open": f"fill: {colours['paper']}; stroke: {colours['marked']};",
     }
     for step, colour in enumerate(heat):
         ink = ink_on(colour)
         rules[f".lw-heat-{step}"] = f"fill: {colour};"
         rules[f".lw-on-heat-{step}"] = f"fill: {ink};"
         rules[f".lw-bar-on-heat-{step}"] = f"stroke: {ink};"
+    for number, colour in enumerate(lines):
+        rules[f".lw-line-{number}"] = f"stroke: {colour};"
+        rules[f".lw-spot-{number}"] = f"fill: {colour};"
+        rules[f".lw-area-{number}"] = f"fill: {colour}; fill-opacity: 0.14;"
     return {f".lw-chart {selector.replace(', ', ', .lw-chart ')}": declaration for selector, declaration in rules.items()}

@@ -1,16 +1,12 @@
-"""From values to places: numbers and times on a line, and the round numbers and dates written beside it."""
+"""From values to places: numbers on a line, and the round ones written beside it."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
 
 from lapwing.answers.number_format import figure
-
-_DAYS = (1, 2, 7, 14)
-_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600, 1200)
-_SECONDS = (1, 5, 15, 60, 300, 900, 3_600, 10_800, 21_600, 43_200)
+from lapwing.answers.time_axis import Tick
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +22,6 @@ class Scale:
         """Where a value is; one beyond the line is a little beyond its end, where it is cut off."""
         share = (value - self.low) / (self.high - self.low)
         return self.begin + min(max(share, -0.1), 1.1) * (self.end - self.begin)
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """A value with what is written beside it."""
-
-    at: float
-    label: str
 
 
 def reach(ends: list[float], *, from_zero: bool) -> tuple[float, float]:
@@ -58,59 +46,3 @@ def _step(least: float) -> float:
     """The smallest of 1, 2, 5 times a power of ten that is not below."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
-
-
-def moment_number(value: date | datetime) -> float:
-    """A date or a time as seconds; times without a zone are taken as they stand."""
-    if not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day)
-    return value.replace(tzinfo=UTC).timestamp() if value.tzinfo is None else value.timestamp()
-
-
-def time_ticks(first: date | datetime, last: date | datetime, *, most: int) -> list[Tick]:
-    """Round dates or times from the first to the last, no more than this many (two at least)."""
-    begin, end = moment_number(first), moment_number(last)
-    for seconds in _SECONDS if isinstance(first, datetime) and end - begin < 86_400 * most / 2 else ():
-        if (end - begin) / seconds <= most:
-            return _of_clock(begin, end, seconds)
-    for days in _DAYS:
-        if (end - begin) / 86_400 / days <= most:
-            return _of_days(begin, end, days)
-    for months in _MONTHS:
-        ticks = _of_months(_day(begin), _day(end), months)
-        if len(ticks) <= max(most, 2):
-            return ticks
-    return _of_months(_day(begin), _day(end), 12 * 1000)
-
-
-def _day(seconds: float) -> date:
-    return (datetime(1970, 1, 1) + timedelta(seconds=seconds)).date()
-
-
-def _of_clock(begin: float, end: float, step: int) -> list[Tick]:
-    moments = range(math.ceil(begin / step) * step, math.floor(end) + 1, step)
-    form = "%H:%M" if step >= 60 else "%H:%M:%S"
-    return [Tick(at, (datetime(1970, 1, 1) + timedelta(seconds=at)).strftime(form)) for at in moments]
-
-
-def _of_days(begin: float, end: float, days: int) -> list[Tick]:
-    ticks: list[Tick] = []
-    at = math.ceil(begin / 86_400)
-    while at * 86_400 <= end:
-        day = _day(at * 86_400)
-        ticks.append(Tick(at * 86_400, f"{day.day} {day:%b}" + (f" {day.year}" if not ticks else "")))
-        at += days
-    return ticks
-
-
-def _of_months(first: date, last: date, step: int) -> list[Tick]:
-    month = first.year * 12 + first.month - 1
-    month += (first.day > 1) + 0
-    month = -(-month // step) * step
-    ticks: list[Tick] = []
-    while month <= last.year * 12 + last.month - 1:
-        day = date(month // 12, month % 12 + 1, 1)
-        label = str(day.year) if step % 12 == 0 else f"{day:%b} {day.year}" if not ticks or day.month == 1 else f"{day:%b}"
-        ticks.append(Tick(moment_number(day), label))
-        month += step
-    return ticks

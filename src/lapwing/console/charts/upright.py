@@ -1,32 +1,32 @@
-"""Over an axis: numbers in bins as a histogram, and time as a line with a band."""
+"""Over an axis: numbers in bins as a histogram, and time as lines with bands."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from datetime import date
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from lapwing.answers.chart_lines import DOTS_MAX, clear_parts
+from lapwing.answers.chart_shape import DrawnColumn
 from lapwing.answers.number_format import cell_text, figure
+from lapwing.answers.time_axis import Tick, time_ticks
 from lapwing.console.charts import svg
 from lapwing.console.charts.frame import HEAD, Canvas, Drawing, clip, whisker
 from lapwing.console.charts.kinds import Drawable, bin_width
-from lapwing.console.charts.scales import Scale, Tick, moment_number, number_ticks, reach, time_ticks
+from lapwing.console.charts.scales import Scale, number_ticks, reach
 
 _TALL, _LOW = 280.0, 230.0
 """Heights of the area, on a desk and on a phone."""
-_DOTS_MAX = 60
-"""Points of a line up to which each has a dot."""
 
 
 class _Area:
     """The part of a drawing that values are drawn in, with its two scales."""
 
-    def __init__(self, canvas: Canvas, ends: list[float], *, from_zero: bool) -> None:
+    def __init__(self, canvas: Canvas, ends: list[float], *, from_zero: bool, above: float = 0.0) -> None:
         self.canvas = canvas
         low, high = reach(ends, from_zero=from_zero)
         height = _LOW if canvas.is_narrow else _TALL
-        self.top, self.bottom = HEAD + 4, HEAD + 4 + height
+        self.top, self.bottom = HEAD + 4 + above, HEAD + 4 + above + height
         self.ticks = number_ticks(low, high, most=5)
         self.left = max(svg.width_of(tick.label, 12) for tick in self.ticks) + 10
         self.right = canvas.width - 8
@@ -87,28 +87,63 @@ def _bar(shown: Drawable, row: int, x: float, room: float, area: _Area) -> str:
 
 
 def drawn_line(canvas: Canvas, shown: Drawable) -> Drawing:
-    """A line with a band, in the order of time, broken where a value is doubtful; these are hollow points with their own error bars."""
-    times: list[date | None] = [row[0] for row in shown.rows]
-    order = sorted((row for row, at in enumerate(times) if at is not None), key=lambda row: moment_number(_known(times[row])))
-    area = _Area(canvas, shown.column.of_rows(order).ends(), from_zero=False)
-    first, last = _known(times[order[0]]), _known(times[order[-1]])
-    span = Scale(moment_number(first), max(moment_number(last), moment_number(first) + 1), area.left + 8, area.right - 6)
-    places = {row: span.place(moment_number(_known(times[row]))) for row in order}
-    ticks = time_ticks(first, last, most=4 if canvas.is_narrow else 8)
-    parts: list[str] = []
-    for run in _sure_runs(shown, order):
-        parts += _run(shown, run, places, area)
-    for row in order:
-        parts.append(_point(shown, row, places[row], area, dots=len(order) <= _DOTS_MAX))
-    left_out = len(times) - len(order)
-    notes = [f"{left_out:,} value{' is' if left_out == 1 else 's are'} at no time, and left out."] if left_out else []
+    """Lines with bands, in the order of time, with gaps where the answer has some; dashed where noise hides the value."""
+    found, column = shown.lines, shown.column
+    assert found is not None
+    rows = [row for line in found.lines for row in line.rows]
+    legend, high = _legend(canvas, [line.name for line in found.lines] if found.total > 1 else [])
+    drawn = column.of_rows(rows)
+    area = _Area(canvas, drawn.ends(), from_zero=any(drawn.doubtful), above=high)  # what is doubtful may be zero
+    first, last = min(rows, key=found.moments.__getitem__), max(rows, key=found.moments.__getitem__)
+    span = Scale(found.moments[first], max(found.moments[last], found.moments[first] + 1), area.left + 8, area.right - 6)
+    places = {row: span.place(found.moments[row]) for row in rows}
+    ends = [found.axis.at[row] for row in (first, last)]
+    assert ends[0] is not None and ends[1] is not None
+    ticks = time_ticks(ends[0], ends[1], most=4 if canvas.is_narrow else 8, step=found.axis.step)
+    bands, curves, points = [], [], []
+    for number, line in enumerate(found.lines):
+        pieces, looks = list(found.pieces(line, column)), _looks(number if found.total > 1 else None, thin=not found.has_dots)
+        bands += [_band(column, piece, places, area, looks) for piece in pieces]
+        for piece in pieces:
+            curves += _curves(column, piece, places, area, looks, dots=found.has_dots)
+        points += _points(shown, [row for piece in pieces for row in piece], places, area, looks)
     labels = [(span.place(tick.at), tick.label) for tick in _apart(ticks, span)]
-    return Drawing([*area.surroundings(labels), svg.group(parts, clip=area.clip_name)], area.bottom + 26 - HEAD, notes)
+    inside = svg.group([*bands, *curves, *points], clip=area.clip_name)
+    return Drawing([*legend, *area.surroundings(labels), inside], area.bottom + 26 - HEAD, found.notes)
 
 
-def _known(at: date | None) -> date:
-    assert at is not None
-    return at
+class _Looks(NamedTuple):
+    """Classes of the parts of a line."""
+
+    band: str
+    curve: str
+    doubt: str
+    dot: str
+    hollow: str
+
+
+def _looks(number: int | None, *, thin: bool = False) -> _Looks:
+    """Of the only line, or of one among others; thin where there is no room for dots or dashes."""
+    thick = " lw-thin" if thin else ""
+    if number is None:
+        return _Looks("lw-band", f"lw-curve{thick}", f"lw-doubt{thick}", "lw-dot", "lw-open")
+    line = f"lw-line-{number}"
+    return _Looks(f"lw-area-{number}", f"lw-curve {line}{thick}", f"lw-doubt {line}{thick}", f"lw-dot lw-spot-{number}", f"lw-open {line}")
+
+
+def _legend(canvas: Canvas, names: Sequence[str]) -> tuple[list[str], float]:
+    """The names of lines with their colours, in as many rows as they need, and how high these are."""
+    parts: list[str] = []
+    x, y = 2.0, HEAD
+    for number, name in enumerate(names):
+        shown = svg.fitted(name, canvas.width - 30, 12)
+        width = 26 + svg.width_of(shown, 12) + 18
+        if x > 2 and x + width > canvas.width:
+            x, y = 2.0, y + 20
+        parts.append(svg.line(x, y + 2, x + 20, y + 2, class_=_looks(number).curve))
+        parts.append(svg.text(x + 26, y + 6, shown, class_="lw-text lw-small"))
+        x += width
+    return parts, y - HEAD + 22 if names else 0.0
 
 
 def _apart(ticks: Sequence[Tick], span: Scale) -> Iterator[Tick]:
@@ -121,39 +156,40 @@ def _apart(ticks: Sequence[Tick], span: Scale) -> Iterator[Tick]:
             yield tick
 
 
-def _sure_runs(shown: Drawable, order: Sequence[int]) -> Iterator[list[int]]:
-    run: list[int] = []
-    for row in order:
-        if shown.column.doubtful[row] or math.isnan(shown.column.heights[row]):
-            if run:
-                yield run
-            run = []
-        else:
-            run.append(row)
-    if run:
-        yield run
+def _band(column: DrawnColumn, piece: Sequence[int], places: Mapping[int, float], area: _Area, looks: _Looks) -> str:
+    upper = [(places[row], area.up.place(column.heights[row] + column.above[row])) for row in piece]
+    lower = [(places[row], area.up.place(column.heights[row] - column.below[row])) for row in piece]
+    if len(piece) == 1:  # a point alone has a band of a little width
+        upper, lower = ([(x + side, y) for side in (-1.5, 1.5) for x, y in ends] for ends in (upper, lower))
+    return svg.element("polygon", points=_way((*upper, *reversed(lower))), class_=looks.band)
 
 
-def _run(shown: Drawable, run: Sequence[int], places: dict[int, float], area: _Area) -> list[str]:
-    column = shown.column
-    upper = [(places[row], area.up.place(column.heights[row] + column.above[row])) for row in run]
-    lower = [(places[row], area.up.place(column.heights[row] - column.below[row])) for row in run]
-    middle = [(places[row], area.up.place(column.heights[row])) for row in run]
-    band = " ".join(f"{svg.number(x)},{svg.number(y)}" for x, y in (*upper, *reversed(lower)))
-    curve = " ".join(f"{svg.number(x)},{svg.number(y)}" for x, y in middle)
-    return [svg.element("polygon", points=band, class_="lw-band"), svg.element("polyline", points=curve, class_="lw-curve")]
+def _curves(column: DrawnColumn, piece: Sequence[int], places: Mapping[int, float], area: _Area, looks: _Looks, *, dots: bool) -> list[str]:
+    """The whole piece as a dashed line, and over it what stands clear of its noise; a point between two gaps is a dot."""
+    doubtful = column.doubtful
+    heights = {row: area.up.place(column.heights[row]) for row in piece}
+    ways = [(piece, looks.doubt)] if any(doubtful[row] for row in piece) else []
+    ways += [(part, looks.curve) for part in clear_parts(piece, doubtful) if len(part) > 1]
+    drawn = [svg.element("polyline", points=_way([(places[row], heights[row]) for row in way]), class_=look) for way, look in ways]
+    for row in piece if dots or len(piece) == 1 else ():
+        look = looks.hollow if doubtful[row] else looks.dot
+        drawn.append(svg.element("circle", cx=places[row], cy=heights[row], r=3.5, class_=look))
+    return drawn
 
 
-def _point(shown: Drawable, row: int, x: float, area: _Area, *, dots: bool) -> str:
-    column = shown.column
-    height, doubtful = column.heights[row], column.doubtful[row]
-    if math.isnan(height):
-        return ""
-    parts, y = [svg.hint(shown.hint(row))], area.up.place(height)
-    if doubtful:
-        ends = area.up.place(height - column.below[row]), area.up.place(height + column.above[row])
-        parts += [whisker(x, ends[0], x, ends[1], cap=3, hollow=True), svg.element("circle", cx=x, cy=y, r=3.5, class_="lw-hollow")]
-    elif dots:
-        parts.append(svg.element("circle", cx=x, cy=y, r=3.5, class_="lw-dot"))
-    parts.append(svg.element("circle", cx=x, cy=y, r=9, fill_opacity=0))
-    return svg.group(parts)
+def _way(places: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{svg.number(x)},{svg.number(y)}" for x, y in places)
+
+
+def _points(shown: Drawable, rows: Sequence[int], places: Mapping[int, float], area: _Area, looks: _Looks) -> list[str]:
+    """What is said of each value to a pointer: anywhere above its time, and near it where there are other lines."""
+    if looks.band == "lw-band":
+        width, high = max((area.right - area.left) / len(rows), 1.0), area.bottom - area.top
+        return [
+            svg.element("rect", svg.hint(shown.hint(row)), x=places[row] - width / 2, y=area.top, width=width, height=high, fill_opacity=0)
+            for row in rows
+        ]
+    if len(rows) >= DOTS_MAX:
+        return []
+    near = [(row, area.up.place(shown.column.heights[row])) for row in rows]
+    return [svg.element("circle", svg.hint(shown.hint(row)), cx=places[row], cy=y, r=9, fill_opacity=0) for row, y in near]

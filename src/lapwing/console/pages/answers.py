@@ -18,12 +18,14 @@ from lapwing.console.pages.asking import priced, told
 from lapwing.console.questions import PageQuestion
 from lapwing.console.visits import DataSetVisit, visiting_to
 from lapwing.errors import CallRefused, LapwingError
+from lapwing.server.formats import FORMATS, JSON, PARQUET
 from lapwing.server.rights import Act
 from lapwing.server.routes import asking
 
 router = pages()
-ROWS_MAX = 500
-"""Rows of an answer that a page shows; files have all of them."""
+ROWS_MAX = 50
+"""Rows of an answer that a page shows; there are links to the others, and files have all of them."""
+PART_MAX = 10**6
 _REPLAYED = "answered before on this version"
 """The beginning of a note that a page says in other words."""
 WAIT_MAX = 300
@@ -37,6 +39,7 @@ async def answer(
     wait: Annotated[int, Query(ge=0, le=WAIT_MAX)] = 0,
     kind: ChartKind | None = None,
     value: Annotated[str | None, Query(max_length=200)] = None,
+    part: Annotated[int, Query(ge=1, le=PART_MAX)] = 1,
 ) -> Response:
     """An answer that was paid for. Looking at it costs nothing; what was never answered is not asked here."""
     question = PageQuestion.of_token(q)
@@ -50,7 +53,7 @@ async def answer(
     fields = await asyncio.to_thread(found.to_dict)
     better = [] if known.price is None else await suggestions(question, fields, known.price, lambda other: priced(visit, other))
     chart = await asyncio.to_thread(chart_of, found, kind=kind, value=value if value in found.intervals else None)
-    return visit.page("answer.html", question=question, q=q, told=known, better=better, chart=chart, **_shown(found, fields))
+    return visit.page("answer.html", question=question, q=q, told=known, better=better, chart=chart, **_shown(found, fields, part))
 
 
 @router.get("/d/{data_set}/answer/{form}")
@@ -66,30 +69,49 @@ async def answer_file(
         raise CallRefused("not-found", "there is no such file of an answer")
     question = PageQuestion.of_token(q)
     if form == "ipynb":
-        content = notebook(str(visit.request.base_url), visit.call.served.data_set_id, question)
+        content = notebook(str(visit.request.base_url), visit.call.served.data_set_id, question).encode()
     else:
         found = await asking.replayed(question.body(), visit.call)
-        as_svg = lambda: picture_of(found, kind=kind, value=value)  # noqa: E731
-        as_csv = lambda: flat_csv(found.to_dict(), for_sheets=True)  # noqa: E731
-        content = await asyncio.to_thread(as_svg if form == "svg" else as_csv)
+        content = await asyncio.to_thread(_content, found, form, kind, value)
     headers = {"Content-Disposition": f'attachment; filename="answer.{form}"'}
-    return Response(content.encode(), media_type=_FILES[form], headers=headers)
+    return Response(content, media_type=_FILES[form], headers=headers)
 
 
-_FILES = {"csv": "text/csv; charset=utf-8", "ipynb": "application/x-ipynb+json", "svg": "image/svg+xml"}
+_FILES = {
+    "csv": "text/csv; charset=utf-8",
+    "ipynb": "application/x-ipynb+json",
+    "json": JSON,
+    "parquet": PARQUET,
+    "svg": "image/svg+xml",
+}
 """Kinds of files, with how each is called on the way."""
 
 
-def _shown(found: Answer, fields: dict[str, Any]) -> dict[str, Any]:
-    """The table as it is printed: texts, which columns hold numbers or error bars, which cells are doubtful."""
+def _content(found: Answer, form: str, kind: ChartKind | None, value: str | None) -> bytes:
+    match form:
+        case "svg":
+            return picture_of(found, kind=kind, value=value).encode()
+        case "csv":
+            return flat_csv(found.to_dict(), for_sheets=True).encode()
+        case _:
+            return FORMATS[_FILES[form]](found)
+
+
+def _shown(found: Answer, fields: dict[str, Any], part: int) -> dict[str, Any]:
+    """A part of the table as it is printed: texts, which columns hold numbers or error bars, which cells are doubtful."""
     headers, rows = found.cells()
+    last = max(-(-len(rows) // ROWS_MAX), 1)
+    part = min(part, last)
+    some = slice((part - 1) * ROWS_MAX, part * ROWS_MAX)
     right, doubtful = found.right_aligned(), _doubtful(fields)
     columns = [{"name": name, "right": side, "is_bar": name.startswith("± ")} for name, side in zip(headers, right, strict=True)]
     return {
         "columns": columns,
-        "rows": [list(zip(row, columns, marks, strict=True)) for row, marks in zip(rows[:ROWS_MAX], doubtful, strict=False)],
+        "rows": [list(zip(row, columns, marks, strict=True)) for row, marks in zip(rows[some], doubtful[some], strict=True)],
         "rows_total": len(rows),
-        "rows_max": ROWS_MAX,
+        "first_row": some.start + 1,
+        "part_number": part,
+        "last_part": last,
         "footnotes": found.footnotes(),
         "notes": [note for note in found.notes if not note.startswith(_REPLAYED)],
         "receipt": found.receipt,
