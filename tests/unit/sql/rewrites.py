@@ -133,7 +133,7 @@ REWRITES: tuple[tuple[str, str], ...] = (
     ),
     # rows and groups
     ("SELECT * FROM visits LIMIT 5", "SELECT COUNT(*) FROM visits"),
-    ("SELECT cost FROM visits ORDER BY cost DESC", "SELECT COUNT(*) FROM visits"),
+    ("SELECT cost FROM visits ORDER BY cost DESC", "SELECT WIDTH_BUCKET(cost, 0, 5000, 20), COUNT(*) FROM visits GROUP BY 1"),
     ("SELECT v.* FROM visits v", "SELECT COUNT(*) FROM visits v"),
     ("SELECT v.*, COUNT(*) FROM visits v", "SELECT COUNT(*) FROM visits v"),
     (
