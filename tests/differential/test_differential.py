@@ -70,6 +70,30 @@ def test_types_of_numbers_decide(world: World, dialect: str, sql: str) -> None:
     assert (tally.equal, tally.different) == (1, []), tally
 
 
+SHOWN = "ts BETWEEN '2024-03-01T06:30:00Z' AND '2024-06-30T23:59:59.999Z'"
+"""The ends of what a dashboard shows, as it writes them."""
+_PERIOD = "floor(extract(epoch from {})/{})*{}"
+TIMES = (
+    (0, f"SELECT COUNT(*) FROM t WHERE {SHOWN}"),
+    (0, "SELECT COUNT(*), SUM(b) FROM t WHERE day BETWEEN '2024-03-01T17:45:00Z' AND '2024-09-30T17:45:00Z'"),
+    (0, "SELECT COUNT(*) FROM t WHERE ts < TIMESTAMP '2024-05-05T05:05:05Z' OR day = '2024-06-07T00:00:00Z'"),
+    (0, "SELECT COUNT(*) FROM t WHERE extract(epoch from ts) >= 1709283600 AND extract(epoch from ts) <= 1719792000"),
+    *(
+        (1, f'SELECT {_PERIOD.format("ts", length, length)} AS "time", COUNT(*), SUM(b) FROM t WHERE {SHOWN} GROUP BY 1 ORDER BY 1')
+        for length in ("3600", "5400", "86400", "604800", "2.592e+06")
+    ),
+    (1, f'SELECT {_PERIOD.format("day", 604800, 604800)} AS "time", COUNT(*) FROM t GROUP BY 1 ORDER BY 1'),
+    (2, f'SELECT {_PERIOD.format("ts", 10800, 10800)} AS "time", y AS metric, COUNT(*) FROM t WHERE {SHOWN} GROUP BY 1, 2 ORDER BY 1, 2'),
+    (2, f"SELECT EXTRACT(HOUR FROM ts), floor(extract(epoch from ts)/25200), COUNT(*) FROM t WHERE {SHOWN} GROUP BY 1, 2"),
+)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(("keys", "sql"), TIMES)
+def test_what_dashboards_make_of_time_means_what_the_bare_engine_says(world: World, dialect: str, keys: int, sql: str) -> None:
+    assert difference(world.ask(sql, dialect), world.bare(sql, dialect), keys=keys) is None
+
+
 def _halves_up(scalars: Scalars, node: exp.Expr, integer: Typed, divisor: int) -> Typed:
     half = number_types._constant(scalars, node, divisor // 2)
     return number_types._floor(scalars, node, scalars.plain_call(node, Function.ADD, integer, half), divisor)

@@ -34,11 +34,11 @@ _RELATIONS = [
     "pg_class", "pg_catalog.pg_class c", "pg_database d", "pg_roles", '"pg_catalog"."pg_type" AS t', "information_schema.tables",
     "pg_user u", "generate_series(1, 3)", "generate_series(1, {}) AS g(n)", "unnest(ARRAY[1, 2]) WITH ORDINALITY AS u(a, b)",
     "(SELECT {}) AS s(x)", "pg_auth_members", "LATERAL (SELECT {}) l", "(pg_class a CROSS JOIN pg_namespace b)", "pg_shdescription",
-    "ONLY pg_attribute", "w",
+    "ONLY pg_attribute", "w", "pg_stat_user_tables", "pg_catalog.pg_stat_activity a", "pg_locks", "pg_stats",
 ]
 _HOSTILE_RELATIONS = [
-    "pg_stat_activity", "pg_locks", "pg_authid", "pg_largeobject", "public.patients_x", "pg_stat_get_activity(NULL)", "pg_stats",
-    "pg_shadow", "pg_class TABLESAMPLE SYSTEM (1)", "ROWS FROM (pg_sleep(0))", "pg_db_role_setting", "pg_prepared_statements",
+    "pg_statistic", "pg_hba_file_rules", "pg_authid", "pg_largeobject", "public.patients_x", "pg_stat_get_activity(NULL)", "pg_shadow",
+    "pg_class TABLESAMPLE SYSTEM (1)", "ROWS FROM (pg_sleep(0))", "pg_file_settings", "public.pg_stat_activity",
     "lo_import('x') AS q",
 ]
 _VALUES = [

@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from lapwing.errors import LapwingError
+from lapwing.wire.catalogue_instead import EMPTY
 from lapwing.wire.catalogue_query import WORDS_MAX, WrittenQuery, written_query
 from lapwing.wire.catalogue_words import FIELDS, FILTERS, FUNCTIONS, GUARDS, RELATIONS
 from lapwing.wire.lexing import statements_of, words_of
@@ -229,9 +230,29 @@ def test_a_database_of_others_is_like_one_that_does_not_exist(wire: WireUnderTes
 def test_every_relation_of_the_list_shows_nothing_of_others(wire: WireUnderTest, others: psycopg.Connection) -> None:
     del others
     with wire.connect() as connection:
-        for relation in sorted(RELATIONS):
+        for relation in sorted(RELATIONS | EMPTY.keys()):
             shown = connection.execute(f"SELECT * FROM {relation}").fetchall()
             assert SENTINEL not in repr(shown), relation
+
+
+def test_statistics_and_activity_have_the_columns_of_postgresql_and_no_rows(wire: WireUnderTest, others: psycopg.Connection) -> None:
+    """Tools join them when they look for tables; no row would be right, and an error stops their search."""
+    del others
+    with wire.connect() as connection, psycopg.connect(_superuser_dsn(wire), autocommit=True) as owner:
+        assert owner.execute("SELECT count(*) FROM pg_stat_activity").fetchone() != (0,)
+        for relation in sorted(EMPTY):
+            seen = connection.execute(f"SELECT * FROM pg_catalog.{relation}")
+            assert seen.fetchall() == [], relation
+            known = {column.name: column.type_code for column in seen.description or ()}
+            there = owner.execute(f"SELECT * FROM {relation} LIMIT 0").description or ()
+            assert {column.name: column.type_code for column in there}.items() <= known.items() | _ANY_ARRAYS, relation
+        joined = "SELECT c.relname, pg_stat_user_tables.n_live_tup FROM pg_class c LEFT JOIN pg_stat_user_tables ON relid = c.oid"
+        found = connection.execute(f"{joined} WHERE c.relname = 'visits'").fetchall()
+    assert found == [("visits", None)]
+
+
+_ANY_ARRAYS = {(name, 2277) for name in ("most_common_vals", "histogram_bounds", "most_common_elems")}
+"""Columns that are arrays of whatever the column is: a type that no value of ours can have."""
 
 
 def test_the_lists_hold_what_postgresql_says_of_them(wire: WireUnderTest) -> None:

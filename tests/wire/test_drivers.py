@@ -30,6 +30,7 @@ LATELY = "SELECT COUNT(DISTINCT patient_id) AS n FROM visits WHERE day >= {}"
 FAR = 60
 """Ten times what noise does at this price, and more."""
 JAR = Path("/usr/share/java/postgresql.jar")
+KEYS = {"clinics": ["clinic_id"], "diagnoses": ["code"], "patients": ["patient_id"], "prescriptions": [], "visits": ["visit_id"]}
 COLUMNS = ["visit_id", "patient_id", "day", "started", "clinic_id", "code", "cost", "minutes"]
 
 
@@ -130,7 +131,11 @@ def test_sqlalchemy_reflects_and_asks(wire: WireUnderTest, driver: str) -> None:
         assert sorted(about.get_table_names()) == sorted(["clinics", "diagnoses", "patients", "prescriptions", "visits"])
         assert [column["name"] for column in about.get_columns("visits")] == COLUMNS
         assert about.get_columns("visits")[5]["comment"] == "NULL while there is no diagnosis"
-        assert (about.get_foreign_keys("visits"), about.get_indexes("visits"), about.get_view_names()) == ([], [], [])
+        assert (about.get_indexes("visits"), about.get_view_names()) == ([], [])
+        assert {table: about.get_pk_constraint(table)["constrained_columns"] for table in about.get_table_names()} == KEYS
+        found = [(key["constrained_columns"], key["referred_table"], key["referred_columns"]) for key in about.get_foreign_keys("visits")]
+        assert sorted(found) == [(["code"], "diagnoses", ["code"]), (["patient_id"], "patients", ["patient_id"])]
+        assert "a row belongs to one patient, by patient_id -> patients.patient_id" in str(about.get_table_comment("visits")["text"])
         tables = sa.MetaData()
         tables.reflect(engine)
         patients = tables.tables["patients"]
@@ -222,7 +227,10 @@ JDBC = {
     "columns": "int8,int8,date,timestamp,int8,text,float8,int8",
     "remarks": "NULL while there is no diagnosis",
     "schemas": "information_schema,pg_catalog,public",
-    "keys": "",
+    "keys": "visits.visit_id",
+    "imported": "code.diagnoses.code,patient_id.patients.patient_id",
+    "exported": "visit_id.prescriptions.visit_id",
+    "described_tables": "public: no secret, free to join on clinic_id",
     "described": "text,float8",
     "fetched": "20",
     "refused": "0A000",

@@ -18,7 +18,7 @@ SHOWN = {
     "\\du": "List of roles",
     "\\df": "List of functions",
     "\\dv": "Did not find any",
-    "\\di": "Did not find any",
+    "\\di": "patients_pkey",
     "\\dp visits": "Access privileges",
     "\\dT": "List of data types",
     "\\conninfo": "ada",

@@ -67,7 +67,7 @@ def described_table(declaration: Declaration, facts: Facts, name: str, *, span: 
         shown["description"] = descriptions
     about = (table.description,) if table.description else ()
     return Introspected(
-        pa.table({title: pa.array(cells, pa.string()) for title, cells in shown.items()}), (*about, _owned(declaration, table))
+        pa.table({title: pa.array(cells, pa.string()) for title, cells in shown.items()}), (*about, owned(declaration, table))
     )
 
 
@@ -86,7 +86,8 @@ def _rows_per_unit(table: TableDecl) -> str:
     return "one" if table.one_row_per_unit else f"at most {table.rows_per_unit_max:,}"
 
 
-def _owned(declaration: Declaration, table: TableDecl | PublicDecl) -> str:
+def owned(declaration: Declaration, table: TableDecl | PublicDecl) -> str:
+    """Whose the rows of a table are, in words."""
     unit = declaration.dataset.unit
     if isinstance(table, PublicDecl):
         return f"public: no secret, free to join on {table.key}"

@@ -343,7 +343,7 @@ class Queries:
     def _plain(self, reader: Reader, *names: str) -> None:
         """Rows have no order, and none are left out by their place. A whole statement that asks for rows is refused for that."""
         if reader.node is self.whole and any(reader.node.args.get(name) for name in ("order", "limit", "offset")):
-            raise rows_asked(self.session, reader.node)
+            raise rows_asked(self.session, reader.node, self.known.facts)
         reader.require_absent(*(names or ("qualify", "order", "limit", "offset", "distinct")))
 
     def _rows(self, reader: Reader, scalars: Scalars, conditions: list[Typed], items: list[SelectItem]) -> Rows:

@@ -67,7 +67,7 @@ def bind_tree(
     queries = Queries(session, known, HANDLERS, tree)
     answered = queries.bind(tree, Environment())
     if not isinstance(answered, AnsweredSelect):
-        raise rows_asked(session, tree)
+        raise rows_asked(session, tree, known.facts)
     if not queries.privates and not session.reads_public:
         raise session.refuse("from-missing", "a statement must say FROM which table of the data set", node=tree)
     for node in tree.walk():

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from lapwing.errors import Refused
 from lapwing.sql.text.refusals import span_of
+from lapwing.wire.catalogue_instead import INSTEAD
 from lapwing.wire.catalogue_pieces import Piece, quoted
 from lapwing.wire.catalogue_values import ValueWriter
-from lapwing.wire.catalogue_words import FILTERS, GUARDS, RELATIONS, SCHEMA_RELATIONS
+from lapwing.wire.catalogue_words import GUARDS, RELATIONS, SCHEMA_RELATIONS
 from lapwing.wire.lexing import Word
 
 WORDS_MAX = 5_000
@@ -262,11 +263,8 @@ class _QueryWriter(ValueWriter):
             self._keyword("*")
             self._alias(name=name)
             return
-        if schema in ("", "pg_catalog") and name in RELATIONS and len(parts) <= 2:
-            if name in FILTERS:
-                self._write(f"(SELECT * FROM pg_catalog.{quoted(name)} WHERE {FILTERS[name]})", start)
-            else:
-                self._write(f"pg_catalog.{quoted(name)}", start)
+        if schema in ("", "pg_catalog") and name in RELATIONS | INSTEAD.keys() and len(parts) <= 2:
+            self._write(INSTEAD.get(name, f"pg_catalog.{quoted(name)}"), start)
         elif schema == "information_schema" and name in SCHEMA_RELATIONS and len(parts) <= 3:
             self._write(".".join(quoted(part.value) for part in parts), start)
         else:
@@ -277,7 +275,7 @@ class _QueryWriter(ValueWriter):
                 span=span_of(self._text, parts[0].start, word.end),
             )
         self._keyword("*")
-        self._alias(name=name if name in FILTERS else "")
+        self._alias(name=name if name in INSTEAD else "")
 
     def _alias(self, *, name: str = "") -> None:
         """An alias with the names of its columns, and their types where a function has none; ``name`` where the client gives none."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from lapwing.wire.lexing import Word
 
+_CATALOGUES = ("information_schema", "generate_series", "unnest")
+
 
 @dataclass(frozen=True, slots=True)
 class OwnNames:
@@ -23,3 +25,9 @@ class OwnNames:
                 if not qualified or words[place - 2].value.casefold() in self.schemas:
                     return True
         return False
+
+
+def of_the_catalogue(words: Sequence[Word]) -> bool:
+    """Whether a statement reads no relation at all, or names something that only the catalogue has."""
+    names = [word.value for word in words if word.is_name]
+    return "from" not in names or any(name in _CATALOGUES or name.startswith("pg_") for name in names)

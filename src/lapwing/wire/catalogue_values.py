@@ -7,8 +7,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 
 from lapwing.errors import Refused
+from lapwing.wire.catalogue_instead import INSTEAD
 from lapwing.wire.catalogue_pieces import NUMBER_TYPES, SIZED_TYPES, Piece, PieceWriter, literal, quoted
-from lapwing.wire.catalogue_words import FIELDS, FILTERS, FUNCTIONS, GUARDS, PRIVILEGE_FUNCTIONS, SCHEMA_FUNCTIONS, Guard
+from lapwing.wire.catalogue_words import FIELDS, FUNCTIONS, GUARDS, PRIVILEGE_FUNCTIONS, SCHEMA_FUNCTIONS, Guard
 from lapwing.wire.lexing import Word, WordKind
 
 _VALUE_WORDS_TEXT = """
@@ -186,7 +187,7 @@ class ValueWriter(PieceWriter):
         elif (word := self._next()) is not None and word.kind is WordKind.TEXT:
             self._known_type([part.value for part in parts], parts)
             self._literal()
-        elif len(parts) == 3 and parts[0].value == "pg_catalog" and parts[1].value in FILTERS:
+        elif len(parts) == 3 and parts[0].value == "pg_catalog" and parts[1].value in INSTEAD:
             self._dotted(parts[1:])
         else:
             self._dotted(parts)

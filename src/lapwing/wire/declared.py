@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from lapwing.catalog import PublicDecl, TableDecl
+from lapwing.catalog import ColumnDecl, PublicDecl, RowUnit, TableDecl
 from lapwing.client.dataset import DataSet
+from lapwing.curator.bound_statement import references_of
+from lapwing.introspection.descriptions import owned
 from lapwing.introspection.system_tables import system_tables
 from lapwing.sql.text.reader import Schemas
 from lapwing.wire.lexing import IDENTIFIER_BYTES_MAX
@@ -20,14 +22,44 @@ def declared_tables(data_set: DataSet) -> list[DeclaredTable]:
         for row in system_tables(declaration, facts)["information_schema.columns"].to_pylist()
     }
     tables: Sequence[TableDecl | PublicDecl] = (*declaration.tables, *declaration.public_tables)
+    references = references_of(declaration)
+    keys = {table.name: _key(table, references.values()) for table in tables}
     return [
         DeclaredTable(
             table.name,
-            table.description,
+            table.description or owned(declaration, table),
             tuple(DeclaredColumn(column.name, *typed[table.name, column.name], column.description) for column in table.columns),
+            keys[table.name],
+            tuple(
+                (column.name, *target)
+                for column in table.columns
+                if (target := references.get((table.name, column.name)) or _listed_in(column)) is not None
+                and keys[target[0]] == target[1]
+                and typed[target][0] == typed[table.name, column.name][0]
+            ),
         )
         for table in tables
     ]
+
+
+def _key(table: TableDecl | PublicDecl, targets: Iterable[tuple[str, str]]) -> str:
+    """The column by which other tables name a row of this one, or that preparation keeps unique; empty where there is none.
+
+    Rows that share a unit share the unit's column: it is a key only where a unit has one row.
+    """
+    if isinstance(table, PublicDecl):
+        return table.key
+    if isinstance(table.unit, RowUnit):
+        return ""
+    own = table.unit.hops[0].column if table.unit.hops else table.unit.end.column
+    if table.one_row_per_unit:
+        return own
+    return next((column for name, column in targets if name == table.name and column != own), "")
+
+
+def _listed_in(column: ColumnDecl) -> tuple[str, str] | None:
+    """The public column that has every value of this one."""
+    return None if column.values_from is None or column.other is not None else (column.values_from.table, column.values_from.column)
 
 
 def table_names(data_set: DataSet) -> frozenset[str]:

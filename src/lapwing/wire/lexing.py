@@ -56,6 +56,7 @@ _NAME = re.compile(r"[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*")
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.(?!\.)[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _PARAMETER = re.compile(r"\$([0-9]{1,5})")
 _DOLLAR = re.compile(r"\$(?:[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_\u0080-\U0010ffff]*)?\$")
+_MACRO = re.compile(r"\$__[A-Za-z]+")
 _STRING = re.compile(r"'((?:[^']|'')*)'")
 _ESCAPED = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _QUOTED = re.compile(r'"((?:[^"]|"")+)"')
@@ -167,6 +168,9 @@ def _dollar(text: str, at: int) -> Word:
         if _NAME.match(text, found.end()):
             raise _refuse(text, at, found.end() + 1, "a parameter is followed by a letter")
         return Word(WordKind.PARAMETER, found[1], at, found.end())
+    if (macro := _MACRO.match(text, at)) and not text.startswith("$", macro.end()):
+        hint = "Grafana expands it before it asks: run the statement in a panel of Grafana, or write the condition itself"
+        raise _refuse(text, at, macro.end(), f"{macro.group()} is a macro of Grafana", hint=hint)
     found = _DOLLAR.match(text, at)
     end = -1 if found is None else text.find(found.group(), found.end())
     if found is None or end < 0:
@@ -191,5 +195,5 @@ def _cut(name: str) -> str:
     return name.encode("utf-8", "replace")[:IDENTIFIER_BYTES_MAX].decode("utf-8", "ignore")
 
 
-def _refuse(text: str, start: int, end: int, message: str) -> Refused:
-    return Refused("sql-syntax", message, span=span_of(text, start, min(end, len(text))))
+def _refuse(text: str, start: int, end: int, message: str, *, hint: str = "") -> Refused:
+    return Refused("sql-syntax", message, hint=hint, span=span_of(text, start, min(end, len(text))))

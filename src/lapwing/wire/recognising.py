@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lapwing.errors import Refused
 from lapwing.sql.text.refusals import span_of
 from lapwing.wire.catalogue_query import written_query
-from lapwing.wire.catalogue_rules import OwnNames
+from lapwing.wire.catalogue_rules import OwnNames, of_the_catalogue
 from lapwing.wire.commands import (
     AboutCatalogue,
     Ask,
@@ -149,9 +149,15 @@ class _Reading:
             raise self._refuse("a query is missing here", hint="SELECT ...")
         start, end = words[0].start, words[-1].end
         self._at = len(self._words)
+        asked = Ask(self._text[start:end], start)
         if self._own.mentioned(words):
-            return Ask(self._text[start:end], start)
-        return AboutCatalogue(written_query(self._text, words))
+            return asked
+        try:
+            return AboutCatalogue(written_query(self._text, words))
+        except Refused:
+            if of_the_catalogue(words):
+                raise
+            return asked  # a table whose name is mistyped: the curator knows which one may be meant
 
     def _asked_in_our_words(self, word: str) -> Ask:
         """``EXPLAIN`` and ``DESCRIBE``: the curator's words. An engine's plan is never shown."""

@@ -60,6 +60,10 @@ class DeclaredTable:
     name: str
     description: str
     columns: tuple[DeclaredColumn, ...]
+    key: str = ""
+    """The column that tells its rows apart; empty where there is none."""
+    references: tuple[tuple[str, str, str], ...] = ()
+    """Columns that name a row of another table: the column, the table, and its key."""
 
 
 def address_of(url: str, *, database: str, role: str, password: str) -> ShadowAddress:
@@ -236,6 +240,18 @@ def _make_tables(connection: psycopg.Connection, role: str, tables: Sequence[Dec
         connection.execute(sql.SQL("COMMENT ON SCHEMA public IS {}").format(sql.Literal(f"declared: {digest}")))
         for table in tables:
             _make_table(connection, whom, table)
+        for table in tables:
+            _refer(connection, table)
+
+
+def _refer(connection: psycopg.Connection, table: DeclaredTable) -> None:
+    """What tools draw lines and choose joins by; there is no row that could break it."""
+    for column, other, key in table.references:
+        connection.execute(
+            sql.SQL("ALTER TABLE {} ADD FOREIGN KEY ({}) REFERENCES {} ({})").format(
+                sql.Identifier("public", table.name), sql.Identifier(column), sql.Identifier("public", other), sql.Identifier(key)
+            )
+        )
 
 
 def _make_table(connection: psycopg.Connection, whom: sql.Identifier, table: DeclaredTable) -> None:
@@ -243,8 +259,10 @@ def _make_table(connection: psycopg.Connection, whom: sql.Identifier, table: Dec
     columns = []
     for column in table.columns:
         assert column.type_name in _TYPES
-        form = sql.SQL("{} {}" if column.nullable else "{} {} NOT NULL")
-        columns.append(form.format(sql.Identifier(column.name), sql.SQL(column.type_name)))
+        form = "{} {}" if column.nullable else "{} {} NOT NULL"
+        if column.name == table.key:
+            form += " UNIQUE" if column.nullable else " PRIMARY KEY"
+        columns.append(sql.SQL(form).format(sql.Identifier(column.name), sql.SQL(column.type_name)))
     body = sql.SQL(", ").join(columns)
     connection.execute(sql.SQL("CREATE TABLE {} ({}) WITH (autovacuum_enabled = false)").format(name, body))
     # The one right that makes a table show in information_schema and lets nobody read it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -69,6 +70,12 @@ Row = dict[str, Any]
 def find(source: Relation, *keys: Expression) -> Possible:
     named = tuple((f"k{i}", key) for i, key in enumerate(keys))
     return GroupFinder(evaluate, lambda _: CLINIC_ROWS).find(source, named, FACTS, cells_max=100_000)
+
+
+def in_periods(moment: Expression, seconds: Fraction) -> Expression:
+    """The number of the period of this many seconds since 1970, as tools cut time."""
+    epoch = call(Function.DIVIDE, call(Function.MICROSECONDS, moment), Literal(1_000_000, Kind.INTEGER))
+    return call(Function.FLOOR, call(Function.DIVIDE, epoch, Literal(seconds, Kind.REAL)))
 
 
 def expected(source: Relation, *keys: Expression) -> set[tuple[Any, ...]]:
@@ -186,6 +193,8 @@ class Made:
                     if made.random() < 0.7
                     else column
                 )
+            case TimestampDomain() if made.random() < 0.3:
+                return in_periods(column, made.choice((Fraction(5_400), Fraction(7_200), Fraction(25_200), Fraction(86_400))))
             case TimestampDomain():
                 return call(
                     made.choice((Function.TRUNCATE_HOUR, Function.HOUR, Function.TRUNCATE_DAY, Function.DAY_NUMBER, Function.DAY)), column

@@ -54,6 +54,14 @@ DATES: dict[str, str | tuple[str, str]] = {
         "SELECT COUNT(*) FROM public.visits WHERE started >= TO_TIMESTAMP('2024-05-01 10:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US') AND started < CAST('2025-02-01' AS timestamp)",
         "SELECT COUNT(*) FROM visits WHERE started >= TIMESTAMP '2024-05-01 10:00:00' AND started < TIMESTAMP '2025-02-01'",
     ),
+    "ends of what is shown, with Z": (
+        "SELECT COUNT(*) FROM visits WHERE started BETWEEN '2024-05-01T10:00:00Z' AND '2025-02-01T23:59:59.999Z' AND day BETWEEN '2024-06-01T10:00:00Z' AND '2025-01-15T10:00:00.5Z'",
+        "SELECT COUNT(*) FROM visits WHERE started BETWEEN '2024-05-01 10:00:00' AND '2025-02-01 23:59:59.999' AND day BETWEEN '2024-06-01' AND '2025-01-15'",
+    ),
+    "moments with offsets": (
+        "SELECT COUNT(*) FROM visits WHERE started >= '2024-05-01 10:00:00+05:30' AND started < '2025-02-01T10:00:00-0330' AND day >= '2024-06-01 00:30:00+02'",
+        "SELECT COUNT(*) FROM visits WHERE started AT TIME ZONE 'UTC' >= TIMESTAMPTZ '2024-05-01 10:00:00+05:30' AND started AT TIME ZONE 'UTC' < TIMESTAMPTZ '2025-02-01T10:00:00-03:30' AND day >= DATE '2024-05-31'",
+    ),
     "a month of a cast": "SELECT DATE_TRUNC('MONTH', CAST(day AS DATE)) AS m, COUNT(*) AS n FROM visits GROUP BY 1",
     "quarters of an hour": "SELECT DATE_TRUNC('hour', started) + INTERVAL '15 minutes' * FLOOR(EXTRACT(MINUTE FROM started) / 15) AS started, COUNT(*) AS count FROM public.visits GROUP BY DATE_TRUNC('hour', started) + INTERVAL '15 minutes' * FLOOR(EXTRACT(MINUTE FROM started) / 15)",
     "weeks from Sunday": "SELECT CAST((DATE_TRUNC('week', (public.visits.started + INTERVAL '1 day')) + INTERVAL '-1 day') AS date) AS started, COUNT(*) AS count FROM public.visits GROUP BY CAST((DATE_TRUNC('week', (public.visits.started + INTERVAL '1 day')) + INTERVAL '-1 day') AS date)",

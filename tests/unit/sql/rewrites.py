@@ -133,7 +133,7 @@ REWRITES: tuple[tuple[str, str], ...] = (
     ),
     # rows and groups
     ("SELECT * FROM visits LIMIT 5", "SELECT COUNT(*) FROM visits"),
-    ("SELECT cost FROM visits ORDER BY cost DESC", "SELECT COUNT(*) FROM visits"),
+    ("SELECT cost FROM visits ORDER BY cost DESC", "SELECT WIDTH_BUCKET(cost, 0, 5000, 20), COUNT(*) FROM visits GROUP BY 1"),
     ("SELECT v.* FROM visits v", "SELECT COUNT(*) FROM visits v"),
     ("SELECT v.*, COUNT(*) FROM visits v", "SELECT COUNT(*) FROM visits v"),
     (
@@ -394,7 +394,11 @@ REWRITES: tuple[tuple[str, str], ...] = (
     ("SELECT COUNT(*) FROM visits WHERE day = '2025-02-30'", "SELECT COUNT(*) FROM visits WHERE day = '2025-03-31'"),
     (
         "SELECT COUNT(*) FROM visits WHERE started > TIMESTAMP '2025-02-01 10:00:00+02'",
-        "SELECT COUNT(*) FROM visits WHERE started > TIMESTAMP '2025-03-31 08:30:00'",
+        "SELECT COUNT(*) FROM visits WHERE started > TIMESTAMP '2025-02-01 08:00:00'",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE started > '2025-02-01 25:00:00'",
+        "SELECT COUNT(*) FROM visits WHERE started > '2025-03-31 08:30:00'",
     ),
     (
         "SELECT COUNT(*) FROM visits WHERE day + INTERVAL '1 month 2 days' > '2024-05-05'",

@@ -9,6 +9,16 @@ public class Jdbc {
         return String.join(",", found);
     }
 
+    static String keys(ResultSet rows, String... names) throws SQLException {
+        List<String> found = new ArrayList<>();
+        while (rows.next()) {
+            List<String> parts = new ArrayList<>();
+            for (String name : names) parts.add(rows.getString(name));
+            found.add(String.join(".", parts));
+        }
+        return String.join(",", found);
+    }
+
     public static void main(String[] arguments) throws Exception {
         Properties login = new Properties();
         login.setProperty("user", arguments[2]);
@@ -19,7 +29,10 @@ public class Jdbc {
             System.out.println("columns " + column(about.getColumns(null, "public", "visits", "%"), "TYPE_NAME"));
             System.out.println("remarks " + column(about.getColumns(null, "public", "visits", "code"), "REMARKS"));
             System.out.println("schemas " + column(about.getSchemas(), "TABLE_SCHEM"));
-            System.out.println("keys " + column(about.getPrimaryKeys(null, "public", "visits"), "COLUMN_NAME"));
+            System.out.println("keys " + keys(about.getPrimaryKeys(null, "public", "visits"), "TABLE_NAME", "COLUMN_NAME"));
+            System.out.println("imported " + keys(about.getImportedKeys(null, "public", "visits"), "FKCOLUMN_NAME", "PKTABLE_NAME", "PKCOLUMN_NAME"));
+            System.out.println("exported " + keys(about.getExportedKeys(null, "public", "visits"), "PKCOLUMN_NAME", "FKTABLE_NAME", "FKCOLUMN_NAME"));
+            System.out.println("described_tables " + column(about.getTables(null, "public", "clinics", new String[] {"TABLE"}), "REMARKS"));
             Statement simple = connection.createStatement();
             ResultSet rows = simple.executeQuery("SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex ORDER BY sex");
             System.out.println("simple " + column(rows, "n"));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +19,8 @@ ENUMERATED_MAX = 1_000_000
 MOMENTS_MAX = 200_000
 """Most moments that stand for a column of timestamps."""
 
-_MINUTE = 60_000_000
+_SECOND = 1_000_000
+_MINUTE = 60 * _SECOND
 _WHOLE_DAYS = {*TRUNCATIONS, *DATE_PARTS, Function.YEAR, Function.ISO_YEAR, Function.DAY_NUMBER} - TIME_PARTS
 _COMPARISONS = {
     Function.EQUAL,
@@ -34,7 +36,7 @@ _STEPS: dict[Function, int] = {
     **{function: length for function, (_, length) in TIME_TRUNCATIONS.items()},
     Function.HOUR: 60 * _MINUTE,
     Function.MINUTE: _MINUTE,
-    Function.SECOND: 1_000_000,
+    Function.SECOND: _SECOND,
 }
 """How long each function of a moment stays the same, counted from midnight."""
 
@@ -134,6 +136,10 @@ def uses_of(expression: Expression, name: str, carried: Uses | None = None) -> U
             return uses_of(value, name, Uses(None))
         case Call(function, (value,)) if function in _STEPS:
             return uses_of(value, name, Uses(_STEPS[function]))
+        case Call(Function.FLOOR, (Call(Function.DIVIDE, (Call(Function.DIVIDE, (moment, Literal(1_000_000))), Literal(seconds))),)) if (
+            (step := _whole_microseconds(seconds)) and isinstance(moment, Call) and moment.function is Function.MICROSECONDS
+        ):
+            return uses_of(moment.arguments[0], name, Uses(step))  # periods of seconds since 1970, as tools cut time into them
         case Call(Function.COALESCE, arguments):
             return _together(uses_of(argument, name, carried) for argument in arguments)
         case Call(function, (value, *others)) if function in _COMPARISONS and all(isinstance(other, Literal) for other in others):
@@ -145,6 +151,14 @@ def uses_of(expression: Expression, name: str, carried: Uses | None = None) -> U
         case Case(branches, otherwise):
             conditions = (uses_of(condition, name) for condition, _ in branches)
             return _together((*conditions, *(uses_of(value, name, carried) for value in (otherwise, *(value for _, value in branches)))))
+
+
+def _whole_microseconds(seconds: Value) -> int | None:
+    """The length of a period in microseconds; None where it is not a whole number of them."""
+    if not isinstance(seconds, int | Fraction) or seconds <= 0:
+        return None
+    length = Fraction(seconds) * _SECOND
+    return int(length) if length.denominator == 1 else None
 
 
 def _moments_in(literals: Iterable[Expression]) -> frozenset[int]:
@@ -159,7 +173,7 @@ def _together(parts: Iterable[Uses | None]) -> Uses | None:
             return None
         constants |= part.constants
         if part.step is not None:
-            step = part.step if step is None else min(step, part.step)  # each divides the next longer one
+            step = math.gcd(step or 0, part.step)
     return Uses(step, constants)
 
 

@@ -25,7 +25,11 @@ _FOLDED_MAX = 10**12
 _INTEGER = re.compile(r"[0-9]{1,40}")
 _REAL = re.compile(r"(?=[0-9.])[0-9]{0,400}(?:\.[0-9]{0,400})?(?:[eE][+-]?[0-9]{1,3})?")
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})", re.ASCII)
-_TIME = re.compile(r"(\d{4}-\d{1,2}-\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?)?", re.ASCII)
+_TIME = re.compile(
+    r"(\d{4}-\d{1,2}-\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?(?:Z|([+-](?:0\d|1[0-5])):?([0-5]\d)?)?)?", re.ASCII
+)
+_OFFSET = re.compile(r":.*[+-]")
+_ZONED = re.compile(r":.*[Z+-]")
 
 
 def number(written: str, session: Session, node: exp.Expr) -> Literal:
@@ -63,35 +67,57 @@ def folded(called: Function, arguments: tuple[Expression, ...]) -> Literal | Non
 
 def date(written: str, session: Session, node: exp.Expr) -> Literal:
     """A date written as year, month and day."""
+    days = _days(written)
+    if days is None:
+        raise session.refuse("date-unreadable", "this is not a date", node=node, hint="write it as '2025-03-31'")
+    return Literal(days, Kind.DATE)
+
+
+def _days(written: str) -> int | None:
     match = _DATE.fullmatch(written)
     try:
-        if match is not None:
-            return Literal(calendar.to_days(datetime.date(*(int(part) for part in match.groups()))), Kind.DATE)
+        return None if match is None else calendar.to_days(datetime.date(*(int(part) for part in match.groups())))
     except ValueError:
-        pass  # a month or day that does not exist
-    raise session.refuse("date-unreadable", "this is not a date", node=node, hint="write it as '2025-03-31'")
+        return None  # a month or day that does not exist
 
 
 def timestamp(written: str, session: Session, node: exp.Expr) -> Literal:
-    """A moment without time zone; the time of day may be missing."""
+    """A moment without time zone; the time of day may be missing. Declared timestamps are UTC, so Z changes nothing."""
+    moment = _moment(written)
+    if moment is None:
+        raise session.refuse("date-unreadable", "this is not a timestamp", node=node, hint="write it as '2025-03-31 08:30:00'")
+    if _OFFSET.search(written):  # engines read it and leave the offset out
+        in_utc = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=moment)
+        message = "timestamps are in UTC and have no offset"
+        raise session.refuse("date-unreadable", message, node=node, hint=f"write it as '{in_utc}'")
+    return Literal(moment, Kind.TIMESTAMP)
+
+
+def _moment(written: str) -> int | None:
+    """Microseconds since 1970, in UTC."""
     match = _TIME.fullmatch(written)
-    if match is not None:
-        day, hour, minute, second, fraction = match.groups(default="0")
-        try:
-            datetime.time(int(hour), int(minute), int(second))
-        except ValueError:
-            match = None
-        else:
-            days = date(day, session, node).value
-            assert isinstance(days, int)
-            seconds = (int(hour) * 60 + int(minute)) * 60 + int(second)
-            return Literal(days * calendar.DAY_MICROSECONDS + seconds * 1_000_000 + int(fraction.ljust(6, "0")), Kind.TIMESTAMP)
-    raise session.refuse("date-unreadable", "this is not a timestamp", node=node, hint="write it as '2025-03-31 08:30:00'")
+    days = None if match is None else _days(match[1])
+    if match is None or days is None:
+        return None
+    _, hour, minute, second, fraction, hours_east, minutes_east = match.groups(default="0")
+    try:
+        datetime.time(int(hour), int(minute), int(second))
+    except ValueError:
+        return None
+    east = int(hours_east) * 60 + int(minutes_east) * (-1 if hours_east.startswith("-") else 1)
+    seconds = (int(hour) * 60 + int(minute) - east) * 60 + int(second)
+    moment = days * calendar.DAY_MICROSECONDS + seconds * 1_000_000 + int(fraction.ljust(6, "0"))
+    return moment if calendar.DAYS_MIN <= moment // calendar.DAY_MICROSECONDS <= calendar.DAYS_MAX else None
 
 
 def beside(literal: Literal, kind: Kind, session: Session, node: exp.Expr) -> Literal:
-    """A constant as it is meant beside a value of ``kind``: text beside dates is a date, a date beside timestamps is its midnight."""
+    """A constant as it is meant beside a value of ``kind``: text beside dates is a date, a date beside timestamps is its midnight.
+
+    A text with a time zone, as tools write the ends of what they show, is that moment in UTC; beside dates it is the moment's day.
+    """
     match literal.kind, kind, literal.value:
+        case Kind.TEXT, Kind.DATE | Kind.TIMESTAMP, str(text) if _ZONED.search(text) and (found := _moment(text)) is not None:
+            return Literal(found, kind) if kind is Kind.TIMESTAMP else Literal(found // calendar.DAY_MICROSECONDS, kind)
         case Kind.TEXT, Kind.DATE, str(text):
             return date(text, session, node)
         case Kind.TEXT, Kind.TIMESTAMP, str(text):
