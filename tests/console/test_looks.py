@@ -14,12 +14,11 @@ from playwright.sync_api import Browser, Page, Response
 
 from lapwing.console.assets import FOLDER
 from lapwing.console.questions import PageQuestion
-from tests.console.browser import DESKTOP, PHONE, Visited
+from tests.console.browser import DESKTOP, PHONE, Visited, axe_source
 from tests.meta.tree import ROOT
 
 pytestmark = pytest.mark.xdist_group("console: browser")
 
-AXE = "axe-core@4.14.0"
 STATEMENT = "SELECT region, COUNT(*) AS n, AVG(income) AS income FROM patients GROUP BY region"
 FIRST_PAGE_BYTES_MAX = 300_000
 FRONTEND = ROOT / "frontend"
@@ -28,10 +27,7 @@ FRONTEND = ROOT / "frontend"
 @pytest.fixture(scope="module")
 def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The source of axe-core."""
-    folder = tmp_path_factory.mktemp("axe")
-    command = ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--prefix", str(folder), AXE]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
-    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
+    return axe_source(tmp_path_factory.mktemp("axe"))
 
 
 @pytest.fixture(scope="module")
