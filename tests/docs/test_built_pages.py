@@ -129,10 +129,8 @@ def test_code_that_is_wider_than_a_phone_is_reached_with_the_keyboard_and_other_
         seen: list[tuple[bool, int]] = page.locator(".highlight pre").evaluate_all(
             "blocks => blocks.map(block => [block.scrollWidth > block.clientWidth, block.tabIndex])"
         )
-        assert len(seen) >= 3 and {wide for wide, _ in seen} == {True, False}
-        assert all((place == 0) == wide for wide, place in seen)
-        page.set_viewport_size({"width": 3000, "height": 900})
-        page.wait_for_function("() => [...document.querySelectorAll('.highlight pre')].every(block => block.tabIndex < 0)")
+        stops = sum(wide for wide, _ in seen)
+        assert 0 < stops < len(seen) and all((place == 0) == wide for wide, place in seen)
 
 
 def test_the_index_leads_from_the_words_people_type_to_a_page(built: Path) -> None:
