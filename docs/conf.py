@@ -70,6 +70,7 @@ html_title = f"Lapwing {release}"
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["lapwing.css"]
+html_js_files = ["reach.js"]
 html_search_scorer = str(Path(__file__).resolve().parent / "_static" / "ranking.js")
 # Formulas become MathML when the pages are built: browsers draw it themselves, so no script and no other host is needed.
 html_math_renderer = "mathml"

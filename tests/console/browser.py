@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from lapwing.receipts import new_key
 from lapwing.server.sessions import SignedIn
 from tests.server.office import ServerUnderTest
 
+AXE = "axe-core@4.14.0"
 START_SECONDS = 30
 WAIT_MILLISECONDS = 20_000
 DESKTOP, PHONE = (1280, 860), (390, 800)
@@ -75,6 +77,13 @@ def chromium() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
+
+
+def axe_source(folder: Path) -> str:
+    """The source of axe-core, which is fetched into this folder."""
+    command = ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--prefix", str(folder), AXE]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
 
 
 @contextmanager

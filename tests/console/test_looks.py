@@ -16,13 +16,12 @@ from playwright.sync_api import Browser, Page, Response, expect
 from lapwing.console.assets import FOLDER
 from lapwing.console.questions import PageQuestion
 from lapwing.server.configuration import NewDataSettings
-from tests.console.browser import DESKTOP, PHONE, Visited, reachable, settled, typed, write_signed_demo
+from tests.console.browser import DESKTOP, PHONE, Visited, axe_source, reachable, settled, typed, write_signed_demo
 from tests.meta.tree import ROOT
 from tests.server.office import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("console: browser")
 
-AXE = "axe-core@4.14.0"
 LONG_ANSWERS = (
     "SELECT day, COUNT(*) AS visits FROM visits GROUP BY day ORDER BY day",
     "SELECT DATE_TRUNC('month', day) AS month, kind, COUNT(*) AS visits FROM visits JOIN clinics USING (clinic_id) GROUP BY month, kind",
@@ -37,10 +36,7 @@ FRONTEND = ROOT / "frontend"
 @pytest.fixture(scope="module")
 def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The source of axe-core."""
-    folder = tmp_path_factory.mktemp("axe")
-    command = ["npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--prefix", str(folder), AXE]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
-    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
+    return axe_source(tmp_path_factory.mktemp("axe"))
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -13,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.console.browser import PHONE, chromium
 from tests.docs.pages import ROOT
+from tests.docs.test_front_door import READERS
 
 DOCS = ROOT / "docs"
 PAGES = ("index.md", "reference/words.md", "proofs/union-of-filters.md", "how-to/read-an-answer.md")
@@ -119,10 +122,29 @@ def test_code_has_a_button_to_copy_it_and_the_search_ranks(built: Path) -> None:
     assert ranking in (built / "_static" / "language_data.js").read_text(encoding="utf-8")
 
 
-def test_the_first_page_has_three_doors_and_a_picture_for_each_theme_and_width(built: Path) -> None:
+def test_code_that_is_wider_than_a_phone_is_reached_with_the_keyboard_and_other_code_is_passed_over(built: Path) -> None:
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": PHONE[0], "height": PHONE[1]})
+        page.goto((built / "how-to" / "read-an-answer.html").as_uri())
+        seen: list[tuple[bool, int]] = page.locator(".highlight pre").evaluate_all(
+            "blocks => blocks.map(block => [block.scrollWidth > block.clientWidth, block.tabIndex])"
+        )
+        stops = sum(wide for wide, _ in seen)
+        assert 0 < stops < len(seen) and all((place == 0) == wide for wide, place in seen)
+
+
+def test_the_index_leads_from_the_words_people_type_to_a_page(built: Path) -> None:
+    """The search puts these entries first; tests/docs/test_whole_docs.py types the words."""
+    text = (built / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    place = index["docnames"].index("how-to/read-an-answer")
+    assert [(page, main) for page, _, main in index["indexentries"]["error bar"]] == [(place, True)]
+
+
+def test_the_first_page_has_six_doors_and_a_picture_for_each_theme_and_width(built: Path) -> None:
     page = built / "index.html"
     text = page.read_text(encoding="utf-8")
-    assert text.count('class="door docutils container"') == 3
-    assert [name for name in ("Ask", "Own", "Check") if not re.search(rf"<h2[^>]*>{name}</h2>", text)] == []
+    assert text.count('class="door docutils container"') == len(READERS)
+    assert [name for name in READERS if not re.search(rf"<h2[^>]*>{name}</h2>", text)] == []
     pictures = {address.rpartition("/")[2] for address in _read(page).addresses if "front-" in address}
     assert pictures == {f"front-{size}-{theme}.svg" for size in ("wide", "narrow") for theme in ("light", "dark")}

@@ -91,16 +91,6 @@ def test_commands_are_read_with_their_continuations() -> None:
     assert run("true") == Ran(0, "")
 
 
-def test_the_readme_shows_five_answers_and_five_refusals() -> None:
-    """What they print is compared by the test of the page; a refusal begins with its code."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    asked = [command for block in blocks for command in commands(block) if " ask " in command.text]
-    refused = [command for command in asked if command.output.startswith("[")]
-    assert len(refused) >= 5
-    assert len(asked) - len(refused) >= 5
-
-
 def test_refilling_puts_what_is_printed_today_under_each_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     page = tmp_path / "page.md"

@@ -48,6 +48,13 @@ def test_a_long_line_is_found_and_what_cannot_be_broken_is_not() -> None:
     assert _too_long("x" * LINE_MAX) == []
 
 
+def test_pages_say_who_does_something() -> None:
+    """An analyst, an owner, an operator: a reader has to know who is meant. The changelog and decision records tell of the past."""
+    told = [page for page in _pages() if page.name != "CHANGELOG.md" and page.parent.name != "decisions"]
+    word = re.compile(r"\bwhoever\b", re.IGNORECASE)
+    assert [str(page.relative_to(ROOT)) for page in told if word.search(page.read_text(encoding="utf-8"))] == []
+
+
 def test_pages_made_by_programs_are_broken_at_the_same_length() -> None:
     assert paragraphs.LINE_MAX == LINE_MAX
     lines = paragraphs.wrapped("word `code with spaces` $a + b$ - " * 20, indent="  ").split("\n")

@@ -126,6 +126,7 @@ NIGHTLY: dict[str, str] = {
     "tests/docs/test_examples.py::*publish-counts.md*": "tests/unit/releases/test_release_face.py",
     "tests/docs/test_examples.py::*synthetic-table.md*": "tests/unit/releases/test_release_face.py",
     "tests/docs/test_examples.py::*audit.md*": "tests/statistical/test_audit_kernel.py",
+    "tests/docs/test_whole_docs.py::*": "test_built_pages.py: the keyboard and the entries of the search on a few pages",
     "tests/docs/test_kernel.py::*": "test_examples.py, the same pages without a kernel",
     "tests/docs/test_operator_pages.py::*": "tests/ledger/test_operator_page.py and test_postgres_roles.py",
     "tests/ledger/test_commands.py::test_from_a_local_ledger_*": "tests/ledger/test_transfer.py",

@@ -96,7 +96,7 @@ def approximate_equilibria(*, alpha_max: Fraction = ONE) -> bool:
 
 
 @statement(
-    says="""If an equilibrium is chosen privately, telling the truth and then doing as suggested is an approximate equilibrium: whoever
+    says="""If an equilibrium is chosen privately, telling the truth and then doing as suggested is an approximate equilibrium: a player who
     lies and disobeys has at most exp(epsilon) times what disobedience alone would give.""",
     source="notes 4, equilibrium selection; Dwork and Roth 2014, section 10.2.1",
     wrong={"at most what disobedience alone would give": {"epsilon_claimed": Fraction(0)}},

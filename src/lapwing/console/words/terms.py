@@ -13,7 +13,7 @@ class Term:
     """Its place: the end of its address, and the name of its picture."""
     name: str
     meaning: str
-    """Exactly two sentences: what it is, and what follows for whoever reads it."""
+    """Exactly two sentences: what it is, and what follows for the reader."""
     shows: str
     """What the picture shows, for those who do not see it."""
     page: str
@@ -49,7 +49,7 @@ TERMS: tuple[Term, ...] = (
     Term(
         "unit",
         "Unit",
-        "The unit is whoever the promise is made to: usually a person, with all of their rows in all tables together. A person "
+        "The unit is the one the promise is made to: usually a person, with all of their rows in all tables together. A person "
         "who appears under two identifiers is two units, and is protected only half as well.",
         "A person, and lines to three rows in two tables.",
         "explanation/guarantee",
@@ -58,7 +58,7 @@ TERMS: tuple[Term, ...] = (
         "neighbours",
         "Neighbours",
         "Two data sets are neighbours if they differ in one unit: all rows of one person are taken away, or replaced by "
-        "another's. The promise is that whoever sees the answers can hardly tell which of two neighbours they come from.",
+        "another's. The promise is that a reader of the answers can hardly tell which of two neighbours they come from.",
         "Two tables that are the same but for one row, which is missing in the second.",
         "explanation/guarantee",
     ),
@@ -139,7 +139,7 @@ TERMS: tuple[Term, ...] = (
         "share",
         "Share",
         "A share is the most that one analyst may spend of the whole budget. Shares may add up to more than the budget, and then "
-        "whoever asks first is served first.",
+        "the first to ask is served first.",
         "A gauge with two parts, each below a person.",
         "how-to/shared-ledger",
     ),
@@ -186,7 +186,7 @@ TERMS: tuple[Term, ...] = (
     Term(
         "receipt",
         "Receipt",
-        "A receipt is a signed note of who paid what for which answer. Whoever has the owner's public key can check it without "
+        "A receipt is a signed note of who paid what for which answer. A person with the owner's public key can check it without "
         "asking anybody.",
         "A slip of paper with a seal and a tick.",
         "how-to/audit",
@@ -194,7 +194,7 @@ TERMS: tuple[Term, ...] = (
     Term(
         "incident",
         "Incident",
-        "An incident is a failure after rows were read: whoever asked sees one fixed text, the charge is kept, and the data set "
+        "An incident is a failure after rows were read: the analyst sees one fixed text, the charge is kept, and the data set "
         "closes. The owner looks into it and opens the data set again, with a reason that the ledger keeps.",
         "A warning sign before a closed door.",
         "explanation/guarantee",
