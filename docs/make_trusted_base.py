@@ -46,6 +46,7 @@ WHY = {
     "ledger/local": "no answer without a durable charge, no charge beyond the budget; in a file",
     "ledger/postgres": "the same in a PostgreSQL database: its procedures, roles and anchors",
     "receipts": "signs what was charged and answered, with the owner's private key",
+    "prices": "the epsilon that the refusal of a dear statement names",
     "errors": "errors carry a code and fixed words, and no value from the data",
 }
 """Rooms of the base, in the order of the table. The first part of a module's path that is named here longest is its room."""
