@@ -33,6 +33,7 @@ EPSILON = "0.004"
 DRAWN_ANEW = re.compile(
     r'name="form_token" value="[0-9a-f]{64}"|name="request" value="[0-9a-f]{32}"|data-nonce="[^"]+"|<time.*?</time>'
     r"|<code>(anchors )?[0-9a-f]{16,64}</code>|&#34;(at|ledger_id|request_id|head|signature)&#34;: &#34;[^&]*&#34;"
+    r'|"(at|ledger_id|request_id|head|signature)": "[^"]*"'
     r"|source = &#34;[^&]*/files/"
 )
 """What a page has that says when or where, or is drawn for each visit or ledger; digests of entries are of moments too."""
