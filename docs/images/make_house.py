@@ -84,7 +84,7 @@ ROOMS = {
     "audit": Room("other", "looks for leaks"),
     "demo": Room("other", "made-up people"),
     "receipts": Room("trusted", "signed statements"),
-    "prices": Room("other", "what an epsilon buys"),
+    "prices": Room("trusted", "what an epsilon buys"),
     "spread": Room("other", "how far noise spreads"),
     "errors": Room("trusted", "codes, who can act"),
 }

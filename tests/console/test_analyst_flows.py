@@ -180,11 +180,11 @@ def test_a_price_that_was_not_on_the_screen_is_not_paid(visited: Visited, browse
     assert _spent(visited) == before
 
 
-def test_more_than_is_left_cannot_be_paid(visited: Visited, browser: Browser) -> None:
+def test_more_than_one_statement_may_cost_cannot_be_paid(visited: Visited, browser: Browser) -> None:
     with visited.page(browser) as page:
         page.goto(visited.path("ask"))
         typed(page, "SELECT COUNT(*) AS n FROM visits", epsilon="50")
-        expect(page.locator(".alarm")).to_have_text("More than is left of the budget.")
+        expect(page.locator(".alarm")).to_have_text("More than one statement may cost.")
         expect(page.locator(".pay button")).to_be_disabled()
         page.locator(".cm-content").focus()
         page.keyboard.press("Control+Enter")

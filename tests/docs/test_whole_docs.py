@@ -28,6 +28,8 @@ WANTED = {
     "backup": "how-to/back-up-a-server",
     "error bar": "how-to/read-an-answer",
     "superset": "how-to/superset",
+    "grafana": "how-to/grafana",
+    "metabase": "how-to/metabase",
     "forgot key": "how-to/serve",
     "noise too large": "explanation/accuracy",
     "price": "tutorials/how-far-a-budget-goes",

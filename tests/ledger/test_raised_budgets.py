@@ -28,6 +28,7 @@ def test_a_raised_budget_keeps_the_version_and_what_was_answered(
     database = cluster.new_database()
     wired = new_wired(tmp_path, cluster.dsn(database))
     wired.edit('neighbours = "unbounded"', f'neighbours = "{neighbours}"')
+    wired.edit("per_statement = 0.2", "per_statement = 1")
     if account == "pure":
         wired.edit('delta = "2^-40"', "delta = 0")
     asked = ASKED if account == "pure" else (*ASKED, FOUND_KEYS)

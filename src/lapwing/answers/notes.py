@@ -7,14 +7,10 @@ from typing import Any
 from lapwing.answers.assembly import Assembled
 from lapwing.answers.loss_notes import loss_notes
 from lapwing.answers.number_format import figure
-from lapwing.kernel.accounting import Account
 from lapwing.kernel.release import Released
 from lapwing.planning.measures import Averaged, Summed
 from lapwing.planning.planned import Planned
 from lapwing.statements import PostProcess
-
-_TWICE = {Account.PURE: "twice as much", Account.APPROXIMATE: "about four times as much"}
-"""What twice the epsilon costs: a rho grows with its square. With an order it depends on the law of the noise."""
 
 
 def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit: str) -> tuple[str, ...]:
@@ -39,9 +35,8 @@ def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit
     if wide:
         summed = any(isinstance(recipe, Summed | Averaged) for part in planned.parts for recipe in part.recipes)
         clamped = ", or clamp what is summed, as in SUM(LEAST(x, 100))" if summed else ""
-        dearer = "" if planned.facts.order is not None else f"; twice the epsilon halves them and costs {_TWICE[planned.facts.account]}"
         said = f"the error bars of {', '.join(wide)} are wider than most of the values"
-        notes.append(f"{said}: ask with a larger epsilon or fewer groups{clamped}{dearer}")
+        notes.append(f"{said}: ask with a larger epsilon or fewer groups{clamped}")
     return tuple(notes)
 
 

@@ -16,7 +16,7 @@ from lapwing.curator.life import Balance, Curator
 from lapwing.errors import CatalogueError, LedgerError
 from lapwing.kernel.accounting import LOSS_UNITS, Budget, Cost, budget_for
 from lapwing.ledger.connect import open_ledger
-from lapwing.ledger.limits import LossLimit, limit_of_share
+from lapwing.ledger.limits import LossLimit, declared_limit, limit_of_share
 from lapwing.ledger.postgres import overview, policy
 from lapwing.ledger.postgres.anchoring import anchor_names
 from lapwing.ledger.postgres.connection import without_password
@@ -71,7 +71,7 @@ class Policies:
         known = self._analyst(analyst)
         stays = known.group if known is not None and not leave_group else None
         in_all = loss(LossLimit(known.share.loss_total, known.share.pure_total) if known else LossLimit())
-        usual = limit_of_share(self.budget, self.curator.declaration.limits.per_day)
+        usual = declared_limit(self.budget, self.curator.declaration.limits.per_day)
         in_a_day = day_loss(LossLimit(known.day_loss_max, known.day_pure_max) if known else usual)
         policy.admit(
             self.ledger,

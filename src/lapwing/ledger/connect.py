@@ -181,7 +181,7 @@ def apply_limits(ledger: Ledger, declared: LimitsDecl, *, by: str) -> None:
 
     if not isinstance(ledger, PostgresLedger) or declared.per_statement is None:
         return
-    old, limit = overview.limits_in_force(ledger), limits.limit_of_share(ledger.balance().budget, declared.per_statement)
+    old, limit = overview.limits_in_force(ledger), limits.declared_limit(ledger.balance().budget, declared.per_statement)
     new = replace(old, statement_loss_max=limit.loss, statement_pure_max=limit.pure)
     if new != old:
         policy.set_limits(ledger, new, by=by, reason="declared in the catalogue")

@@ -47,6 +47,11 @@ def limit_of_share(budget: Budget, share: float | Fraction | None) -> LossLimit:
     return LossLimit(int(budget.loss_total * part), None if budget.pure_total is None else int(budget.pure_total * part))
 
 
+def declared_limit(budget: Budget, share: Fraction | None) -> LossLimit:
+    """A limit of the catalogue: without a share, or with all of it, there is none."""
+    return limit_of_share(budget, None if share == 1 else share)
+
+
 def past_statement_limit(budget: Budget, limit: LossLimit, cost: Cost) -> BudgetRefused:
     """The refusal of a statement that costs more than one may; says at which epsilon it may be asked."""
     message = (

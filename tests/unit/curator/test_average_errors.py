@@ -32,7 +32,7 @@ street = {{ type = "text" }}
 wage = {{ type = "integer", min = 0, max = 1000 }}
 """
 BY_TOWN = "SELECT town, AVG(wage) AS wage FROM people GROUP BY town"
-SAID = re.compile(r"wage: about ±([\d.,]+) for (?:a group of )?([\d,]+) rows(?:, ±([\d.,]+) for ([\d,]+))?")
+SAID = re.compile(r"wage: about ±([\d.,]+) at 95% for (?:a group of )?([\d,]+) rows(?:, ±([\d.,]+) for ([\d,]+))?")
 
 
 def _people(directory: Path, *, units: str) -> Path:

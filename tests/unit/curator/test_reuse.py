@@ -100,7 +100,7 @@ def test_a_more_accurate_answer_is_bought_and_comes_first_from_then_on(clinic: l
     assert again.table == never.table and not is_served(again), "what was bought before comes first"
     assert "serves it" not in str(clinic.explain(sql, epsilon="0.02"))
     assert is_served(clinic.ask(sql, epsilon="0.01"))
-    fresh = clinic.ask(sql, epsilon="1.5")
+    fresh = clinic.ask(sql, epsilon="1.25")
     assert not fresh.cost.free and not is_served(fresh), "it has less noise than the release"
 
 

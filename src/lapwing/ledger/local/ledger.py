@@ -219,11 +219,11 @@ class LocalLedger:
 
     def _require_allowed(self, connection: sqlite3.Connection, state: LedgerState, analyst: str, cost: Cost) -> None:
         """The limits of a statement, and of the analyst's day by the charges of that day. They refuse more than the budget, never less."""
-        limit = limits.limit_of_share(state.budget, self._allowed.per_statement)
+        limit = limits.declared_limit(state.budget, self._allowed.per_statement)
         if limit.is_passed_by(cost):
             raise limits.past_statement_limit(state.budget, limit, cost)
         if self._allowed.per_day is not None:
-            limit, spent = limits.limit_of_share(state.budget, self._allowed.per_day), rows.spent_today(connection, analyst)
+            limit, spent = limits.declared_limit(state.budget, self._allowed.per_day), rows.spent_today(connection, analyst)
             if limit.is_passed_by(spent + cost):
                 raise limits.past_day_limit(state.budget, limit, spent)
 
