@@ -174,8 +174,10 @@ def _paused_with_a_charge(fleet: Fleet, pid: int) -> int:
     try:
         while time.monotonic() < until:
             os.kill(pid, signal.SIGSTOP)
-            if reserved := _charges(fleet, of=pid).get("reserved"):
-                return reserved
+            if _charges(fleet, of=pid).get("reserved"):
+                time.sleep(0.5)  # the database still carries out what it was told before
+                if reserved := _charges(fleet, of=pid).get("reserved"):
+                    return reserved
             os.kill(pid, signal.SIGCONT)
             time.sleep(0.05)
         raise AssertionError("no charge was seen while it was reserved")
