@@ -44,7 +44,8 @@ def prepared(curator: Curator, *, override: str, append: bool = False, accept_lo
             version = curator.prepare(progress=progress, override=override, append=append, accept_losses=True, new_version=new_version)
     else:
         _write_losses(curator, version)
-    typer.echo(f"Version {version} of {curator.declaration.dataset.id} is prepared: {tables} tables in {time.monotonic() - started:.1f} s.")
+    of = "1 table" if tables == 1 else f"{tables} tables"
+    typer.echo(f"Version {version} of {curator.declaration.dataset.id} is prepared: {of} in {time.monotonic() - started:.1f} s.")
     _write_balance(curator)
 
 

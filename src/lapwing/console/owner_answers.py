@@ -118,7 +118,7 @@ class OwnerAnswers:
 
     @property
     def proposed_name(self) -> str:
-        """A name for the data set, from that of its only table, of its database, or of the table that lists whoever is protected."""
+        """A name for the data set, from that of its only table, of its database, or of the table that lists the people it protects."""
         database, _ = self._taken
         only = self.tables[0].name if len(self.tables) == 1 or not self.people else self.people[0]
         return (database or only).replace("_", "-").strip("-")
@@ -146,7 +146,7 @@ class OwnerAnswers:
         """What one of them is called."""
         called = self.said.get("unit", "").strip()
         if not called:
-            raise CallRefused("body-invalid", "give whoever is protected a name, such as patient or customer")
+            raise CallRefused("body-invalid", "name whom the data set protects, such as patient or customer")
         return called
 
     def _place(self, written: str) -> Place:
@@ -157,7 +157,7 @@ class OwnerAnswers:
 
     @property
     def others(self) -> list[ChosenTable]:
-        """Tables that have to lead to whoever is protected."""
+        """Tables that have to lead to the table of units."""
         return [] if self.people is None else [table for table in self.tables if table.name != self.people[0]]
 
     def proposed_link(self, table: ChosenTable) -> ProposedLink:

@@ -94,7 +94,7 @@ def unused_name(name: str, used: set[str]) -> str:
 
 
 def _dataset(dataset_id: str, engine: str, connection: str, *, by_row: bool) -> str:
-    unit = '# TODO unit = "patient"               a word for whoever is protected: patient, customer, household'
+    unit = '# TODO unit = "patient"               a word for whom it protects: patient, customer, household'
     if by_row:
         unit = '# TODO unit = "row"                   what is protected: here single rows, not people; see `unit` of the tables below'
     reached = f"connection = {_text(connection)}     # as the role that answers; never a password\n" if connection else ""
