@@ -68,6 +68,7 @@ SIZES = {
         "seconds for which eight analysts ask while workers, a replica and the database die", 6, 120, "server/test_load.py"
     ),
     "a denial, seconds": Size("seconds of each denial of service, while others are measured", 3, 20, "wire/test_denials.py"),
+    "pages, barriers": Size("pages of the documentation in which axe-core looks for barriers", 20, 1_000, "docs/test_whole_docs.py", 40),
     "second list, statements": Size(
         "statements of the second list whose answers are compared with bare DuckDB's", 20, 210, "unit/audit/test_second_list.py", 210
     ),
