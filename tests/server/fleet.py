@@ -202,6 +202,7 @@ class Fleet:
         base.mkdir(parents=True)
         wired = new_wired(base, self.cluster.dsn(self.database))
         wired.edit("epsilon = 3    ", f"epsilon = {offered.epsilon}    ")
+        wired.edit("per_day = 0.5", "per_day = 1")
         with DataSet(Curator(wired.directory, home=base.parent / "home")) as data_set:
             data_set.prepare()
             set_limits(server_ledger(data_set), Limits(lost_workers_max=LOST_WORKERS_MAX))

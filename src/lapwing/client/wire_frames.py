@@ -15,7 +15,7 @@ _BESIDE = ("lapwing.intervals", "lapwing.marks")
 
 
 def read_sql(statement: str, connection: Any, params: Any = None) -> pd.DataFrame:
-    """The answer to a statement on the wire, as :meth:`lapwing.Answer.to_pandas` gives it (needs pandas).
+    """The answer to a statement on the wire, as :meth:`lapwing.answers.answer.Answer.to_pandas` gives it (needs pandas).
 
     ``connection`` is one of psycopg, or an engine or a connection of SQLAlchemy. Its settings are afterwards what they were. With drivers
     other than psycopg 3 the frame has the same columns, and its attributes know neither price nor notes.
