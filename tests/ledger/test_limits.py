@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import lapwing
 from lapwing.catalog import LimitsDecl
+from lapwing.demo import write_demo
 from lapwing.errors import BudgetRefused
 from lapwing.kernel.accounting import Budget
 from lapwing.kernel.permit import Permit
@@ -137,3 +139,12 @@ def test_in_an_account_with_an_order_one_side_within_is_enough(tmp_path: Path) -
         for key, amount in (("more", pure + 1), ("none", None)):
             with pytest.raises(BudgetRefused, match="one statement"):
                 ledger.reserve(request(key, loss=loss, pure=amount))
+
+
+def test_a_share_of_one_is_no_limit_in_what_is_explained(tmp_path: Path) -> None:
+    write_demo(tmp_path / "clinic", patients=50)
+    catalogue = tmp_path / "clinic" / "lapwing.toml"
+    catalogue.write_text(catalogue.read_text(encoding="utf-8").replace("per_statement = 0.2", "per_statement = 1"), encoding="utf-8")
+    with lapwing.open(tmp_path / "clinic", home=tmp_path / "home") as data_set:
+        data_set.prepare()
+        assert data_set.explain("SELECT COUNT(*) AS n FROM patients", epsilon="50").values["too_much"] == "more than is left of the budget"

@@ -1,4 +1,4 @@
-"""An answer over time, whoever draws it: which lines it has, where each is broken, and where noise hides it."""
+"""An answer over time, for every drawing of it: which lines it has, where each is broken, and where noise hides it."""
 
 from __future__ import annotations
 

@@ -158,8 +158,7 @@ def _of_days(begin: float, end: float, days: int) -> list[Tick]:
 
 
 def _of_months(first: date, last: date, step: int, *, with_years: bool) -> list[Tick]:
-    month = first.year * 12 + first.month - 1
-    month += (first.day > 1) + 0
+    month = first.year * 12 + first.month - 1 + (first.day > 1)
     month = -(-month // step) * step
     ticks: list[Tick] = []
     while month <= last.year * 12 + last.month - 1:

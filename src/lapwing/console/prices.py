@@ -28,7 +28,7 @@ class PriceView:
     too_much: str
     """For what it is too much, in words; empty where it can be paid."""
     is_large: bool
-    """It takes so much of the budget that whoever asks has to say that they mean it."""
+    """It takes so much of the budget that the analyst must confirm it."""
     accuracy: tuple[tuple[str, str], ...]
     """Outputs, and how far off each may be."""
     about: tuple[tuple[str, str], ...]

@@ -22,7 +22,7 @@ from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import DiscoveredGroups, DistinctCount, KnownGroups, UnitCount
 from lapwing.kernel.stability import shape_of
-from lapwing.ledger.limits import limit_of_share
+from lapwing.ledger.limits import declared_limit
 from lapwing.ledger.protocol import Ledger, StoredAnswer
 from lapwing.planning.bounding import BoundingKind
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
@@ -118,7 +118,7 @@ def explanation(
 
 def payable(curator: Curator, balance: Balance, price: Cost) -> dict[str, Any]:
     """Whether a price can be paid at once, and what it is too much for where it cannot; for JSON."""
-    limit = limit_of_share(balance.budget, curator.declaration.limits.per_statement)
+    limit = declared_limit(balance.budget, curator.declaration.limits.per_statement)
     short = "" if admits(balance.budget, spent=balance.spent, cost=price) else "more than is left of the budget"
     short = "more than one statement may cost" if limit.is_passed_by(price) else short
     return {"affordable": not short, "too_much": short}

@@ -11,7 +11,7 @@ from lapwing.answers.budget import BudgetView
 from lapwing.curator.life import Balance, Curator
 from lapwing.errors import LedgerError
 from lapwing.ledger.connect import accept_ledger, apply_limits, open_local, remember_on_server
-from lapwing.ledger.limits import limit_of_share
+from lapwing.ledger.limits import declared_limit
 from lapwing.ledger.local.verify import verify as verify_local
 from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.anchoring import report_lost
@@ -63,8 +63,8 @@ def move_ledger(curator: Curator, database: str, *, anchors: Path, keys: Path, b
     with moved:
         remember_on_server(curator.place, moved.state(), declaration.fingerprint())
         apply_limits(moved, declaration.limits, by=by)
-        in_a_day = limit_of_share(moved.balance().budget, declaration.limits.per_day)
-        for one in analysts(moved) if in_a_day.loss is not None else ():  # as for whoever is admitted there
+        in_a_day = declared_limit(moved.balance().budget, declaration.limits.per_day)
+        for one in analysts(moved) if in_a_day.loss is not None else ():  # as for an analyst who is admitted there
             reason = "declared in the catalogue"
             policy.admit(moved, one.analyst, day_loss_max=in_a_day.loss, day_pure_max=in_a_day.pure, by=by, reason=reason)
         return MovedLedger(curator.view_of(moved.balance()), tuple(one.analyst for one in analysts(moved)))

@@ -12,7 +12,7 @@
     Object.keys(kept).filter((key) => key.startsWith(PREFIX) && isForgotten(key)).forEach((key) => kept.removeItem(key));
   }
 
-  forget((key) => !key.startsWith(mine + ",")); // of whoever used this tab before
+  forget((key) => !key.startsWith(mine + ",")); // of the person who used this tab before
   document.querySelector("form.leave").addEventListener("submit", function () {
     isOver = true;
     forget(() => true);
