@@ -239,7 +239,7 @@ SIZES = {
     "rare counts, answers": Size(
         "answers of a count of one row in a hundred, at each of two prices, at least", 14, 200, "statistical/test_sparse_sums.py"
     ),
-    "messy tables on PostgreSQL, members": Size("members of the messy tables", 400, 2_000, "engines/postgres/test_messy_sources.py"),
+    "messy tables on PostgreSQL, members": Size("members of the messy tables", 1_000, 4_000, "engines/postgres/test_messy_sources.py"),
     "messy tables on PostgreSQL, rounds": Size(
         "answers of each statement on them, at least", 2, 20, "engines/postgres/test_messy_sources.py"
     ),
