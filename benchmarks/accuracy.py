@@ -24,7 +24,7 @@ import duckdb
 from benchmarks.visits import write_visits
 
 from lapwing.answers.post_processing import evaluate
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
 from lapwing.engines.base import Snapshot
 from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.certify import Certified, certify
@@ -33,9 +33,9 @@ from lapwing.kernel.expressions import Column, Expression, Function, Literal, ca
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Cap, Clipped, Filter, Grouped, KnownGroups, Plan, Query, Ranked, Relation, RowCount, Scan, Vector
 from lapwing.kernel.laws import DiscreteGaussian
+from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_query
 from lapwing.planning.planned import GroupLimits, Price
-from lapwing.planning.possible.groups import GroupFinder
 from lapwing.prices import Family, law_for, statement_loss
 from lapwing.spread import variance
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery

@@ -46,8 +46,8 @@ from benchmarks.markdown import show, table
 
 import lapwing
 from lapwing.demo import write_demo
-from lapwing.server.identities import Identities
-from lapwing.server.rights import Grant, Role
+from lapwing.interfaces.http.identity.identities import Identities
+from lapwing.interfaces.http.identity.rights import Grant, Role
 from tests.ledger.cluster import Cluster
 from tests.server.fleet import Replica, resident_bytes
 from tests.server.process import free_port

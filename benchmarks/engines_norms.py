@@ -13,19 +13,19 @@ from fractions import Fraction
 from benchmarks.engines_places import Place
 
 from lapwing.answers.post_processing import evaluate
+from lapwing.asking.bound_statement import unit_columns
 from lapwing.catalog import parse
-from lapwing.curator.bound_statement import unit_columns
+from lapwing.contribution.histograms import histogram_of, norms_plan
+from lapwing.contribution.model import NormFit, fitted_norms
+from lapwing.contribution.rows_per_unit import UNITS, bin_edges, fitted, histogram_plan
 from lapwing.engines.base import Snapshot
 from lapwing.kernel.certify import Certified, certify
 from lapwing.kernel.ir import Plan, UnitNorms
 from lapwing.kernel.permit import issue
 from lapwing.kernel.release import Released, release
-from lapwing.planning.contributions import UNITS, bin_edges, fitted, histogram_plan
-from lapwing.planning.norm_fit import NormFit, fitted_norms
-from lapwing.planning.norms import histogram_of, norms_plan
+from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
 from lapwing.planning.planned import GroupLimits, Planned, Price
-from lapwing.planning.possible.groups import GroupFinder
 from lapwing.prices import statement_loss
 from lapwing.spread import variance
 from lapwing.sql import bind

@@ -20,12 +20,12 @@ from pathlib import Path
 from benchmarks.visits import write_visits
 
 from lapwing.answers.post_processing import evaluate
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
 from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.kernel.ir import Scan
+from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_query
 from lapwing.planning.planned import GroupLimits, Price
-from lapwing.planning.possible.groups import GroupFinder
 from lapwing.spread import variance
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
 

@@ -31,9 +31,9 @@ from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.laws import DiscreteGaussian, loss
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.noise.additive import add_noise
-from lapwing.releases.axes import axis_of
-from lapwing.releases.serving import ServedAnswer, ServedMarginals, serve
-from lapwing.releases.synopsis import MeasuredMarginal
+from lapwing.releases.marginals.axes import axis_of
+from lapwing.releases.marginals.synopsis import MeasuredMarginal
+from lapwing.releases.serving.answers import ServedAnswer, ServedMarginals, serve
 from lapwing.spread import variance
 from lapwing.sql import bind
 

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 from benchmarks.markdown import table
 
-from lapwing.planning.norm_caps import best_cap, bias_bound
-from lapwing.planning.norm_fit import NormHistogram, fitted_norms
+from lapwing.contribution.clipping_bound import best_cap, bias_bound
+from lapwing.contribution.model import NormHistogram, fitted_norms
 
 Generator = np.random.Generator  # noqa: TID251
 Floats = npt.NDArray[np.float64]

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 import lapwing as lw
-from lapwing.audit.conformance import listed_statements
+from lapwing.audit.lists.conformance import listed_statements
 from lapwing.demo import write_demo
 from lapwing.errors import Refused
 

@@ -31,10 +31,10 @@ import numpy as np
 import numpy.typing as npt
 from benchmarks.markdown import show, table
 
-from lapwing.releases.precisions import Objective, PriceSplit, price_split, target_price
-from lapwing.releases.range_tree import MeasuredLevel, TreeSplit, TreeSynopsis, tree_split, tree_widths
-from lapwing.releases.synopsis import Axes, MeasuredMarginal, Synopsis
-from lapwing.releases.workload import WantedCounts
+from lapwing.releases.marginals.precisions import Objective, PriceSplit, price_split, target_price
+from lapwing.releases.marginals.synopsis import Axes, MeasuredMarginal, Synopsis
+from lapwing.releases.marginals.workload import WantedCounts
+from lapwing.releases.tree.range_tree import MeasuredLevel, TreeSplit, TreeSynopsis, tree_split, tree_widths
 
 Generator = np.random.Generator  # noqa: TID251
 Floats = npt.NDArray[np.float64]

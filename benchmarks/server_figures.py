@@ -32,12 +32,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import lapwing
-from lapwing.client.dataset import DataSet
-from lapwing.curator.life import Curator
-from lapwing.curator.policies import admit_share
+from lapwing.curator.curator import Curator
+from lapwing.data_set import DataSet
 from lapwing.demo import write_demo
-from lapwing.server.identities import Identities
-from lapwing.server.rights import Grant, Role
+from lapwing.interfaces.http.identity.identities import Identities
+from lapwing.interfaces.http.identity.rights import Grant, Role
+from lapwing.owner.policies import admit_share
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import new_wired
 from tests.server.fleet import Replica, resident_bytes

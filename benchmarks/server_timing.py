@@ -33,8 +33,8 @@ from pathlib import Path
 
 import lapwing
 from lapwing.errors import LapwingError
-from lapwing.server.identities import Identities
-from lapwing.server.rights import Grant, Role
+from lapwing.interfaces.http.identity.identities import Identities
+from lapwing.interfaces.http.identity.rights import Grant, Role
 from tests.attacks.bombs import declare
 
 QUESTION = (
@@ -100,7 +100,7 @@ def served(directory: Path, *, public: bool, base_seconds: float) -> Iterator[Wo
     keys = [identities.new_key(name)[0] for name in ("ada", "ops")]
     identities.close()
     environment = {**os.environ, "LAPWING_HOME": str(directory / "home")}
-    process = subprocess.Popen([sys.executable, "-m", "lapwing.cli", "serve", "--home", str(home)], env=environment)
+    process = subprocess.Popen([sys.executable, "-m", "lapwing.interfaces.cli", "serve", "--home", str(home)], env=environment)
     try:
         url = f"http://127.0.0.1:{port}"
         yield World(_connected(url, keys[0]), keys[1], url)

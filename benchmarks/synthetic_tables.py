@@ -37,11 +37,11 @@ from benchmarks.synthetic_worlds import CHECKED, GENERATED, HELD_OUT, Rows, Worl
 from lapwing.kernel.accounting import Account, rho_for
 from lapwing.kernel.noise.vectors import draw_noise
 from lapwing.prices import Family, law_for
-from lapwing.releases.method import SyntheticMethod, SyntheticPlan, chosen
-from lapwing.releases.mixture import Mixture
-from lapwing.releases.public_numbers import PublicNumbers
-from lapwing.releases.synopsis import MeasuredMarginal, Synopsis
-from lapwing.releases.synthetic import model_of
+from lapwing.releases.marginals.synopsis import MeasuredMarginal, Synopsis
+from lapwing.releases.synthetic.method import SyntheticMethod, SyntheticPlan, chosen
+from lapwing.releases.synthetic.mixture import Mixture
+from lapwing.releases.synthetic.public_numbers import PublicNumbers
+from lapwing.releases.synthetic.table import model_of
 
 DELTA = Fraction(1, 10**9)
 EPSILONS = ("0.1", "1", "10")

@@ -30,11 +30,11 @@ from benchmarks.markdown import table
 from benchmarks.synthetic_worlds import Rows, adult
 
 import lapwing
-from lapwing.curator.weighing import WeightsSession
+from lapwing.asking.weights_session import WeightsSession
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, loss
 from lapwing.prices import epsilon_for
-from lapwing.releases.weighed import ServedBy
+from lapwing.releases.weights.weights_log import ServedBy
 from lapwing.spread import half_width
 
 NAMES = ("education", "marital", "occupation", "race", "sex", "income")

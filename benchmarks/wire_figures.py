@@ -33,8 +33,8 @@ import psycopg
 from benchmarks.server_figures import EPSILON, cuts, megabytes, statement, timed, worker_of
 
 import lapwing
-from lapwing.server.identities import Identities
-from lapwing.server.rights import Grant, Role
+from lapwing.interfaces.http.identity.identities import Identities
+from lapwing.interfaces.http.identity.rights import Grant, Role
 from tests.ledger.cluster import Cluster
 from tests.server.fleet import Replica
 from tests.server.process import free_port

@@ -8,8 +8,8 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from lapwing.console.charts import style_sheet
-from lapwing.console.words import TERMS, Term, picture
+from lapwing.interfaces.console.charts import style_sheet
+from lapwing.interfaces.console.words import TERMS, Term, picture
 
 DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "reference" / "words.md"

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
-const target = path.resolve(process.argv[2] ?? path.join(here, "../src/lapwing/console/assets"));
+const target = path.resolve(process.argv[2] ?? path.join(here, "../src/lapwing/interfaces/console/assets"));
 const manifest = JSON.parse(fs.readFileSync(path.join(here, "package.json"), "utf8"));
 
 const built = await esbuild.build({

@@ -34,8 +34,8 @@ from benchmarks.reliability.shop import LAWS
 from benchmarks.reliability.statements import AskedStatement, Measured, Output
 
 import lapwing
-from lapwing.curator.ask import ask
-from lapwing.curator.life import Curator
+from lapwing.asking.ask import ask
+from lapwing.curator.curator import Curator
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.prices import epsilon_for

@@ -27,7 +27,7 @@ from benchmarks.reliability.repeated import make_repeatable
 from benchmarks.reliability.shop import COUNTRIES, DEVICES, LAWS, ROWS_PER_UNIT_MAX, days, money, named, quoted, rows_of_law, zipf
 from benchmarks.reliability.statements import AskedStatement, Measured, N, Output
 
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
 from lapwing.kernel.accounting import LOSS_UNITS
 from lapwing.prices import epsilon_for
 

@@ -18,8 +18,8 @@ from benchmarks.reliability.repeated import ForgettingLedger
 from benchmarks.reliability.statements import AskedStatement, Measured, Output
 
 from lapwing.answers.answer import Answer
-from lapwing.curator.ask import ask, explain
-from lapwing.curator.life import Curator
+from lapwing.asking.ask import ask, explain
+from lapwing.curator.curator import Curator
 from lapwing.errors import Refused
 from lapwing.prices import statement_loss
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
 from lapwing.engines.base import Snapshot
 from lapwing.kernel.accounting import Budget, Cost
 from lapwing.kernel.certify import Certified

@@ -26,8 +26,8 @@ import pyarrow.parquet as pq
 from benchmarks.markdown import show, table
 from benchmarks.reliability.repeated import make_repeatable
 
-from lapwing.curator.ask import ask
-from lapwing.curator.life import Curator
+from lapwing.asking.ask import ask
+from lapwing.curator.curator import Curator
 from lapwing.errors import Refused
 
 SEED = 20_261_117

@@ -12,7 +12,7 @@ from benchmarks.reliability.repeated import make_repeatable
 from benchmarks.reliability.shop import SEED, write_shop
 from benchmarks.reliability.statements import FAMILIES, statements
 
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
 
 TABLES = ("users", "events", "orders", "items")
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
-from lapwing.console.questions import PageQuestion
 from lapwing.engines.duckdb.snapshot import DuckDBSnapshot
-from lapwing.server.configuration import NewDataSettings
+from lapwing.interfaces.console.questions import PageQuestion
+from lapwing.interfaces.http.configuration import NewDataSettings
 from tests.console.browser import DESKTOP, PHONE, Visited, chromium, reachable, settled
 from tests.console.test_new_owner import write_loans
 from tests.ledger.cluster import Cluster

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lapwing.console.charts import svg
-from lapwing.console.charts.palette import own_style
+from lapwing.interfaces.console.charts import svg
+from lapwing.interfaces.console.charts.palette import own_style
 
 HERE = Path(__file__).resolve().parent
 TITLE = (

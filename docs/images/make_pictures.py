@@ -67,7 +67,7 @@ def main() -> None:
 def run_on_terminal(command: str) -> str:
     """What a command shows on a terminal with 256 colours."""
     words = shlex.split(command)
-    words[:1] = [sys.executable, "-m", "lapwing.cli"] if words[0] == "lapwing" else words[:1]
+    words[:1] = [sys.executable, "-m", "lapwing.interfaces.cli"] if words[0] == "lapwing" else words[:1]
     ours, theirs = pty.openpty()
     ioctl(theirs, TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
     variables = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
@@ -145,7 +145,7 @@ def shell_html() -> str:
     ours, theirs = pty.openpty()
     ioctl(theirs, TIOCSWINSZ, struct.pack("HHHH", screen.lines, COLUMNS, 0, 0))
     variables = {**os.environ, "TERM": "xterm-256color"}
-    command = [sys.executable, "-m", "lapwing.cli", "shell", "clinic"]
+    command = [sys.executable, "-m", "lapwing.interfaces.cli", "shell", "clinic"]
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=variables, close_fds=True, start_new_session=True)
     os.close(theirs)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 PACKAGES = ("apache-superset==6.1.0", "psycopg2-binary", "rich", "flask-caching==2.3.1", "cachetools", "selenium")
 START_SECONDS_MAX = 300
-LAPWING = (sys.executable, "-c", "import sys; from lapwing.cli import main; sys.exit(main())")
+LAPWING = (sys.executable, "-c", "import sys; from lapwing.interfaces.cli import main; sys.exit(main())")
 _CONFIGURATION = """
 SECRET_KEY = {key!r}
 SQLALCHEMY_DATABASE_URI = "sqlite:///{home}/superset.db?check_same_thread=false"

@@ -15,26 +15,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lapwing.answers.answer import Answer as Answer
-    from lapwing.client.dataset import DataSet as DataSet
-    from lapwing.client.dataset import open as open
-    from lapwing.client.remote import AsyncDataSet as AsyncDataSet
-    from lapwing.client.remote import RemoteDataSet as RemoteDataSet
-    from lapwing.client.remote import connect as connect
-    from lapwing.client.remote import connect_async as connect_async
-    from lapwing.client.wire_frames import read_sql as read_sql
-    from lapwing.curator.explanation import Explanation as Explanation
-    from lapwing.curator.release_file import open_release as open_release
-    from lapwing.curator.release_file import save_release as save_release
-    from lapwing.curator.releasing import ReleasePlan as ReleasePlan
-    from lapwing.curator.weighing import WeightsSession as WeightsSession
+    from lapwing.asking.explanation import Explanation as Explanation
+    from lapwing.asking.release_purchase import ReleasePlan as ReleasePlan
+    from lapwing.asking.weights_session import WeightsSession as WeightsSession
+    from lapwing.data_set import DataSet as DataSet
+    from lapwing.data_set import open as open
     from lapwing.errors import BudgetRefused as BudgetRefused
     from lapwing.errors import LapwingError as LapwingError
     from lapwing.errors import Refused as Refused
+    from lapwing.interfaces.python.remote import AsyncDataSet as AsyncDataSet
+    from lapwing.interfaces.python.remote import RemoteDataSet as RemoteDataSet
+    from lapwing.interfaces.python.remote import connect as connect
+    from lapwing.interfaces.python.remote import connect_async as connect_async
+    from lapwing.interfaces.python.wire_frames import read_sql as read_sql
+    from lapwing.owner.release_file import open_release as open_release
+    from lapwing.owner.release_file import save_release as save_release
     from lapwing.releases.released import Release as Release
     from lapwing.releases.request import Marginals as Marginals
     from lapwing.releases.request import RangeTree as RangeTree
     from lapwing.releases.request import SyntheticTable as SyntheticTable
-    from lapwing.releases.weighed import WeighedCount as WeighedCount
+    from lapwing.releases.weights.weights_log import WeighedCount as WeighedCount
 
 __version__ = version("lapwing")
 __all__ = [
@@ -63,26 +63,26 @@ __all__ = [
 
 _HOMES = {
     "Answer": "lapwing.answers.answer",
-    "AsyncDataSet": "lapwing.client.remote",
+    "AsyncDataSet": "lapwing.interfaces.python.remote",
     "BudgetRefused": "lapwing.errors",
-    "DataSet": "lapwing.client.dataset",
-    "Explanation": "lapwing.curator.explanation",
+    "DataSet": "lapwing.data_set",
+    "Explanation": "lapwing.asking.explanation",
     "LapwingError": "lapwing.errors",
     "Marginals": "lapwing.releases.request",
     "RangeTree": "lapwing.releases.request",
     "Refused": "lapwing.errors",
     "Release": "lapwing.releases.released",
-    "ReleasePlan": "lapwing.curator.releasing",
-    "RemoteDataSet": "lapwing.client.remote",
+    "ReleasePlan": "lapwing.asking.release_purchase",
+    "RemoteDataSet": "lapwing.interfaces.python.remote",
     "SyntheticTable": "lapwing.releases.request",
-    "WeighedCount": "lapwing.releases.weighed",
-    "WeightsSession": "lapwing.curator.weighing",
-    "connect": "lapwing.client.remote",
-    "connect_async": "lapwing.client.remote",
-    "open": "lapwing.client.dataset",
-    "open_release": "lapwing.curator.release_file",
-    "read_sql": "lapwing.client.wire_frames",
-    "save_release": "lapwing.curator.release_file",
+    "WeighedCount": "lapwing.releases.weights.weights_log",
+    "WeightsSession": "lapwing.asking.weights_session",
+    "connect": "lapwing.interfaces.python.remote",
+    "connect_async": "lapwing.interfaces.python.remote",
+    "open": "lapwing.data_set",
+    "open_release": "lapwing.owner.release_file",
+    "read_sql": "lapwing.interfaces.python.wire_frames",
+    "save_release": "lapwing.owner.release_file",
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lapwing as lw
-from lapwing.client.dataset import DataSet
+from lapwing.data_set import DataSet
 from lapwing.errors import BudgetRefused
 from lapwing.ledger.protocol import EntryKind
 from tests.attacks.pair import HOSTILE, open_world, write_world

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import lapwing as lw
-from lapwing.client.dataset import DataSet
-from lapwing.curator.ask import plan_of
+from lapwing.asking.ask import plan_of
+from lapwing.data_set import DataSet
 from lapwing.errors import Incident, LapwingError, PreparationError, Refused
 from lapwing.kernel.certify import certify
 from lapwing.kernel.permit import issue

@@ -28,9 +28,9 @@ from lapwing.kernel.laws import Law
 from lapwing.kernel.permit import issue
 from lapwing.kernel.release import NoisyTable, release
 from lapwing.kernel.thresholds import least_spread_threshold, spread_weight
+from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_query
 from lapwing.planning.planned import GroupLimits, Price
-from lapwing.planning.possible.groups import GroupFinder
 from lapwing.spread import pmf
 from lapwing.sql import bind
 from tests.attacks.pair import CANARY, HOSTILE, open_world, write_world

@@ -22,10 +22,10 @@ from scipy import stats
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.noise.vectors import draw_noise
 from lapwing.prices import Family, law_for
-from lapwing.releases.method import SyntheticMethod, chosen
-from lapwing.releases.public_numbers import PublicNumbers
-from lapwing.releases.synopsis import MeasuredMarginal
-from lapwing.releases.synthetic import model_of
+from lapwing.releases.marginals.synopsis import MeasuredMarginal
+from lapwing.releases.synthetic.method import SyntheticMethod, chosen
+from lapwing.releases.synthetic.public_numbers import PublicNumbers
+from lapwing.releases.synthetic.table import model_of
 from tests.support.sizes import size
 
 RUNS = size("attacks on synthetic rows, releases")

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import lapwing as lw
+from lapwing.asking.ask import plan_of
 from lapwing.audit.oracle import compare, measure
-from lapwing.client.dataset import DataSet
-from lapwing.curator.ask import plan_of
+from lapwing.data_set import DataSet
 from lapwing.errors import LapwingError, Refused
 from lapwing.render.duckdb import DUCKDB
 from lapwing.render.queries import render_plan

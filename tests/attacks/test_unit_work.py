@@ -13,14 +13,14 @@ import duckdb
 import pytest
 
 import lapwing as lw
+from lapwing.asking.ask import plan_of
 from lapwing.audit.runs import RANKING_KEY
-from lapwing.curator.ask import plan_of
-from lapwing.curator.public_work import public_work
+from lapwing.curator.cost_estimate import public_work
 from lapwing.engines.duckdb import DuckDBSnapshot
 from lapwing.errors import Refused
+from lapwing.interfaces.http.release_schedule import expected_seconds
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.workload import unit_work
-from lapwing.server.moments import expected_seconds
 from tests.attacks.bombs import LONGEST, ROWS, UNIT_COLUMNS, Bombs, declare
 from tests.support.sql_shapes import MANY_ROWS, SqlShape
 

@@ -14,11 +14,11 @@ from io import BytesIO
 from typing import Any
 
 import lapwing as lw
-from lapwing.answers.chart_shape import drawn_column
-from lapwing.curator.entry_fields import entry_fields
-from lapwing.curator.release_file import release_bytes
-from lapwing.curator.spending_report import spending_report
+from lapwing.answers.display.chart_shape import drawn_column
 from lapwing.errors import LapwingError
+from lapwing.owner.ledger_entries import entry_fields
+from lapwing.owner.release_file import release_bytes
+from lapwing.owner.spending_report import spending_report
 from lapwing.releases.report import release_html
 from lapwing.releases.request import Wanted
 from tests.blind import statements as asked

@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 
-from lapwing.curator import bound_statement
+from lapwing.asking import bound_statement
 from lapwing.introspection import introspect
 from lapwing.kernel import count_stream, release
 from lapwing.kernel.certify import CertifiedQuery

@@ -11,14 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from lapwing.answers.answer import Answer
-from lapwing.curator import charged_release, life, releasing
-from lapwing.curator.encoding import encode
-from lapwing.curator.life import Curator
+from lapwing.asking import release_purchase as releasing
+from lapwing.contribution.rows_per_unit import fitted
+from lapwing.curator import charged_release
+from lapwing.curator import curator as life
+from lapwing.curator.curator import Curator
+from lapwing.curator.stored_tables import encode
 from lapwing.engines.duckdb.snapshot import DuckDBSnapshot
 from lapwing.kernel import count_stream, release
 from lapwing.kernel.exact import Exact
 from lapwing.kernel.noise.entropy import random_below
-from lapwing.planning.contributions import fitted
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from lapwing.answers.answer import Answer, CostView
-from lapwing.answers.budget import BudgetView
+from lapwing.answers.display.budget import BudgetView
 from lapwing.answers.intervals import Interval
 from lapwing.kernel.accounting import Cost, budget_for
 from lapwing.statements import CellMark

@@ -15,8 +15,8 @@ import uvicorn
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from lapwing.demo import write_demo
+from lapwing.interfaces.http.identity.sessions import SignedIn
 from lapwing.receipts import new_key
-from lapwing.server.sessions import SignedIn
 from tests.server.office import ServerUnderTest
 
 AXE = "axe-core@4.14.0"

@@ -58,7 +58,7 @@ def started_in(directory: Path, *, environment: Mapping[str, str] | None = None,
         assert found is not None
         key = found[0]
     process = subprocess.Popen(
-        [sys.executable, "-m", "lapwing.cli", "serve", *([] if configured is not None else ["--port", str(port)])],
+        [sys.executable, "-m", "lapwing.interfaces.cli", "serve", *([] if configured is not None else ["--port", str(port)])],
         cwd=directory,
         env=variables,
         stdout=subprocess.PIPE,
@@ -81,7 +81,7 @@ def started_in(directory: Path, *, environment: Mapping[str, str] | None = None,
 def said_on_a_terminal(directory: Path, *, until: str) -> str:
     """What `lapwing serve` prints up to these words to somebody before a terminal; then it is stopped."""
     ours, its = pty.openpty()
-    command = [sys.executable, "-m", "lapwing.cli", "serve", "--port", str(free_port())]
+    command = [sys.executable, "-m", "lapwing.interfaces.cli", "serve", "--port", str(free_port())]
     process = subprocess.Popen(command, cwd=directory, env=os.environ | {"HOME": str(directory)}, stdout=its, stderr=its, stdin=its)
     os.close(its)
     said, end = "", time.monotonic() + START_SECONDS
@@ -105,7 +105,12 @@ def first_key(directory: Path) -> str:
 
 def _lapwing(directory: Path, variables: Mapping[str, str], *words: str) -> str:
     ran = subprocess.run(
-        [sys.executable, "-m", "lapwing.cli", *words], cwd=directory, env=dict(variables), check=True, capture_output=True, text=True
+        [sys.executable, "-m", "lapwing.interfaces.cli", *words],
+        cwd=directory,
+        env=dict(variables),
+        check=True,
+        capture_output=True,
+        text=True,
     )
     return ran.stdout
 

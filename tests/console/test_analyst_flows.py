@@ -12,9 +12,9 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from lapwing.console.questions import PageQuestion
-from lapwing.curator.vocabulary import KEYWORDS, TYPES, function_names
-from lapwing.server.rights import Grant, Role
+from lapwing.asking.vocabulary import KEYWORDS, TYPES, function_names
+from lapwing.interfaces.console.questions import PageQuestion
+from lapwing.interfaces.http.identity.rights import Grant, Role
 from tests.console.browser import PHONE, Visited, settled, typed
 
 pytestmark = pytest.mark.xdist_group("console: browser")

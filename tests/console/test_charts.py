@@ -13,14 +13,14 @@ from xml.etree import ElementTree
 import pytest
 
 from lapwing.answers.answer import Answer
-from lapwing.answers.chart_lines import LINE_COLOURS
-from lapwing.answers.time_axis import time_ticks
-from lapwing.console.charts import ChartKind, chart_of, picture_of, style_sheet
-from lapwing.console.charts.frame import NARROW, WIDE
-from lapwing.console.charts.palette import DARK, HEAT_DARK, HEAT_LIGHT, LIGHT, LINES_DARK, contrast, ink_on
-from lapwing.console.charts.scales import number_ticks, reach
-from lapwing.console.charts.svg import clean
+from lapwing.answers.display.chart_lines import LINE_COLOURS
+from lapwing.answers.display.time_axis import time_ticks
 from lapwing.errors import Refused
+from lapwing.interfaces.console.charts import ChartKind, chart_of, picture_of, style_sheet
+from lapwing.interfaces.console.charts.frame import NARROW, WIDE
+from lapwing.interfaces.console.charts.palette import DARK, HEAT_DARK, HEAT_LIGHT, LIGHT, LINES_DARK, contrast, ink_on
+from lapwing.interfaces.console.charts.scales import number_ticks, reach
+from lapwing.interfaces.console.charts.svg import clean
 from lapwing.statements import CellMark
 from tests.console.answers import made_answer
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lapwing.demo import write_demo
-from lapwing.server.configuration import NewDataSettings
+from lapwing.interfaces.http.configuration import NewDataSettings
 from tests.console.visitor import Visitor
 from tests.server.office import ServerUnderTest
 

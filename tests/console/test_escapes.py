@@ -10,10 +10,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from lapwing.catalog import load
-from lapwing.console.questions import PageQuestion
 from lapwing.demo import write_demo
 from lapwing.errors import LapwingError
-from lapwing.server.rights import Grant, Role
+from lapwing.interfaces.console.questions import PageQuestion
+from lapwing.interfaces.http.identity.rights import Grant, Role
 from tests.console.browser import Visited, reachable, settled, typed
 from tests.console.visitor import Visitor
 from tests.server.office import ServerUnderTest

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.console.questions import PageQuestion
+from lapwing.interfaces.console.questions import PageQuestion
 from tests.console.visitor import Visitor
 from tests.server.office import ServerUnderTest
 

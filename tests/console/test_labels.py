@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lapwing.console.words.labels import ENTRIES, TYPES
+from lapwing.interfaces.console.words.labels import ENTRIES, TYPES
 from lapwing.kernel.domains import Kind
 from lapwing.ledger.protocol import EntryKind
 from tests.console.visitor import Visitor

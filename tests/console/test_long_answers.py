@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pyarrow.parquet as pq
 import pytest
 
-from lapwing.console.pages.answers import ROWS_MAX
-from lapwing.console.questions import PageQuestion
 from lapwing.demo import write_demo
+from lapwing.interfaces.console.pages.answers import ROWS_MAX
+from lapwing.interfaces.console.questions import PageQuestion
 from tests.console.visitor import Visitor
 from tests.server.office import ServerUnderTest
 

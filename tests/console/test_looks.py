@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Response, expect
 
-from lapwing.console.assets import FOLDER
-from lapwing.console.questions import PageQuestion
-from lapwing.server.configuration import NewDataSettings
+from lapwing.interfaces.console.assets import FOLDER
+from lapwing.interfaces.console.questions import PageQuestion
+from lapwing.interfaces.http.configuration import NewDataSettings
 from tests.console.browser import DESKTOP, PHONE, Visited, axe_source, reachable, settled, typed, write_signed_demo
 from tests.meta.tree import ROOT
 from tests.server.office import ServerUnderTest

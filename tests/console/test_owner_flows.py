@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from lapwing.console.questions import PageQuestion
+from lapwing.interfaces.console.questions import PageQuestion
 from tests.console.browser import PHONE, Visited, reachable
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import new_wired

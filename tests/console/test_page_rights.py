@@ -8,10 +8,10 @@ from collections.abc import Iterable
 import pytest
 from fastapi.routing import APIRoute
 
-from lapwing.console.mounting import ROUTERS
-from lapwing.console.navigation import ENTRIES, NavigationEntry, data_set_path, navigation
-from lapwing.console.questions import PageQuestion
-from lapwing.server.rights import Act
+from lapwing.interfaces.console.mounting import ROUTERS
+from lapwing.interfaces.console.navigation import ENTRIES, NavigationEntry, data_set_path, navigation
+from lapwing.interfaces.console.questions import PageQuestion
+from lapwing.interfaces.http.identity.rights import Act
 from tests.console.visitor import Visitor
 from tests.server.office import PEOPLE, ServerUnderTest
 from tests.server.test_rights import ALLOWED

@@ -7,9 +7,9 @@ import re
 import pytest
 from fastapi.routing import APIRoute
 
-from lapwing.console.mounting import ROUTERS
-from lapwing.console.questions import PageQuestion
-from lapwing.console.visits import FIELDS_MAX, TOKEN_FIELD
+from lapwing.interfaces.console.mounting import ROUTERS
+from lapwing.interfaces.console.questions import PageQuestion
+from lapwing.interfaces.console.visits import FIELDS_MAX, TOKEN_FIELD
 from tests.console.visitor import Visitor
 from tests.server.office import ServerUnderTest
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from lapwing.console.questions import PageQuestion
+from lapwing.interfaces.console.questions import PageQuestion
 from tests.console.visitor import Visitor, forms_of
 from tests.server.office import ServerUnderTest
 

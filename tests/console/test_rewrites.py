@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from lapwing.console.rewrites import rewrites
 from lapwing.errors import Refused, Span
+from lapwing.interfaces.console.rewrites import rewrites
 
 ROWS = Refused("rows-not-aggregates", "rows are not told")
 LONG = 30_000

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from lapwing.console.signing_in import own_page
-from lapwing.server.configuration import ListenTo
-from lapwing.server.identities import Identities
-from lapwing.server.rates import Rates
-from lapwing.server.rights import Grant, Role
-from lapwing.server.sessions import SignedIn
+from lapwing.interfaces.console.signing_in import own_page
+from lapwing.interfaces.http.configuration import ListenTo
+from lapwing.interfaces.http.identity.identities import Identities
+from lapwing.interfaces.http.identity.rights import Grant, Role
+from lapwing.interfaces.http.identity.sessions import SignedIn
+from lapwing.interfaces.http.rates import Rates
 from tests.console.visitor import Visitor, forms_of
 from tests.server.office import ServerUnderTest
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.audit.second_list import second_list
+from lapwing.audit.lists.second_list import second_list
 from lapwing.engines.duckdb.snapshot import DuckDBSnapshot
-from lapwing.server.configuration import NewDataSettings
+from lapwing.interfaces.http.configuration import NewDataSettings
 from tests.console.visitor import Visitor
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import Wired, new_wired

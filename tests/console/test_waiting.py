@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.console.questions import PageQuestion
 from lapwing.demo import write_demo
-from lapwing.server.configuration import MomentSettings, ServerLimits
+from lapwing.interfaces.console.questions import PageQuestion
+from lapwing.interfaces.http.configuration import MomentSettings, ServerLimits
 from tests.console.visitor import Visitor, forms_of
 from tests.server.office import ServerUnderTest
 

@@ -6,8 +6,8 @@ import re
 from contextlib import closing
 from pathlib import Path
 
-from lapwing.audit.third_list import shop_worlds
-from lapwing.audit.written_lists import ANSWERED, DIFFERENT, Written, run_written
+from lapwing.audit.lists.third_list import shop_worlds
+from lapwing.audit.lists.written_lists import ANSWERED, DIFFERENT, Written, run_written
 from tests.ledger.cluster import Cluster
 
 FILE = Path(__file__).with_name("held_out.sql")

@@ -92,7 +92,7 @@ def install_for_everybody(to: Path) -> Path:
     shutil.copytree(ROOT / "src" / "lapwing", packages / "lapwing", dirs_exist_ok=True)
     program = to / "bin" / "lapwing"
     program.parent.mkdir()
-    command = " ".join(["env", f"PYTHONPATH={packages}", *_interpreter(to), "-P", "-S", "-m", "lapwing.cli"])
+    command = " ".join(["env", f"PYTHONPATH={packages}", *_interpreter(to), "-P", "-S", "-m", "lapwing.interfaces.cli"])
     program.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
     program.chmod(0o755)
     _open(to)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 
-from lapwing.answers import loss_notes
+from lapwing.answers.notes import clipping as loss_notes
 from tests.docs.pages import ROOT
 from tests.docs.transcripts import commands
 

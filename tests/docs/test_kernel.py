@@ -61,7 +61,7 @@ def test_a_long_wait_is_shown_in_the_cell_and_is_gone_afterwards(folder: Path) -
     watch = (
         "import time\nfrom IPython.display import DisplayHandle\nshown = []\nupdate = DisplayHandle.update\n"
         "DisplayHandle.update = lambda self, what, **more: (shown.append(what.data), update(self, what, **more))\n"
-        "from lapwing.client.waiting import waited_for\nwaited_for(lambda: time.sleep(2.5) or 'there')"
+        "from lapwing.interfaces.python.waiting import waited_for\nwaited_for(lambda: time.sleep(2.5) or 'there')"
     )
     waited, told = _run([watch, "print(shown)"], folder)
     assert [output["data"]["text/plain"] for output in waited if output["output_type"] == "execute_result"] == ["'there'"]

@@ -10,7 +10,7 @@ import pytest
 
 import lapwing
 from lapwing.answers.answer import CostView
-from lapwing.answers.budget import BudgetView
+from lapwing.answers.display.budget import BudgetView
 from lapwing.demo import write_demo
 from lapwing.errors import LapwingError
 from tests.docs.pages import ROOT

@@ -12,14 +12,14 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.answers.display.refusal_text import render_refusal
 from lapwing.answers.post_processing import evaluate
-from lapwing.answers.refusal_text import render_refusal
 from lapwing.catalog import Settings
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
+from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
 from lapwing.planning.planned import GroupLimits, Price
-from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql.text.privacy_words import Question, read_words
 from lapwing.sql.text.refusals import span_in
 from lapwing.statements import PostProcess, Statement

@@ -62,6 +62,6 @@ class Thing:
 def keyed(state: object) -> bytes:
     return state.ranking_key()
 """
-    found = holders(_graph(), {"lapwing.client.planted": planted, "lapwing.audit.planted": planted})
+    found = holders(_graph(), {"lapwing.interfaces.python.planted": planted, "lapwing.audit.planted": planted})
     assert [(item.file, item.function) for item in found] == [("client/planted.py", "Thing.guilty"), ("client/planted.py", "keyed")]
     assert {item.file.partition("/")[0] for item in holders(_graph(), source_texts())} == {"curator"}

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 from docs.make_words import DOCS, PAGE, PICTURES, SHEET, page, pictures
 
-from lapwing.console.charts import style_sheet
-from lapwing.console.words import BY_KEY, TERMS, Term, picture
+from lapwing.interfaces.console.charts import style_sheet
+from lapwing.interfaces.console.words import BY_KEY, TERMS, Term, picture
 
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _ASKED_FOR = (

@@ -18,7 +18,7 @@ from pathlib import Path
 from sybil import Example
 from typer.testing import CliRunner
 
-from lapwing.cli.app import app
+from lapwing.interfaces.cli.app import app
 
 PROMPT = "$ "
 _SHELL = re.compile(r"[|<>;&*~]|\$\w")
@@ -75,7 +75,7 @@ def run(command: str) -> Ran:
 def _run_in_shell(command: str) -> Ran:
     variables = {name: value for name, value in os.environ.items() if name not in _OF_TERMINALS}
     path = os.pathsep.join(filter(None, [str(Path(__file__).resolve().parents[2] / "src"), os.environ.get("PYTHONPATH", "")]))
-    function = f'lapwing() {{ {shlex.quote(sys.executable)} -m lapwing.cli "$@"; }}\n'
+    function = f'lapwing() {{ {shlex.quote(sys.executable)} -m lapwing.interfaces.cli "$@"; }}\n'
     ended = subprocess.run(
         ["bash", "-c", function + command],
         env={**variables, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"},

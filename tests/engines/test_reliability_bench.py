@@ -15,8 +15,8 @@ from benchmarks.reliability.repeated import ForgettingLedger, make_repeatable
 from benchmarks.reliability.shop import write_shop
 from benchmarks.reliability.statements import COUNTRY, DEVICE, FAMILIES, REVENUE, AskedStatement, Measured, N, Output, statements
 
-from lapwing.curator.ask import ask
-from lapwing.curator.life import Curator
+from lapwing.asking.ask import ask
+from lapwing.curator.curator import Curator
 
 USERS = 300
 

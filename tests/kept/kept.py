@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from lapwing.answers.answer import Answer
-from lapwing.cli.views import as_json
-from lapwing.client.dataset import DataSet
-from lapwing.curator.ledger_office import accept
-from lapwing.curator.life import Curator
-from lapwing.curator.weighing import weighed_before
+from lapwing.asking.weights_session import weighed_before
+from lapwing.curator.curator import Curator
+from lapwing.data_set import DataSet
+from lapwing.interfaces.cli.views import as_json
 from lapwing.kernel.accounting import Cost
 from lapwing.ledger.amounts import budget_text
 from lapwing.ledger.protocol import Entry, Request
+from lapwing.owner.ledger_admin import accept
 from lapwing.receipts import Receipt, check, receipt_text
 from lapwing.releases.released import Release
 

@@ -27,7 +27,7 @@ import pyarrow.compute as compute
 import pyarrow.parquet as parquet
 
 import lapwing
-from lapwing.client.dataset import DataSet
+from lapwing.data_set import DataSet
 from lapwing.demo import write_demo
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.connect import DATABASE_VARIABLE

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.curator.ledger_office import verified_of
 from lapwing.errors import LedgerError, Refused
 from lapwing.ledger.protocol import EntryKind
+from lapwing.owner.ledger_admin import verified_of
 from lapwing.receipts import check, receipt_value
 from tests.kept.kept import (
     LOCAL,

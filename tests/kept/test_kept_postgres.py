@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.curator.ledger_office import verified
 from lapwing.errors import CatalogueError, LedgerError, Refused
 from lapwing.kernel.accounting import budget_for
 from lapwing.ledger.connect import DATABASE_VARIABLE
@@ -19,6 +18,7 @@ from lapwing.ledger.postgres import policy
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.ledger.protocol import EntryKind
+from lapwing.owner.ledger_admin import verified
 from tests.kept.kept import (
     ON_SERVER,
     REASON,

@@ -234,7 +234,7 @@ def test_a_local_ledger_knows_no_analysts(wired: Wired, tmp_path: Path) -> None:
 
 
 def test_every_act_is_in_the_reference_and_teaches_by_an_example(tmp_path: Path) -> None:
-    from lapwing.cli.ledgers import ledger_app, receipt_app
+    from lapwing.interfaces.cli.ledger.commands import ledger_app, receipt_app
 
     page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     for group, app in (("ledger", ledger_app), ("receipt", receipt_app)):

@@ -60,7 +60,7 @@ def test_the_page_works_from_nothing(cluster: Cluster, tmp_path: Path) -> None:
 
 
 def _run(command: list[str], directory: Path, environment: dict[str, str]) -> str:
-    command = [sys.executable, "-m", "lapwing.cli", *command[1:]] if command[0] == "lapwing" else command
+    command = [sys.executable, "-m", "lapwing.interfaces.cli", *command[1:]] if command[0] == "lapwing" else command
     return subprocess.run(command, cwd=directory, env=environment, check=True, capture_output=True, text=True, timeout=300).stdout
 
 

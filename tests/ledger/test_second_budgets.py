@@ -11,8 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from lapwing.curator.ledger_office import accept
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
 from lapwing.demo import write_demo
 from lapwing.engines.postgres.session import connect
 from lapwing.engines.postgres.sources import relation_marks, source_name
@@ -21,6 +20,7 @@ from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.connect import accept_ledger
 from lapwing.ledger.protocol import EntryKind, Request
+from lapwing.owner.ledger_admin import accept
 from lapwing.receipts import new_key
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import BY_SEX, Wired, new_wired
@@ -228,7 +228,7 @@ def _spend(curator: Curator, *, loss: int) -> None:
 def test_one_preparation_at_a_time(folder: Path) -> None:
     with _data(folder, "first") as curator, curator.state.preparing():
         code = (
-            "import sys\nfrom lapwing.curator.life import Curator\nfrom pathlib import Path\n"
+            "import sys\nfrom lapwing.curator.curator import Curator\nfrom pathlib import Path\n"
             "try:\n    Curator(sys.argv[1], home=Path(sys.argv[2])).prepare()\n"
             "except Exception as error:\n    print(error.code)\n"
         )

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from lapwing.cli.app import app
 from lapwing.errors import CatalogueError, LapwingError, LedgerError
+from lapwing.interfaces.cli.app import app
 from lapwing.kernel.accounting import Cost
 from lapwing.kernel.permit import Permit
 from lapwing.ledger.postgres.anchors import FileAnchors

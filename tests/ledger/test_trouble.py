@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.client.dataset import DataSet
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
+from lapwing.data_set import DataSet
 from lapwing.demo import write_demo
 from lapwing.engines.duckdb.snapshot import DuckDBSnapshot
 from lapwing.errors import Incident, LedgerError, Refused
@@ -248,7 +248,7 @@ def test_a_command_that_is_told_to_stop_ends_in_order_and_counts_as_no_death(tmp
         "    time.sleep(600)\n"
         "DuckDBSnapshot.run = run\n"
         f"sys.argv = ['lapwing', '-C', {str(tmp_path / 'clinic')!r}, 'ask', {BY_SEX!r}, '--epsilon', '0.2']\n"
-        "from lapwing.cli.app import main\n"
+        "from lapwing.interfaces.cli.app import main\n"
         "main()\n"
     )
     environment = {**os.environ, "LAPWING_HOME": str(tmp_path / "home")}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.curator.ask import ask
+from lapwing.asking.ask import ask
 from lapwing.errors import BudgetRefused, Refused
 from lapwing.kernel.accounting import LOSS_UNITS, Cost
 from lapwing.kernel.permit import Permit

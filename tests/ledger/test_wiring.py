@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.client.dataset import DataSet
-from lapwing.curator.packing import packed
-from lapwing.curator.policies import admit_share
+from lapwing.asking.answer_bytes import packed
+from lapwing.data_set import DataSet
 from lapwing.errors import BudgetRefused, CatalogueError, Incident, LapwingError, LedgerError, Refused
 from lapwing.kernel.accounting import Cost
 from lapwing.ledger.connect import LEASE_SECONDS_MIN, place_of, system_user
@@ -24,6 +23,7 @@ from lapwing.ledger.postgres.connection import Connection
 from lapwing.ledger.postgres.install import SCHEMA_VERSION
 from lapwing.ledger.postgres.verify import verify
 from lapwing.ledger.protocol import EntryKind
+from lapwing.owner.policies import admit_share
 from lapwing.receipts import check, new_key, receipt_text, receipt_value
 from tests.ledger.cluster import APP_ROLE, SECOND_ROLE, Cluster
 from tests.ledger.wired import BY_SEX, Wired, new_wired, server_ledger

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lapwing.client.dataset import DataSet
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
+from lapwing.data_set import DataSet
 from lapwing.demo import write_demo
 from lapwing.ledger.postgres.ledger import PostgresLedger
 from lapwing.receipts import new_key

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import lapwing
-from lapwing.wire.settings import OWN as SETTINGS_OF_THE_WIRE
+from lapwing.interfaces.wire.settings import OWN as SETTINGS_OF_THE_WIRE
 from tests.meta.tree import DOCS, ROOT, SOURCE, python_files, tracked_files
 
 _CODE_FONT = re.compile(r"`([^`\n]+)`")

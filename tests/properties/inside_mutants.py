@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from lapwing.contribution import relations as planned_relations
 from lapwing.kernel import stability
 from lapwing.kernel.ir import JoinKind, PerUnit, Relation, SemiJoin, UnitAggregateKind
 from lapwing.kernel.window_columns import WindowColumn
-from lapwing.planning import relations as planned_relations
 from lapwing.render import norms, relations
 from lapwing.sql import inside, set_operations, values_of_units
 from lapwing.sql.rows import names, per_unit

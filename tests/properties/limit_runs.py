@@ -22,7 +22,7 @@ from typing import Any, assert_never
 import duckdb
 
 import lapwing as lw
-from lapwing.curator.ask import plan_of
+from lapwing.asking.ask import plan_of
 from lapwing.kernel.certify import Certified, CertifiedQuery, CertifiedVector
 from lapwing.kernel.domains import RealDomain
 from lapwing.kernel.ir import (

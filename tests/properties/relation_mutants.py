@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lapwing.contribution import relations as planned_relations
 from lapwing.kernel import shapes, stability
 from lapwing.kernel.ir import Filter, JoinKind, PerUnit, Relation, SemiJoin, Union, UnitJoin
-from lapwing.planning import relations as planned_relations
 from lapwing.render import norms, relations
 from lapwing.sql import queries, unions
 from lapwing.sql.rows import joins, pairs, per_unit, subqueries

@@ -21,6 +21,7 @@ import pytest
 
 from lapwing.audit.runs import RANKING_KEY
 from lapwing.catalog import Settings
+from lapwing.contribution import relations as planned_relations
 from lapwing.engines.duckdb import DuckDBSnapshot
 from lapwing.errors import Refused
 from lapwing.kernel import stability
@@ -28,7 +29,6 @@ from lapwing.kernel.domains import BooleanDomain, Domain, IntegerDomain, RealDom
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import JoinKind, Relation, Scan, Union, UnitJoin, UnitWindow
 from lapwing.kernel.workload import parts_of
-from lapwing.planning import relations as planned_relations
 from lapwing.render import relations
 from lapwing.render.duckdb import DUCKDB
 from lapwing.sql import bind

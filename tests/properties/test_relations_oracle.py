@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import pytest
 
-from lapwing.audit.conformance import listed_statements
+from lapwing.audit.lists.conformance import listed_statements
 from lapwing.audit.runs import OracleRun
 from lapwing.catalog import Settings
 from lapwing.errors import Refused

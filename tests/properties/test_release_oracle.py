@@ -15,7 +15,7 @@ from lapwing.kernel.accounting import Account, Cost
 from lapwing.kernel.certify import CertifiedQuery, CertifiedVector
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.sensitivity import Sensitivity
-from lapwing.releases.measurements import count_name
+from lapwing.releases.marginals.measurements import count_name
 from tests.properties.mutants import BY_NAME, Mutant
 from tests.properties.test_mutants import apply
 from tests.properties.test_sensitivity_oracle import NEIGHBOURS

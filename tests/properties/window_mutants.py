@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from lapwing.contribution import relations as planned_relations
 from lapwing.kernel import stability
 from lapwing.kernel import unit_windows as kernel_windows
 from lapwing.kernel.domains import Kind, with_null
 from lapwing.kernel.expressions import Function, Literal, call
 from lapwing.kernel.ir import UnitWindow
 from lapwing.kernel.window_columns import Reach, WindowColumn, WindowKind
-from lapwing.planning import relations as planned_relations
 from lapwing.render import relations
 from lapwing.render import unit_windows as rendered_windows
 from lapwing.sql.rows import unit_windows as bound_windows

@@ -20,7 +20,7 @@ from enum import StrEnum
 
 import psycopg
 
-from lapwing.curator.packing import MEDIA_TYPE, unpacked
+from lapwing.asking.answer_bytes import MEDIA_TYPE, unpacked
 from tests.server.fleet import Fleet, Replica
 
 REPLY_SECONDS = 60.0

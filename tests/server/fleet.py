@@ -22,12 +22,12 @@ from urllib.parse import quote
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from lapwing.client.dataset import DataSet
-from lapwing.curator.life import Curator
-from lapwing.curator.policies import admit_share
+from lapwing.curator.curator import Curator
+from lapwing.data_set import DataSet
+from lapwing.interfaces.http.identity.identities import Identities
+from lapwing.interfaces.http.identity.rights import Grant, Role
 from lapwing.ledger.postgres.policy import Limits, set_limits
-from lapwing.server.identities import Identities
-from lapwing.server.rights import Grant, Role
+from lapwing.owner.policies import admit_share
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import Wired, new_wired, server_ledger
 from tests.server.process import free_port
@@ -75,7 +75,7 @@ class Replica:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        command = [sys.executable, "-m", "lapwing.cli", "serve", "--home", str(self.home)]
+        command = [sys.executable, "-m", "lapwing.interfaces.cli", "serve", "--home", str(self.home)]
         with (self.home / "stderr").open("ab") as log:
             self.process = subprocess.Popen(command, env=self._environment, stdout=subprocess.DEVNULL, stderr=log, start_new_session=True)
         until = time.monotonic() + START_SECONDS_MAX

@@ -15,11 +15,11 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 from starlette.testclient import TestClient
 
-from lapwing.client.dataset import open as open_data_set
-from lapwing.console.mounting import add_console
-from lapwing.server.access import Office
-from lapwing.server.api import application, nothing_beside
-from lapwing.server.configuration import (
+from lapwing.data_set import open as open_data_set
+from lapwing.interfaces.console.mounting import add_console
+from lapwing.interfaces.http.access import Office
+from lapwing.interfaces.http.api import application, nothing_beside
+from lapwing.interfaces.http.configuration import (
     ListenTo,
     MomentSettings,
     NamedDatabase,
@@ -31,11 +31,11 @@ from lapwing.server.configuration import (
     TraceSettings,
     WireSettings,
 )
-from lapwing.server.desk import Desk
-from lapwing.server.new_data_sets import NewDataSets
-from lapwing.server.rights import Grant, Role
-from lapwing.server.run import open_office
-from lapwing.server.tokens import Tokens
+from lapwing.interfaces.http.data_set_pool import Desk
+from lapwing.interfaces.http.identity.rights import Grant, Role
+from lapwing.interfaces.http.identity.tokens import Tokens
+from lapwing.interfaces.http.new_data_sets import NewDataSets
+from lapwing.interfaces.http.run import open_office
 
 ISSUER = "http://127.0.0.1:1/issuer"
 AUDIENCE = "lapwing"

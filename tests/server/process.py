@@ -28,7 +28,7 @@ class Running:
 
 def lapwing_in(directory: Path, *arguments: str) -> str:
     """What a command prints that does what it should."""
-    done = subprocess.run([sys.executable, "-m", "lapwing.cli", *arguments], cwd=directory, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "lapwing.interfaces.cli", *arguments], cwd=directory, capture_output=True, text=True)
     assert done.returncode == 0, (arguments, done.returncode, done.stderr)
     return done.stdout
 
@@ -54,7 +54,7 @@ def started(directory: Path, serve: tuple[str, ...], *, more: str = "") -> Itera
         listed = "".join(f'[[data_set]]\ncatalogue = "{directory / name}"\n' for name in serve[1:])
         (home / "lapwing-server.toml").write_text(f"[server]\nport = {port}\n{listed}{more}", encoding="utf-8")
         serve = serve[:1]
-    command = [sys.executable, "-m", "lapwing.cli", *serve, "--port", str(port)]
+    command = [sys.executable, "-m", "lapwing.interfaces.cli", *serve, "--port", str(port)]
     process = subprocess.Popen(command, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         _wait_for(f"http://127.0.0.1:{port}", process)

@@ -10,8 +10,8 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from lapwing.server.identities import Identities
-from lapwing.server.rights import RIGHTS, Grant, Role
+from lapwing.interfaces.http.identity.identities import Identities
+from lapwing.interfaces.http.identity.rights import RIGHTS, Grant, Role
 from tests.meta.tree import DOCS, ROOT
 from tests.server.office import ServerUnderTest
 from tests.server.test_rights import OPEN, ROUTES

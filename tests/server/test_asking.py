@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lapwing.client.dataset import open as open_data_set
-from lapwing.curator.packing import budget_view, packed, unpacked
+from lapwing.asking.answer_bytes import budget_view, packed, unpacked
+from lapwing.data_set import open as open_data_set
 from lapwing.demo import write_demo
 from lapwing.errors import Incident
-from lapwing.server.configuration import MomentSettings, ServerLimits
-from lapwing.server.rates import Rates
+from lapwing.interfaces.http.configuration import MomentSettings, ServerLimits
+from lapwing.interfaces.http.rates import Rates
 from tests.server.office import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: asking")

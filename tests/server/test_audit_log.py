@@ -19,8 +19,8 @@ import pytest
 
 from lapwing.demo import write_demo
 from lapwing.errors import CallRefused
-from lapwing.server.audit_log import AuditLog
-from lapwing.server.configuration import ListenTo
+from lapwing.interfaces.http.configuration import ListenTo
+from lapwing.interfaces.http.operation.audit_log import AuditLog
 from tests.faults.disk import SmallDisk, may_mount
 from tests.server.office import ServerUnderTest
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import lapwing
-from lapwing.client.credentials import token_in
-from lapwing.client.remote import AsyncDataSet, RemoteDataSet
-from lapwing.client.waiting import SHOWN_AFTER_SECONDS, waited_for
 from lapwing.errors import CallRefused, LapwingError, LedgerError, PreparationError
+from lapwing.interfaces.python.credentials import token_in
+from lapwing.interfaces.python.remote import AsyncDataSet, RemoteDataSet
+from lapwing.interfaces.python.waiting import SHOWN_AFTER_SECONDS, waited_for
 from lapwing.receipts import new_key
 from tests.server.process import Running, lapwing_in, started
 from tests.unit.cli.support import ROOT, Ran, run
@@ -212,7 +212,7 @@ def test_many_statements_are_awaited_at_once(running: Running) -> None:
 
 
 def test_what_the_owner_must_see_to_ends_as_it_does_locally() -> None:
-    from lapwing.client.problems import error_of
+    from lapwing.interfaces.python.problems import error_of
 
     error = error_of(503, b'{"code": "data-set-unavailable", "title": "not now"}')
     assert isinstance(error, PreparationError)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.curator.public_work import PublicWork
+from lapwing.curator.cost_estimate import PublicWork
 from lapwing.errors import LapwingError
-from lapwing.server.configuration import read_configuration
-from lapwing.server.desk import Desk
-from lapwing.server.moments import (
+from lapwing.interfaces.http.configuration import read_configuration
+from lapwing.interfaces.http.data_set_pool import Desk
+from lapwing.interfaces.http.rates import Rates
+from lapwing.interfaces.http.release_schedule import (
     CELLS_PER_SECOND,
     OVERHEAD_SECONDS,
     ROWS_PER_SECOND,
@@ -19,7 +20,6 @@ from lapwing.server.moments import (
     PublicMoments,
     expected_seconds,
 )
-from lapwing.server.rates import Rates
 
 pytestmark = pytest.mark.xdist_group("server: configuration")
 
@@ -81,7 +81,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 def test_two_catalogues_of_one_name_are_refused(tmp_path: Path) -> None:
     from lapwing.demo import write_demo
-    from lapwing.server.configuration import MomentSettings, Served, ServerLimits
+    from lapwing.interfaces.http.configuration import MomentSettings, Served, ServerLimits
 
     write_demo(tmp_path / "clinic", patients=300)
     listed = [Served(catalogue="clinic"), Served(catalogue="clinic/lapwing.toml")]

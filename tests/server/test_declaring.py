@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lapwing.demo import write_demo
-from lapwing.server.configuration import NewDataSettings
-from lapwing.server.rights import Grant, Role
+from lapwing.interfaces.http.configuration import NewDataSettings
+from lapwing.interfaces.http.identity.rights import Grant, Role
 from tests.server.office import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: declaring")

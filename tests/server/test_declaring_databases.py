@@ -9,7 +9,7 @@ import pytest
 
 from lapwing.demo import write_demo
 from lapwing.errors import LapwingError
-from lapwing.server.configuration import NamedDatabase, NewDataSettings, read_configuration
+from lapwing.interfaces.http.configuration import NamedDatabase, NewDataSettings, read_configuration
 from tests.console.library import Library, messy_library
 from tests.ledger.cluster import Cluster
 from tests.server.office import ServerUnderTest

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.server.configuration import ServerLimits, WireSettings
+from lapwing.interfaces.http.configuration import ServerLimits, WireSettings
 from tests.meta.tree import DOCS, ROOT
 
 UNIT = ROOT / "deploy" / "lapwing.service"

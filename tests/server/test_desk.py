@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.client.dataset import DataSet
-from lapwing.client.dataset import open as open_data_set
+from lapwing.data_set import DataSet
+from lapwing.data_set import open as open_data_set
 from lapwing.demo import write_demo
 from lapwing.errors import LapwingError
-from lapwing.server import desk
-from lapwing.server.call_notes import CallNotes
-from lapwing.server.configuration import MomentSettings, Served, ServerLimits
-from lapwing.server.desk import Desk, ServedDataSet
+from lapwing.interfaces.http import data_set_pool as desk
+from lapwing.interfaces.http.call_notes import CallNotes
+from lapwing.interfaces.http.configuration import MomentSettings, Served, ServerLimits
+from lapwing.interfaces.http.data_set_pool import Desk, ServedDataSet
 
 pytestmark = pytest.mark.xdist_group("server: desk")
 NAMES = ("one", "two", "three", "four")

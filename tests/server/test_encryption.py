@@ -15,8 +15,8 @@ import pytest
 
 import lapwing
 from lapwing.errors import LapwingError
-from lapwing.server.identities import Identities
-from lapwing.server.rights import Grant, Role
+from lapwing.interfaces.http.identity.identities import Identities
+from lapwing.interfaces.http.identity.rights import Grant, Role
 from tests.server.certificate import write_certificate
 from tests.server.process import START_SECONDS, free_port, lapwing_in
 
@@ -38,7 +38,7 @@ def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, s
     identities.grant("ada", Grant(Role.ANALYST, "*"))
     key, _ = identities.new_key("ada")
     identities.close()
-    process = subprocess.Popen([sys.executable, "-m", "lapwing.cli", "serve"], cwd=directory)
+    process = subprocess.Popen([sys.executable, "-m", "lapwing.interfaces.cli", "serve"], cwd=directory)
     try:
         yield f"https://127.0.0.1:{port}", key, home, process.pid
     finally:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lapwing.errors import LapwingError
-from lapwing.server.configuration import SECTIONS, read_configuration
-from lapwing.server.environment import HOME_VARIABLE, variable
+from lapwing.interfaces.http.configuration import SECTIONS, read_configuration
+from lapwing.interfaces.http.environment import HOME_VARIABLE, variable
 from tests.meta.tree import DOCS
 
 pytestmark = pytest.mark.xdist_group("server: configuration")

@@ -12,8 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from lapwing.errors import LapwingError
-from lapwing.server import tokens as tokens_module
-from lapwing.server.tokens import Issuer, Tokens, fetch_json
+from lapwing.interfaces.http.identity import tokens as tokens_module
+from lapwing.interfaces.http.identity.tokens import Issuer, Tokens, fetch_json
 from tests.server.office import AUDIENCE, ISSUER, ServerUnderTest, Signer
 
 pytestmark = pytest.mark.xdist_group("server: tokens")

@@ -8,8 +8,8 @@ import pytest
 import sqlalchemy as sa
 
 from lapwing.errors import LapwingError
-from lapwing.server.identities import SCHEMA_VERSION, Identities
-from lapwing.server.rights import Grant, Role
+from lapwing.interfaces.http.identity.identities import SCHEMA_VERSION, Identities
+from lapwing.interfaces.http.identity.rights import Grant, Role
 
 pytestmark = pytest.mark.xdist_group("server: configuration")
 

@@ -19,11 +19,11 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from lapwing.server import tokens as tokens_module
-from lapwing.server.configuration import ConsoleSettings, Provider, ServerConfiguration
-from lapwing.server.provider_sign_in import BACK, ProviderSignIn, provider_sign_in
-from lapwing.server.rights import Grant, Role
-from lapwing.server.tokens import Issuer, Tokens
+from lapwing.interfaces.http.configuration import ConsoleSettings, Provider, ServerConfiguration
+from lapwing.interfaces.http.identity import tokens as tokens_module
+from lapwing.interfaces.http.identity.provider_sign_in import BACK, ProviderSignIn, provider_sign_in
+from lapwing.interfaces.http.identity.rights import Grant, Role
+from lapwing.interfaces.http.identity.tokens import Issuer, Tokens
 from tests.console.visitor import Visitor
 from tests.server.office import ServerUnderTest
 from tests.server.process import free_port

@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 
 import lapwing
-from lapwing.client.dataset import DataSet
-from lapwing.curator.life import Curator
-from lapwing.curator.policies import admit_share
-from lapwing.server.identities import Identities
-from lapwing.server.outside import KEPT_SECONDS
-from lapwing.server.rights import Grant, Role
+from lapwing.curator.curator import Curator
+from lapwing.data_set import DataSet
+from lapwing.interfaces.http.identity.identities import Identities
+from lapwing.interfaces.http.identity.rights import Grant, Role
+from lapwing.interfaces.http.operation.dependencies import KEPT_SECONDS
+from lapwing.owner.policies import admit_share
 from tests.ledger.cluster import Cluster, server_programs
 from tests.ledger.wired import new_wired
 from tests.server.fleet import Replica

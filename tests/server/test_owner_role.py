@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 from fastapi.routing import APIRoute
 
-from lapwing.client.dataset import DataSet
-from lapwing.client.dataset import open as open_data_set
-from lapwing.curator.policies import admit_share, standing
-from lapwing.curator.spending_report import spending_report
+from lapwing.data_set import DataSet
+from lapwing.data_set import open as open_data_set
 from lapwing.errors import LedgerError
-from lapwing.server.identities import Identities
-from lapwing.server.rights import Grant, Role
-from lapwing.server.routes.owning import router
-from lapwing.wire.refusals import state_of
+from lapwing.interfaces.http.identity.identities import Identities
+from lapwing.interfaces.http.identity.rights import Grant, Role
+from lapwing.interfaces.http.routes.owning import router
+from lapwing.interfaces.wire.refusals import state_of
+from lapwing.owner.policies import admit_share, standing
+from lapwing.owner.spending_report import spending_report
 from tests.console.visitor import Visitor, forms_of
 from tests.ledger.cluster import APP_ROLE, CURATOR_ROLE, ROLES, Cluster
 from tests.ledger.wired import new_wired
@@ -61,7 +61,7 @@ class Guided:
 
     def type(self, command: str) -> subprocess.CompletedProcess[str]:
         """Type a command where the catalogue is, as an owner; ``lapwing`` is the program of these sources."""
-        script = f'lapwing() {{ "$PYTHON" -m lapwing.cli "$@"; }}\n{command}'
+        script = f'lapwing() {{ "$PYTHON" -m lapwing.interfaces.cli "$@"; }}\n{command}'
         variables = os.environ | self.own() | {"PYTHON": sys.executable}
         return subprocess.run(
             ["sh", "-c", script], cwd=self.server.home / "clinic", env=variables, capture_output=True, text=True, timeout=120

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from lapwing.curator.spending_report import entries_digest
 from lapwing.errors import PreparationError
-from lapwing.server import progress_events
-from lapwing.server.progress_events import Step, events
+from lapwing.interfaces.http import progress_events
+from lapwing.interfaces.http.progress_events import Step, events
+from lapwing.owner.spending_report import entries_digest
 from tests.server.office import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: owning")

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from lapwing.errors import LapwingError
-from lapwing.server.configuration import read_configuration
-from lapwing.server.identities import Identities
-from lapwing.server.private_files import require_private
-from lapwing.server.run import serve
+from lapwing.interfaces.http.configuration import read_configuration
+from lapwing.interfaces.http.identity.identities import Identities
+from lapwing.interfaces.http.private_files import require_private
+from lapwing.interfaces.http.run import serve
 from tests.server.certificate import write_certificate
 
 pytestmark = pytest.mark.xdist_group("server: configuration")
@@ -70,7 +70,7 @@ def test_a_directory_that_nobody_else_enters_is_enough(home: Path, name: str) ->
 
 
 def test_what_the_server_writes_is_private_whatever_the_umask(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "lapwing.cli", "access", "key", "ada"]
+    command = [sys.executable, "-m", "lapwing.interfaces.cli", "access", "key", "ada"]
     home = tmp_path / "lapwing-server"
     home.mkdir()
     (home / "lapwing-server.toml").write_text("")
@@ -90,7 +90,7 @@ def test_what_the_server_writes_is_private_whatever_the_umask(tmp_path: Path) ->
 )
 @pytest.mark.parametrize("address", ["postgresql://ada:hunter2@db.invalid/x", "host=db.invalid password=hunter2"])
 def test_a_password_that_is_typed_is_refused(tmp_path: Path, arguments: tuple[str, ...], address: str) -> None:
-    command = [sys.executable, "-m", "lapwing.cli", *arguments, address]
+    command = [sys.executable, "-m", "lapwing.interfaces.cli", *arguments, address]
     refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert refused.returncode == 2 and "everybody on this machine sees" in refused.stderr.replace("\n", " ")
     assert "hunter2" not in refused.stderr
@@ -99,6 +99,6 @@ def test_a_password_that_is_typed_is_refused(tmp_path: Path, arguments: tuple[st
 
 def test_a_password_in_a_variable_is_taken(tmp_path: Path) -> None:
     environment = os.environ | {"LAPWING_DATABASE": "host=127.0.0.1 port=1 password=hunter2"}
-    command = [sys.executable, "-m", "lapwing.cli", "ledger", "install"]
+    command = [sys.executable, "-m", "lapwing.interfaces.cli", "ledger", "install"]
     tried = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, env=environment)
     assert tried.returncode != 2 and "everybody" not in tried.stderr

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from lapwing.client.dataset import DataSet
-from lapwing.client.problems import error_of
+from lapwing.data_set import DataSet
 from lapwing.demo import write_demo
 from lapwing.errors import BudgetRefused, CallRefused, CatalogueError, Incident, LapwingError, LedgerError, PreparationError, Refused, Span
-from lapwing.server.configuration import MomentSettings, ServerLimits
-from lapwing.server.identities import Identities
-from lapwing.server.problems import problem, shown, status_of
+from lapwing.interfaces.http.configuration import MomentSettings, ServerLimits
+from lapwing.interfaces.http.identity.identities import Identities
+from lapwing.interfaces.http.problems import problem, shown, status_of
+from lapwing.interfaces.python.problems import error_of
 from tests.server.office import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: problems")
@@ -70,7 +70,7 @@ def test_an_analyst_hears_no_more_than_that_the_owner_must_act(server: ServerUnd
     def unprepared(*_: object, **__: object) -> None:
         raise PreparationError("snapshot-outdated", SECRET)
 
-    monkeypatch.setattr("lapwing.curator.ask.bound_statement", unprepared)
+    monkeypatch.setattr("lapwing.asking.ask.bound_statement", unprepared)
     body = {"sql": "SELECT COUNT(*) FROM visits"}
     reply = server.call("POST", "/v1/data-sets/{d}/explain", json=body)
     assert (reply.status_code, reply.json()["code"]) == (503, "data-set-unavailable")
@@ -120,7 +120,7 @@ def test_more_than_can_wait_is_refused_and_the_rest_is_answered(tmp_path: Path) 
 
 
 def test_too_many_calls_are_told_so_with_a_time(server: ServerUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lapwing.server.rates import Rates
+    from lapwing.interfaces.http.rates import Rates
 
     monkeypatch.setattr(server.office, "rates", Rates(0.5, 1))
     server.call("GET", "/v1/me")

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import lapwing
-from lapwing.client.remote import RemoteDataSet
 from lapwing.errors import BudgetRefused, CallRefused, LapwingError, Refused
+from lapwing.interfaces.python.remote import RemoteDataSet
 from tests.server.process import Running, free_port, lapwing_in, started
 
 pytestmark = pytest.mark.xdist_group("server: process")
@@ -142,7 +142,7 @@ def test_a_token_goes_to_its_server_alone(running: Running, monkeypatch: pytest.
 
 def test_the_same_words_again_start_it_and_others_are_told_where_to_write(running: Running) -> None:
     """The server of these tests holds the port, so that a second one ends by itself."""
-    command = [sys.executable, "-m", "lapwing.cli", "serve"]
+    command = [sys.executable, "-m", "lapwing.interfaces.cli", "serve"]
     for again in (["clinic"], ["clinic/lapwing.toml"], []):
         second = subprocess.run([*command, *again], cwd=running.directory, capture_output=True, text=True, timeout=120)
         assert second.stdout == f"Serves 1 data set at {running.url}. Ctrl C ends it.\n"

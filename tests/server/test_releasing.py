@@ -12,12 +12,12 @@ import pytest
 
 import lapwing
 from lapwing import Marginals, RangeTree, SyntheticTable
-from lapwing.client.remote import AsyncDataSet, RemoteDataSet
-from lapwing.client.remote_releases import RemoteRelease
-from lapwing.curator.release_file import release_in
 from lapwing.demo import write_demo
 from lapwing.errors import Refused
-from lapwing.server.configuration import MomentSettings
+from lapwing.interfaces.http.configuration import MomentSettings
+from lapwing.interfaces.python.remote import AsyncDataSet, RemoteDataSet
+from lapwing.interfaces.python.remote_releases import RemoteRelease
+from lapwing.owner.release_file import release_in
 from tests.server.office import ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: releasing")
@@ -131,8 +131,8 @@ class _Here:
     def send(
         self, method: str, path: tuple[str, ...], *, body: Any = None, headers: Any = None, query: str = "", again: bool = True
     ) -> Any:
-        from lapwing.client.problems import error_of
-        from lapwing.client.transport import Reply
+        from lapwing.interfaces.python.problems import error_of
+        from lapwing.interfaces.python.transport import Reply
 
         reply = self.server.call(method, "/" + "/".join(path) + query, json=body, headers=headers or {})
         if reply.status_code >= 300:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lapwing.server.rights import EVERY, RIGHTS, Act, Grant, Identity, Role
+from lapwing.interfaces.http.identity.rights import EVERY, RIGHTS, Act, Grant, Identity, Role
 from tests.server.office import PEOPLE, ServerUnderTest
 
 pytestmark = pytest.mark.xdist_group("server: rights")

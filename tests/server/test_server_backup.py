@@ -11,8 +11,8 @@ import pytest
 
 from lapwing.demo import write_demo
 from lapwing.errors import PreparationError
-from lapwing.server.home_backup import back_up_server, put_back_server
-from lapwing.server.identities import Identities
+from lapwing.interfaces.http.identity.identities import Identities
+from lapwing.interfaces.http.operation.home_backup import back_up_server, put_back_server
 from tests.unit.cli.support import Ran, run
 
 pytestmark = pytest.mark.xdist_group("server: backup")

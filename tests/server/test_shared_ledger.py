@@ -10,14 +10,14 @@ import httpx2 as httpx
 import pytest
 import sqlalchemy as sa
 
-from lapwing.console.questions import PageQuestion
-from lapwing.curator.packing import MEDIA_TYPE, unpacked
-from lapwing.curator.release_file import release_in
+from lapwing.asking.answer_bytes import MEDIA_TYPE, unpacked
+from lapwing.interfaces.console.questions import PageQuestion
+from lapwing.interfaces.http.formats import FORMATS
+from lapwing.interfaces.http.identity.rights import Grant, Role
+from lapwing.interfaces.http.release_schedule import PublicMoments
 from lapwing.ledger.postgres.shared import SharedPostgresLedger
+from lapwing.owner.release_file import release_in
 from lapwing.receipts import check, receipt_value
-from lapwing.server.formats import FORMATS
-from lapwing.server.moments import PublicMoments
-from lapwing.server.rights import Grant, Role
 from tests.console.visitor import Visitor
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import new_wired

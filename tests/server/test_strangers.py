@@ -24,7 +24,7 @@ from typing import Any, cast
 import pytest
 import uvicorn
 
-from lapwing.server import connections
+from lapwing.interfaces.http import connections
 from tests.server.certificate import write_certificate
 from tests.server.process import START_SECONDS, free_port, lapwing_in
 
@@ -85,7 +85,7 @@ def door(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     file.chmod(0o600)
     key = lapwing_in(directory, "access", "key", "ada").strip()
     process = subprocess.Popen(
-        [sys.executable, "-m", "lapwing.cli", "serve"], cwd=directory, preexec_fn=_few_files, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "lapwing.interfaces.cli", "serve"], cwd=directory, preexec_fn=_few_files, stdout=subprocess.DEVNULL
     )
     try:
         yield _ready(Door(port, key, home / "audit.jsonl", context), process)

@@ -193,7 +193,7 @@ def test_a_server_none_of_whose_workers_can_start_says_why_and_ends_with_a_statu
     text = f'[server]\nport = 0\nworkers = 2\naudit_log = "."\n[[data_set]]\ncatalogue = "{tmp_path / "clinic"}"\n'
     (home / "lapwing-server.toml").write_text(text, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "lapwing.cli", "serve"], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_SECONDS
+        [sys.executable, "-m", "lapwing.interfaces.cli", "serve"], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_SECONDS
     )
     assert done.returncode == 1
     assert "IsADirectoryError" in done.stderr

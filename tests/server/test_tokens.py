@@ -15,11 +15,11 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from lapwing.errors import LapwingError
-from lapwing.server.identities import Identities
-from lapwing.server.provider_sign_in import ProviderSignIn
-from lapwing.server.rates import Rates, sender
-from lapwing.server.rights import Grant, Role
-from lapwing.server.tokens import UNKNOWN_KEY_SECONDS, WAITING_MAX, Issuer, TokenHolder, Tokens
+from lapwing.interfaces.http.identity.identities import Identities
+from lapwing.interfaces.http.identity.provider_sign_in import ProviderSignIn
+from lapwing.interfaces.http.identity.rights import Grant, Role
+from lapwing.interfaces.http.identity.tokens import UNKNOWN_KEY_SECONDS, WAITING_MAX, Issuer, TokenHolder, Tokens
+from lapwing.interfaces.http.rates import Rates, sender
 from tests.server.office import AUDIENCE, ISSUER, ServerUnderTest, Signer
 
 pytestmark = pytest.mark.xdist_group("server: tokens")

@@ -11,9 +11,9 @@ import pytest
 from lapwing.demo import write_demo
 from lapwing.engines.duckdb.snapshot import DuckDBSnapshot
 from lapwing.errors import LapwingError
-from lapwing.server import traces
-from lapwing.server.call_notes import CallNotes
-from lapwing.server.traces import MILLISECOND, NoTraces, RepliedCall, coarse, traces_to
+from lapwing.interfaces.http.call_notes import CallNotes
+from lapwing.interfaces.http.operation import traces
+from lapwing.interfaces.http.operation.traces import MILLISECOND, NoTraces, RepliedCall, coarse, traces_to
 from tests.server.collector import attributes, collector
 from tests.server.office import ServerUnderTest
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lapwing.audit.second_list import second_list
+from lapwing.audit.lists.second_list import second_list
 from lapwing.demo import write_demo
 from lapwing.engines.duckdb.snapshot import DuckDBSnapshot
 from lapwing.errors import Incident

@@ -8,9 +8,9 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from lapwing.console.questions import PageQuestion
-from lapwing.curator.weighing import plan_weights, weighed_before
-from lapwing.server.rights import Grant, Role
+from lapwing.asking.weights_session import plan_weights, weighed_before
+from lapwing.interfaces.console.questions import PageQuestion
+from lapwing.interfaces.http.identity.rights import Grant, Role
 from tests.console.visitor import Visitor
 from tests.ledger.cluster import Cluster
 from tests.ledger.wired import new_wired

@@ -14,19 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.client.dataset import open as open_data_set
+from lapwing.data_set import open as open_data_set
 from lapwing.demo import write_demo
+from lapwing.interfaces.http.operation import worker_counts
+from lapwing.interfaces.http.operation.metrics import Metrics
+from lapwing.interfaces.http.operation.worker_counts import LEFT_OUT, SAMPLES_MAX, WorkerCounts, begin_anew
+from lapwing.interfaces.http.release_schedule import PublicMoments
 from lapwing.ledger.glance import local_balance
-from lapwing.server import worker_counts
-from lapwing.server.metrics import Metrics
-from lapwing.server.moments import PublicMoments
-from lapwing.server.worker_counts import LEFT_OUT, SAMPLES_MAX, WorkerCounts, begin_anew
 from tests.server.office import ServerUnderTest
 
 WORKER = """
 import sys, time
 from pathlib import Path
-from lapwing.server.worker_counts import WorkerCounts
+from lapwing.interfaces.http.operation.worker_counts import WorkerCounts
 counts = WorkerCounts(Path(sys.argv[1]))
 for _ in range(5):
     counts.add("a_total", 1)

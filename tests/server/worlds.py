@@ -21,15 +21,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lapwing.curator import bound_statement, charged_release
+from lapwing.asking import bound_statement
+from lapwing.curator import charged_release
+from lapwing.interfaces.http.configuration import NewDataSettings, ServerLimits
+from lapwing.interfaces.http.operation.traces import MILLISECOND
 from lapwing.introspection import introspect
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.exact import Exact
 from lapwing.kernel.laws import Sampler
 from lapwing.kernel.permit import Permit
 from lapwing.kernel.release import NoisyTable, Released, release
-from lapwing.server.configuration import NewDataSettings, ServerLimits
-from lapwing.server.traces import MILLISECOND
 from tests.server.collector import Collector, attributes, collector
 from tests.server.office import ServerUnderTest
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import lapwing as lw
-from lapwing.client.dataset import DataSet
-from lapwing.curator.accuracy_steps import Before, Buy, Pilot, Serve, next_step
-from lapwing.curator.accuracy_targets import PILOTS_MAX, Target, bars_of
-from lapwing.curator.asked_price import pilot_epsilons
-from lapwing.curator.bound_statement import bound_statement
+from lapwing.asking.accuracy_steps import Before, Buy, Pilot, Serve, next_step
+from lapwing.asking.accuracy_targets import PILOTS_MAX, Target, bars_of
+from lapwing.asking.bound_statement import bound_statement
+from lapwing.asking.options import pilot_epsilons
+from lapwing.data_set import DataSet
 from lapwing.demo import write_demo
 from lapwing.errors import Span
 from lapwing.kernel.accounting import LOSS_UNITS

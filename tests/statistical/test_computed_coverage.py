@@ -21,9 +21,9 @@ from lapwing.kernel.ir import GridSum, RowCount
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.permit import issue
 from lapwing.kernel.release import release
+from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
 from lapwing.planning.planned import GroupLimits, Price
-from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql import bind
 from tests.support.promises import coverage
 from tests.support.reference.evaluation import Row, evaluator, grid_sum

@@ -24,10 +24,10 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law, loss
 from lapwing.kernel.noise.additive import add_noise
 from lapwing.planning.measures import Averaged
-from lapwing.releases.coverage import NotCovered, covered_queries
-from lapwing.releases.serving import ServedMarginals, serve
-from lapwing.releases.synopsis import MeasuredMarginal
-from lapwing.releases.weighted_sums import WeightedSums
+from lapwing.releases.marginals.synopsis import MeasuredMarginal
+from lapwing.releases.serving.answers import ServedMarginals, serve
+from lapwing.releases.serving.coverage import NotCovered, covered_queries
+from lapwing.releases.serving.weighted_sums import WeightedSums
 from lapwing.spread import variance
 from tests.support.promises import coverage, watched
 from tests.support.release_worlds import AXES, FACTS, Rows, bound, exact, random_rows, served, sets

@@ -14,7 +14,7 @@ import pytest
 from benchmarks.reliability.repeated import make_repeatable
 
 import lapwing
-from lapwing.client.dataset import DataSet
+from lapwing.data_set import DataSet
 from tests.support.messy_sources import BEYOND, NEVER, ROWS_PER_UNIT_MAX, truth_of_club, truth_of_meters, write_club, write_meters
 from tests.support.promises import watched
 from tests.support.ranking_keys import write_ranking_key

@@ -15,7 +15,7 @@ import duckdb
 from benchmarks.reliability.repeated import make_repeatable
 from benchmarks.reliability.sparse import Cell, cells_of, write
 
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
 from tests.support.promises import watched
 from tests.support.ranking_keys import write_ranking_key
 from tests.support.sizes import size

@@ -23,14 +23,14 @@ import pytest
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law, loss
 from lapwing.kernel.noise.additive import add_noise
-from lapwing.releases.axes import axis_of
-from lapwing.releases.coverage import NotCovered, covered_queries
-from lapwing.releases.range_tree import tree_split, tree_widths
-from lapwing.releases.serving import ServedMarginals, serve
-from lapwing.releases.synopsis import MeasuredMarginal
-from lapwing.releases.tree_axes import tree_axes
-from lapwing.releases.tree_counts import TreeCounts
-from lapwing.releases.weighted_sums import WeightedSums
+from lapwing.releases.marginals.axes import axis_of
+from lapwing.releases.marginals.synopsis import MeasuredMarginal
+from lapwing.releases.serving.answers import ServedMarginals, serve
+from lapwing.releases.serving.coverage import NotCovered, covered_queries
+from lapwing.releases.serving.tree_counts import TreeCounts
+from lapwing.releases.serving.weighted_sums import WeightedSums
+from lapwing.releases.tree.axes import tree_axes
+from lapwing.releases.tree.range_tree import tree_split, tree_widths
 from lapwing.spread import variance
 from tests.support.promises import coverage, watched
 from tests.support.release_worlds import COLUMNS, FACTS, bound, random_rows

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from lapwing.answers.answer import Answer
-from lapwing.client.dataset import DataSet
+from lapwing.data_set import DataSet
 from tests.support.messy_sources import NEVER
 
 EPSILON = "1"

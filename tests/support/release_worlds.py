@@ -19,9 +19,9 @@ from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDom
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.releases.axes import Axis, axis_of
-from lapwing.releases.serving import ServedMarginals
-from lapwing.releases.synopsis import MeasuredMarginal
+from lapwing.releases.marginals.axes import Axis, axis_of
+from lapwing.releases.marginals.synopsis import MeasuredMarginal
+from lapwing.releases.serving.answers import ServedMarginals
 from lapwing.sql import bind
 from lapwing.statements import Statement
 

@@ -8,14 +8,14 @@ from fractions import Fraction
 
 from lapwing.answers.post_processing import evaluate
 from lapwing.catalog import Settings
+from lapwing.contribution.rows_per_unit import Contributions
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, budget_for
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan
-from lapwing.planning.contributions import Contributions
+from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
 from lapwing.planning.planned import GroupLimits, Planned, Price
-from lapwing.planning.possible.groups import GroupFinder
 from lapwing.prices import statement_loss
 from lapwing.sql import bind
 from tests.support.sql_queries import SqlQueries

@@ -11,7 +11,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from lapwing.catalog import PublicDecl, TableDecl, load
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
 from lapwing.demo import PATIENTS_MAX, write_demo
 from lapwing.demo.rows import FIRST_DAY, all_tables
 from lapwing.demo.words import CLINICS, DIAGNOSES, DRUGS, REGIONS

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import re
 
-from lapwing.wire.catalogue_words import FIELDS, FILTERS, FUNCTIONS, GUARDS, SCHEMA_FUNCTIONS, SCHEMA_TYPES, TYPES
+from lapwing.interfaces.wire.catalogue.words import FIELDS, FILTERS, FUNCTIONS, GUARDS, SCHEMA_FUNCTIONS, SCHEMA_TYPES, TYPES
 
 # fmt: off
 HOSTILE_FUNCTIONS = [

@@ -7,8 +7,8 @@ import struct
 from types import TracebackType
 from typing import Self
 
-from lapwing.wire.messages import Payload, message, zero_ended
-from lapwing.wire.scram import ClientExchange
+from lapwing.interfaces.wire.messages import Payload, message, zero_ended
+from lapwing.interfaces.wire.scram import ClientExchange
 
 Message = tuple[bytes, bytes]
 

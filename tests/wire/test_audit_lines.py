@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from lapwing.server.configuration import ListenTo
+from lapwing.interfaces.http.configuration import ListenTo
 from tests.faults.disk import SmallDisk, may_mount
 from tests.ledger.cluster import Cluster
 from tests.wire.raw import RawClient

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from lapwing.wire.messages import message, zero_ended
-from lapwing.wire.portals import PERSON_BYTES_MAX
-from lapwing.wire.shadow_link import ROWS_MAX
+from lapwing.interfaces.wire.messages import message, zero_ended
+from lapwing.interfaces.wire.portals import PERSON_BYTES_MAX
+from lapwing.interfaces.wire.shadow.link import ROWS_MAX
 from tests.wire.raw import SYNC, RawClient, bind, describe, error_fields, execute, letters, parse
 from tests.wire.world import WireUnderTest
 

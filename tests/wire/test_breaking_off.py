@@ -11,8 +11,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from lapwing.server.moments import PublicMoments
-from lapwing.wire.messages import message, zero_ended
+from lapwing.interfaces.http.release_schedule import PublicMoments
+from lapwing.interfaces.wire.messages import message, zero_ended
 from tests.ledger.cluster import Cluster
 from tests.wire.raw import Message, RawClient, error_fields, letters
 from tests.wire.world import WireUnderTest, wire_over

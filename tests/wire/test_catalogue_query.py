@@ -15,13 +15,13 @@ import psycopg
 import pytest
 
 from lapwing.errors import LapwingError
-from lapwing.wire.catalogue_instead import EMPTY
-from lapwing.wire.catalogue_query import WORDS_MAX, WrittenQuery, written_query
-from lapwing.wire.catalogue_words import FIELDS, FILTERS, FUNCTIONS, GUARDS, RELATIONS
-from lapwing.wire.lexing import statements_of, words_of
-from lapwing.wire.messages import message, zero_ended
-from lapwing.wire.shadow_link import ShadowAddress
-from lapwing.wire.shadow_pool import ShadowPool
+from lapwing.interfaces.wire.catalogue.own_relations import EMPTY
+from lapwing.interfaces.wire.catalogue.query import WORDS_MAX, WrittenQuery, written_query
+from lapwing.interfaces.wire.catalogue.words import FIELDS, FILTERS, FUNCTIONS, GUARDS, RELATIONS
+from lapwing.interfaces.wire.lexing import statements_of, words_of
+from lapwing.interfaces.wire.messages import message, zero_ended
+from lapwing.interfaces.wire.shadow.link import ShadowAddress
+from lapwing.interfaces.wire.shadow.pool import ShadowPool
 from tests.support.sizes import size
 from tests.wire.catalogue_fuzz import HOSTILE_FUNCTIONS, foreign_words, random_statement
 from tests.wire.raw import RawClient

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from lapwing.errors import LapwingError
-from lapwing.server.rates import Rates
-from lapwing.wire.shadow_database import make_shadow
+from lapwing.interfaces.http.rates import Rates
+from lapwing.interfaces.wire.shadow.database import make_shadow
 from tests.wire.raw import SYNC, RawClient, bind, describe, error_fields, execute, letters, parse
 from tests.wire.world import WireUnderTest
 

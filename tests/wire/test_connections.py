@@ -11,10 +11,10 @@ from contextlib import ExitStack
 import psycopg
 import pytest
 
-from lapwing.server.rights import Grant, Role
-from lapwing.wire import startup
-from lapwing.wire.connections import STRANGERS_MAX
-from lapwing.wire.messages import message, zero_ended
+from lapwing.interfaces.http.identity.rights import Grant, Role
+from lapwing.interfaces.wire import startup
+from lapwing.interfaces.wire.connections import STRANGERS_MAX
+from lapwing.interfaces.wire.messages import message, zero_ended
 from tests.ledger.cluster import Cluster
 from tests.wire.raw import RawClient, error_fields, letters
 from tests.wire.world import WireUnderTest, wire_over
@@ -110,7 +110,7 @@ def test_a_revoked_key_ends_sessions_at_once(wire: WireUnderTest) -> None:
 
 def test_a_statement_about_the_catalogue_asks_whether_the_key_is_good(wire: WireUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     identities = wire.server.office.identities
-    monkeypatch.setattr("lapwing.wire.listener.KEYS_SECONDS", 600.0)
+    monkeypatch.setattr("lapwing.interfaces.wire.listener.KEYS_SECONDS", 600.0)
     time.sleep(1.1)
     key, entry = identities.new_key("ada")
     with psycopg.connect(wire.dsn(password=key), autocommit=True) as connection:

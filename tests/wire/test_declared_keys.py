@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import lapwing
-from lapwing.wire.declared import declared_tables
+from lapwing.interfaces.wire.declared import declared_tables
 
 CATALOGUE = """
 format = 1

@@ -10,10 +10,10 @@ import psycopg
 import pytest
 
 from lapwing.errors import LapwingError
-from lapwing.server.configuration import NewDataSettings
-from lapwing.server.desk import Desk
-from lapwing.wire.run import look_at_shadow, wire_settings
-from lapwing.wire.shadow_database import DeclaredColumn, DeclaredTable, make_shadow, shadow_name
+from lapwing.interfaces.http.configuration import NewDataSettings
+from lapwing.interfaces.http.data_set_pool import Desk
+from lapwing.interfaces.wire.run import look_at_shadow, wire_settings
+from lapwing.interfaces.wire.shadow.database import DeclaredColumn, DeclaredTable, make_shadow, shadow_name
 from tests.ledger.cluster import Cluster
 from tests.server.test_declaring import loans_body, write_loans
 from tests.wire.world import WireUnderTest, wire_over

@@ -11,7 +11,7 @@ from collections import Counter
 import psycopg
 import pytest
 
-from lapwing.wire.messages import message, zero_ended
+from lapwing.interfaces.wire.messages import message, zero_ended
 from tests.ledger.cluster import Cluster
 from tests.support.sizes import size
 from tests.wire.raw import FLUSH, SYNC, RawClient, bind, describe, error_fields, execute, parse

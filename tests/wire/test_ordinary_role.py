@@ -12,11 +12,11 @@ import pytest
 import lapwing
 from lapwing.demo import write_demo
 from lapwing.errors import LapwingError
-from lapwing.server.configuration import NewDataSettings
-from lapwing.server.identities import Identities
-from lapwing.server.rights import Grant, Role
-from lapwing.wire.catalogue_words import RELATIONS, SCHEMA_RELATIONS
-from lapwing.wire.shadow_database import DeclaredColumn, DeclaredTable, make_shadow, what_is_missing
+from lapwing.interfaces.http.configuration import NewDataSettings
+from lapwing.interfaces.http.identity.identities import Identities
+from lapwing.interfaces.http.identity.rights import Grant, Role
+from lapwing.interfaces.wire.catalogue.words import RELATIONS, SCHEMA_RELATIONS
+from lapwing.interfaces.wire.shadow.database import DeclaredColumn, DeclaredTable, make_shadow, what_is_missing
 from tests.ledger.cluster import Cluster
 from tests.server.fleet import Replica
 from tests.server.process import free_port

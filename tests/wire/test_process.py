@@ -22,7 +22,7 @@ COUNT = "SELECT COUNT(*) AS n FROM patients"
 
 
 def test_the_wire_wants_to_know_where_its_shadows_are(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "lapwing.cli", "serve", "clinic", "--wire"]
+    command = [sys.executable, "-m", "lapwing.interfaces.cli", "serve", "clinic", "--wire"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
     assert "--wire needs --shadow" in done.stderr
@@ -38,7 +38,7 @@ def test_the_page_from_an_empty_directory(shared_cluster: Cluster, tmp_path: Pat
     shadow = f"postgresql://postgres@/postgres?host={shared_cluster.home}"
     options = ["--port", str(port), "--wire", "--shadow", shadow, "--wire-port", str(wire_port)]
     environment = {**os.environ, "LAPWING_SERVER_WORKERS": "2", "LAPWING_WIRE_ROLE": "wire_process"}
-    command = [sys.executable, "-m", "lapwing.cli", "serve", "clinic", *options]
+    command = [sys.executable, "-m", "lapwing.interfaces.cli", "serve", "clinic", *options]
     process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         data_set = re.search(r'(?m)^id = "([^"]+)"', (tmp_path / "clinic" / "lapwing.toml").read_text())

@@ -13,8 +13,8 @@ import pytest
 from psycopg.rows import dict_row
 
 from lapwing.errors import LapwingError
-from lapwing.server.configuration import ListenTo, ServerConfiguration, WireSettings
-from lapwing.wire.values import NUMERIC, encoded, literal
+from lapwing.interfaces.http.configuration import ListenTo, ServerConfiguration, WireSettings
+from lapwing.interfaces.wire.values import NUMERIC, encoded, literal
 from tests.ledger.cluster import Cluster
 from tests.server.certificate import write_certificate
 from tests.wire.raw import SYNC, RawClient, bind, describe, execute, letters, parse

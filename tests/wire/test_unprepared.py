@@ -13,8 +13,8 @@ import pytest
 import lapwing
 from lapwing.curator.catalogue_name import catalogue_name
 from lapwing.demo import write_demo
-from lapwing.server.identities import Identities
-from lapwing.server.rights import Grant, Role
+from lapwing.interfaces.http.identity.identities import Identities
+from lapwing.interfaces.http.identity.rights import Grant, Role
 from tests.ledger.cluster import Cluster
 from tests.server.fleet import Replica
 from tests.server.process import free_port, lapwing_in

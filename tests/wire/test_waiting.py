@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lapwing.client.dataset import DataSet
+from lapwing.data_set import DataSet
 from tests.wire.world import WireUnderTest
 
 LONG = "SELECT smoker, COUNT(*) AS n FROM patients WHERE birth_year > 1931 GROUP BY smoker"

@@ -15,11 +15,11 @@ import duckdb
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from lapwing.server.access import Office
-from lapwing.server.configuration import ListenTo, NewDataSettings, WireSettings
-from lapwing.wire.declared import declared_tables
-from lapwing.wire.run import shadow_password, wired
-from lapwing.wire.shadow_database import make_shadow
+from lapwing.interfaces.http.access import Office
+from lapwing.interfaces.http.configuration import ListenTo, NewDataSettings, WireSettings
+from lapwing.interfaces.wire.declared import declared_tables
+from lapwing.interfaces.wire.run import shadow_password, wired
+from lapwing.interfaces.wire.shadow.database import make_shadow
 from tests.ledger.cluster import Cluster
 from tests.server.office import ServerUnderTest
 from tests.support.rich_clinic import write_rich_clinic

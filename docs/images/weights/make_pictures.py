@@ -20,8 +20,8 @@ from lapwing.kernel.accounting import Account
 from lapwing.kernel.domains import IntegerDomain
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.releases.multiplicative_weights import CountedCells, MultiplicativeWeights
-from lapwing.releases.weights_plan import WeightsRequest, other_ways, planned_weights
+from lapwing.releases.weights.multiplicative_weights import CountedCells, MultiplicativeWeights
+from lapwing.releases.weights.plan import WeightsRequest, other_ways, planned_weights
 from lapwing.theory.plots import BLACK, BLUE, GREY, RED
 
 HERE = Path(__file__).resolve().parent

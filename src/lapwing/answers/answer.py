@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lapwing.answers.budget import BudgetView, decimal_text, epsilon_of_cost
-from lapwing.answers.charts import plotted
-from lapwing.answers.error_bar_text import bars_in_words, decimals_of, margin_text, number_text
-from lapwing.answers.flat_table import flat_csv, flat_table
-from lapwing.answers.frames import frame_attributes
+from lapwing.answers.display.budget import BudgetView, decimal_text, epsilon_of_cost
+from lapwing.answers.display.charts import plotted
+from lapwing.answers.display.error_bar_text import bars_in_words, decimals_of, margin_text, number_text
+from lapwing.answers.display.flat_table import flat_csv, flat_table
+from lapwing.answers.display.frames import frame_attributes
+from lapwing.answers.display.mark_text import footnotes, noise_in_words, with_signs
+from lapwing.answers.display.notebook import table_html
+from lapwing.answers.display.number_format import cell_text, percent
 from lapwing.answers.intervals import Interval
-from lapwing.answers.mark_text import footnotes, noise_in_words, with_signs
-from lapwing.answers.notebook import table_html
-from lapwing.answers.number_format import cell_text, percent
 from lapwing.errors import LedgerError
 from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Account, Budget, Cost
 from lapwing.receipts import Receipt, check, receipt_fields

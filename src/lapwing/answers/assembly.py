@@ -9,15 +9,15 @@ from typing import Protocol, assert_never
 
 import pyarrow as pa
 
-from lapwing.answers.cut_off import Missing, missing_of, ratio_reaching
+from lapwing.answers.clipping_bias import Missing, missing_of, ratio_reaching
 from lapwing.answers.empty_groups import occupied_groups, only
 from lapwing.answers.estimates import Estimate, estimates_of
 from lapwing.answers.intervals import Interval, ratio_interval
-from lapwing.answers.marking import Judged, Marks
 from lapwing.answers.post_processing import post_process, typed_array
-from lapwing.answers.scaled_groups import scaled_column, scaled_estimates
+from lapwing.answers.ratio_estimator import scaled_column, scaled_estimates
 from lapwing.answers.simulated_intervals import NoisyCells, Redrawable, Redrawn, computed_intervals
 from lapwing.answers.subtotals import Level, levels_of, shown_levels
+from lapwing.answers.suppression import Judged, Marks
 from lapwing.errors import Refused
 from lapwing.kernel.domains import Domain, Kind, kind_of
 from lapwing.kernel.expressions import Value

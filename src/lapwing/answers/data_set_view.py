@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 
 from lapwing.answers.answer import Answer
-from lapwing.answers.budget import BudgetView
-from lapwing.answers.notebook import cells_html
+from lapwing.answers.display.budget import BudgetView
+from lapwing.answers.display.notebook import cells_html
 
 
 def data_set_html(name: str, budget: BudgetView, tables: Answer) -> str:

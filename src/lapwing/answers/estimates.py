@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import assert_never
 
-from lapwing.answers.cut_off import NOTHING, Missing, average_reaching, missing_of, ratio_reaching, reaching
+from lapwing.answers.clipping_bias import NOTHING, Missing, average_reaching, missing_of, ratio_reaching, reaching
 from lapwing.answers.intervals import Interval, all_widened, ratio_interval
-from lapwing.answers.moments import moment_estimates
 from lapwing.answers.noise_sums import half_width_of_sum
+from lapwing.answers.variances import moment_estimates
 from lapwing.kernel.certify import CertifiedQuery
 from lapwing.kernel.expressions import not_null
 from lapwing.kernel.ir import GridSum, Ranked, RowCount
 from lapwing.kernel.release import NoisyColumn, NoisyTable
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
-from lapwing.planning.moments import Moments
 from lapwing.planning.planned import Part
 from lapwing.planning.quantiles import Chosen
+from lapwing.planning.variances import Moments
 
 ROUNDING_SHARE = 1_000
 """The chance that a released count is below the rows it counts, as a part of the chance that an interval fails anyway."""

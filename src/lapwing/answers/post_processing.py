@@ -21,8 +21,8 @@ from lapwing.errors import Refused
 from lapwing.kernel.domains import DateDomain, Domain, KeyDomain, Kind, RealDomain, kind_of
 from lapwing.kernel.expressions import Expression, Value
 from lapwing.kernel.stability import domain_of
-from lapwing.planning.possible.groups import Combinations
-from lapwing.planning.possible.listing import ListedValues
+from lapwing.planning.group_enumeration.groups import Combinations
+from lapwing.planning.group_enumeration.listing import ListedValues
 from lapwing.render.arrow_values import key_values
 from lapwing.render.duckdb import DUCKDB
 from lapwing.render.expressions import VisibleColumns, render_expression

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lapwing.answers.assembly import Assembled
 from lapwing.answers.intervals import Interval
-from lapwing.answers.possible_values import Bounds, PossibleAggregates
+from lapwing.answers.value_bounds import Bounds, PossibleAggregates
 from lapwing.kernel.facts import Facts
 from lapwing.statements import LinearOutput, RatioOutput, Statement
 

@@ -19,18 +19,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lapwing.answers.cut_off import Missing
+from lapwing.answers.clipping_bias import Missing
 from lapwing.answers.intervals import Interval
-from lapwing.answers.moments import moment_values
 from lapwing.answers.post_processing import RUN, post_process_runs
-from lapwing.answers.scaled_groups import ScaledColumn
+from lapwing.answers.ratio_estimator import ScaledColumn
 from lapwing.answers.simulation import Floats, noise_by_place
 from lapwing.answers.subtotals import levels_of
+from lapwing.answers.variances import moment_values
 from lapwing.errors import Refused
 from lapwing.kernel.release import NoisyTable
 from lapwing.planning.measures import Averaged, Counted, Recipe, Summed, is_whole
-from lapwing.planning.moments import Moments
 from lapwing.planning.quantiles import Chosen
+from lapwing.planning.variances import Moments
 from lapwing.statements import ROW, CellMark, ComputedOutput, PostProcess, PrivateQuery
 
 RUNS = (999, 239)

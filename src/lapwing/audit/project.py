@@ -2,7 +2,7 @@
 
 Two data sets that differ in one invented unit are prepared in a temporary directory, each with a ledger of its own. A statement is planned
 as the owner's analysts would get it. Then its certificate is audited three times: against the exact difference of the two results, on many
-releases of them, and on answers that were really asked for, through :class:`lapwing.client.dataset.DataSet`, with ledger and all.
+releases of them, and on answers that were really asked for, through :class:`lapwing.data_set.DataSet`, with ledger and all.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from fractions import Fraction
 from pathlib import Path
 
 from lapwing.answers.answer import Answer
+from lapwing.asking.ask import plan_of
+from lapwing.asking.options import exact_number
 from lapwing.audit.auditor import CONFIDENCE, Audit, audit_draws
 from lapwing.audit.claims import Claim
 from lapwing.audit.invented import BACKGROUND_UNITS, Invented, Rows, Style, invent, write_rows
 from lapwing.audit.oracle import ExactResult
 from lapwing.audit.plans import Pair, audit_pair, claim_of_plan, pair_of
-from lapwing.client.dataset import DataSet
-from lapwing.curator.ask import plan_of
-from lapwing.curator.asked_price import exact_number
-from lapwing.curator.life import CATALOGUE_FILE, Curator
+from lapwing.curator.curator import CATALOGUE_FILE, Curator
+from lapwing.data_set import DataSet
 from lapwing.engines.state import StateDirectory
 from lapwing.errors import LapwingError
 from lapwing.kernel.neighbours import Neighbours

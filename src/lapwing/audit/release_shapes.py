@@ -13,9 +13,9 @@ from lapwing.kernel.expressions import Column, Function, Literal, call
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Bounding, Filter, Plan, Ranked, Relation, Scan, Weighted
 from lapwing.kernel.stability import shape_of
-from lapwing.releases.axes import Axis, axis_of
-from lapwing.releases.measurements import CountTable, release_plan, whole_plan
-from lapwing.releases.tree_axes import tree_axes
+from lapwing.releases.marginals.axes import Axis, axis_of
+from lapwing.releases.marginals.measurements import CountTable, release_plan, whole_plan
+from lapwing.releases.tree.axes import tree_axes
 
 Shape: TypeAlias = Callable[[Facts], Plan]
 BITS = 10

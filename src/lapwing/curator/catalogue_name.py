@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 from lapwing.catalog import Settings, load
-from lapwing.curator.life import CATALOGUE_FILE
+from lapwing.curator.curator import CATALOGUE_FILE
 
 
 def catalogue_directory(catalogue: Path) -> Path:

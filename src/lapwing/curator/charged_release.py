@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
-from lapwing.curator.encoding import decode, encode
-from lapwing.curator.public_work import Hold, noted
+from lapwing.curator.cost_estimate import Hold, noted
+from lapwing.curator.stored_tables import decode, encode
 from lapwing.engines.base import Snapshot
 from lapwing.errors import Incident, LedgerError
 from lapwing.kernel.certify import Certified

@@ -11,7 +11,7 @@ import contextlib
 import os
 from collections.abc import Callable
 
-from lapwing.curator.public_work import announced, noted
+from lapwing.curator.cost_estimate import announced, noted
 from lapwing.curator.version_use import UsedVersion
 from lapwing.errors import Incident, LedgerError, Refused
 from lapwing.kernel.count_stream import CountStream, StreamPlan

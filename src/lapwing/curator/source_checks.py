@@ -14,7 +14,7 @@ from lapwing.engines.reading import require_readable
 from lapwing.engines.registry import engine_of, source_fields
 from lapwing.errors import PreparationError
 from lapwing.kernel.domains import KeyDomain, TextDomain
-from lapwing.planning.possible.listing import size_of
+from lapwing.planning.group_enumeration.listing import size_of
 from lapwing.render.dialect import SourceKind
 
 

@@ -44,7 +44,7 @@ def catalogue_text(directory: Path, *, patients: int) -> str:
     """The catalogue of a demonstration in this directory."""
     from importlib import resources
 
-    from lapwing.curator.declared_text import id_of_place
+    from lapwing.owner.catalogue_text import id_of_place
 
     template = resources.files("lapwing.demo").joinpath("clinic.toml").read_text(encoding="utf-8")
     return _filled(template, {"@ID@": id_of_place("clinic", directory), "@PATIENTS@": f"{patients:_}"})

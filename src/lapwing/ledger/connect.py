@@ -174,7 +174,7 @@ def apply_budget(ledger: Ledger, to: Budget, *, by: str) -> None:
 def apply_limits(ledger: Ledger, declared: LimitsDecl, *, by: str) -> None:
     """Bring the limit of a statement on PostgreSQL to the one in the catalogue, where that says one; a local ledger reads it from there.
 
-    The limit of a day is part of the terms that an analyst is admitted on (:meth:`lapwing.curator.policies.Policies.admit`).
+    The limit of a day is part of the terms that an analyst is admitted on (:meth:`lapwing.owner.policies.Policies.admit`).
     """
     from lapwing.ledger.postgres import overview, policy
     from lapwing.ledger.postgres.ledger import PostgresLedger

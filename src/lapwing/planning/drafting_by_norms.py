@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from lapwing.contribution.bounding import unit_noise_of
+from lapwing.contribution.model import NormFit
+from lapwing.contribution.relations import limited
 from lapwing.errors import Refused
 from lapwing.kernel.certify import derived_queries
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Cap, Clipped, DiscoveredGroups, Follow, KnownGroups, Plan, Query, Ranked, UnitNorms, Vector
-from lapwing.planning.bounding import unit_noise_of
 from lapwing.planning.drafts import CLIP_BITS, Draft, Drafted, Knowledge
 from lapwing.planning.key_selection import with_spread_weights
-from lapwing.planning.norm_bounds import Bounded, bounded
-from lapwing.planning.norm_fit import NormFit
 from lapwing.planning.planned import Part, Price
-from lapwing.planning.relations import limited
-from lapwing.planning.scaled_groups import GroupsAndTotals, shares_with_totals, with_low_caps
+from lapwing.planning.ratio_estimator import GroupsAndTotals, shares_with_totals, with_low_caps
+from lapwing.planning.vector_bounds import Bounded, bounded
 from lapwing.planning.vector_noise import placeholder, with_noise
 
 

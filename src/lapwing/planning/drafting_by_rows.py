@@ -7,6 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import assert_never
 
+from lapwing.contribution.bounding import BoundingKind, Choice, Situation, best_ranked, choose, groups_for, lost_share
+from lapwing.contribution.relations import limited
 from lapwing.errors import Refused
 from lapwing.kernel.ir import (
     Bounding,
@@ -24,13 +26,11 @@ from lapwing.kernel.ir import (
     Vector,
 )
 from lapwing.kernel.stability import Shape
-from lapwing.planning.bounding import BoundingKind, Choice, Situation, best_ranked, choose, groups_for, lost_share
 from lapwing.planning.drafts import CLIP_BITS, Draft, Drafted, Knowledge
 from lapwing.planning.key_selection import with_spread_weights
 from lapwing.planning.measures import Averaged, Measured
-from lapwing.planning.norm_bounds import wanted_norms
 from lapwing.planning.planned import Part
-from lapwing.planning.relations import limited
+from lapwing.planning.vector_bounds import wanted_norms
 from lapwing.planning.vector_noise import placeholder, with_noise
 
 

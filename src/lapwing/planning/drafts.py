@@ -6,6 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+from lapwing.contribution.bounding import Situation
+from lapwing.contribution.deduplication import fitting, lost_by_lowering, without_repeats
+from lapwing.contribution.relations import contributions_of, fans_out, keeps_rows, kept_of, tables_of
+from lapwing.contribution.rows_per_unit import Contributions
+from lapwing.contribution.sampling import one_in_of
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.domains import Domain, RealDomain
@@ -13,18 +18,13 @@ from lapwing.kernel.expressions import Value, not_null
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Filter, Query, UnitNorms
 from lapwing.kernel.stability import Shape, domain_of, shape_of
-from lapwing.planning.bounding import Situation
-from lapwing.planning.contributions import Contributions
-from lapwing.planning.fewer_rows import fitting, lost_by_lowering, without_repeats
+from lapwing.planning.group_enumeration.groups import GroupFinder
+from lapwing.planning.group_enumeration.listing import TooMany
 from lapwing.planning.loss_weights import weight_of
 from lapwing.planning.measures import Counted, Measured, measured
-from lapwing.planning.norm_bounds import Asked
-from lapwing.planning.norm_sample import one_in_of
-from lapwing.planning.per_unit_bounds import narrowed
+from lapwing.planning.per_unit_values import narrowed
 from lapwing.planning.planned import GroupLimits, Part
-from lapwing.planning.possible.groups import GroupFinder
-from lapwing.planning.possible.listing import TooMany
-from lapwing.planning.relations import contributions_of, fans_out, keeps_rows, kept_of, tables_of
+from lapwing.planning.vector_bounds import Asked
 from lapwing.planning.vector_noise import KEY_SHARES
 from lapwing.statements import AggregateKind, PrivateQuery, scans_of
 

@@ -6,7 +6,7 @@ import math
 
 from lapwing.kernel.ir import GridSum
 from lapwing.planning.measures import Averaged, Measured
-from lapwing.planning.moments import Moments
+from lapwing.planning.variances import Moments
 
 COUNT_NOISE = 1.0
 """Noise of a count, in rows, when one row moves it by 1. The weights below are in the same unit."""

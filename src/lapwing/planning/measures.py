@@ -13,8 +13,8 @@ from lapwing.kernel.expressions import Expression, not_null
 from lapwing.kernel.ir import DistinctCount, Measure, RowCount, UnitCount
 from lapwing.kernel.stability import Shape, domain_of
 from lapwing.planning.grids import centred, count_of, filtered, grid_of, present
-from lapwing.planning.moments import Moments, moments_of
 from lapwing.planning.quantiles import Chosen, Wanted, wanted_quantiles
+from lapwing.planning.variances import Moments, moments_of
 from lapwing.statements import Aggregate, AggregateKind
 
 

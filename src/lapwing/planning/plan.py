@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from lapwing.contribution.model import NormFit
+from lapwing.contribution.rows_per_unit import Contributions
 from lapwing.errors import Refused
 from lapwing.kernel.certify import certify
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import Plan, UnitNorms
-from lapwing.planning.contributions import Contributions
 from lapwing.planning.drafting_by_norms import drafted_by_norms, norm_bounds
 from lapwing.planning.drafting_by_rows import drafted_by_rows
 from lapwing.planning.drafts import Draft, Drafted, Knowledge
-from lapwing.planning.norm_fit import NormFit
+from lapwing.planning.group_enumeration.groups import GroupFinder
+from lapwing.planning.group_totals import scaled_parts, totals_of
 from lapwing.planning.planned import GroupLimits, Planned, Price
-from lapwing.planning.possible.groups import GroupFinder
-from lapwing.planning.scaled_groups import GroupsAndTotals
-from lapwing.planning.totals_apart import TotalDraft, is_better, most_queries, share_of_totals, total_drafts
-from lapwing.planning.totals_beside import scaled_parts, totals_of
+from lapwing.planning.ratio_estimator import GroupsAndTotals
+from lapwing.planning.separate_totals import TotalDraft, is_better, most_queries, share_of_totals, total_drafts
 from lapwing.planning.vector_noise import KEY_SHARES
 from lapwing.statements import PrivateQuery
 

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from lapwing.contribution.bounding import Choice
+from lapwing.contribution.histograms import NormCut
 from lapwing.kernel.certify import Certified
 from lapwing.kernel.domains import Domain
 from lapwing.kernel.expressions import Value
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import UnitNorms
 from lapwing.kernel.stability import Shape, shape_of
-from lapwing.planning.bounding import Choice
+from lapwing.planning.group_enumeration.listing import LISTED_MAX, TooMany
 from lapwing.planning.measures import Recipe
-from lapwing.planning.norms import NormCut
-from lapwing.planning.possible.listing import LISTED_MAX, TooMany
-from lapwing.planning.scaled_groups import Scaling
+from lapwing.planning.ratio_estimator import Scaling
 from lapwing.statements import PrivateQuery
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lapwing.answers.answer import Answer, CostView
-from lapwing.answers.budget import BudgetView
+from lapwing.answers.display.budget import BudgetView
 from lapwing.catalog import Settings
 from lapwing.catalog.confidences import NOT_ASKED, can_be_asked
 from lapwing.errors import Refused
@@ -20,13 +20,13 @@ from lapwing.kernel.accounting import Cost
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.release import NoisyTable, Released
 from lapwing.receipts import Receipt
-from lapwing.releases.coverage import NotCovered
-from lapwing.releases.covering import is_covered
 from lapwing.releases.released_section import ReleasedSection, released_section
 from lapwing.releases.request import ReleaseRequest, SyntheticTable, kind_of_part
 from lapwing.releases.sections import Section, table_section
-from lapwing.releases.serving import ServedMarginals, serve_best
-from lapwing.releases.synthetic import synthetic_table
+from lapwing.releases.serving.answers import ServedMarginals, serve_best
+from lapwing.releases.serving.coverage import NotCovered
+from lapwing.releases.serving.covering import is_covered
+from lapwing.releases.synthetic.table import synthetic_table
 from lapwing.sql import bind
 
 if TYPE_CHECKING:

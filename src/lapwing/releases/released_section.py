@@ -10,11 +10,11 @@ import numpy as np
 
 from lapwing.kernel.laws import DiscreteLaplace
 from lapwing.kernel.release import NoisyTable
-from lapwing.releases.axes import Axis
+from lapwing.releases.marginals.axes import Axis
+from lapwing.releases.marginals.synopsis import MeasuredMarginal, Synopsis
 from lapwing.releases.sections import Section
-from lapwing.releases.serving import ServedMarginals
-from lapwing.releases.synopsis import MeasuredMarginal, Synopsis
-from lapwing.releases.tree_counts import TreeCounts
+from lapwing.releases.serving.answers import ServedMarginals
+from lapwing.releases.serving.tree_counts import TreeCounts
 from lapwing.spread import variance
 
 

@@ -10,15 +10,15 @@ from html import escape
 
 import numpy as np
 
-from lapwing.answers.number_format import figure
+from lapwing.answers.display.number_format import figure
 from lapwing.kernel.domains import DateDomain, Domain, TimestampDomain
 from lapwing.kernel.expressions import Value
-from lapwing.releases.axes import Axis
+from lapwing.releases.marginals.axes import Axis
+from lapwing.releases.marginals.synopsis import MeasuredMarginal, Synopsis
 from lapwing.releases.released import Release
 from lapwing.releases.released_section import ReleasedSection
-from lapwing.releases.synopsis import MeasuredMarginal, Synopsis
-from lapwing.releases.tree_axes import leaf_width
-from lapwing.releases.tree_counts import TreeCounts
+from lapwing.releases.serving.tree_counts import TreeCounts
+from lapwing.releases.tree.axes import leaf_width
 
 SURE = 1.959964
 BARS_MAX = 60

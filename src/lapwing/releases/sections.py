@@ -13,10 +13,10 @@ from fractions import Fraction
 from lapwing.errors import Refused
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.release import NoisyTable
-from lapwing.releases.axes import Axis, axis_of
-from lapwing.releases.measurements import count_name
+from lapwing.releases.marginals.axes import Axis, axis_of
+from lapwing.releases.marginals.measurements import count_name
 from lapwing.releases.request import Bins, Marginals, RangeTree, ReleaseRequest, SyntheticTable, Wanted
-from lapwing.releases.tree_axes import tree_axes
+from lapwing.releases.tree.axes import tree_axes
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.client.dataset import DataSet
-from lapwing.client.dataset import open as open_data_set
+from lapwing.data_set import DataSet
+from lapwing.data_set import open as open_data_set
 from lapwing.engines.postgres.session import OWNER_VARIABLE, ask
 from lapwing.errors import PreparationError
 from tests.engines.postgres.place import Place

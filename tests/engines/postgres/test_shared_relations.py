@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
 from lapwing.curator.source_checks import source_problems
 from lapwing.engines.postgres.session import OWNER_VARIABLE, ask
 from lapwing.errors import CatalogueError

@@ -18,7 +18,7 @@ from lapwing.audit.plan_shapes import shapes
 from lapwing.audit.runs import RANKING_KEY
 from lapwing.audit.worlds import declare, random_world
 from lapwing.catalog import Settings, load
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
 from lapwing.engines.base import silent
 from lapwing.engines.spark import SparkSnapshot, use_session
 from lapwing.errors import Incident, PreparationError

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from lapwing.audit import worlds
-from lapwing.audit.conformance import listed_statements
+from lapwing.audit.lists.conformance import listed_statements
 from lapwing.audit.plan_shapes import Shape, shapes
 from lapwing.audit.quantile_shapes import quantile_shapes
 from lapwing.catalog import Declaration, Settings, load

@@ -9,10 +9,10 @@ import duckdb
 import pytest
 
 import lapwing as lw
+from lapwing.asking.ask import plan_of
 from lapwing.audit.runs import RANKING_KEY, prepare_in_duckdb
 from lapwing.catalog import Declaration, Settings, load
-from lapwing.client.dataset import DataSet
-from lapwing.curator.ask import plan_of
+from lapwing.data_set import DataSet
 from lapwing.engines.duckdb import DuckDBSnapshot
 from lapwing.engines.duckdb.prepare import prepare_snapshot
 from lapwing.errors import PreparationError

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.answers.refusal_text import render_refusal
+from lapwing.answers.display.refusal_text import render_refusal
 from lapwing.errors import Refused
 from tests.golden.sql.dump import dump
 from tests.unit.sql.accepted import ACCEPTED

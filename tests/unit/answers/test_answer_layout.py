@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from lapwing.answers.answer import Answer, CostView
-from lapwing.answers.budget import BudgetView
+from lapwing.answers.display.budget import BudgetView
+from lapwing.answers.display.notebook import ROWS_MAX
 from lapwing.answers.intervals import Interval
-from lapwing.answers.notebook import ROWS_MAX
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Cost, budget_for
 

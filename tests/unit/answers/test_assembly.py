@@ -13,13 +13,13 @@ from lapwing.answers.post_processing import evaluate
 from lapwing.audit.runs import prepare_in_duckdb
 from lapwing.audit.worlds import declare, random_world
 from lapwing.catalog import Settings
+from lapwing.contribution.rows_per_unit import Contributions
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.ir import Clipped
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
-from lapwing.planning.contributions import Contributions
+from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_query
 from lapwing.planning.planned import GroupLimits, Planned, Price
-from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql import bind
 from lapwing.statements import Statement
 

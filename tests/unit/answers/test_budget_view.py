@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.answers.budget import epsilon_of_all, epsilon_of_loss
+from lapwing.answers.display.budget import epsilon_of_all, epsilon_of_loss
 from lapwing.kernel.accounting import LOSS_UNITS, Budget, Cost, budget_for, rho_at_order
 
 BUDGET = budget_for(epsilon=Fraction(1), delta=Fraction(1, 10**8), order=32)

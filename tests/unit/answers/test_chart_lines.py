@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lapwing.answers.chart_lines import LINES_MAX, TimeLines, time_lines
-from lapwing.answers.chart_shape import DrawnColumn
-from lapwing.answers.time_axis import TimeStep, key_texts, time_axis, time_ticks
+from lapwing.answers.display.chart_lines import LINES_MAX, TimeLines, time_lines
+from lapwing.answers.display.chart_shape import DrawnColumn
+from lapwing.answers.display.time_axis import TimeStep, key_texts, time_axis, time_ticks
 
 _DAYS = [datetime.date(2024, 1, 1) + datetime.timedelta(at) for at in range(100)]
 _MONTHS = [datetime.date(2023 + at // 12, at % 12 + 1, 1) for at in range(24)]

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lapwing.answers.cut_off import average_reaching, missing_of
+from lapwing.answers.clipping_bias import average_reaching, missing_of
 from lapwing.answers.intervals import Interval
-from lapwing.answers.loss_notes import loss_notes
+from lapwing.answers.notes.clipping import loss_notes
+from lapwing.contribution.bounding import BoundingKind, Choice
+from lapwing.contribution.clipping_bound import best_cap
+from lapwing.contribution.histograms import NormCut
+from lapwing.contribution.model import NormHistogram, fitted_norms
 from lapwing.kernel.laws import DiscreteGaussian
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
-from lapwing.planning.bounding import BoundingKind, Choice
-from lapwing.planning.norm_caps import best_cap
-from lapwing.planning.norm_fit import NormHistogram, fitted_norms
-from lapwing.planning.norms import NormCut
 from lapwing.planning.planned import Part, Planned
 
 EDGES = tuple(2.0 ** (power / 2) for power in range(21))

@@ -11,7 +11,7 @@ import pytest
 
 from lapwing.answers.assembly import assemble
 from lapwing.answers.empty_groups import occupied_groups
-from lapwing.curator.ask import plan_of
+from lapwing.asking.ask import plan_of
 from lapwing.kernel.laws import DiscreteLaplace
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
 from tests.differential.world import World

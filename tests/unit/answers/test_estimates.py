@@ -15,9 +15,9 @@ from lapwing.kernel.domains import Domain, RealDomain
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released
+from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
 from lapwing.planning.planned import GroupLimits, Planned, Price
-from lapwing.planning.possible.groups import GroupFinder
 from lapwing.spread import half_width
 from lapwing.sql import bind
 

@@ -19,8 +19,8 @@ from pyarrow import parquet
 
 import lapwing as lw
 from lapwing.answers.answer import Answer
-from lapwing.answers.marking import MARK_CONFIDENCE
-from lapwing.curator.encoding import decode, encode
+from lapwing.answers.suppression import MARK_CONFIDENCE
+from lapwing.curator.stored_tables import decode, encode
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace, Law
 from lapwing.spread import half_width, pmf
 from lapwing.statements import CellMark

@@ -13,8 +13,8 @@ import pytest
 import lapwing
 from lapwing.answers.answer import Answer
 from lapwing.answers.data_set_view import data_set_html
+from lapwing.answers.display.notebook import ROWS_MAX, cells_html, gauge_html, pairs_html
 from lapwing.answers.intervals import Interval
-from lapwing.answers.notebook import ROWS_MAX, cells_html, gauge_html, pairs_html
 from lapwing.demo import write_demo
 from lapwing.statements import CellMark
 

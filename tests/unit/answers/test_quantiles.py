@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import lapwing as lw
-from lapwing.answers.quantile_notes import answered_as
-from lapwing.curator.bound_statement import bound_statement
-from lapwing.curator.encoding import decode, encode
+from lapwing.answers.notes.quantiles import answered_as
+from lapwing.asking.bound_statement import bound_statement
+from lapwing.curator.stored_tables import decode, encode
 from lapwing.errors import LapwingError, Refused
 from lapwing.kernel.certify import certify
 from lapwing.kernel.exact import Exact, ExactTable

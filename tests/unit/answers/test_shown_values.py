@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from lapwing.answers.assembly import Assembled, assemble
 from lapwing.answers.intervals import Interval
-from lapwing.answers.possible_values import Bounds
 from lapwing.answers.post_processing import evaluate
 from lapwing.answers.shown_values import Ends, Shown, shown
+from lapwing.answers.value_bounds import Bounds
 from lapwing.catalog import Settings
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.domains import Domain, IntegerDomain, KeyDomain, RealDomain, TextDomain
@@ -26,9 +26,9 @@ from lapwing.kernel.ir import GridSum
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.permit import issue
 from lapwing.kernel.release import NoisyColumn, NoisyTable, Released, release
+from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
 from lapwing.planning.planned import GroupLimits, Planned, Price
-from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql import bind
 from lapwing.statements import Statement
 

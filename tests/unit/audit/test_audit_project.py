@@ -14,7 +14,7 @@ from lapwing.audit.invented import Style, invent, throwaway_catalogue, toml_text
 from lapwing.audit.oracle import ExactResult
 from lapwing.audit.project import InventedProject, invented_project
 from lapwing.catalog import load, parse
-from lapwing.client.dataset import DataSet
+from lapwing.data_set import DataSet
 from lapwing.demo import write_demo
 from lapwing.errors import LapwingError
 from lapwing.kernel import release as release_module

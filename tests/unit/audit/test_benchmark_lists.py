@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.audit import benchmark_lists
-from lapwing.audit.benchmark_lists import BENCHMARKS, BenchmarkWorlds, benchmark_statements, run_benchmark
-from lapwing.audit.conformance import Listed, Score
+from lapwing.audit.lists import benchmark_lists
+from lapwing.audit.lists.benchmark_lists import BENCHMARKS, BenchmarkWorlds, benchmark_statements, run_benchmark
+from lapwing.audit.lists.conformance import Listed, Score
 
 TPCH, CLICKBENCH = (replace(BENCHMARKS[name], units=120) for name in ("tpch", "clickbench"))
 

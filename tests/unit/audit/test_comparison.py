@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lapwing.audit.comparison import AnswerColumns, comparable, difference, discovered, rows_of, slack_of, sorted_alike, without_limit
+from lapwing.audit.lists.comparison import AnswerColumns, comparable, difference, discovered, rows_of, slack_of, sorted_alike, without_limit
 
 KEYED, WHOLE = AnswerColumns(frozenset({0})), AnswerColumns()
 

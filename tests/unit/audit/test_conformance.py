@@ -15,8 +15,9 @@ import pytest
 
 from lapwing.answers.answer import Answer
 from lapwing.answers.assembly import assemble
-from lapwing.audit.comparison import TOLERANCE, comparable
-from lapwing.audit.conformance import (
+from lapwing.asking.ask import plan_of
+from lapwing.audit.lists.comparison import TOLERANCE, comparable
+from lapwing.audit.lists.conformance import (
     LIMIT_EPSILON,
     LIMIT_EPSILON_GAUSSIAN,
     LIMIT_EPSILON_SUMS,
@@ -30,7 +31,6 @@ from lapwing.audit.conformance import (
     surely,
 )
 from lapwing.catalog import Settings
-from lapwing.curator.ask import plan_of
 from lapwing.kernel.ir import DiscoveredGroups
 from lapwing.kernel.laws import tail_upper
 from lapwing.kernel.release import Released

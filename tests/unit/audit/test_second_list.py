@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.audit.conformance import Worlds
-from lapwing.audit.second_list import FILE, second_list
-from lapwing.audit.written_lists import ANSWERED, KNOWN_WRONG, Written, WrittenOutcome, WrittenScore, as_found, run_written
-from lapwing.client.dataset import open as open_data_set
+from lapwing.audit.lists.conformance import Worlds
+from lapwing.audit.lists.second_list import FILE, second_list
+from lapwing.audit.lists.written_lists import ANSWERED, KNOWN_WRONG, Written, WrittenOutcome, WrittenScore, as_found, run_written
+from lapwing.data_set import open as open_data_set
 from lapwing.demo.write import write_demo
 from lapwing.errors import LapwingError
 from tests.meta.tree import SOURCE
@@ -84,12 +84,12 @@ def test_a_difference_is_counted_and_can_be_written_down() -> None:
 
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_the_command_prints_counts_and_fails_on_a_difference(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lapwing.audit.second_list.run_second_list", lambda _, postgres: iter(_outcomes()))
+    monkeypatch.setattr("lapwing.audit.lists.second_list.run_second_list", lambda _, postgres: iter(_outcomes()))
     ran = run("conformance", "--list", "second", "--format", form, home=tmp_path)
     assert ran.status == 1
     if form == "json":
         assert json.loads(ran.out)["different"] == ["b"]
     else:
         assert "2 of 2" in ran.out and "join-private" in ran.out
-    monkeypatch.setattr("lapwing.audit.second_list.run_second_list", lambda _, postgres: iter(_outcomes()[:1]))
+    monkeypatch.setattr("lapwing.audit.lists.second_list.run_second_list", lambda _, postgres: iter(_outcomes()[:1]))
     assert run("conformance", "--list", "second", "--format", form, home=tmp_path).status == 0

@@ -17,10 +17,10 @@ import psycopg
 import pyarrow.parquet as parquet
 import pytest
 
-from lapwing.audit.bare_postgres import BarePostgres
-from lapwing.audit.conformance import Worlds
-from lapwing.audit.third_list import FILE, SHOP, shop_worlds, third_list
-from lapwing.audit.written_lists import (
+from lapwing.audit.lists.bare_postgres import BarePostgres
+from lapwing.audit.lists.conformance import Worlds
+from lapwing.audit.lists.third_list import FILE, SHOP, shop_worlds, third_list
+from lapwing.audit.lists.written_lists import (
     ANSWERED,
     DIFFERENT,
     KNOWN_WRONG,
@@ -137,7 +137,7 @@ def test_what_is_known_to_be_wrong_is_named_until_it_is_mended() -> None:
 
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_the_command_prints_what_is_wrong(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lapwing.audit.third_list.run_third_list", lambda _, postgres: iter(_outcomes("different")))
+    monkeypatch.setattr("lapwing.audit.lists.third_list.run_third_list", lambda _, postgres: iter(_outcomes("different")))
     ran = run("conformance", "--list", "third", "--format", form, home=tmp_path)
     assert ran.status == 0
     if form == "json":

@@ -28,7 +28,7 @@ class Screen:
         self._stream = pyte.ByteStream(self._screen)
         self._process = pexpect.spawn(
             sys.executable,
-            ["-m", "lapwing.cli", *map(str, arguments)],
+            ["-m", "lapwing.interfaces.cli", *map(str, arguments)],
             env={**inherited, "PYTHONPATH": path, "LAPWING_HOME": str(home), "TERM": "xterm-256color", **(variables or {})},
             dimensions=(LINES, COLUMNS),
             timeout=WAIT_SECONDS,

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 from typer.main import get_command
 
-from lapwing.cli.app import app, main
+from lapwing.interfaces.cli.app import app, main
 
 _COMMANDS = get_command(app)
 """Read from their functions once, not for each run."""
@@ -88,7 +88,7 @@ def run_process(*arguments: str | Path, home: Path, variables: Mapping[str, str]
     """A command in a process of its own; ``code`` runs instead of the module when given."""
     path = os.pathsep.join([str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH", "")])])
     inherited = {name: value for name, value in os.environ.items() if name not in _OF_TERMINALS}
-    start = ["-c", code] if code else ["-m", "lapwing.cli"]
+    start = ["-c", code] if code else ["-m", "lapwing.interfaces.cli"]
     ended = subprocess.run(
         [sys.executable, *start, *map(str, arguments)],
         env={**inherited, "PYTHONPATH": path, "LAPWING_HOME": str(home), "PYTHONIOENCODING": "utf-8", **(variables or {})},

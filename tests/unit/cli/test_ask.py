@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.cli.views import SqlSpelling
+from lapwing.interfaces.cli.views import SqlSpelling
 from lapwing.sql import DIALECTS
 from tests.unit.cli.conftest import Clinic
 from tests.unit.cli.support import run

@@ -11,9 +11,9 @@ import pytest
 
 from lapwing.audit.claims import Concentrated, Pure
 from lapwing.audit.report import exact_line
-from lapwing.cli import auditing
-from lapwing.cli.exits import ExitStatus
-from lapwing.cli.views import ReportFormat
+from lapwing.interfaces.cli import auditing
+from lapwing.interfaces.cli.exits import ExitStatus
+from lapwing.interfaces.cli.views import ReportFormat
 from tests.unit.cli.conftest import Clinic
 from tests.unit.cli.support import run
 

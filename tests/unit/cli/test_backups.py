@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.curator.backup import back_up, put_back
 from lapwing.demo import write_demo
 from lapwing.errors import LapwingError, PreparationError
+from lapwing.owner.backup import back_up, put_back
 from tests.unit.cli.support import Ran, run
 
 BY_SEX = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"

@@ -11,7 +11,7 @@ import pexpect
 import pytest
 from typer.main import get_command
 
-from lapwing.cli.app import app
+from lapwing.interfaces.cli.app import app
 from tests.unit.cli.support import run
 
 CATALOGUE = """\

@@ -15,11 +15,11 @@ import pyarrow.parquet as parquet
 import pytest
 
 from lapwing.catalog import UnitPath, parse
-from lapwing.cli.initial import initial_catalogue
-from lapwing.curator.draft import count_todos, safe_name
 from lapwing.curator.source_schemas import Held, UnreadableSource, read_columns, source_files
 from lapwing.demo import write_demo
 from lapwing.errors import CatalogueError
+from lapwing.interfaces.cli.initial import initial_catalogue
+from lapwing.owner.catalogue_draft import count_todos, safe_name
 from tests.unit.cli.support import run
 
 ALL_TYPES = pa.schema(

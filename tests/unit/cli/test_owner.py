@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lapwing.cli.exits import ExitStatus, error_text, status_of
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
 from lapwing.errors import BudgetRefused, CatalogueError, Incident, LapwingError, LedgerError, PreparationError, Refused
+from lapwing.interfaces.cli.exits import ExitStatus, error_text, status_of
 from tests.unit.cli.conftest import Clinic, make_clinic
 from tests.unit.cli.support import run
 
@@ -189,7 +189,7 @@ def test_an_unexpected_fault_shows_no_message(own_clinic: Clinic, monkeypatch: p
     monkeypatch.setattr(Curator, "balance", fault)
     ran = own_clinic.run("budget")
     assert ran.status == 1 and "4711" not in ran.out + ran.err
-    assert ran.err.startswith("internal error: ValueError at lapwing/curator/life.py:")
+    assert ran.err.startswith("internal error: ValueError at lapwing/curator/curator.py:")
 
 
 def test_usage(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lapwing.catalog import load
-from lapwing.cli.terminal import printable
 from lapwing.demo import write_demo
+from lapwing.interfaces.cli.terminal import printable
 from lapwing.ledger.connect import place_of
 from tests.unit.cli.support import run, run_process
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from lapwing.audit import conformance
-from lapwing.cli.app import app
-from lapwing.curator.life import Curator
+from lapwing.audit.lists import conformance
+from lapwing.curator.curator import Curator
 from lapwing.errors import PreparationError
+from lapwing.interfaces.cli.app import app
 from tests.unit.cli.conftest import Clinic
 
 ROWS = "SELECT * FROM patients"
@@ -86,5 +86,9 @@ def test_a_fault_is_an_object_without_its_message(clinic: Clinic, monkeypatch: p
     monkeypatch.setattr(Curator, "latest", broken)
     ran = clinic.run("budget", "--format", "json")
     told = json.loads(ran.err)
-    assert ran.status == told["exit_status"] == 1 and told["code"] == "internal" and told["title"].startswith("ValueError at lapwing/cli/")
+    assert (
+        ran.status == told["exit_status"] == 1
+        and told["code"] == "internal"
+        and told["title"].startswith("ValueError at lapwing/interfaces/cli/")
+    )
     assert "Ann" not in ran.err + ran.out

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from lapwing.audit import conformance, report
-from lapwing.cli.terminal import Careful
-from lapwing.client.waiting import on_terminal
-from lapwing.curator.life import Curator, Progress
+from lapwing.audit import report
+from lapwing.audit.lists import conformance
+from lapwing.curator.curator import Curator, Progress
+from lapwing.interfaces.cli.terminal import Careful
+from lapwing.interfaces.python.waiting import on_terminal
 from tests.unit.cli.conftest import Clinic
 from tests.unit.cli.support import run_on_terminal, screen_after
 

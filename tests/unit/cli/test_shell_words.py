@@ -13,16 +13,16 @@ from docs.function_listing import LISTED
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from lapwing.cli.shell.commands import COMMANDS
-from lapwing.cli.shell.completing import ShellCompleter, Vocabulary
-from lapwing.cli.shell.pricing import PriceWatch
-from lapwing.cli.shell.splitting import Split, bare_words, is_finished, split, without_semicolon
-from lapwing.cli.shell.terms import SETTINGS, ShellTerms
-from lapwing.client.dataset import DataSet
-from lapwing.client.dataset import open as open_data_set
-from lapwing.curator.explanation import Explanation
-from lapwing.curator.vocabulary import KEYWORDS, function_names
+from lapwing.asking.explanation import Explanation
+from lapwing.asking.vocabulary import KEYWORDS, function_names
+from lapwing.data_set import DataSet
+from lapwing.data_set import open as open_data_set
 from lapwing.errors import Refused
+from lapwing.interfaces.cli.shell.commands import COMMANDS
+from lapwing.interfaces.cli.shell.completing import ShellCompleter, Vocabulary
+from lapwing.interfaces.cli.shell.pricing import PriceWatch
+from lapwing.interfaces.cli.shell.splitting import Split, bare_words, is_finished, split, without_semicolon
+from lapwing.interfaces.cli.shell.terms import SETTINGS, ShellTerms
 from tests.unit.cli.conftest import Clinic
 from tests.unit.cli.support import ROOT
 
@@ -166,7 +166,7 @@ def test_a_price_is_found_in_the_background_once_typing_rests(data_set: DataSet)
 
 
 def test_a_price_beyond_what_is_left_says_so(data_set: DataSet) -> None:
-    from lapwing.cli.shell.pricing import price_of, refusal
+    from lapwing.interfaces.cli.shell.pricing import price_of, refusal
 
     assert price_of(data_set.explain("SELECT COUNT(*) AS n FROM patients", epsilon=3)).words.endswith(": MORE THAN ONE STATEMENT MAY COST")
     assert refusal(Refused("some-code", "no", hint="so")).words == "[some-code] no (so)"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from rich.color import Color
 
-from lapwing.cli.app import app
-from lapwing.cli.exits import ExitStatus
-from lapwing.cli.terminal import ACCENT, ALARM, CAUTION, plain_table
-from lapwing.cli.views import ROWS_SHOWN_MAX
+from lapwing.interfaces.cli.app import app
+from lapwing.interfaces.cli.exits import ExitStatus
+from lapwing.interfaces.cli.terminal import ACCENT, ALARM, CAUTION, plain_table
+from lapwing.interfaces.cli.views import ROWS_SHOWN_MAX
 from tests.unit.cli.conftest import Clinic
 from tests.unit.cli.support import ROOT, run, run_process
 
@@ -106,7 +106,7 @@ def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
     """What keeps ``lapwing --help`` quick, in a form that does not depend on how busy the machine is."""
     heavy = ("duckdb", "numpy", "opendp", "pandas", "prompt_toolkit", "pyarrow", "pydantic", "rich", "sqlglot")
     code = (
-        "import sys\nfrom lapwing.cli import main\ntry:\n    main()\nexcept SystemExit as ended:\n"
+        "import sys\nfrom lapwing.interfaces.cli import main\ntry:\n    main()\nexcept SystemExit as ended:\n"
         f"    print([name for name in {heavy!r} if name in sys.modules], ended.code, file=sys.stderr)\n"
     )
     ran = run_process("--help", home=tmp_path, code=code)

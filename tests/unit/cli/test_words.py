@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from lapwing.cli.exits import ExitStatus
+from lapwing.interfaces.cli.exits import ExitStatus
 from tests.unit.cli.conftest import Clinic
 
 COUNT = "SELECT COUNT(*) AS n FROM patients WHERE birth_year > 1980"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import lapwing
-from lapwing.client.from_file import quick_catalogue
-from lapwing.curator.declared_text import id_of_place
 from lapwing.errors import CatalogueError
+from lapwing.owner.catalogue_text import id_of_place
+from lapwing.owner.quick_catalogue import quick_catalogue
 
 
 def test_the_text_is_the_same_in_every_release(tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ import pytest
 
 import lapwing as lw
 from lapwing.answers.answer import Answer
-from lapwing.client.dataset import DataSet
-from lapwing.curator.accuracy_search import PILOT_MARK
-from lapwing.curator.accuracy_steps import Before, Buy, Pilot, Serve, Unreachable, next_step
-from lapwing.curator.accuracy_targets import Target, aimed, bars_of, is_direct
-from lapwing.curator.asked_price import pilot_epsilons
-from lapwing.curator.bound_statement import BoundStatement, bound_statement
-from lapwing.curator.least_price import Base, least_loss
+from lapwing.asking.accuracy_solver import PILOT_MARK
+from lapwing.asking.accuracy_steps import Before, Buy, Pilot, Serve, Unreachable, next_step
+from lapwing.asking.accuracy_targets import Target, aimed, bars_of, is_direct
+from lapwing.asking.bound_statement import BoundStatement, bound_statement
+from lapwing.asking.options import pilot_epsilons
+from lapwing.asking.price_solver import Base, least_loss
+from lapwing.data_set import DataSet
 from lapwing.demo import write_demo
 from lapwing.errors import BudgetRefused, Refused, Span
 from lapwing.kernel.accounting import EPSILON_MAX, LOSS_UNITS

@@ -14,8 +14,8 @@ import pytest
 
 from lapwing.audit.plan_shapes import shapes
 from lapwing.audit.worlds import declare, random_world
-from lapwing.curator.encoding import decode, encode
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
+from lapwing.curator.stored_tables import decode, encode
 from lapwing.errors import BudgetRefused, CatalogueError, Incident, LapwingError, PreparationError, Refused
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify

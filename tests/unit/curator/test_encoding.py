@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.curator.encoding import FORMAT, FORMAT_PACKED, decode, encode
+from lapwing.curator.stored_tables import FORMAT, FORMAT_PACKED, decode, encode
 from lapwing.errors import LedgerError
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace
 from lapwing.kernel.release import ChosenQuantiles, NoisyColumn, NoisyTable, Released

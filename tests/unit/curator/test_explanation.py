@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lapwing as lw
-from lapwing.answers.number_format import figure, share_text, shortened
+from lapwing.answers.display.number_format import figure, share_text, shortened
 from lapwing.demo import write_demo
 from lapwing.errors import Refused
 from tests.unit.sql.accepted import ACCEPTED

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.curator.key_delta import delta_for_keys
+from lapwing.asking.key_delta import delta_for_keys
 from lapwing.kernel.accounting import DELTA_UNITS, LOSS_UNITS, Budget, budget_for
 
 BUDGET = budget_for(epsilon=Fraction(3), delta=Fraction(1, 10**8), delta_keys_share=Fraction(1, 2))

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lapwing.client.dataset import DataSet
-from lapwing.curator.life import Curator
-from lapwing.planning import norm_sample
+from lapwing.contribution import sampling as norm_sample
+from lapwing.curator.curator import Curator
+from lapwing.data_set import DataSet
 
 SHOPS, USERS_OF_A_SHOP, ROWS_MOST = 16, 2_500, 400
 CATALOGUE = """

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lapwing.client.dataset import DataSet
-from lapwing.curator.ask import explain
-from lapwing.curator.life import Curator
+from lapwing.asking.ask import explain
+from lapwing.curator.curator import Curator
+from lapwing.data_set import DataSet
 from lapwing.errors import BudgetRefused
 
 CATALOGUE = """

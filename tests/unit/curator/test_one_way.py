@@ -12,9 +12,9 @@ import pytest
 from sqlglot.dialects.dialect import Dialect
 
 import lapwing
-from lapwing.audit.conformance import listed_statements
+from lapwing.audit.lists.conformance import listed_statements
 from lapwing.catalog import Settings
-from lapwing.client.dataset import DataSet
+from lapwing.data_set import DataSet
 from lapwing.demo.write import write_demo
 from lapwing.sql.text.privacy_words import Question, read_words
 
@@ -65,14 +65,14 @@ def rooms_entered(act: Callable[[], object]) -> list[str]:
 def test_no_room_above_the_curator_is_entered_again(clinic: DataSet, text: str) -> None:
     entered = rooms_entered(lambda: clinic.ask(text, dialect="postgres"))
     reached = next(number for number, name in enumerate(entered) if name.startswith("curator/"))
-    assert entered[:reached] == ["client/dataset.py"]
+    assert entered[:reached] == ["data_set.py"]
     assert [name for name in entered[reached:] if name.partition("/")[0] in ABOVE] == []
     assert {name.partition("/")[0] for name in entered[reached:]} >= {"answers", "kernel", "ledger", "planning", "sql"}
 
 
 def test_a_stay_above_would_be_seen(clinic: DataSet) -> None:
     entered = rooms_entered(lambda: (clinic.ask(COUNT), clinic.check()))
-    assert "client/dataset.py" in entered[1:]
+    assert "data_set.py" in entered[1:]
 
 
 @pytest.mark.parametrize("text", TEXTS)

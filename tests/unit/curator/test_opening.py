@@ -8,8 +8,8 @@ from pathlib import Path
 from threading import Barrier
 
 import lapwing
-from lapwing.client.dataset import DataSet
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
+from lapwing.data_set import DataSet
 from lapwing.demo import write_demo
 
 THREADS, TIMES = 6, 4

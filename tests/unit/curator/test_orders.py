@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from lapwing.asking.ask import ask, explain
 from lapwing.audit.worlds import declare, random_world
-from lapwing.curator.ask import ask, explain
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
 from lapwing.errors import BudgetRefused, CatalogueError
 from lapwing.kernel.accounting import LOSS_UNITS
 

@@ -10,8 +10,8 @@ import pytest
 
 from lapwing.answers.answer import Answer
 from lapwing.audit.worlds import declare, random_world
-from lapwing.client.dataset import DataSet
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
+from lapwing.data_set import DataSet
 from lapwing.errors import BudgetRefused, CatalogueError, PreparationError
 from lapwing.ledger.connect import system_user
 from lapwing.ledger.local.ledger import LocalLedger

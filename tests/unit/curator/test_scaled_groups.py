@@ -16,11 +16,11 @@ from benchmarks.reliability.repeated import make_repeatable
 from typer.testing import CliRunner
 
 from lapwing.answers.answer import Answer
-from lapwing.cli.app import app
-from lapwing.client.dataset import DataSet
-from lapwing.curator.encoding import decode
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
+from lapwing.curator.stored_tables import decode
+from lapwing.data_set import DataSet
 from lapwing.errors import Refused
+from lapwing.interfaces.cli.app import app
 from lapwing.statements import CellMark
 from tests.support.promises import watched
 from tests.support.ranking_keys import write_ranking_key

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from lapwing.curator.life import Curator
+from lapwing.curator.curator import Curator
 from lapwing.curator.source_checks import source_problems
 from lapwing.errors import CatalogueError
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import lapwing as lw
-from lapwing.curator.life import Curator, EntryKind
-from lapwing.curator.spending_report import READINGS_MAX, spending_report
+from lapwing.curator.curator import Curator, EntryKind
 from lapwing.errors import LedgerError
 from lapwing.ledger.protocol import Entry
+from lapwing.owner.spending_report import READINGS_MAX, spending_report
 from tests.support.rich_clinic import write_rich_clinic
 
 

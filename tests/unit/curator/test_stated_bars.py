@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import lapwing
-from lapwing.client.dataset import DataSet
-from lapwing.client.dataset import open as open_data_set
+from lapwing.data_set import DataSet
+from lapwing.data_set import open as open_data_set
 from lapwing.demo import write_demo
 from lapwing.releases.report import release_html
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from lapwing.client.dataset import DataSet
-from lapwing.client.dataset import open as open_data_set
-from lapwing.curator.public_work import Hold, PublicWork, told_before_charges
+from lapwing.curator.cost_estimate import Hold, PublicWork, told_before_charges
 from lapwing.curator.version_use import one_version
+from lapwing.data_set import DataSet
+from lapwing.data_set import open as open_data_set
 from lapwing.errors import Incident, LapwingError, PreparationError
 
 CATALOGUE = """

@@ -18,8 +18,8 @@ import pytest
 
 import lapwing
 from lapwing import Marginals, RangeTree
-from lapwing.curator.public_work import Hold, PublicWork, only_free, told_before_charges
-from lapwing.curator.weighing import WeightsSession, weighed_before
+from lapwing.asking.weights_session import WeightsSession, weighed_before
+from lapwing.curator.cost_estimate import Hold, PublicWork, only_free, told_before_charges
 from lapwing.demo import write_demo
 from lapwing.errors import Incident, LapwingError, LedgerError, Refused
 from lapwing.kernel.count_stream import CountStream, StreamPlan
@@ -27,8 +27,8 @@ from lapwing.kernel.domains import TextDomain
 from lapwing.ledger.local import rows as ledger_rows
 from lapwing.ledger.local.ledger import LocalLedger
 from lapwing.ledger.protocol import EntryKind
-from lapwing.releases import multiplicative_weights
-from lapwing.releases.weighed import ServedBy, WeighedLog
+from lapwing.releases.weights import multiplicative_weights
+from lapwing.releases.weights.weights_log import ServedBy, WeighedLog
 from tests.support.rich_clinic import exact_rows, prepare_rich_clinic
 
 SURE = "0.999999"
@@ -349,7 +349,7 @@ def test_what_cannot_be_planned_is_refused_for_nothing(clinic: lapwing.DataSet, 
         ({"confidence": 1}, "confidence-invalid"),
     ):
         assert code_of(lambda changed=changed: planned(clinic, **changed)) == code, changed  # type: ignore[misc]
-    monkeypatch.setattr("lapwing.releases.weights_plan.CELLS_MAX", 100)
+    monkeypatch.setattr("lapwing.releases.weights.plan.CELLS_MAX", 100)
     assert code_of(lambda: planned(clinic)) == "weights-cells"
     monkeypatch.setattr(multiplicative_weights, "CELLS_MAX", 100)
     assert code_of(lambda: multiplicative_weights.MultiplicativeWeights([11, 10], 5)) == "weights-cells"
@@ -413,7 +413,7 @@ def _a_crash_refunds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _the_log_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lapwing.curator.weighing._told_before", lambda curator, analyst, confidence: {})
+    monkeypatch.setattr("lapwing.asking.weights_session._told_before", lambda curator, analyst, confidence: {})
 
 
 def _outcomes_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,8 @@ from benchmarks.first_count import measure
 from benchmarks.visits import write_visits
 
 from lapwing.answers.post_processing import evaluate
+from lapwing.contribution.bounding import BoundingKind, Situation, choose
+from lapwing.contribution.rows_per_unit import Contributions, assumed, bin_edges, fitted, histogram_plan
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, charge_loss
 from lapwing.kernel.certify import certify
@@ -20,12 +22,10 @@ from lapwing.kernel.expressions import Column, Expression
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import Clipped, DiscoveredGroups, Follow, Ranked, Scan
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.planning.bounding import BoundingKind, Situation, choose
-from lapwing.planning.contributions import Contributions, assumed, bin_edges, fitted, histogram_plan
+from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.key_selection import SPREAD_BITS
 from lapwing.planning.plan import plan_query
 from lapwing.planning.planned import GroupLimits, Planned, Price
-from lapwing.planning.possible.groups import GroupFinder
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
 
 HEAVY = Contributions(tuple((2.0**i, 100_000 * 2 ** (-1.2 * i)) for i in range(11)))

@@ -8,15 +8,15 @@ from itertools import pairwise
 
 import pytest
 
+from lapwing.contribution.bounding import BoundingKind, Situation, choose, groups_for
+from lapwing.contribution.rows_per_unit import Contributions, assumed, histogram_plan
+from lapwing.contribution.selectivity import kept_share
 from lapwing.kernel.accounting import Account, charge_loss
 from lapwing.kernel.certify import certify
 from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, Kind, RealDomain, TextDomain
 from lapwing.kernel.expressions import Column, Expression, Function, Literal, call
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.planning.bounding import BoundingKind, Situation, choose, groups_for
-from lapwing.planning.contributions import Contributions, assumed, histogram_plan
-from lapwing.planning.selectivity import kept_share
 
 COLUMNS: dict[str, Domain] = {
     "n": IntegerDomain(0, 99, nullable=False),

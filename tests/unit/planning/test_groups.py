@@ -25,8 +25,8 @@ from lapwing.kernel.expressions import Case, Column, Expression, Function, Liter
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import Scan
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.planning.possible.groups import GroupFinder
-from lapwing.planning.possible.listing import LISTED_MAX, enumerated, listed
+from lapwing.planning.group_enumeration.groups import GroupFinder
+from lapwing.planning.group_enumeration.listing import LISTED_MAX, enumerated, listed
 
 JANUARY = 19_723  # 2024-01-01, a Monday
 COLUMNS: Mapping[str, Domain] = {

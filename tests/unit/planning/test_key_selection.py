@@ -7,6 +7,8 @@ from fractions import Fraction
 
 import pytest
 
+from lapwing.contribution.bounding import BoundingKind, Situation, choose
+from lapwing.contribution.rows_per_unit import assumed
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
 from lapwing.kernel.domains import Domain, IntegerDomain, TextDomain
@@ -15,8 +17,6 @@ from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import Clipped, DiscoveredGroups, DistinctCount, Grouped, Measure, Plan, Query, Ranked, RowCount, Scan, Vector
 from lapwing.kernel.laws import DiscreteGaussian
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.planning.bounding import BoundingKind, Situation, choose
-from lapwing.planning.contributions import assumed
 from lapwing.planning.key_selection import SPREAD_BITS, spread_bits
 
 LAW = DiscreteGaussian(Fraction(8))

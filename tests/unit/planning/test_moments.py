@@ -14,10 +14,10 @@ from lapwing.kernel.domains import Domain, IntegerDomain, RealDomain
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import GridSum, Ranked, RowCount
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.planning.moments import Moments
+from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
 from lapwing.planning.planned import GroupLimits, Planned, Price
-from lapwing.planning.possible.groups import GroupFinder
+from lapwing.planning.variances import Moments
 from lapwing.sql import bind
 
 COLUMNS: dict[str, Domain] = {

@@ -13,10 +13,10 @@ from lapwing.catalog import Settings
 from lapwing.kernel.accounting import LOSS_UNITS, Account, Cost, admits, budget_for
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.laws import DiscreteGaussian, DiscreteLaplace
+from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.noise_choice import loss_of_price, pure_facts, pure_share, relative_error, with_better_noise
 from lapwing.planning.plan import plan_query
 from lapwing.planning.planned import Planned, Price
-from lapwing.planning.possible.groups import GroupFinder
 from lapwing.spread import variance
 from lapwing.sql import bind
 from tests.unit.planning.test_plans import LIMITS, UNIT_COLUMNS, facts

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from benchmarks.norm_caps import Table, drawn_table, edges, unit_noise
 
-from lapwing.planning.norm_caps import _spread, best_cap, bias_bound, predicted
-from lapwing.planning.norm_fit import NormFit, NormHistogram, fitted_norms
+from lapwing.contribution.clipping_bound import _spread, best_cap, bias_bound, predicted
+from lapwing.contribution.model import NormFit, NormHistogram, fitted_norms
 from tests.support.power import Together
 from tests.support.promises import watched
 from tests.unit.planning.test_norm_fit import EDGES, LARGEST, fit_of, pareto, units_by_bin

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from lapwing.planning.norm_fit import NormFit, NormHistogram, fitted_norms, normal_scores
+from lapwing.contribution.model import NormFit, NormHistogram, fitted_norms, normal_scores
 from tests.support.promises import coverage
 
 LARGEST = 1000.0

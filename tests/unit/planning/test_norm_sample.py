@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from lapwing.contribution.rows_per_unit import Contributions
+from lapwing.contribution.sampling import one_in_of
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.domains import IntegerDomain, Kind
 from lapwing.kernel.expressions import Column, Function, Literal, call
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import Filter, Relation, Scan
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.planning.contributions import Contributions
-from lapwing.planning.norm_sample import one_in_of
 
 TABLE = TableFacts({"shop": IntegerDomain(1, 1_000, nullable=False)}, rows_per_unit_max=500, rows_max=10**9)
 FACTS = Facts("shops", 1, Neighbours.UNBOUNDED, Account.APPROXIMATE, {"orders": TABLE}, {})

@@ -10,6 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from lapwing.contribution.clipping_bound import best_cap, bias_bound
+from lapwing.contribution.histograms import histogram_of, norms_of, norms_plan
+from lapwing.contribution.model import NormFit, NormHistogram, fitted_norms
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.certify import certify
 from lapwing.kernel.domains import IntegerDomain
@@ -20,9 +23,6 @@ from lapwing.kernel.laws import DiscreteGaussian
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.release import NoisyColumn, NoisyTable
 from lapwing.kernel.stability import shape_of
-from lapwing.planning.norm_caps import best_cap, bias_bound
-from lapwing.planning.norm_fit import NormFit, NormHistogram, fitted_norms
-from lapwing.planning.norms import histogram_of, norms_of, norms_plan
 from tests.support.promises import watched
 
 TABLE = TableFacts({"cost": IntegerDomain(0, 500, nullable=True)}, rows_per_unit_max=40, rows_max=10**6)

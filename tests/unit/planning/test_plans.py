@@ -14,16 +14,16 @@ from lapwing.answers.post_processing import evaluate
 from lapwing.audit.runs import prepare_in_duckdb
 from lapwing.audit.worlds import declare, random_world
 from lapwing.catalog import Settings
+from lapwing.contribution.rows_per_unit import Contributions
 from lapwing.errors import Refused
 from lapwing.kernel.accounting import Account, charge_delta, charge_loss
 from lapwing.kernel.facts import Facts
 from lapwing.kernel.ir import GridSum, Grouped, PublicJoin, Ranked, RowCount, Scan
 from lapwing.kernel.stability import shape_of
-from lapwing.planning.contributions import Contributions
+from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.measures import Averaged, Counted, Summed, measured
 from lapwing.planning.plan import plan_query
 from lapwing.planning.planned import GroupLimits, Planned, Price
-from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql import bind
 from lapwing.statements import Statement
 from tests.support.sql_queries import SqlQueries

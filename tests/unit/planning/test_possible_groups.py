@@ -32,8 +32,8 @@ from lapwing.kernel.ir import (
 )
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.stability import shape_of
-from lapwing.planning.possible.groups import GroupFinder, Possible
-from lapwing.planning.possible.listing import listed
+from lapwing.planning.group_enumeration.groups import GroupFinder, Possible
+from lapwing.planning.group_enumeration.listing import listed
 from tests.support.reference import evaluator
 from tests.support.sizes import size
 

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from lapwing.planning.norm_caps import best_cap, bias_bound, lost_beside
-from lapwing.planning.norm_fit import NormFit, NormHistogram, fitted_norms
+from lapwing.contribution.clipping_bound import best_cap, bias_bound, lost_beside
+from lapwing.contribution.model import NormFit, NormHistogram, fitted_norms
 from tests.support.promises import watched
 
 EDGES = (*(2.0 ** (power / 2.0) for power in range(16)), 400.0)

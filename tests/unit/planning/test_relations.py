@@ -8,13 +8,13 @@ from fractions import Fraction
 import pytest
 
 from lapwing.answers.post_processing import evaluate
+from lapwing.contribution.relations import contributions_of, fans_out, having_any, kept_of
+from lapwing.contribution.rows_per_unit import Contributions
 from lapwing.kernel.accounting import Account
 from lapwing.kernel.ir import Clipped, GridSum, Query, Ranked
-from lapwing.planning.contributions import Contributions
+from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
 from lapwing.planning.planned import GroupLimits, Planned, Price
-from lapwing.planning.possible.groups import GroupFinder
-from lapwing.planning.relations import contributions_of, fans_out, having_any, kept_of
 from tests.unit.sql.clinic import FACTS, bound
 
 KNOWN: Mapping[str, Contributions] = {

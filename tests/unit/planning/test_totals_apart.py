@@ -8,17 +8,17 @@ from fractions import Fraction
 import pytest
 
 from lapwing.answers.post_processing import evaluate
+from lapwing.contribution.model import NormFit, NormHistogram, fitted_norms
 from lapwing.kernel.accounting import Account, charge_loss
 from lapwing.kernel.domains import Domain, IntegerDomain, TextDomain
 from lapwing.kernel.expressions import Column
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.ir import KnownGroups, Scan, UnitNorms
 from lapwing.kernel.neighbours import Neighbours
-from lapwing.planning.norm_fit import NormFit, NormHistogram, fitted_norms
+from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
 from lapwing.planning.planned import GroupLimits, Planned, Price
-from lapwing.planning.possible.groups import GroupFinder
-from lapwing.planning.totals_apart import LEVELS_MOST, SHARES_MOST, most_queries
+from lapwing.planning.separate_totals import LEVELS_MOST, SHARES_MOST, most_queries
 from lapwing.statements import Aggregate, AggregateKind, PrivateQuery
 
 LOSS = Fraction(1, 10)

@@ -19,7 +19,7 @@ from lapwing.kernel.domains import (
     TimestampDomain,
 )
 from lapwing.kernel.expressions import Column
-from lapwing.releases.axes import Axis, axis_of
+from lapwing.releases.marginals.axes import Axis, axis_of
 
 
 def test_declared_values_have_a_bin_each_and_null_is_the_last() -> None:

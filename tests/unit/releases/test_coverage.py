@@ -10,9 +10,9 @@ import pytest
 
 from lapwing.kernel.domains import IntegerDomain, Kind
 from lapwing.kernel.expressions import Column, Function, Literal, call
-from lapwing.releases.axes import axis_of
-from lapwing.releases.bin_values import NotOneValue, bin_values
-from lapwing.releases.coverage import CoveredQuery, NotCovered, PublicMarginals, covered_queries
+from lapwing.releases.marginals.axes import axis_of
+from lapwing.releases.marginals.bin_values import NotOneValue, bin_values
+from lapwing.releases.serving.coverage import CoveredQuery, NotCovered, PublicMarginals, covered_queries
 from lapwing.statements import Statement
 from tests.support.release_worlds import AXES, FACTS, bound, sets
 

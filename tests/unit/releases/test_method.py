@@ -9,7 +9,7 @@ import pytest
 
 from lapwing.errors import Refused
 from lapwing.prices import Family
-from lapwing.releases.method import NOISE_MAX, SyntheticMethod, chosen, deviation, ones_share, pair_shares
+from lapwing.releases.synthetic.method import NOISE_MAX, SyntheticMethod, chosen, deviation, ones_share, pair_shares
 
 FAMILIES = (Family.GAUSSIAN, Family.LAPLACE)
 SIZES = (2, 9, 30, 16)

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from lapwing.releases.mixture import COMPONENTS_FEW, COMPONENTS_MANY, STEPS_MAX, Mixture, fitted, product_of
-from lapwing.releases.public_numbers import PublicNumbers
-from lapwing.releases.synopsis import MeasuredMarginal
+from lapwing.releases.marginals.synopsis import MeasuredMarginal
+from lapwing.releases.synthetic.mixture import COMPONENTS_FEW, COMPONENTS_MANY, STEPS_MAX, Mixture, fitted, product_of
+from lapwing.releases.synthetic.public_numbers import PublicNumbers
 
 ROWS = 20_000
 
@@ -130,8 +130,8 @@ def test_a_column_without_its_own_table_is_a_mistake() -> None:
 def test_a_fit_with_very_many_values_has_fewer_steps(monkeypatch: pytest.MonkeyPatch, rows: npt.NDArray[np.int64]) -> None:
     pairs, ones = _measured(rows, SIZES, 0.1)
     values = sum(SIZES)
-    monkeypatch.setattr("lapwing.releases.mixture.WORK_MAX", 30.0 * COMPONENTS_MANY * values**2)
+    monkeypatch.setattr("lapwing.releases.synthetic.mixture.WORK_MAX", 30.0 * COMPONENTS_MANY * values**2)
     mixture = fitted(SIZES, pairs, ones, ROWS, _numbers())
     assert mixture.fit is not None and mixture.fit.steps == 30 and mixture.components == COMPONENTS_MANY
-    monkeypatch.setattr("lapwing.releases.mixture.FEW_VALUES", values - 1)
+    monkeypatch.setattr("lapwing.releases.synthetic.mixture.FEW_VALUES", values - 1)
     assert fitted(SIZES, pairs, ones, ROWS, _numbers(), steps=2).components == COMPONENTS_FEW

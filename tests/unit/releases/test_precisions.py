@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from lapwing.releases.precisions import Objective, price_split, target_price
-from lapwing.releases.synopsis import Axes, MeasuredMarginal, Synopsis
-from lapwing.releases.workload import WantedCounts, Workload
+from lapwing.releases.marginals.precisions import Objective, price_split, target_price
+from lapwing.releases.marginals.synopsis import Axes, MeasuredMarginal, Synopsis
+from lapwing.releases.marginals.workload import WantedCounts, Workload
 
 OBJECTIVES: tuple[Objective, ...] = ("rmse", "l1", "max")
 ADULT = (16, 9, 16, 16, 7, 15, 6, 5, 2, 16, 16, 16, 42, 2)
@@ -248,8 +248,8 @@ def test_a_sum_over_all_bins_is_a_count_of_the_smaller_table() -> None:
 
 PROGRAM = """
 from itertools import combinations
-from lapwing.releases.precisions import price_split
-from lapwing.releases.workload import WantedCounts
+from lapwing.releases.marginals.precisions import price_split
+from lapwing.releases.marginals.workload import WantedCounts
 wanted = [WantedCounts(axes) for count in (1, 2, 3) for axes in combinations(range(4), count)]
 for pure in (False, True):
     for objective in ("rmse", "l1", "max"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lapwing.releases.public_numbers import PublicNumbers
+from lapwing.releases.synthetic.public_numbers import PublicNumbers
 
 
 def test_the_same_digest_and_purpose_make_the_same_numbers_with_every_version_of_every_library() -> None:

@@ -13,10 +13,10 @@ import lapwing
 from lapwing import RangeTree
 from lapwing.errors import Refused
 from lapwing.kernel.domains import IntegerDomain
-from lapwing.releases.range_tree import tree_widths
 from lapwing.releases.report import release_html
 from lapwing.releases.request import ReleaseRequest
-from lapwing.releases.tree_axes import leaf_width, tree_axes
+from lapwing.releases.tree.axes import leaf_width, tree_axes
+from lapwing.releases.tree.range_tree import tree_widths
 from tests.support.rich_clinic import exact_rows, prepare_rich_clinic
 
 EXACT = "100000000"

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from lapwing.releases.range_tree import MeasuredLevel, TreeSplit, TreeSynopsis, tree_split, tree_widths
+from lapwing.releases.tree.range_tree import MeasuredLevel, TreeSplit, TreeSynopsis, tree_split, tree_widths
 from tests.support.promises import coverage
 
 Floats = npt.NDArray[np.float64]

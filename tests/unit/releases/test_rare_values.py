@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lapwing.releases.rare_values import MergedValues, nearest_counts
+from lapwing.releases.synthetic.rare_values import MergedValues, nearest_counts
 
 
 def test_values_below_three_deviations_are_one_value_which_comes_last() -> None:

@@ -12,10 +12,10 @@ import pytest
 
 import lapwing
 from lapwing import Marginals, SyntheticTable
-from lapwing.curator import releasing
+from lapwing.asking import release_purchase as releasing
 from lapwing.errors import LapwingError, LedgerError, Refused
 from lapwing.receipts import new_key
-from lapwing.releases import planned
+from lapwing.releases import plan as planned
 from lapwing.releases.report import release_html
 from lapwing.releases.request import ReleaseRequest, Wanted
 from tests.support.rich_clinic import exact_rows, prepare_rich_clinic

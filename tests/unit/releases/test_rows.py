@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from lapwing.kernel.domains import BooleanDomain, DateDomain, Domain, IntegerDomain, RealDomain, TextDomain, TimestampDomain
-from lapwing.releases.axes import Axis, axis_of
-from lapwing.releases.public_numbers import PublicNumbers
-from lapwing.releases.rows import table_of
+from lapwing.releases.marginals.axes import Axis, axis_of
+from lapwing.releases.synthetic.public_numbers import PublicNumbers
+from lapwing.releases.synthetic.rows import table_of
 
 
 def _table(axes: list[Axis], bins: npt.NDArray[np.int64]) -> pa.Table:

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from lapwing.releases.coverage import NotCovered, covered_queries
-from lapwing.releases.serving import ServedAnswer, ServedMarginals, serve
-from lapwing.releases.weighted_sums import WeightedSums, covariances, reach_of
+from lapwing.releases.serving.answers import ServedAnswer, ServedMarginals, serve
+from lapwing.releases.serving.coverage import NotCovered, covered_queries
+from lapwing.releases.serving.weighted_sums import WeightedSums, covariances, reach_of
 from lapwing.statements import CellMark
 from tests.support.release_worlds import AXES, FACTS, Rows, bound, random_rows, served, sets
 from tests.unit.releases.test_coverage import COVERED

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from lapwing.releases.synopsis import VARIANCE_MIN, MeasuredMarginal, Synopsis
+from lapwing.releases.marginals.synopsis import VARIANCE_MIN, MeasuredMarginal, Synopsis
 
 Floats = npt.NDArray[np.float64]
 

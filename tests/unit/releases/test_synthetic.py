@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from lapwing.kernel.domains import BooleanDomain, IntegerDomain, TextDomain
-from lapwing.releases.axes import axis_of
-from lapwing.releases.synopsis import MeasuredMarginal
-from lapwing.releases.synthetic import model_of, synthetic_table
+from lapwing.releases.marginals.axes import axis_of
+from lapwing.releases.marginals.synopsis import MeasuredMarginal
+from lapwing.releases.synthetic.table import model_of, synthetic_table
 
 AXES = (
     axis_of("region", TextDomain(("n", "s", "w"))),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lapwing.releases.tiles import PRODUCT_MAX, Tiles
+from lapwing.releases.synthetic.tiles import PRODUCT_MAX, Tiles
 
 
 @pytest.mark.parametrize(("values", "components"), [(1, 1), (7, 5), (130, 100), (64, 4_000), (257, 60)])

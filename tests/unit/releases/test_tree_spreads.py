@@ -9,13 +9,13 @@ import numpy.typing as npt
 import pytest
 
 from lapwing.kernel.domains import IntegerDomain
-from lapwing.releases import tree_spreads
-from lapwing.releases.range_tree import MeasuredLevel, TreeSynopsis
-from lapwing.releases.spreads import GroupedSums
-from lapwing.releases.synopsis import MeasuredMarginal
-from lapwing.releases.tree_axes import leaf_width, tree_axes
-from lapwing.releases.tree_counts import TreeCounts
-from lapwing.releases.tree_spreads import TreeLevel, TreeSpreads
+from lapwing.releases.marginals.synopsis import MeasuredMarginal
+from lapwing.releases.marginals.variances import GroupedSums
+from lapwing.releases.serving.tree_counts import TreeCounts
+from lapwing.releases.tree import variances as tree_spreads
+from lapwing.releases.tree.axes import leaf_width, tree_axes
+from lapwing.releases.tree.range_tree import MeasuredLevel, TreeSynopsis
+from lapwing.releases.tree.variances import TreeLevel, TreeSpreads
 
 Floats = npt.NDArray[np.float64]
 SIZES = (2, 3, 38)

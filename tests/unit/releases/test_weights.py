@@ -18,8 +18,8 @@ from lapwing.kernel.expressions import Column, Function, Literal, call
 from lapwing.kernel.facts import Facts, TableFacts
 from lapwing.kernel.neighbours import Neighbours
 from lapwing.kernel.permit import issue
-from lapwing.releases.multiplicative_weights import CountedCells, MultiplicativeWeights
-from lapwing.releases.weights_plan import PlannedWeights, WeightsRequest, other_ways, planned_weights
+from lapwing.releases.weights.multiplicative_weights import CountedCells, MultiplicativeWeights
+from lapwing.releases.weights.plan import PlannedWeights, WeightsRequest, other_ways, planned_weights
 
 CELLS = 16
 

@@ -16,9 +16,9 @@ FILES = (
     "kernel/stability.py",
     "kernel/functions.py",
     "kernel/date_functions.py",
-    "curator/asked_price.py",
-    "curator/accuracy_search.py",
-    "curator/deciding.py",
+    "asking/options.py",
+    "asking/accuracy_solver.py",
+    "asking/staged_query.py",
     "answers/assembly.py",
     "answers/post_processing.py",
 )

@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from lapwing.answers.post_processing import post_process, typed_array
-from lapwing.audit.bare import define
+from lapwing.audit.lists.bare import define
 from lapwing.kernel.domains import Kind
 from lapwing.kernel.expressions import Expression
 from lapwing.kernel.ir import (

@@ -9,9 +9,9 @@ import pytest
 
 from lapwing.answers.post_processing import evaluate
 from lapwing.errors import Refused
+from lapwing.planning.group_enumeration.groups import GroupFinder
 from lapwing.planning.plan import plan_statement
 from lapwing.planning.planned import GroupLimits, Price
-from lapwing.planning.possible.groups import GroupFinder
 from lapwing.sql import DIALECTS, bind
 from lapwing.statements import Output, PostProcess, Statement
 from tests.unit.sql.accepted import ACCEPTED

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from lapwing.audit.conformance import listed_statements
-from lapwing.audit.second_list import second_list
+from lapwing.audit.lists.conformance import listed_statements
+from lapwing.audit.lists.second_list import second_list
 from lapwing.errors import Refused
 from tests.unit.sql.accepted import ACCEPTED
 from tests.unit.sql.clinic import bound

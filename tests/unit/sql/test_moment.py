@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import lapwing
-from lapwing.curator import bound_statement
+from lapwing.asking import bound_statement
 from lapwing.demo import write_demo
 from lapwing.errors import Refused
 from lapwing.kernel.calendar import DAY_MICROSECONDS

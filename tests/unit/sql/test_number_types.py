@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from lapwing.asking.ask import plan_of
 from lapwing.catalog.settings import Settings
-from lapwing.curator.ask import plan_of
 from lapwing.errors import Refused
 from lapwing.kernel.canonical import canonical_bytes
 from lapwing.kernel.domains import IntegerDomain, NumberType, number_type, with_number

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from lapwing.answers.refusal_text import render_refusal
+from lapwing.answers.display.refusal_text import render_refusal
 from lapwing.errors import Refused, Span
 from lapwing.kernel.expressions import Value
 from lapwing.sql import bind

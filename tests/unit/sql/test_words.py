@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from lapwing.answers.refusal_text import render_refusal
+from lapwing.answers.display.refusal_text import render_refusal
 from lapwing.catalog import Settings
 from lapwing.errors import Refused
 from lapwing.sql import bind

@@ -9,7 +9,8 @@ from sqlglot import exp
 from lapwing.errors import Span
 from lapwing.kernel.domains import BooleanDomain, IntegerDomain, Kind, is_numeric, number_type
 from lapwing.kernel.expressions import Column, Expression, Function, Literal
-from lapwing.sql.rows import moments, quantiles
+from lapwing.sql.rows import quantiles
+from lapwing.sql.rows import variance_aggregates as moments
 from lapwing.sql.rows.arguments import Arguments, AskedAggregate
 from lapwing.sql.rows.distinct_tuples import combined, several_distinct
 from lapwing.sql.scalars import number_types

@@ -1,0 +1,105 @@
+"""What a bound may have cut off each cell of an answer, from the norms that were bought for it. Post-processing of released values.
+
+Error bars reach to what was not cut: noise, rounding and this. How it is bounded: docs/explanation/planning.md; where no norms were
+bought, nothing can be bounded, and a note says what is predicted instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from lapwing.answers.intervals import Interval
+from lapwing.contribution.clipping_bound import bias_bound
+from lapwing.contribution.histograms import NormCut
+from lapwing.kernel.release import NoisyColumn
+from lapwing.planning.planned import Part
+
+UNLIKE_GROUPS = 0.25
+"""Groups may lose so much more than others, as a share."""
+UNLIKE_AVERAGE = 0.25
+"""What units above a bound have on average is as far from the average of all as this share of it, at most."""
+LARGER_AVERAGE = 0.4
+"""Of what is missing of a sum, no more than this share is missing of the average."""
+LEFT_OUT_MOST = 0.9
+"""A bar reaches to no larger share of rows that joins leave out."""
+SHARE_OF_CELLS = 0.05
+"""A length spread over cells in any way is more than it is over the square root of this share of them in no larger share of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """At most so much is missing from a cell, in the unit of its column; where it may be negative, either way."""
+
+    most: float = 0.0
+    signed: bool = False
+
+    @property
+    def below(self) -> float:
+        """How far the truth may lie below."""
+        return self.most if self.signed else 0.0
+
+
+NOTHING = Missing()
+
+
+def missing_of(part: Part, column: NoisyColumn, *, confidence: float, terms: int) -> list[Missing]:
+    """What may be missing from each cell of a column, each the sum of ``terms`` released ones."""
+    cut = part.cuts.get(column.name)
+    if cut is None or not column.values or (cut.choice.cap >= cut.fit.largest and not part.left_out):
+        return [NOTHING] * len(column.values)
+    per_integer = float(cut.unit)
+    parts, of = (column.step / cut.unit).as_integer_ratio()
+    values = [value * parts / of for value in column.values]
+    mosts = [0.0] * len(values) if cut.choice.cap >= cut.fit.largest else _most(cut, values, beyond=1 - confidence, terms=terms)
+    # What a limit before a join leaves out is predicted, not bounded; a bar that ignored it would be worse.
+    joined = min(part.left_out, LEFT_OUT_MOST) / (1 - min(part.left_out, LEFT_OUT_MOST))
+    return [Missing((most + joined * (abs(value) + most)) * per_integer, cut.signed) for most, value in zip(mosts, values, strict=True)]
+
+
+def _most(cut: NormCut, values: Sequence[float], *, beyond: float, terms: int) -> list[float]:
+    """The same in the measure's own integers."""
+    cells = len(values)
+    if cut.signed:
+        # Values that cancel say nothing about how much there is to cut: any cell may lose up to all of it, most lose no more than a part.
+        length = cut.fit.excess_upper(cut.choice.cap, beyond=beyond / 2) + max(cut.extreme(cut.fit.total()) - cut.choice.cap, 0.0)
+        return [length * math.sqrt(terms) * min(1.0, 1 / math.sqrt(SHARE_OF_CELLS * cells))] * cells
+    choice = replace(cut.choice, noise=cut.choice.noise * math.sqrt(terms))
+    if cut.of_units:
+        return _most_units(cut, values, beyond=beyond)
+    extreme = cut.extreme(max(sum(values), 0.0) / (1 - min(choice.lost, 0.9)))
+    return bias_bound(cut.fit, choice, cells=cells * terms, beyond=beyond, values=values, grain=cut.grain, extreme=extreme)
+
+
+def _most_units(cut: NormCut, values: Sequence[float], *, beyond: float) -> list[float]:
+    """Of counts of units: a unit in d groups has length sqrt(d), so what each group loses follows from the lengths alone."""
+    fit, norms = cut.fit, cut.fit.norms()
+    weights = fit.beyond_caps([cut.choice.cap], 1) * norms
+    (upper,) = fit.upper(weights, beyond=beyond / 2)
+    share = min(float(upper) / max(float(norms**2 @ fit.expected), 1e-9), 0.9)
+    return [max(value, 0.0) * share / (1 - share) * (1 + UNLIKE_GROUPS) for value in values]
+
+
+def reaching(interval: Interval, missing: Missing) -> Interval:
+    """The interval of what is not cut: of a released value's own interval."""
+    return Interval(interval.lo - missing.below, interval.hi + missing.most)
+
+
+def ratio_reaching(interval: Interval, *, top: Missing, bottom: Missing, count: float) -> Interval:
+    """The interval of a ratio of which parts of both sides may be missing; ``count`` is the released lower side, above 0."""
+    lo, hi = interval.lo - top.below / count, interval.hi + top.most / count
+    less = count / (count + bottom.most)
+    return Interval(min(lo, lo * less), max(hi, hi * less))
+
+
+def average_reaching(interval: Interval, *, rows: float, total: float, signed: bool, lo: float, hi: float) -> Interval:
+    """The interval of an average of values from ``lo`` to ``hi``, of which a sum and a count were scaled down together.
+
+    What is missing, at most the share ``rows`` of the rows and ``total`` of the sum, has an average too, which may be another: by
+    ``UNLIKE_AVERAGE`` of the way from ``lo`` to the average, either way. Units that were cut for their sums have larger values than others,
+    by ``LARGER_AVERAGE`` of the missing sum at most; where values have either sign, larger or smaller ones.
+    """
+    above = max(UNLIKE_AVERAGE * rows, LARGER_AVERAGE * total)
+    below = above if signed else UNLIKE_AVERAGE * rows
+    return Interval(interval.lo - below * (interval.lo - lo), interval.hi + above * min(interval.hi - lo, hi - interval.hi))

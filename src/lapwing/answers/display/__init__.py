@@ -1,0 +1,1 @@
+"""Answers as people see them: text, charts, notebooks, data frames."""

@@ -1,0 +1,1 @@
+"""Notes on an answer: clipping, suppression, quantiles."""

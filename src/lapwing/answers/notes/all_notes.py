@@ -1,0 +1,61 @@
+"""The notes on an answer: what was left out, what may be hidden, what is uncertain. From released values and public facts only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lapwing.answers.assembly import Assembled
+from lapwing.answers.display.number_format import figure
+from lapwing.answers.notes.clipping import loss_notes
+from lapwing.kernel.release import Released
+from lapwing.planning.measures import Averaged, Summed
+from lapwing.planning.planned import Planned
+from lapwing.statements import PostProcess
+
+
+def notes_of(planned: Planned, released: Released, assembled: Assembled, *, unit: str) -> tuple[str, ...]:
+    """What an analyst should know about this answer; from released values and public facts only."""
+    notes = impossible_notes(planned)
+    thresholds = sorted({table.threshold for table in released.tables if table.threshold is not None})
+    notes += [f"{why}: groups are discovered" for why in dict.fromkeys(str(part.too_many) for part in planned.parts if part.too_many)]
+    if thresholds:
+        notes.append(f"groups with fewer than about {thresholds[-1]:,} units may be hidden")
+    if any(part.query.levels is not None and not part.known for part in planned.parts):
+        notes.append("totals add up the groups that are shown, not those that stay hidden")
+    if any(part.apart for part in planned.parts):
+        notes.append("totals are measured apart from the groups, which is more accurate: they need not equal the sum of the groups")
+    notes += loss_notes(planned, released, unit=unit)
+    ends = sorted({end for part in planned.parts_and_totals for end in part.ends.values()})
+    if ends:
+        notes.append(f"values of one {unit} above {' or '.join(figure(float(end)) for end in ends)} count as that much")
+    noise, groups = assembled.aggregated
+    if noise:
+        notes.append(f"{noise:,} of the {groups:,} groups that this is computed from are noise only: leave out the smallest, or use fewer")
+    wide = [name for name, intervals in assembled.intervals.items() if _mostly_wide(assembled, name, intervals)]
+    if wide:
+        summed = any(isinstance(recipe, Summed | Averaged) for part in planned.parts for recipe in part.recipes)
+        clamped = ", or clamp what is summed, as in SUM(LEAST(x, 100))" if summed else ""
+        said = f"the error bars of {', '.join(wide)} are wider than most of the values"
+        notes.append(f"{said}: ask with a larger epsilon or fewer groups{clamped}")
+    return tuple(notes)
+
+
+def declared_notes(planned: Planned, post: PostProcess) -> list[str]:
+    """That groups are declared ones, rows or no rows, where something is computed over them."""
+    if not post.aggregates or not any(part.number is None and part.groups and part.query.keys for part in planned.parts):
+        return []
+    return ["declared groups count here whether they have rows or not: HAVING COUNT(*) > 0 leaves out empty ones, which is measured"]
+
+
+def impossible_notes(planned: Planned) -> list[str]:
+    """That conditions cannot be met, where they cannot."""
+    if not any(part.impossible for part in planned.parts):
+        return []
+    known = "counts are exactly 0, sums are NULL" if planned.facts.typed_numbers else "counts and sums are exactly 0"
+    return [f"no row can meet these conditions, by what is declared: {known}, and nothing was measured for them"]
+
+
+def _mostly_wide(assembled: Assembled, name: str, intervals: list[Any]) -> bool:
+    values = assembled.table.column(name).to_pylist()
+    wide = [i is not None and v is not None and (i.hi - i.lo) / 2 > abs(float(v)) for v, i in zip(values, intervals, strict=True)]
+    return bool(wide) and sum(wide) * 2 > len(wide)

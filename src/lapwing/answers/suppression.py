@@ -1,0 +1,173 @@
+"""Which cells of a release are not to be read as values: noise alone, or computed from too little. From noisy values and public laws only.
+
+Marks are set at one fixed confidence, whatever that of the error bars: which cells are shown, and in which order, must not change with how
+long the bars are drawn. Rules and rates: docs/explanation/accuracy.md, "Marks".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import assert_never
+
+from lapwing.answers.estimates import Estimate
+from lapwing.answers.intervals import chance_beyond
+from lapwing.answers.noise_sums import half_width_of_sum
+from lapwing.answers.variances import moment_estimates, possible
+from lapwing.kernel.certify import CertifiedQuery
+from lapwing.kernel.ir import GridSum, Measure, RowCount, Scan, UnitCount
+from lapwing.kernel.quantile_tree import AtShare, FromGreatest, FromLeast, Target
+from lapwing.kernel.release import UNITS_COLUMN, NoisyColumn, NoisyTable
+from lapwing.planning.grids import count_of
+from lapwing.planning.measures import Averaged, Counted, Recipe, Summed
+from lapwing.planning.planned import Part
+from lapwing.planning.quantile_errors import noise_in_ranks
+from lapwing.planning.quantiles import Chosen
+from lapwing.planning.variances import Moments
+from lapwing.statements import AggregateKind, CellMark
+
+MARK_CONFIDENCE = Fraction(95, 100)
+"""At which something is told from noise."""
+_SAME_END = 1e-9
+"""Ends of intervals that are nearer than this share of what is possible are the same."""
+
+Marks = list[CellMark | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One table of a part, each of whose cells adds up ``terms`` released ones."""
+
+    part: Part
+    query: CertifiedQuery
+    table: NoisyTable
+    terms: int
+
+    def marks(self, recipe: Recipe, estimates: Sequence[Estimate], *, confidence: Fraction) -> Marks:
+        """One mark, or none, for each group. ``estimates`` are those of the recipe at ``confidence``."""
+        match recipe:
+            case Counted(vector):
+                return self._plain(vector, self._noise_only(vector), estimates)
+            case Summed(vector):
+                return self._plain(vector, self._sums_of_noise(vector), estimates)
+            case Averaged():
+                return self._computed(recipe, self._averages_of_anything(recipe))
+            case Moments():
+                if confidence != MARK_CONFIDENCE:
+                    moments = moment_estimates(recipe, self.table, confidence=float(MARK_CONFIDENCE), terms=self.terms)
+                    estimates = [Estimate(*moment) for moment in moments]
+                return self._computed(recipe, [_is_anything(recipe, estimate) for estimate in estimates])
+            case Chosen():
+                return self._quantile_marks(recipe)
+            case _:
+                assert_never(recipe)
+
+    def _plain(self, vector: str, noise_only: Sequence[bool], estimates: Sequence[Estimate]) -> Marks:
+        """Marks of counts and sums: noise, or scaled by a model, where what it is scaled by may be lost in noise."""
+        if vector not in self.part.scaled:
+            return [CellMark.NOISE_ONLY if noise else None for noise in noise_only]
+        lost = [estimate.value is None for estimate in estimates]
+        pairs = zip(lost, noise_only, strict=True)
+        return [CellMark.MEANINGLESS if gone else CellMark.NOISE_ONLY if noise else CellMark.SCALED for gone, noise in pairs]
+
+    def _computed(self, recipe: Averaged | Moments, anything: Sequence[bool]) -> Marks:
+        """Marks of what a count of rows stands behind: where that is noise, or noise could have made it ``anything``."""
+        # A count without noise is that of real rows, however few or none. Bars of so few are wide because they allow for half a step.
+        if self._width(self.table.column(recipe.count)) == 0:
+            return [None] * len(anything)
+        alike = zip(self._noise_only(recipe.count), self._empty(), anything, strict=True)
+        return [CellMark.MEANINGLESS if any(reasons) else None for reasons in alike]
+
+    def _averages_of_anything(self, recipe: Averaged) -> list[bool]:
+        """Whether the noise explains both ends of the declared range, and so every average: then there is nothing to see."""
+        total, count = self.table.column(recipe.total), self.table.column(recipe.count)
+        ends = [float(end * recipe.steps - recipe.offset) for end in (recipe.lower, recipe.upper)]
+        if ends[0] == ends[1]:
+            return [False] * len(count.values)
+        beyond = 1 - float(MARK_CONFIDENCE)
+
+        def is_explained(total_value: int, count_value: int, end: float) -> bool:
+            residual = abs(total_value - end * count_value) / math.sqrt(self.terms)
+            return chance_beyond(residual, total.law, count.law, slope=end) >= beyond
+
+        return [all(is_explained(s, n, end) for end in ends) for s, n in zip(total.values, count.values, strict=True)]
+
+    def _noise_only(self, vector: str, *, signed: bool = False) -> list[bool]:
+        """Whether each cell is no larger than its noise; of what is never below 0, also whatever is below. Without noise, never."""
+        column = self.table.column(vector)
+        width = self._width(column)
+        if width == 0:
+            return [False] * len(column.values)
+        return [(abs(value) if signed else value) <= width for value in column.values]
+
+    def _sums_of_noise(self, vector: str) -> list[bool]:
+        """The same for a sum, which is noise too where the group is."""
+        summed = next(item.vector.measure for item in self.query.vectors if item.vector.name == vector)
+        assert isinstance(summed, GridSum)
+        alone = self._noise_only(vector, signed=summed.lower < 0)
+        return [noise or empty for noise, empty in zip(alone, self._empty(), strict=True)]
+
+    def _empty(self) -> list[bool]:
+        """Whether each group is noise only, where its rows, or their units, are counted too."""
+        counted = self._vector_of(RowCount(None), UnitCount(None))
+        return [False] * len(self.table.groups) if counted is None else self._noise_only(counted)
+
+    def _vector_of(self, *measures: Measure) -> str | None:
+        """The vector that measures the first of these that is measured."""
+        names = {item.vector.measure: item.vector.name for item in self.query.vectors}
+        return next((names[measure] for measure in measures if measure in names), None)
+
+    def _width(self, column: NoisyColumn) -> int:
+        return half_width_of_sum(column.law, terms=self.terms, confidence=MARK_CONFIDENCE)
+
+    def _quantile_marks(self, recipe: Chosen) -> Marks:
+        chosen = next(item for item in self.query.quantiles if item.quantiles.name == recipe.quantiles)
+        target = chosen.mechanism.targets[recipe.target]
+        noise = noise_in_ranks(chosen.mechanism, confidence=MARK_CONFIDENCE, rows_max=self.query.shape.rows_max)[recipe.target]
+        sizes = self._sizes(recipe)
+        if sizes is None:
+            return [CellMark.SIZE_UNKNOWN] * len(self.table.groups)
+        return [CellMark.MEANINGLESS if _takes_all_ranks(noise, target, size) else None for size in sizes]
+
+    def _sizes(self, recipe: Chosen) -> list[Fraction] | None:
+        """About how many rows each group has, 0 where that is noise only; None where nothing says so.
+
+        The best there is: a count of the very values, of all rows, or of units, each of which has a row. For a table as a whole, what is
+        predicted from declarations and bought statistics.
+        """
+        value = next(item.quantiles.value for item in self.query.quantiles if item.quantiles.name == recipe.quantiles)
+        counted = self._vector_of(count_of(value, self.query.shape), RowCount(None), UnitCount(None))
+        if counted is not None or self.table.threshold is not None:
+            return self._clear_sizes(self.table.column(counted or UNITS_COLUMN))
+        if self.part.rows is not None and not self.part.query.keys and isinstance(self.part.query.source, Scan):
+            return [Fraction(self.part.rows * (1 - self.part.lost))] * len(self.table.groups)
+        return None
+
+    def _clear_sizes(self, column: NoisyColumn) -> list[Fraction]:
+        width = self._width(column)
+        empty = self._empty()
+        return [value * column.step if value > width and not empty[i] else Fraction(0) for i, value in enumerate(column.values)]
+
+
+def _is_anything(recipe: Moments, estimate: Estimate) -> bool:
+    """Whether there is no value, or the error bar is all that was possible before anything was measured."""
+    if estimate.value is None or estimate.interval is None:
+        return True
+    low, high = possible(recipe)
+    if recipe.kind is AggregateKind.REGR_R2:
+        low = 0.0
+    near = _SAME_END * (high - low)
+    return low < high and estimate.interval.lo <= low + near and estimate.interval.hi >= high - near
+
+
+def _takes_all_ranks(noise: Fraction, target: Target, size: Fraction) -> bool:
+    """Whether the value chosen could be any of the group, or lie beyond: the noise in ranks reaches over all of it."""
+    match target:
+        case AtShare(share):
+            return size == 0 or noise >= max(share, 1 - share) * size
+        case FromLeast(rank) | FromGreatest(rank):
+            return size < rank + math.floor(noise)
+        case _:
+            assert_never(target)

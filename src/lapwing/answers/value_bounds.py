@@ -1,0 +1,137 @@
+"""What an aggregate can be at all, by what is declared and by the statement's own structure. Nothing here sees a released number.
+
+Every bound is one that the truth keeps: of the declared data, and of these after bounding, which only leaves out rows of units or makes
+their share smaller. So an interval that holds the truth still holds it when it is cut at these bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import assert_never
+
+from lapwing.answers.post_processing import evaluate
+from lapwing.kernel.domains import Domain, bounds, is_numeric
+from lapwing.kernel.expressions import Expression
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import Filter, JoinKind, PerUnit, Project, PublicJoin, Relation, Scan, SemiJoin, Union, UnitJoin, UnitWindow
+from lapwing.kernel.neighbours import Neighbours
+from lapwing.kernel.stability import domain_of, shape_of
+from lapwing.planning.grids import filtered
+from lapwing.planning.group_enumeration.groups import GroupFinder
+from lapwing.planning.measures import number_of_values
+from lapwing.statements import Aggregate, AggregateKind, Derivation, LinearOutput, PrivateQuery, RatioOutput
+
+DISTINCT_LISTED_MAX = 1_000
+"""Values that distinct ones are counted of are listed, to see which of them meet the conditions, where there are no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Ends of what is possible, included; None where there is none."""
+
+    lo: Fraction | None = None
+    hi: Fraction | None = None
+
+    def moved(self, scale: Fraction, shift: Fraction) -> Bounds:
+        """The bounds of scale * value + shift."""
+        lo, hi = (None if end is None else scale * end + shift for end in (self.lo, self.hi))
+        return Bounds(lo, hi) if scale >= 0 else Bounds(hi, lo)
+
+
+@dataclass(frozen=True, slots=True)
+class PossibleAggregates:
+    """The aggregates of private queries over one version. ``units`` is the public number of all units, where neighbours are bounded."""
+
+    facts: Facts
+    units: int | None = None
+
+    @classmethod
+    def of(cls, facts: Facts, units: int | None) -> PossibleAggregates:
+        """With the declared number of units, which is more than an estimate only where neighbours are bounded."""
+        return cls(facts, units if facts.neighbours is Neighbours.BOUNDED else None)
+
+    def output(self, derivation: Derivation, queries: tuple[PrivateQuery, ...]) -> Bounds:
+        """What an output can be: of one aggregate its own bounds, of a ratio only the sign, of anything else nothing is said."""
+        match derivation:
+            case LinearOutput(noisy, scale, shift):
+                query = queries[noisy.query]
+                return self.aggregate(query.aggregates[noisy.index], query).moved(scale, shift)
+            case RatioOutput(numerator, denominator, scale):
+                above, below = (
+                    self.aggregate(queries[noisy.query].aggregates[noisy.index], queries[noisy.query]) for noisy in (numerator, denominator)
+                )
+                if below.lo is None or below.lo < 0:
+                    return Bounds()
+                return Bounds(*(Fraction(0) if end == 0 else None for end in (above.lo, above.hi))).moved(scale, Fraction(0))
+            case _:
+                return Bounds()
+
+    def aggregate(self, aggregate: Aggregate, query: PrivateQuery) -> Bounds:
+        """What a count or a sum can be in any group of a query, and in any total of groups; nothing is said of other aggregates."""
+        match aggregate.kind:
+            case AggregateKind.COUNT:
+                return Bounds(Fraction(0), Fraction(self.rows(query.source)))
+            case AggregateKind.COUNT_UNITS:
+                return Bounds(Fraction(0), Fraction(self.units_in(query.source)))
+            case AggregateKind.COUNT_DISTINCT:
+                return Bounds(Fraction(0), Fraction(self._values(aggregate, query.source)))
+            case AggregateKind.SUM:
+                return self._sum(aggregate, query.source)
+            case _:
+                return Bounds()
+
+    def rows(self, relation: Relation) -> int:
+        """At least the rows of a relation."""
+        shape = shape_of(relation, self.facts)
+        return min(shape.rows_max, self.units_in(relation) * shape.rows_per_unit)
+
+    def units_in(self, relation: Relation) -> int:
+        """At least the units that have a row in a relation: no unit is without one, and joins and conditions add none."""
+        match relation:
+            case Scan(table):
+                return self._all(self.facts.table(table).rows_max)
+            case Filter(source) | Project(source) | PublicJoin(source) | PerUnit(source) | UnitWindow(source):
+                return self.units_in(source)
+            case UnitJoin(left, right, kind=kind):
+                return self.units_in(left) if kind is JoinKind.LEFT else min(self.units_in(left), self.units_in(right))
+            case SemiJoin(source, other, negated=negated):
+                return self.units_in(source) if negated else min(self.units_in(source), self.units_in(other))
+            case Union(sources):
+                return self._all(sum(self.units_in(source) for source in sources))
+            case _:
+                assert_never(relation)
+
+    def _all(self, most: int) -> int:
+        """No more than all units there are."""
+        return most if self.units is None else min(most, self.units)
+
+    def _sum(self, aggregate: Aggregate, source: Relation) -> Bounds:
+        """Of none to all rows, each with the least or the greatest value that is declared."""
+        value, domain = self._value(aggregate, source)
+        if value is None or domain is None or not is_numeric(domain):
+            return Bounds()
+        lower, upper = bounds(domain)
+        rows = self.rows(source)
+        return Bounds(rows * min(Fraction(lower), Fraction(0)), rows * max(Fraction(upper), Fraction(0)))
+
+    def _values(self, aggregate: Aggregate, source: Relation) -> int:
+        """At least the distinct values other than NULL: those that are declared and meet the conditions, and no more than rows."""
+        rows = self.rows(source)
+        value, domain = self._value(aggregate, source)
+        if value is None or domain is None:
+            return rows
+        declared = number_of_values(domain)
+        most = rows if declared is None else min(rows, declared)
+        found = GroupFinder(evaluate).find(source, (("v", value),), self.facts, cells_max=DISTINCT_LISTED_MAX)
+        return most if found.groups is None else min(most, sum(one is not None for (one,) in found.groups))
+
+    def _value(self, aggregate: Aggregate, source: Relation) -> tuple[Expression | None, Domain | None]:
+        """What is aggregated, NULL where the FILTER is not true, and what it can be."""
+        if aggregate.value is None:
+            return None, None
+        shape = shape_of(source, self.facts)
+        columns: Mapping[str, Domain] = shape.columns
+        value = filtered(aggregate.value, aggregate.where, shape)
+        return value, domain_of(value, columns)

@@ -1,0 +1,390 @@
+"""Asking for an accuracy: pilots, the solved price and the answer, one after another.
+
+Each step is decided by :func:`lapwing.asking.accuracy_steps.next_step` from public facts and releases. Where bounds are chosen from norms,
+those are bought first, as for a question at the default price; while the solved price is so much higher that it deserves better ones, they
+are bought, and it is solved again. Bars whose length depends on what is released may still come out longer: then it is solved again from
+that, three times at most. Nothing is refused once a pilot was charged: what it released is then the answer, with a note.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import assert_never
+
+from lapwing.answers.display.budget import epsilon_of_cost, epsilon_of_loss
+from lapwing.answers.display.number_format import percent
+from lapwing.asking.accuracy_steps import Before, Buy, Pilot, Serve, Step, Unreachable, next_step
+from lapwing.asking.accuracy_targets import PILOTS_MAX, Target, aimed, met_by
+from lapwing.asking.bound_statement import BoundStatement
+from lapwing.asking.explanation import Explanation, explanation
+from lapwing.asking.norm_histograms import PricedNorms, buy_norms, fits_of, norm_prices, priced_norms
+from lapwing.contribution.model import NormFit
+from lapwing.curator.charged_release import Answered
+from lapwing.curator.curator import Curator
+from lapwing.errors import BudgetRefused, LapwingError, Refused
+from lapwing.kernel.accounting import LOSS_UNITS, Account, Cost, admits
+from lapwing.kernel.ir import UnitNorms
+from lapwing.ledger.protocol import Bought
+from lapwing.planning.noise_choice import loss_of_price
+from lapwing.planning.planned import Planned
+from lapwing.sql.text.privacy_terms import ErrorAsked, ShareAsked
+from lapwing.sql.text.privacy_words import Question, read_words
+
+BEFORE_MAX = 1_000
+"""Newest answers of the ledger that are looked through for the same statement."""
+NORMS_MAX = 4
+"""Norms are bought at most so often for one question."""
+NORMS_STEP = 10
+"""Each time for a loss of at most so many times the one before: with better norms, less may be enough."""
+CLEAR = 40.0
+"""Norms of fewer units than so many times the noise of one bin show hardly more than where most units are, and are bought again."""
+MISSED_MAX = 3
+"""So often an answer with bounds from norms is bought again where its bars came out longer than asked for."""
+MISSED_STEP = Fraction(2)
+"""Each time for at least so many times the loss: what was released may make the least price no higher, and that one was tried."""
+PILOT_MARK = "-- pilot"
+"""What a pilot's line in the history starts with: an SQL comment, so that it is still the same statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What is answered, what was charged for it all together, and what should be said about it."""
+
+    planned: Planned
+    answered: Answered
+    """The release that is shown, and the charge that paid for it."""
+    cost: Cost
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """A statement asked for an accuracy. ``sql`` is its text as written, ``question`` that without Lapwing's words."""
+
+    curator: Curator
+    analyst: str
+    sql: str
+    question: Question
+    dialect: str
+    bound: BoundStatement
+    target: Target
+    pilots: tuple[Fraction, ...]
+    price_usual: Fraction
+    """The loss of a question that names no price."""
+
+    def reach(self, *, request_id: str | None) -> Hit:
+        """Buy what the target needs, or refuse before anything is charged. A request that is sent again goes on where it ended."""
+        price = self._first_price()
+        norms = self._norms(price)
+        self._require_first_steps_affordable(norms)
+        fits, charged = self._buy_norms(norms, request_id=request_id)
+        is_first = price == self.price_usual  # else what was bought then is looked at before more is bought
+        while is_first and (better := self._price_of_clear_norms(price, fits)) is not None:
+            fits, paid = self._buy_norms(self._norms(better), request_id=request_id)
+            price, charged = better, charged + paid
+        answers, before = self._bought_before(fits, request_id)
+        is_begun = any(item.own for item in before)
+        missed = [Fraction(item.loss, LOSS_UNITS) for item in reversed(before) if item.own and item.for_target]
+        for _ in range((len(self.pilots) + 1) * NORMS_MAX + MISSED_MAX):
+            step = self.next(before, fits)
+            try:
+                match step:
+                    case Pilot(planned):
+                        pilot = self._piloted(step, request_id=request_id)
+                        cost = planned.certified.cost
+                        charged = charged if pilot.free else charged + cost
+                        item = Before(pilot.released, self._price(cost), pilot=True, planned=planned)
+                        answers, before = (pilot, *answers), (item, *before)
+                    case Serve(found):
+                        reason = "the pilot is accurate enough" if charged.loss else "what was released before is accurate enough: free"
+                        planned = self._plan_of(found, fits)
+                        return Hit(planned, _answer_of(found, before, answers), charged, (f"asked for {self.words()}: {reason}",))
+                    case Buy(planned):
+                        if missed and (not fits or len(missed) > MISSED_MAX):
+                            return self._answered_before(answers, before, charged, fits)
+                        better = self._price_of_better_norms(planned, price)
+                        if better is not None:
+                            fits, paid = self._buy_norms(self._norms(better), request_id=request_id)
+                            price, charged = better, charged + paid
+                            continue
+                        if missed and Fraction(self._price(planned.certified.cost), LOSS_UNITS) < MISSED_STEP * missed[-1]:
+                            planned = self.bound.plan_with(MISSED_STEP * missed[-1], fits)
+                        self._require_affordable(planned)
+                        name = request_id if request_id is None or not missed else f"{request_id}/again-{len(missed)}"
+                        answered = self.curator.answer(planned.certified.plan, summary=self.sql, analyst=self.analyst, request_id=name)
+                        hit, is_met = self._bought(planned, answered, charged)
+                        if is_met or not fits or len(missed) == MISSED_MAX:
+                            return hit
+                        loss = self._price(planned.certified.cost)
+                        missed.append(Fraction(loss, LOSS_UNITS))
+                        charged = hit.cost
+                        item = Before(answered.released, loss, for_target=True, planned=planned)
+                        answers, before = (answered, *answers), (item, *before)
+                    case Unreachable():
+                        raise self._unreachable()
+                    case _:
+                        assert_never(step)
+            except (BudgetRefused, Refused) as error:
+                if not before or not (charged.loss or is_begun):
+                    raise
+                return self._fallen_back(answers, before, charged, error.message, fits)
+        raise AssertionError("there are more pilots than losses of pilots")
+
+    def _first_price(self) -> Fraction:
+        """The price whose norms are begun with: the usual one, or the highest for which finer ones were bought already."""
+        most = self.price_usual * NORMS_STEP ** (NORMS_MAX - 1)
+        prices = (price for price in self._norm_prices() if self.price_usual < price <= most and not self._norms(price).missing())
+        return max(prices, default=self.price_usual)
+
+    def _norm_prices(self) -> tuple[Fraction, ...]:
+        """The prices at which norms for this statement were bought."""
+        return norm_prices(self.curator, self.bound.plan_at(self.price_usual).wanted, analyst=self.analyst)
+
+    def _norms(self, price: Fraction) -> PricedNorms:
+        """The norms that a question at this price is bounded by, as far as they were bought. Free."""
+        planned = self.bound.plan_at(price)
+        is_pure = planned.measured is not None and planned.measured.cost.pure is not None
+        return priced_norms(self.curator, planned.wanted, price=price, analyst=self.analyst, pure=is_pure)
+
+    def _whole_price(self, planned: Planned) -> Fraction:
+        """The price of which this plan is what norms leave; at least the usual one."""
+        share = self.curator.prepared.declared_budget.norms_share
+        return max(Fraction(self._price(planned.certified.cost), LOSS_UNITS) / (1 - share), self.price_usual)
+
+    def _price_of_clear_norms(self, price: Fraction, fits: Mapping[UnitNorms, NormFit]) -> Fraction | None:
+        """The next price to buy norms for where those bought for ``price`` are lost in their noise; None where they are not."""
+        if all(fit.units() > CLEAR * math.sqrt(float(fit.variance.max())) for fit in fits.values()):
+            return None
+        return self._if_missing(price * NORMS_STEP, price)
+
+    def _price_of_better_norms(self, planned: Planned, price: Fraction) -> Fraction | None:
+        """The next price to buy norms for; None where those for ``price`` are good enough for this plan, or cannot be any better."""
+        return self._if_missing(min(price * NORMS_STEP, self._whole_price(planned)), price)
+
+    def _if_missing(self, better: Fraction, price: Fraction) -> Fraction | None:
+        better = min(better, self.price_usual * NORMS_STEP ** (NORMS_MAX - 1))
+        is_missing = better > price and bool(self._norms(better).missing())
+        return better if is_missing and better <= Fraction(self.curator.balance().remaining.loss, LOSS_UNITS) else None
+
+    def _buy_norms(self, norms: PricedNorms, *, request_id: str | None) -> tuple[Mapping[UnitNorms, NormFit], Cost]:
+        if not norms.wanted:
+            return {}, Cost.zero()
+        return buy_norms(self.curator, norms, sql=self.sql, analyst=self.analyst, request_id=request_id)
+
+    def _require_first_steps_affordable(self, norms: PricedNorms) -> None:
+        """Refuse norms whose pilot cannot be paid: alone they would be no answer."""
+        cost = norms.cost()
+        if cost.loss:
+            self._require_admitted(cost + self.bound.plan_at(self.pilots[0]).certified.cost)
+
+    def _plan_of(self, item: Before, fits: Mapping[UnitNorms, NormFit]) -> Planned:
+        return item.planned or self.bound.plan_with(Fraction(max(item.loss, 1), LOSS_UNITS), fits)
+
+    def next(self, before: Sequence[Before], fits: Mapping[UnitNorms, NormFit]) -> Step:
+        """The next step after these releases, with bounds from these norms."""
+        if not aimed(self.bound.statement.post):
+            hint = "ask for a count, a sum, an average or a ratio of them, or name an epsilon"
+            raise Refused(
+                "error-no-bar",
+                "no column of this answer has an error bar that a price can be solved for",
+                hint=hint,
+                span=self.target.asked.span,
+            )
+        return next_step(lambda loss: self.bound.plan_with(loss, fits), self.bound.statement.post, self.target, before, self.pilots)
+
+    def _bought_before(
+        self, fits: Mapping[UnitNorms, NormFit], request_id: str | None = None
+    ) -> tuple[tuple[Answered, ...], tuple[Before, ...]]:
+        """What was released for the same statement on this version: the same words apart from Lapwing's own, comments and white space.
+
+        Stored answers, and what they released, in the same order. Where bounds are chosen from norms, only those whose plan is known: what
+        was cut off is not in a release.
+        """
+        tokens, questions = self._tokens(self.question), dict[str, Question | None]()
+
+        def is_same(summary: str) -> bool:
+            question = questions[summary] = self._question_of(summary)
+            return question is not None and self._tokens(question) == tokens
+
+        bought = self.curator.released_before(is_same, limit=BEFORE_MAX, analyst=self.analyst)
+        answers, before = list[Answered](), list[Before]()
+        prices = self._norm_prices() if bought and fits else ()
+        for item, answered in bought:
+            planned = self._plan_bought(item, answered, prices) if fits else None
+            if planned is None and fits:
+                continue
+            is_pilot, for_target = item.summary.startswith(PILOT_MARK), self._was_for_target(item, questions[item.summary])
+            answers.append(answered)
+            is_own = request_id is not None and self._is_part_of(request_id, answered)
+            before.append(Before(answered.released, self._price(item.cost), is_pilot, for_target, planned, is_own))
+        return tuple(answers), tuple(before)
+
+    def _is_part_of(self, request_id: str, answered: Answered) -> bool:
+        """Whether it was this request that paid for it."""
+        paid = self.curator.ledger.statement(answered.stored.charge_id)
+        return paid.analyst == self.analyst and (paid.request_id == request_id or paid.request_id.startswith(f"{request_id}/"))
+
+    def _plan_bought(self, item: Bought, answered: Answered, prices: Sequence[Fraction]) -> Planned | None:
+        """The plan of something bought before, if norms that were there then, bought at these prices, lead to the very same.
+
+        Coarser and finer norms may lead to the same bounds and tell differently of what those cut off: its own were the finest that there
+        were, and with any others its bars would not be what they were when it was bought.
+        """
+        loss = Fraction(self._price(item.cost), LOSS_UNITS)
+        share = self.curator.prepared.declared_budget.norms_share
+        ladder = (self.price_usual * NORMS_STEP**times for times in range(NORMS_MAX))
+        for price in sorted({loss / (1 - share), *ladder, *prices}, reverse=True):
+            norms = self._norms(price)
+            if norms.missing() or any(found.stored.charge_id > answered.stored.charge_id for found in norms.found.values()):
+                continue
+            planned = self.bound.plan_with(loss, fits_of(self.curator, norms.found))
+            if planned.certified.digest == item.digest:
+                return planned
+        return None
+
+    def _tokens(self, question: Question) -> tuple[tuple[str, str], ...] | None:
+        from lapwing.sql.text.privacy_clause import statement_tokens
+
+        return statement_tokens(question.statement, question.tokens, dialect=self.dialect)
+
+    def _question_of(self, summary: str) -> Question | None:
+        """The history also holds lines that are not statements."""
+        try:
+            words = read_words(summary, settings=self.curator.settings, dialect=self.dialect)
+        except Refused:
+            return None
+        return words if isinstance(words, Question) else None
+
+    def _was_for_target(self, item: Bought, question: Question | None) -> bool:
+        """Whether it was bought for this target or a harder one."""
+        if question is None or question.clause is None or item.summary.startswith(PILOT_MARK):
+            return False
+        asked, confidence = question.clause.asked, question.clause.confidence
+        sure = self.curator.declaration.defaults.confidence if confidence is None else confidence.value
+        match asked, self.target.asked:
+            case (ErrorAsked(bought), ErrorAsked(wanted)) | (ShareAsked(bought), ShareAsked(wanted)):
+                return bought <= wanted and sure >= self.target.confidence
+            case _:
+                return False
+
+    def _piloted(self, step: Pilot, *, request_id: str | None) -> Answered:
+        name = None if request_id is None else f"{request_id}/pilot-{step.number}"
+        plan, summary = step.planned.certified.plan, f"{PILOT_MARK} {step.number} for this:\n{self.sql}"
+        return self.curator.answer(plan, summary=summary, analyst=self.analyst, request_id=name)
+
+    def _bought(self, planned: Planned, answered: Answered, charged: Cost) -> tuple[Hit, bool]:
+        """What was bought, and whether all its bars are as short as asked for."""
+        price, released = planned.certified.cost, answered.released
+        total = charged if answered.free else charged + price
+        note = f"asked for {self.words()}: the least price that reaches it is {self._amount(price)}"
+        if charged.loss:
+            note += f", after pilots for {self._amount(charged)}"
+        met, bars = met_by(planned, released, self.bound.statement.post, self.target, confidence=self.target.confidence)
+        notes = (note,) if met == bars else (note, f"{bars - met:,} of {bars:,} error bars came out longer than asked for")
+        return Hit(planned, answered, total, notes), met == bars
+
+    def _answered_before(
+        self, answers: Sequence[Answered], before: Sequence[Before], charged: Cost, fits: Mapping[UnitNorms, NormFit]
+    ) -> Hit:
+        """What this request bought last, though its bars are longer than asked for: it was tried as often as it may be."""
+        last = next(item for item in before if item.own and item.for_target)
+        return self._bought(self._plan_of(last, fits), _answer_of(last, before, answers), charged)[0]
+
+    def _fallen_back(
+        self, answers: Sequence[Answered], before: Sequence[Before], charged: Cost, why: str, fits: Mapping[UnitNorms, NormFit]
+    ) -> Hit:
+        """The best release there is, because something was charged already."""
+        best = max(before, key=lambda item: item.loss)
+        planned = self._plan_of(best, fits)
+        what = "what the pilot released" if best.pilot else "the best that was released"
+        notes = (f"asked for {self.words()}, NOT REACHED: {why}", f"this is {what}")
+        return Hit(planned, _answer_of(best, before, answers), charged, notes)
+
+    def _require_affordable(self, planned: Planned) -> None:
+        if self.curator.ledger.find(planned.certified.digest, analyst=self.analyst) is None:
+            self._require_admitted(planned.certified.cost)
+
+    def _require_admitted(self, cost: Cost) -> None:
+        balance = self.curator.balance()
+        if admits(balance.budget, spent=balance.spent, cost=cost):
+            return
+        left = balance.remaining
+        if cost.pure is None:
+            left = Cost(loss=left.loss, delta=left.delta)
+        message = f"{self.words()} costs {self._amount(cost)}, and {self._amount(left)} is left"
+        raise BudgetRefused("error-too-dear", message, hint="ask for a larger error, or for fewer groups", span=self.target.asked.span)
+
+    def _unreachable(self) -> LapwingError:
+        if isinstance(self.target.asked, ErrorAsked):
+            message, hint = "no price is known that makes every error bar this short", "ask for a larger error, or name an epsilon"
+        else:
+            message = "some value, or what it is divided by, may be 0 as far as is known, and a share of nothing is nothing"
+            hint = "ask for an error in numbers, for fewer groups, or name an epsilon"
+        return Refused("error-unreachable", message, hint=hint, span=self.target.asked.span)
+
+    def words(self) -> str:
+        """The target in words."""
+        asked = self.target.asked
+        size = f"±{float(asked.half_width):g}" if isinstance(asked, ErrorAsked) else f"±{float(asked.share * 100):g}% of the value"
+        return f"{size} at {percent(float(self.target.confidence))}"
+
+    def _amount(self, cost: Cost) -> str:
+        budget = self.curator.balance().budget
+        epsilon = f"epsilon {epsilon_of_cost(budget, cost):.3g}"
+        return epsilon if budget.account is Account.PURE else f"{epsilon} (rho {cost.loss / LOSS_UNITS:.3g})"
+
+    def _price(self, cost: Cost) -> int:
+        """The loss to plan for again what was bought at this cost."""
+        return loss_of_price(self.bound.budget, cost)
+
+    def explanation(self) -> Explanation:
+        """What asking would do next, and its price. Free."""
+        price = self._first_price()
+        norms = self._norms(price)
+        fits = {} if norms.missing() else fits_of(self.curator, norms.found)
+        step: Step = Pilot(self.bound.plan_at(self.pilots[0]), 1)
+        if not norms.missing():
+            step = self.next(self._bought_before(fits)[1], fits)
+        more: tuple[tuple[str, str], ...] = ()
+        match step:
+            case Serve(found):
+                planned, norms = self._plan_of(found, fits), PricedNorms()
+                text, kind = "what was released before is accurate enough: free", "stored"
+            case Buy(planned):
+                better = self._price_of_better_norms(planned, price)
+                norms = PricedNorms() if better is None else self._norms(better)
+                again = ", and solved again with better norms" if better is not None else ""
+                text, kind = f"solved: the price is the least that reaches it{again}", "solved"
+            case Pilot(planned, number):
+                first = "norms and " if norms.missing() else ""
+                comes = "come" if norms.missing() else "comes"
+                text, kind = f"{first}pilot {number} {comes} first, at the price below; the rest is solved from what is released", "pilot"
+                prices = ", ".join(f"{epsilon_of_loss(self.curator.balance().budget, self._units(loss)):.3g}" for loss in self.pilots)
+                more = (
+                    (
+                        "pilots",
+                        f"at most {PILOTS_MAX}, at epsilon {prices}, while what they release says too little of how large values are",
+                    ),
+                )
+            case Unreachable():
+                raise self._unreachable()
+            case _:
+                assert_never(step)
+        found_explanation = explanation(
+            self.bound.statement, planned, self.curator, confidence=self.target.confidence, analyst=self.analyst, norms=norms
+        )
+        protects, *others = found_explanation.lines
+        lines = (protects, ("target", self.words()), ("accuracy", text), *more, *others)
+        target = {"error": self.words(), "confidence": float(self.target.confidence), "step": kind}
+        return replace(found_explanation, lines=lines, values={**found_explanation.values, "target": target})
+
+    def _units(self, loss: Fraction) -> int:
+        return int(loss * LOSS_UNITS)
+
+
+def _answer_of(chosen: Before, before: Sequence[Before], answers: Sequence[Answered]) -> Answered:
+    """The stored answer that a release comes from; the two lists go together."""
+    return next(answered for one, answered in zip(before, answers, strict=True) if one is chosen)

@@ -1,0 +1,87 @@
+"""What is done next for an accuracy: serve what is there, buy a pilot, or buy the answer at the least price."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from lapwing.asking.accuracy_targets import PlanAt, Target, fits, is_direct, is_telling, met_by
+from lapwing.asking.price_solver import Base, least_loss
+from lapwing.kernel.accounting import LOSS_UNITS
+from lapwing.kernel.release import Released
+from lapwing.planning.planned import Planned
+from lapwing.statements import PostProcess
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """A release of the same statement on the same version, and the loss that was paid for it, in ledger units."""
+
+    released: Released
+    loss: int
+    pilot: bool = False
+    for_target: bool = False
+    """It was bought for this target or a harder one."""
+    planned: Planned | None = None
+    """Its own plan, where that matters: where it says what bounds may have cut off."""
+    own: bool = False
+    """It was bought by the request that is being answered, when that was sent before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Serve:
+    """A release that is there already is accurate enough: free."""
+
+    before: Before
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """Nothing says yet how large the values are: buy this first. Its price is public, whatever the values are."""
+
+    planned: Planned
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Buy:
+    """The plan of least price that reaches the target."""
+
+    planned: Planned
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """No price is known that reaches the target. ``best`` is the best release there is."""
+
+    best: Before | None
+
+
+Step = Serve | Pilot | Buy | Unreachable
+
+
+def next_step(plan_at: PlanAt, post: PostProcess, target: Target, before: Sequence[Before], pilots: Sequence[Fraction]) -> Step:
+    """What to do for a target, from public facts and what was released before; ``pilots`` are the losses of the pilots, in their order.
+
+    The outcome depends on rows only through ``before``: two data sets with the same declarations and the same releases get the same.
+    """
+    reference = plan_at(pilots[0])
+    known = sorted((item for item in before if fits(reference, item.released)), key=lambda item: -item.loss)
+    direct = is_direct(reference, post, target)
+    best = known[0] if known else None
+    for item in known:
+        if item is not best and not item.for_target:
+            continue
+        # What was bought for the target spends its own share of chance; others are believed only as much as pilots are.
+        confidence = target.confidence if direct or item.for_target else target.sure
+        good, all_bars = met_by(item.planned or reference, item.released, post, target, confidence=confidence)
+        if good == all_bars > 0:
+            return Serve(item)
+    if not direct and (best is None or not is_telling(best.planned or reference, post, target, best.released)):
+        bought = sum(item.pilot for item in known)
+        for number, loss in enumerate(pilots, start=1):
+            if number > bought and (best is None or loss * LOSS_UNITS > best.loss):
+                return Pilot(plan_at(loss), number)
+    solved = least_loss(plan_at, post, target, None if best is None else Base(best.released, best.planned))
+    return Unreachable(best) if solved is None else Buy(solved)

@@ -1,0 +1,158 @@
+"""A statement bound once, to be planned at any price. Plans depend on public facts and on statistics bought before only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+
+from lapwing.answers.assembly import check_post
+from lapwing.answers.post_processing import evaluate
+from lapwing.asking.accuracy_targets import PlanAt
+from lapwing.asking.key_delta import delta_for_keys
+from lapwing.catalog import Declaration, RowUnit, UnitPath
+from lapwing.contribution.model import NormFit
+from lapwing.curator.curator import Curator
+from lapwing.errors import Refused
+from lapwing.kernel.accounting import Account, Budget
+from lapwing.kernel.expressions import Value
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import UnitNorms
+from lapwing.planning.drafts import Knowledge
+from lapwing.planning.group_enumeration.groups import GroupFinder
+from lapwing.planning.noise_choice import with_better_noise
+from lapwing.planning.plan import DraftedStatement
+from lapwing.planning.planned import GroupLimits, Planned, Price
+from lapwing.sql import bind
+from lapwing.sql.text.privacy_words import Question
+from lapwing.sql.text.refusals import span_in
+from lapwing.statements import DecidedRows, Statement
+
+
+@dataclass(frozen=True, slots=True)
+class BoundStatement:
+    """A bound statement that can be planned at any loss."""
+
+    statement: Statement
+    plan_at: PlanAt
+    budget: Budget
+    """The budget in force when it was bound."""
+    plan_with: Callable[[Fraction, Mapping[UnitNorms, NormFit]], Planned]
+    """The plan at a loss, with bounds from these norms."""
+    moment: int = 0
+    """When it was asked, in microseconds since 1970, in UTC."""
+
+    def checked_plan(self, loss: Fraction) -> Planned:
+        """The plan at this loss, whose answer is known to be computable; or ``Refused``."""
+        planned = self.plan_at(loss)
+        check_post(planned, self.statement.post)
+        return planned
+
+
+def bound_statement(
+    curator: Curator,
+    asked: Question | str,
+    *,
+    dialect: str,
+    scaled_groups: bool = False,
+    moment: int | None = None,
+    decided: tuple[DecidedRows, ...] = (),
+) -> BoundStatement:
+    """The statement of a question, or of a text without Lapwing's words; or ``Refused``. No protected data is read.
+
+    Asked at this ``moment``, or now. ``decided`` are the rows of the answers that decide which rows count, as far as they are bought.
+    """
+    question = Question(asked, None, explain=False) if isinstance(asked, str) else asked
+    declaration, facts, settings = curator.declaration, curator.facts, curator.settings
+    units, references = unit_columns(declaration), references_of(declaration)
+    public_rows = cache(curator.snapshot.public_rows)
+    asked_at = moment_of_asking() if moment is None else moment
+    statement = bind(
+        question.statement,
+        facts,
+        settings=settings,
+        unit_columns=units,
+        references=references,
+        dialect=dialect,
+        tokens=question.tokens,
+        public_rows=public_rows,
+        moment=asked_at,
+        decided=decided,
+    )
+    return replace(planned_at_will(curator, statement, scaled_groups=scaled_groups, public_rows=public_rows), moment=asked_at)
+
+
+def planned_at_will(
+    curator: Curator,
+    statement: Statement,
+    *,
+    scaled_groups: bool = False,
+    public_rows: Callable[[str], Mapping[str, Sequence[Value]] | None] | None = None,
+) -> BoundStatement:
+    """A statement that can be planned at any loss."""
+    prepared, facts, settings = curator.prepared, curator.facts, curator.settings
+    public_rows = public_rows or cache(curator.snapshot.public_rows)
+    finder = GroupFinder(evaluate, public_rows)
+    balance, contributions = curator.balance(), curator.contributions()
+    scale, first_ceiling = prepared.budget(), prepared.ceiling()
+    limits = GroupLimits(settings.known_cells_max, settings.groups_max, settings.key_values_max)
+
+    def was_bought(digest: str) -> bool:
+        return curator.ledger.find(digest) is not None
+
+    drafted: dict[Account, DraftedStatement] = {}
+
+    def plan_with(loss: Fraction, norms: Mapping[UnitNorms, NormFit]) -> Planned:
+        def plan(facts: Facts, price: Price) -> Planned:
+            if facts.account not in drafted:
+                known = Knowledge(facts, contributions, prepared.dataset.units, limits)
+                drafted[facts.account] = DraftedStatement.of(statement.privates, known, finder, scaled_groups=scaled_groups)
+            return drafted[facts.account].plan(price, norms)
+
+        try:
+            # what is spent by now: norms may have been bought since the statement was bound
+            spent = balance.spent if scale.order is None else curator.balance().spent
+
+            def plan_under(ceiling: Budget) -> Planned:
+                price = Price(loss, delta_for_keys(ceiling, loss))
+                return with_better_noise(plan, facts, price, scale=scale, budget=balance.budget, spent=spent, was_bought=was_bought)
+
+            planned = plan_under(balance.ceiling)
+            if first_ceiling == balance.ceiling or not planned.discovers_keys or was_bought(planned.certified.digest):
+                return planned
+            before = plan_under(first_ceiling)  # the ceiling was raised since; what was bought before is found
+            return before if was_bought(before.certified.digest) else planned
+        except Refused as error:
+            error.span = error.span or span_in(statement, error.code)
+            raise
+
+    return BoundStatement(statement, lambda loss: plan_with(loss, {}), scale, plan_with)
+
+
+def moment_of_asking() -> int:
+    """Microseconds since 1970, in UTC."""
+    return time.time_ns() // 1_000
+
+
+def unit_columns(declaration: Declaration) -> dict[str, str]:
+    """Each protected table's own column that holds the unit, where there is one."""
+    return {table.name: column for table in declaration.tables if (column := unit_column(table.unit)) is not None}
+
+
+def references_of(declaration: Declaration) -> dict[tuple[str, str], tuple[str, str]]:
+    """Declared keys on the way to the unit."""
+    hops = [(table.name, table.unit.hops[0]) for table in declaration.tables if table.unit.hops]
+    return {(name, hop.column): (hop.target.table, hop.target.column) for name, hop in hops}
+
+
+def unit_column(path: UnitPath | RowUnit) -> str | None:
+    """The table's own column that holds the unit: the end of the path, or a foreign key straight to it."""
+    if isinstance(path, RowUnit):
+        return None
+    if not path.hops:
+        return path.end.column
+    if len(path.hops) == 1 and path.hops[0].target == path.end:
+        return path.hops[0].column
+    return None

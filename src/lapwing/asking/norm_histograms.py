@@ -1,0 +1,135 @@
+"""The norms that a statement's bounds are chosen from: bought for a part of its price, or found in the ledger.
+
+Histograms are charged and stored like any answer. One that was bought before serves again at whatever price the next statement is asked,
+as long as it was bought for at least half of what this one would pay. Which of several is taken never changes afterwards: it is the
+oldest, so that the same statement has the same plan, and its answer is found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from lapwing.contribution.histograms import histogram_of, name_of, norms_plan
+from lapwing.contribution.model import NormFit, fitted_norms
+from lapwing.curator.charged_release import Answered
+from lapwing.curator.curator import Curator
+from lapwing.kernel.accounting import LOSS_UNITS, Cost
+from lapwing.kernel.certify import Certified
+from lapwing.kernel.ir import UnitNorms
+from lapwing.planning.noise_choice import loss_of_price, pure_facts, pure_share
+
+ENOUGH = Fraction(1, 2)
+"""A histogram bought for this share of what would be paid now is good enough."""
+NORMS_MARK = "norms "
+"""What a histogram's line in the history starts with."""
+LOOKED_THROUGH_MAX = 1_000
+"""Newest answers of the ledger among which histograms are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class PricedNorms:
+    """The histograms that a statement wants, each with its plan, or as it was bought before."""
+
+    wanted: tuple[UnitNorms, ...] = ()
+    plans: tuple[Certified, ...] = ()
+    loss: Fraction = Fraction(0)
+    """What all of them may cost; the rest of the price is the answer's, also where they were bought before."""
+    found: Mapping[UnitNorms, Answered] = field(default_factory=dict)
+
+    @property
+    def one_in(self) -> int:
+        """They are measured on a sample: on one unit in so many."""
+        return max((norms.one_in for norms in self.wanted), default=1)
+
+    def to_dict(self, first: Cost) -> dict[str, Any]:
+        """For JSON; ``first`` is what buying the rest costs."""
+        return {"bought": not self.missing(), "loss": first.loss / LOSS_UNITS, "one_in": self.one_in}
+
+    def missing(self) -> list[tuple[UnitNorms, Certified]]:
+        """What has still to be bought."""
+        return [(norms, plan) for norms, plan in zip(self.wanted, self.plans, strict=True) if norms not in self.found]
+
+    def cost(self) -> Cost:
+        """What buying the rest costs."""
+        return sum((plan.cost for _, plan in self.missing()), Cost.zero())
+
+
+def priced_norms(curator: Curator, wanted: Sequence[UnitNorms], *, price: Fraction, analyst: str, pure: bool) -> PricedNorms:
+    """What the wanted histograms cost of this price, and which of them this analyst has already. Free.
+
+    With ``pure``, in an account with an order: they have Laplace noise, as the statement they are for.
+    """
+    share = curator.prepared.declared_budget.norms_share
+    units = int(price * share * LOSS_UNITS / max(len(wanted), 1))
+    if not wanted or not units:
+        return PricedNorms()
+    loss = Fraction(units, LOSS_UNITS)
+    facts, amount = curator.facts, loss
+    if facts.order is not None and pure:
+        facts, amount = pure_facts(facts), pure_share(curator.prepared.budget(), loss)
+    plans = tuple(curator.preview(norms_plan(norms, facts, loss=amount)) for norms in wanted)
+    stored = ((norms, curator.stored(plan, analyst=analyst)) for norms, plan in zip(wanted, plans, strict=True))
+    found = {norms: answered for norms, answered in stored if answered is not None}
+    found |= _bought_before(curator, [norms for norms in wanted if norms not in found], units, analyst)
+    return PricedNorms(tuple(wanted), plans, loss * len(wanted), found)
+
+
+def _bought_before(curator: Curator, wanted: Sequence[UnitNorms], units: int, analyst: str) -> dict[UnitNorms, Answered]:
+    """The oldest histograms of these that were bought for another price that is enough."""
+    marks = {summary_of(norms, ""): norms for norms in wanted}
+    if not marks:
+        return {}
+    starts = tuple(marks)
+    before = curator.released_before(lambda summary: summary.startswith(starts), limit=LOOKED_THROUGH_MAX, analyst=analyst)
+    budget = curator.prepared.budget()
+    enough = [(bought.summary, answered) for bought, answered in before if loss_of_price(budget, bought.cost) >= ENOUGH * units]
+    return {norms: answered for summary, answered in enough for mark, norms in marks.items() if summary.startswith(mark)}
+
+
+def norm_prices(curator: Curator, wanted: Sequence[UnitNorms], *, analyst: str) -> tuple[Fraction, ...]:
+    """The prices at which any of these histograms were bought, the newest first. Free."""
+    starts = tuple(summary_of(norms, "") for norms in wanted)
+    if not starts or curator.ledger.balance().closed:
+        return ()
+    version, budget = curator.facts.version, curator.prepared.budget()
+    found = curator.ledger.bought(version=version, limit=LOOKED_THROUGH_MAX, analyst=analyst, begins=NORMS_MARK)
+    losses = dict.fromkeys(loss_of_price(budget, bought.cost) for bought in found if bought.summary.startswith(starts))
+    share = curator.prepared.declared_budget.norms_share
+    return tuple(Fraction(loss * len(wanted), LOSS_UNITS) / share for loss in losses)
+
+
+_OF_NORMS = "/norms-"
+DIGITS_OF_NAME = 16
+"""Of a plan's digest, in the name under which a request buys it."""
+
+
+def buy_norms(
+    curator: Curator, priced: PricedNorms, *, sql: str, analyst: str, request_id: str | None
+) -> tuple[dict[UnitNorms, NormFit], Cost]:
+    """All wanted histograms, fitted, and what was paid for those that were missing."""
+    charged, answers = Cost.zero(), dict(priced.found)
+    for norms, plan in priced.missing():
+        # By what it is, not by its place: a request may buy finer ones later on, and one that is sent again misses fewer.
+        name = None if request_id is None else f"{request_id}{_OF_NORMS}{plan.digest[:DIGITS_OF_NAME]}"
+        answered = curator.answer(plan.plan, summary=summary_of(norms, sql), analyst=analyst, request_id=name)
+        charged = charged if answered.free else charged + plan.cost
+        answers[norms] = answered
+    return fits_of(curator, answers), charged
+
+
+def is_norms_of(name: str, request_id: str) -> bool:
+    """Whether a charge of this name bought norms for this request."""
+    return name.startswith(f"{request_id}{_OF_NORMS}")
+
+
+def fits_of(curator: Curator, answers: Mapping[UnitNorms, Answered]) -> dict[UnitNorms, NormFit]:
+    """Fitted norms of released histograms."""
+    return {norms: fitted_norms(histogram_of(norms, item.released.tables[0], curator.facts)) for norms, item in answers.items()}
+
+
+def summary_of(norms: UnitNorms, sql: str) -> str:
+    """The line of a histogram in the history: its name, whatever it cost, and the statement it was first bought for."""
+    return f"{NORMS_MARK}{name_of(norms)}: {sql}"

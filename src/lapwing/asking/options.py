@@ -1,0 +1,116 @@
+"""What a statement is asked at: its words, the arguments it was asked with and the catalogue's defaults, made into one."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import assert_never
+
+from lapwing.asking.accuracy_targets import PILOTS_MAX, Target
+from lapwing.catalog import Declaration
+from lapwing.catalog.confidences import NOT_ASKED, can_be_asked
+from lapwing.errors import Refused
+from lapwing.kernel.accounting import LOSS_UNITS, Account, Budget
+from lapwing.prices import statement_loss
+from lapwing.sql.text.privacy_terms import Clause, EpsilonAsked, ErrorAsked, Reuse, RhoAsked, ShareAsked
+
+Number = str | int | float | Decimal | Fraction
+_WRITTEN = re.compile(r"\s*[+-]?[0-9_.]{1,2000}(?:/[0-9_]{1,2000}|[eE][+-]?[0-9]{1,3})?\s*")
+"""Exponents are limited: 1e999999999 is a short text, but not a number that can be worked with exactly."""
+PILOT_SHARES = (Fraction(1, 10), Fraction(3, 10), Fraction(1), Fraction(3))
+"""Pilots are asked at these shares of the default epsilon of a statement, one after another as long as they say too little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """A loss, or a target to find the loss for; and the confidence of the error bars."""
+
+    goal: Fraction | Target
+    confidence: Fraction
+
+
+def terms_of(
+    clause: Clause | None, *, epsilon: Number | None, confidence: Number | None, declaration: Declaration, budget: Budget
+) -> Terms:
+    """The terms of a statement, or ``Refused`` where words and arguments contradict one another or one of them is not a valid number."""
+    sure = _confidence(clause, confidence, declaration)
+    asked = None if clause is None else clause.asked
+    given = None if epsilon is None else exact_number(epsilon, "epsilon")
+    if asked is not None and given is not None and not (isinstance(asked, EpsilonAsked) and asked.epsilon == given):
+        message = "the statement says one thing and the epsilon it was asked with another"
+        raise Refused("privacy-contradiction", message, hint="leave one of the two out", span=asked.span)
+    match asked:
+        case None:
+            return Terms(statement_loss(budget, declaration.defaults.epsilon if given is None else given), sure)
+        case EpsilonAsked(value):
+            return Terms(statement_loss(budget, value), sure)
+        case RhoAsked(value):
+            if budget.account is Account.PURE:
+                hint = "name an epsilon"
+                raise Refused("rho-unsupported", "this data set has no delta and is charged in epsilon", hint=hint, span=asked.span)
+            whole_units = math.floor(value * LOSS_UNITS)
+            return Terms(Fraction(whole_units, LOSS_UNITS) if whole_units else value, sure)
+        case ErrorAsked() | ShareAsked():
+            return Terms(Target(asked, sure), sure)
+        case _:
+            assert_never(asked)
+
+
+def scaled_groups_of(clause: Clause | None, given: bool | None) -> bool:
+    """Whether groups are to be scaled, by the words or the argument; or ``Refused`` where these contradict one another.
+
+    Nor is it for an error: that is searched for with bars of what is measured, and what a model adds to them is none of it.
+    """
+    written = None if clause is None else clause.scaled_groups
+    if written is not None and given is not None and written.value != given:
+        message = "the statement says one thing about scaled groups and the argument it was asked with another"
+        raise Refused("privacy-contradiction", message, hint="leave one of the two out", span=written.span)
+    scaled = bool(given) if written is None else written.value
+    if scaled and clause is not None and isinstance(clause.asked, ErrorAsked | ShareAsked):
+        message = "groups that are scaled by a model cannot be asked for an error"
+        raise Refused("privacy-contradiction", message, hint="name an epsilon", span=clause.asked.span)
+    return scaled
+
+
+def reuse_of(clause: Clause | None, given: str | None) -> Reuse:
+    """Whether releases may answer, by the words or the argument; or ``Refused`` where these contradict one another."""
+    written = None if clause is None else clause.reuse
+    if given is not None and given not in [*Reuse]:
+        raise Refused("privacy-words", "reuse is auto, never or only")
+    if written is not None and given is not None and written.value != given:
+        message = "the statement says one thing about reuse and the argument it was asked with another"
+        raise Refused("privacy-contradiction", message, hint="leave one of the two out", span=written.span)
+    return Reuse(given or Reuse.AUTO) if written is None else written.value
+
+
+def pilot_epsilons(declaration: Declaration) -> tuple[Fraction, ...]:
+    """What pilots are asked at. Public: it depends on the catalogue only."""
+    assert len(PILOT_SHARES) == PILOTS_MAX
+    return tuple(declaration.defaults.epsilon * share for share in PILOT_SHARES)
+
+
+def _confidence(clause: Clause | None, given: Number | None, declaration: Declaration) -> Fraction:
+    value = None if given is None else exact_number(given, "confidence")
+    if value is not None and not can_be_asked(value):
+        raise Refused("confidence-invalid", NOT_ASKED)
+    written = None if clause is None else clause.confidence
+    if written is None:
+        return declaration.defaults.confidence if value is None else value
+    if value is not None and value != written.value:
+        message = "the statement says one thing and the confidence it was asked with another"
+        raise Refused("privacy-contradiction", message, hint="leave one of the two out", span=written.span)
+    return written.value
+
+
+def exact_number(value: Number, what: str) -> Fraction:
+    """A number as written: a float means the decimal it is printed as."""
+    try:
+        written = str(value) if isinstance(value, Decimal) else value
+        if isinstance(written, str) and not _WRITTEN.fullmatch(written):
+            raise ValueError
+        return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+    except (ValueError, ZeroDivisionError, TypeError, OverflowError):
+        raise Refused("number-unreadable", f"{what} must be a number") from None

@@ -1,0 +1,42 @@
+"""Releases that stay in memory, ready to answer. Who may see one is asked of the ledger each time; only its bytes are not read again."""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+from lapwing.asking.release_purchase import LISTED_MAX, release_of, unknown_release
+from lapwing.curator.curator import Curator
+from lapwing.ledger.protocol import Bought
+from lapwing.releases.released import Release
+from lapwing.releases.request import SUMMARY
+
+KEPT_MAX = 4
+"""Releases of one data set that stay in memory."""
+_kept: WeakKeyDictionary[Curator, dict[tuple[str, str], Release]] = WeakKeyDictionary()
+
+
+def bought_releases(curator: Curator, *, analyst: str, begins: str = SUMMARY) -> tuple[Bought, ...]:
+    """Releases of the newest version that this analyst may see now, newest first; none while the data set is closed."""
+    if curator.ledger.balance().closed:
+        return ()
+    return tuple(curator.ledger.bought(version=curator.facts.version, limit=LISTED_MAX, analyst=analyst, begins=begins))
+
+
+def kept_release(curator: Curator, bought: Bought, *, analyst: str) -> Release | None:
+    """The release that was bought; None where this analyst may not see it any more."""
+    kept, key = _kept.setdefault(curator, {}), (analyst, bought.digest)
+    release = kept.get(key) or release_of(curator, bought, analyst=analyst)
+    if release is not None:
+        kept[key] = release
+        for other in [*kept][:-KEPT_MAX]:
+            kept.pop(other, None)
+    return release
+
+
+def kept_named(curator: Curator, name: str, *, analyst: str) -> Release:
+    """The newest release of this name; ``release-unknown`` where there is none."""
+    for bought in bought_releases(curator, analyst=analyst, begins=f"{SUMMARY}{name} "):
+        found = kept_release(curator, bought, analyst=analyst)
+        if found is not None:
+            return found
+    raise unknown_release(name)

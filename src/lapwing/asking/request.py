@@ -1,0 +1,185 @@
+"""A statement that somebody asks at a price or for an accuracy: it is bought and answered, or explained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from lapwing.answers.answer import Answer, CostView
+from lapwing.answers.assembly import assemble, check_post
+from lapwing.answers.notes.all_notes import declared_notes, impossible_notes, notes_of
+from lapwing.answers.notes.quantiles import quantile_notes
+from lapwing.answers.shown_values import shown
+from lapwing.asking.accuracy_solver import Aim
+from lapwing.asking.accuracy_targets import Target
+from lapwing.asking.bound_statement import BoundStatement
+from lapwing.asking.explanation import Explanation, explanation
+from lapwing.asking.norm_histograms import PricedNorms, buy_norms, fits_of, priced_norms
+from lapwing.asking.options import Terms, pilot_epsilons
+from lapwing.asking.release_reuse import ReusableStatement, ServingRelease
+from lapwing.curator.charged_release import Answered
+from lapwing.curator.curator import Curator
+from lapwing.kernel.accounting import Cost
+from lapwing.planning.planned import Planned
+from lapwing.prices import statement_loss
+from lapwing.sql.text.privacy_terms import Reuse
+from lapwing.sql.text.privacy_words import Question
+
+
+@dataclass(frozen=True, slots=True)
+class PaidBefore:
+    """What was asked before a statement and belongs to it: what it cost, and what should be said about it."""
+
+    cost: Cost = field(default_factory=Cost.zero)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """A release, None where nothing had to be measured, with its plan and all that was charged for it."""
+
+    planned: Planned
+    answered: Answered | None
+    cost: Cost
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Posed:
+    """A statement that somebody asks: bound, with its terms."""
+
+    curator: Curator
+    sql: str
+    words: Question
+    dialect: str
+    bound: BoundStatement
+    terms: Terms
+    analyst: str
+    reuse: Reuse = Reuse.NEVER
+    """Whether a release may answer it."""
+
+    def pilots(self) -> tuple[Fraction, ...]:
+        """The losses of pilots, for a statement asked for an accuracy."""
+        return tuple(statement_loss(self.bound.budget, pilot) for pilot in pilot_epsilons(self.curator.prepared))
+
+    def _usual(self) -> Fraction:
+        """The loss of a question that named no price when the version was prepared."""
+        return statement_loss(self.bound.budget, self.curator.prepared.defaults.epsilon)
+
+    def answer(self, *, request_id: str | None, before: PaidBefore | None = None) -> Answer:
+        """The answer; ``before`` is what was asked first and belongs to it."""
+        before = PaidBefore() if before is None else before
+        if (served := self._served()) is not None:
+            return served
+        bought = self.bought(request_id=request_id)
+        return self._declared(bought.planned, before) if bought.answered is None else self._assembled(bought, bought.answered, before)
+
+    def bought(self, *, request_id: str | None) -> Purchase:
+        """What the statement needs is bought, or found."""
+        goal = self.terms.goal
+        planned = self.bound.plan_at(goal if isinstance(goal, Fraction) else self.pilots()[0])
+        if planned.measured is None:
+            return Purchase(planned, None, Cost.zero())
+        check_post(planned, self.bound.statement.post)
+        if isinstance(goal, Target):
+            hit = self._aim(goal).reach(request_id=request_id)
+            return Purchase(hit.planned, hit.answered, hit.cost, hit.notes)
+        priced, paid = self._norms(planned, goal), Cost.zero()
+        if priced.wanted:
+            self._require_affordable(planned, priced)
+            fits, paid = buy_norms(self.curator, priced, sql=self.sql, analyst=self.analyst, request_id=request_id)
+            planned = self.bound.plan_with(goal - priced.loss, fits)
+        answered = self.curator.answer(planned.certified.plan, summary=self.sql, analyst=self.analyst, request_id=request_id)
+        notes = ("answered before on this version: free, the same answer bit for bit",) if answered.free else ()
+        return Purchase(planned, answered, paid if answered.free else paid + planned.certified.cost, notes)
+
+    def explained(self) -> Explanation:
+        """What asking would do."""
+        goal, server = self.terms.goal, self._server()
+        if server is not None and (not isinstance(goal, Target) or self._reusable().answer_within(server, goal) is not None):
+            return self._reusable().explanation(server)
+        if isinstance(goal, Target):
+            planned, priced = self.bound.checked_plan(self.pilots()[0]), PricedNorms()
+            if planned.measured is not None:
+                return self._aim(goal).explanation()
+        else:
+            planned, priced = self.priced(goal)
+        confidence, analyst = self.terms.confidence, self.analyst
+        return explanation(self.bound.statement, planned, self.curator, confidence=confidence, analyst=analyst, norms=priced)
+
+    def _reusable(self) -> ReusableStatement:
+        return ReusableStatement(self.curator, self.bound.statement, self.terms.confidence, self.analyst, self.reuse)
+
+    def _server(self) -> ServingRelease | None:
+        """The release that may answer it; None where what was bought before does, where nothing has to be bought, or where none may."""
+        goal = self.terms.goal
+        if self.reuse is Reuse.NEVER or not self.bound.statement.privates:
+            return None
+        if self.reuse is Reuse.ONLY or (isinstance(goal, Target) and self._reusable().is_possible):
+            return self._reusable().server(None)
+        if isinstance(goal, Target) or not self._reusable().is_possible:
+            return None
+        planned, norms = self.priced(goal)
+        if planned.measured is None:
+            return None
+        if not norms.missing() and self.curator.stored(planned.certified, analyst=self.analyst) is not None:
+            return None
+        return self._reusable().server(planned)
+
+    def _served(self) -> Answer | None:
+        server, goal = self._server(), self.terms.goal
+        if server is None:
+            return None
+        return self._reusable().answer_within(server, goal) if isinstance(goal, Target) else self._reusable().answer(server)
+
+    def priced(self, goal: Fraction) -> tuple[Planned, PricedNorms]:
+        """The plan at this loss, with bounds from norms where these are bought already; and the norms."""
+        planned = self.bound.checked_plan(goal)
+        priced = self._norms(planned, goal)
+        if priced.wanted:
+            planned = self.bound.plan_with(goal - priced.loss, {} if priced.missing() else fits_of(self.curator, priced.found))
+        return planned, priced
+
+    def _norms(self, planned: Planned, price: Fraction) -> PricedNorms:
+        is_pure = planned.measured is not None and planned.measured.cost.pure is not None
+        return priced_norms(self.curator, planned.wanted, price=price, analyst=self.analyst, pure=is_pure)
+
+    def _require_affordable(self, planned: Planned, priced: PricedNorms) -> None:
+        """Refuse, before anything is charged, what the budget or a limit cannot pay as a whole, unless it was paid before."""
+        cost = priced.cost()
+        if cost.loss:
+            whole = planned.certified.cost
+            pure = None if whole.pure is None or cost.pure is None else max(whole.pure, cost.pure)
+            self.curator.ledger.require_payable(self.analyst, Cost(max(whole.loss, cost.loss), whole.delta, pure))
+
+    def _aim(self, target: Target) -> Aim:
+        return Aim(self.curator, self.analyst, self.sql, self.words, self.dialect, self.bound, target, self.pilots(), self._usual())
+
+    def _declared(self, planned: Planned, before: PaidBefore) -> Answer:
+        """An answer that measures nothing."""
+        assembled = assemble(planned, None, self.bound.statement.post, confidence=self.terms.confidence)
+        cost = CostView.of(before.cost, self.curator.declaration.budget(), free=before.cost == Cost.zero())
+        free = () if before.cost.loss else ("answered from declarations alone: free",)
+        statement = self.bound.statement
+        notes = (*before.notes, *free, *impossible_notes(planned), *declared_notes(planned, statement.post), *statement.notes)
+        confidence, marks = float(self.terms.confidence), assembled.marks
+        return Answer(assembled.table, assembled.intervals, confidence, cost, self.curator.budget(), notes, marks=marks)
+
+    def _assembled(self, bought: Purchase, answered: Answered, before: PaidBefore) -> Answer:
+        released, confidence, declaration = answered.released, self.terms.confidence, self.curator.declaration
+        planned, cost = bought.planned, before.cost + bought.cost
+        assembled = assemble(planned, released, self.bound.statement.post, confidence=confidence)
+        about = notes_of(planned, released, assembled, unit=declaration.dataset.unit)
+        about += quantile_notes(self.bound.statement, planned, confidence=confidence)
+        seen = shown(assembled, self.bound.statement, planned.facts, units=self.curator.prepared.dataset.units)
+        return Answer(
+            seen.assembled.table,
+            seen.assembled.intervals,
+            float(confidence),
+            CostView.of(cost, declaration.budget(), free=cost == Cost.zero()),
+            self.curator.budget(),
+            (*before.notes, *bought.notes, *about, *seen.notes, *self.bound.statement.notes),
+            marks=seen.assembled.marks,
+            receipt=self.curator.receipt(answered.stored, analyst=self.analyst),
+            stored=answered.stored.payload,
+        )

@@ -1,0 +1,208 @@
+"""A statement in which answers decide which rows count: these are asked first, and what they release are constants of the rest.
+
+The price is that of the whole statement: every part that is measured gets the same share of it, and what the budget cannot pay as a whole
+is refused before anything is charged. Each part is charged and stored like any answer, so the same statement asked again finds all of them,
+and is free. What is decided depends on released values only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from lapwing.answers.answer import Answer, CostView
+from lapwing.answers.assembly import assemble
+from lapwing.answers.display.budget import share_of_cost
+from lapwing.answers.display.number_format import shortened
+from lapwing.answers.released_values import released_rows
+from lapwing.asking.accuracy_targets import Target
+from lapwing.asking.bound_statement import BoundStatement, bound_statement, planned_at_will
+from lapwing.asking.explanation import PART_LENGTH_MAX, Explanation, payable, price_text
+from lapwing.asking.options import Terms
+from lapwing.asking.request import PaidBefore, Posed, Purchase
+from lapwing.errors import Refused
+from lapwing.kernel.accounting import LOSS_UNITS, Cost
+from lapwing.planning.planned import Planned
+from lapwing.sql.text.privacy_words import Question
+from lapwing.statements import DecidedRows, Statement
+
+MARK = "first: "
+"""What the line of a part in the history starts with. Apart from its statement its text may mean something else, so it is no statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """What is still to be paid, the parts that come first, and the rest; ``is_decided`` where all of these were bought before."""
+
+    price: Cost
+    first: tuple[Posed, ...]
+    rest: Posed
+    is_decided: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """A question whose statement has answers that come first. ``supposed`` is it while nothing is decided, at the price of all."""
+
+    supposed: Posed
+    words: Question
+    scaled_groups: bool
+
+    def answer(self, *, request_id: str | None) -> Answer:
+        """Buy what comes first, one after another, and then the rest."""
+        self._require_payable()
+        decided: tuple[DecidedRows, ...] = ()
+        paid, notes = Cost.zero(), []
+        for number in range(len(self._first)):
+            part = self._part(self._bound(decided).statement.first[number])
+            name = None if request_id is None else f"{request_id}/first-{number + 1}"
+            bought = part.bought(request_id=name)
+            rows = _rows(part, bought)
+            decided, paid = (*decided, rows), paid + bought.cost
+            notes.append(f"decided first, by an answer of {len(rows):,} row{'' if len(rows) == 1 else 's'}: {_text(part)}")
+        return self._rest(decided).answer(request_id=request_id, before=PaidBefore(paid, tuple(notes)))
+
+    def explained(self) -> Explanation:
+        """What asking would do: one price, and every part."""
+        ahead = self._looked_ahead()
+        parts = [(_text(part), part.explained()) for part in ahead.first]
+        return self._explanation(ahead.price, parts, ahead.rest.explained(), is_decided=ahead.is_decided)
+
+    def _looked_ahead(self) -> _Ahead:
+        """What is still to be paid, and what for, as far as that can be told from what was bought before."""
+        decided: tuple[DecidedRows, ...] = ()
+        price, parts = Cost.zero(), []
+        for number in range(len(self._first)):
+            part = self._part(self._bound(decided).statement.first[number])
+            _require_few(part, self._share)
+            cost, bought = _priced(part, self._share) if len(decided) == number else (self._quoted(part), None)
+            price += cost
+            parts.append(part)
+            if bought is not None:
+                decided = (*decided, _rows(part, bought))
+        rest = self._rest(decided)
+        is_decided = len(decided) == len(parts)
+        return _Ahead(price + (_priced(rest, self._share)[0] if is_decided else self._quoted(rest)), tuple(parts), rest, is_decided)
+
+    def _quoted(self, part: Posed) -> Cost:
+        """The most that a part can cost which is only supposed: all of its share."""
+        planned = part.bound.checked_plan(self._share)
+        if planned.measured is None:
+            return Cost.zero()
+        cost = planned.measured.cost
+        return Cost(max(cost.loss, math.floor(self._share * LOSS_UNITS)), cost.delta, cost.pure)
+
+    @property
+    def terms(self) -> Terms:
+        """What the whole is asked at."""
+        return self.supposed.terms
+
+    @property
+    def _first(self) -> tuple[Statement, ...]:
+        return self.supposed.bound.statement.first
+
+    @property
+    def _share(self) -> Fraction:
+        """The loss of one part."""
+        goal, many = self.supposed.terms.goal, self._many
+        if isinstance(goal, Target):
+            message = "a statement in which an answer decides which rows count is not asked for an error"
+            raise Refused("privacy-contradiction", message, hint="name an epsilon", span=goal.asked.span)
+        units = math.floor(goal * LOSS_UNITS / many)
+        return Fraction(units, LOSS_UNITS) if units else goal / many
+
+    @property
+    def _many(self) -> int:
+        """How many parts are measured."""
+        return 1 + sum(bool(statement.privates) for statement in self._first)
+
+    def _bound(self, decided: tuple[DecidedRows, ...]) -> BoundStatement:
+        posed = self.supposed
+        return bound_statement(
+            posed.curator, self.words, dialect=posed.dialect, scaled_groups=self.scaled_groups, moment=posed.bound.moment, decided=decided
+        )
+
+    def _part(self, statement: Statement) -> Posed:
+        """One of the answers that come first."""
+        span = dict(statement.spans)[""]
+        bound = planned_at_will(self.supposed.curator, statement, scaled_groups=self.scaled_groups)
+        return self._posed(bound, MARK + shortened(statement.text[span.start : span.end], PART_LENGTH_MAX))
+
+    def _rest(self, decided: tuple[DecidedRows, ...]) -> Posed:
+        return self._posed(self._bound(decided), self.supposed.sql)
+
+    def _posed(self, bound: BoundStatement, sql: str) -> Posed:
+        posed = self.supposed
+        terms = Terms(self._share, posed.terms.confidence)
+        return Posed(posed.curator, sql, posed.words, posed.dialect, bound, terms, posed.analyst)
+
+    def _require_payable(self) -> None:
+        """Refuse, before anything is charged, what cannot be paid or computed as a whole; what was bought before is free."""
+        price = self._looked_ahead().price
+        if price != Cost.zero():
+            self.supposed.curator.ledger.require_payable(self.supposed.analyst, price)
+
+    def _explanation(self, price: Cost, parts: list[tuple[str, Explanation]], rest: Explanation, *, is_decided: bool) -> Explanation:
+        curator = self.supposed.curator
+        balance = curator.balance()
+        cost, many = CostView.of(price, balance.budget, free=price == Cost.zero()), self._many
+        text = price_text(curator, balance, price, stored=price == Cost.zero())
+        lines = [rest.lines[0], ("price", text)]
+        lines.append(("decides", f"answers that decide which rows count come first; each of {many} parts gets 1/{many} of the price"))
+        for number, (sql, part) in enumerate(parts, start=1):
+            lines += [(f"first {number}" if len(parts) > 1 else "first", sql), *part.lines[2:]]
+        constants = (
+            "with these values, bought before, as constants"
+            if is_decided
+            else "with what that gives as constants; here as if it left out nothing"
+        )
+        lines += [("then", f"the statement {constants}"), *rest.lines[2:]]
+        values: dict[str, Any] = {
+            **rest.values,
+            "cost": {**cost.to_dict(), "loss": price.loss / LOSS_UNITS},
+            "share_of_budget": share_of_cost(balance.budget, price),
+            **payable(curator, balance, price),
+            "stored": price == Cost.zero(),
+            "first": [part.values for _, part in parts],
+        }
+        return Explanation(tuple(lines), cost, values)
+
+
+def _text(part: Posed) -> str:
+    return part.sql.removeprefix(MARK)
+
+
+def _priced(part: Posed, share: Fraction) -> tuple[Cost, Purchase | None]:
+    """What a part costs, and its release where it was bought before: then it is free."""
+    planned, norms = part.priced(share)
+    if planned.measured is None:
+        return Cost.zero(), Purchase(planned, None, Cost.zero())
+    stored = None if norms.missing() else part.curator.stored(planned.certified, analyst=part.analyst)
+    if stored is not None:
+        return Cost.zero(), Purchase(planned, stored, Cost.zero())
+    return planned.certified.cost + norms.cost(), None
+
+
+def _rows(part: Posed, bought: Purchase) -> DecidedRows:
+    """The rows of an answer, as constants."""
+    released = None if bought.answered is None else bought.answered.released
+    return released_rows(assemble(bought.planned, released, part.bound.statement.post, confidence=part.terms.confidence).table)
+
+
+def _require_few(part: Posed, share: Fraction) -> None:
+    """Refuse an answer that may have more rows than a list of constants."""
+    limit, most = part.curator.settings.list_items_max, _rows_at_most(part.bound.plan_at(share), part.bound.statement)
+    if most is None or most > limit:
+        message = f"an answer that decides which rows count may have at most {limit:,} rows"
+        span = dict(part.bound.statement.spans)[""]
+        raise Refused("list-too-long", message, hint="add ORDER BY and LIMIT to it", span=span)
+
+
+def _rows_at_most(planned: Planned, statement: Statement) -> int | None:
+    groups = [1 if not part.query.keys else None if part.groups is None else len(part.groups) for part in planned.parts]
+    known = [many for many in groups if many is not None]
+    if statement.post.limit is not None:
+        return statement.post.limit
+    return max(math.prod(known), sum(known)) if len(known) == len(groups) else None

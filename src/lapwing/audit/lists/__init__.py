@@ -1,0 +1,1 @@
+"""Lists of statements with expected outcomes, compared with the bare engines."""

@@ -1,0 +1,168 @@
+"""Two lists of questions after well-known benchmarks, on made-up data of their own: which are answered as they are written.
+
+Everything is as in ``lapwing.audit.lists.conformance``, with these differences. A list says which code a refusal has, and may give the
+rewrite that its hint comes to, which is answered. Where LIMIT picks rows, all rows are compared: which of two equal rows comes first is
+nobody's to say. What cannot be compared of groups that are not declared is said in ``lapwing.audit.lists.comparison``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from lapwing.asking.bound_statement import bound_statement
+from lapwing.audit.lists.comparison import Row, columns_of, comparable_row, difference, discovered, rows_of, slack_of, without_limit
+from lapwing.audit.lists.conformance import Listed, Outcome, bare_engine
+from lapwing.data_set import DataSet
+from lapwing.data_set import open as open_data_set
+from lapwing.demo import hits_rows, tpch_rows
+from lapwing.demo.write import CATALOGUE_FILE
+from lapwing.errors import LapwingError, Refused
+
+LIMIT_EPSILON = 5 * 10**7
+"""Of one statement in the limit."""
+BUDGET_EPSILON = 10**9
+"""As much as a catalogue can declare: enough for one list."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkList:
+    """A list: its statements, the catalogue and the rows they are about, and how many units are made up."""
+
+    name: str
+    statements: str
+    catalogue: str
+    rows: Callable[[int], Mapping[str, pa.Table]]
+    units: int
+
+
+BENCHMARKS = {
+    "tpch": BenchmarkList("tpch", "tpch.sql", "tpch.toml", tpch_rows.all_tables, 400),
+    "clickbench": BenchmarkList("clickbench", "clickbench.sql", "hits.toml", hits_rows.all_tables, 1_000),
+}
+_ENTRY = re.compile(
+    r"^-- ([a-z]\d\d): (.+)\n(?:-- (refused|lacks): (\S+)\n)?((?:(?!--).+\n)+)(?:-- instead\n((?:(?!--).+\n)+))?", re.MULTILINE
+)
+
+
+def benchmark_statements(benchmark: BenchmarkList) -> tuple[Listed, ...]:
+    """The statements of a list, in order."""
+    text = resources.files("lapwing.demo").joinpath(benchmark.statements).read_text(encoding="utf-8")
+    entries = _ENTRY.findall(text)
+    return tuple(
+        Listed(name, title, _bare(sql), code, word == "lacks", _bare(rewrite)) for name, title, word, code, sql, rewrite in entries
+    )
+
+
+def run_benchmark(benchmark: BenchmarkList, directory: Path, *, names: Sequence[str] = ()) -> Iterator[Outcome]:
+    """Outcomes of all statements, or of those named, on new data in an empty directory that is the caller's to delete."""
+    worlds = BenchmarkWorlds(benchmark, directory)
+    try:
+        for listed in benchmark_statements(benchmark):
+            if not names or listed.name in names:
+                start = time.perf_counter()
+                if listed.lacking and worlds.is_accepted(listed.sql):
+                    listed = replace(listed, code="", rewrite="")
+                why = worlds.answered(listed.sql) if listed.answered else worlds.refused(listed)
+                yield Outcome(listed, why == listed.code, why, time.perf_counter() - start)
+    finally:
+        worlds.close()
+
+
+class BenchmarkWorlds:
+    """The rows of a list three times: with delta, without, and unprotected."""
+
+    def __init__(self, benchmark: BenchmarkList, directory: Path) -> None:
+        self.ordinary = write_benchmark(benchmark, directory / "ordinary")
+        self.pure = write_benchmark(benchmark, directory / "pure", delta="0")
+        self.bare = bare_engine(directory / "ordinary")
+
+    def close(self) -> None:
+        """Give up files and connections."""
+        self.ordinary.close()
+        self.pure.close()
+        self.bare.close()
+
+    def is_accepted(self, sql: str) -> bool:
+        """Whether a statement is answered at all."""
+        try:
+            self.ordinary.explain(sql)
+        except Refused:
+            return False
+        return True
+
+    def answered(self, sql: str) -> str:
+        """Why a statement does not pass as answered; empty where it does."""
+        whole = without_limit(sql)
+        try:
+            self.ordinary.ask(sql)
+            columns = columns_of(bound_statement(self.ordinary.curator, whole, dialect="duckdb").statement)
+            ours, known = self._limit(whole)
+        except LapwingError as error:
+            return f"[{error.code}] {error.message}"
+        except Exception as error:
+            return f"ended in {type(error).__name__}"
+        theirs = [comparable_row(row) for row in self.bare.sql(whole).fetchall()]
+        if not known:
+            ours, theirs = discovered(ours, theirs, columns=columns)
+        return difference(ours, theirs, columns=columns, slack=slack_of(theirs))
+
+    def refused(self, listed: Listed) -> str:
+        """The code of the refusal, or why a statement does not pass as refused with a rewrite that is answered."""
+        before = self.ordinary.curator.balance().spent
+        try:
+            self.ordinary.ask(listed.sql)
+        except Refused as error:
+            if error.span is None or self.ordinary.curator.balance().spent != before:
+                return f"{error.code}, without a place in the text or with a charge"
+            why = self.answered(listed.rewrite) if listed.rewrite else ""
+            return f"the rewrite: {why}" if why else error.code
+        except Exception as error:
+            return f"ended in {type(error).__name__}"
+        return "was answered"
+
+    def _limit(self, sql: str) -> tuple[list[Row], bool]:
+        """The answer without noise to speak of, and whether its groups are declared."""
+        known = True
+        try:
+            table = self.pure.ask(sql, epsilon=LIMIT_EPSILON).table
+        except Refused as error:
+            if error.code != "keys-need-delta":
+                raise
+            known, table = False, self.ordinary.ask(sql, epsilon=LIMIT_EPSILON).table
+        return rows_of(table), known
+
+
+def write_benchmark(benchmark: BenchmarkList, directory: Path, *, delta: str = "") -> DataSet:
+    """The data of a list in this directory, prepared, with a budget for all of it."""
+    directory.mkdir(parents=True)
+    for name, table in benchmark.rows(benchmark.units).items():
+        parquet.write_table(table, directory / f"{name}.parquet", compression="zstd")
+    text = resources.files("lapwing.demo").joinpath(benchmark.catalogue).read_text(encoding="utf-8")
+    digest = hashlib.sha256(str(directory.resolve()).encode()).hexdigest()
+    changes = [("@ID@", f"{benchmark.name}-{digest[:8]}"), ("@UNITS@", str(benchmark.units))]
+    changes += [
+        ("\nepsilon = 3 ", f"\nepsilon = {BUDGET_EPSILON} "),
+        ("ceiling = { epsilon = 6 }", f"ceiling = {{ epsilon = {BUDGET_EPSILON} }}"),
+    ]
+    changes += [("\nepsilon = 0.1 ", "\nepsilon = 100 ")]
+    changes += [('delta = "2^-40"', f"delta = {delta}")] if delta else []
+    for line, instead in changes:
+        assert text.count(line) == 1, "the catalogue of a list was changed"
+        text = text.replace(line, instead)
+    (directory / CATALOGUE_FILE).write_text(text, encoding="utf-8")
+    data_set = open_data_set(directory, home=directory / "registry")
+    data_set.prepare()
+    return data_set
+
+
+def _bare(sql: str) -> str:
+    return sql.strip().removesuffix(";")

@@ -1,6 +1,0 @@
-"""Plain words: each term in two sentences with a picture; the one source for pages and for the documentation."""
-
-from lapwing.console.words.pictures import picture
-from lapwing.console.words.terms import BY_KEY, TERMS, Term
-
-__all__ = ["BY_KEY", "TERMS", "Term", "picture"]

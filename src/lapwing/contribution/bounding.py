@@ -1,0 +1,247 @@
+"""Which bounding plan, with which parameter: the least predicted total error, truncation and noise together.
+
+Inputs are public: declared domains, bought or assumed contributions, the share of rows a filter keeps by its text. Every candidate would be
+certified; the choice moves accuracy and speed only. Ranked plans are near the bare engine's speed, bounding after the filter costs a
+GROUP BY on the unit, so the latter has to be clearly better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from lapwing.contribution.rows_per_unit import Contributions
+from lapwing.kernel.accounting import Account
+from lapwing.kernel.neighbours import Neighbours
+
+WORTH_A_SHUFFLE = 0.8
+"""Bounding after the filter is chosen when its predicted error is below this share of the ranked one."""
+NEGLIGIBLE = 0.1
+"""When noise stays below this many rows even at the cap, no row is left out."""
+SELECTIVE = 0.2
+"""A filter that keeps less than this leaves so few rows that a GROUP BY on the unit costs next to nothing."""
+SKEW = 1.35
+"""Assumed ratio of the root mean square to the mean of what is lost per group: large groups lose most (1.34 for weights i^-0.7)."""
+GROUPED_WASTE = 1.5
+"""Assumed loss of the grouped plan: it keeps as much as a limit smaller by this factor would."""
+DISTINCT_ROWS = 4.0
+"""Rows of each unit that count towards distinct values whose number is not declared: values that many units share show up with any of
+them.
+"""
+DISCOVERED_GROUPS_MIN = 50
+"""Groups that are discovered are taken to be at least so many."""
+KEY_THRESHOLD = 7.0
+"""Units that a group needs to be shown, in standard deviations of the noise of their number."""
+CONCENTRATION = 0.85
+"""Assumed ratio of the Euclidean norm of a unit's counts over groups to their sum, when there are several groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What the choice depends on."""
+
+    contributions: Contributions
+    rows_per_unit_max: int
+    kept: float
+    """Share of rows the filter keeps."""
+    cells: int | None
+    """Known cells, or None when groups are discovered."""
+    account: Account
+    loss_per_vector: float
+    """Loss each vector gets: epsilon, or rho."""
+    has_average: bool
+    units_only: bool
+    """Only distinct units are counted: a unit moves each of its groups by 1, whatever its rows."""
+    loss_weight: float = 1.0
+    """How much a lost row matters, over all vectors: 1 for counts, less where only averages are asked."""
+    noise_weight: float = 1.0
+    """Noise of a vector that one row moves by its largest value, in typical values: 1 for counts, more for sums."""
+    distinct: bool = False
+    """Distinct values are counted: only ranked bounding serves, and few rows of each unit already show most values."""
+    ratios: bool = False
+    """Moments or quantiles are asked for: all rows must weigh alike in them, so only a limit on rows serves."""
+    fans_out: bool = False
+    """Rows are joined to several rows each: bounding before the join would lose most pairs."""
+    keeps_rows: bool = False
+    """Rows are looked at together, in windows: none may be left out before."""
+    values: int | None = None
+    """How many distinct values there can be, where they are counted and that is declared."""
+    keys_only: bool = False
+    """Nothing but the groups themselves is asked for: no noise but that which finds them, and it does not grow with a unit's rows."""
+    real_keys: bool = False
+    """Some key is a computed real, by which a unit's groups cannot be chosen."""
+
+    @property
+    def groups_guess(self) -> int:
+        """How many groups the rows are taken to lie in where groups are discovered: as many as have about the units one needs to be shown.
+
+        Every group that is shown has more, and they matter; those that stay hidden do not.
+        """
+        shown = self.contributions.thinned(min(self.kept, 1.0)).units() / (KEY_THRESHOLD * self.unit_noise)
+        return max(DISCOVERED_GROUPS_MIN, round(shown))
+
+    @property
+    def unit_noise(self) -> float:
+        """Standard deviation of the noise of a vector that one unit moves by 1."""
+        return unit_noise_of(self.account, self.loss_per_vector, Neighbours.UNBOUNDED)
+
+
+def unit_noise_of(account: Account, loss: float, neighbours: Neighbours) -> float:
+    """Standard deviation of the noise of a vector of counts that one unit moves by 1."""
+    replaced = 2 if neighbours is Neighbours.BOUNDED else 1
+    return replaced * math.sqrt(2) / loss if account is Account.PURE else math.sqrt(replaced / (2 * loss))
+
+
+class BoundingKind(Enum):
+    """The bounding plans there are to choose from."""
+
+    RANKED = "ranked"
+    """Rows are left out before the filter, by a rank that was drawn at preparation."""
+    CLIPPED = "clipped"
+    """After the filter, what a unit adds to the groups is scaled down to a norm."""
+    GROUPED = "grouped"
+    """After the filter, a unit keeps a few groups, and a few rows in each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A bounding plan with its parameter and prediction, in rows per cell."""
+
+    kind: BoundingKind
+    limit: float
+    """Rows per unit (ranked), norm (clipped) or rows per unit after the filter (grouped)."""
+    truncation: float
+    noise: float
+
+    @property
+    def error(self) -> float:
+        """Predicted root mean square error of a count cell."""
+        return math.hypot(self.truncation, self.noise)
+
+    def weighed(self, situation: Situation) -> float:
+        """The same over all vectors of the statement, which is what is minimised."""
+        return math.hypot(situation.loss_weight * self.truncation, situation.noise_weight * self.noise)
+
+
+def choose(situation: Situation) -> Choice:
+    """The plan to use."""
+    if situation.rows_per_unit_max == 1 or situation.keys_only or (situation.units_only and situation.cells == 1):
+        return Choice(BoundingKind.RANKED, float(situation.rows_per_unit_max), 0.0, situation.unit_noise)
+    full = _ranked(situation, float(situation.rows_per_unit_max))
+    if full.noise < NEGLIGIBLE:
+        return full  # nothing is gained by leaving out a row
+    if situation.distinct:
+        return _distinct(situation)
+    ranked = best_ranked(situation)
+    after = _after_filter(situation)
+    if after is None:
+        return ranked
+    if situation.fans_out or (situation.cells is None and after.kind is BoundingKind.CLIPPED):
+        # Discovering groups makes a step per unit anyway, and a unit that keeps all of its rows helps to find all of its groups.
+        return after
+    nothing_to_gain = situation.kept >= 1.0 and situation.cells == 1
+    worth = WORTH_A_SHUFFLE if situation.kept > SELECTIVE else 1.0
+    better = after.weighed(situation) < worth * ranked.weighed(situation)
+    return after if better and not nothing_to_gain else ranked
+
+
+def best_ranked(situation: Situation) -> Choice:
+    """The best limit on rows before the filter."""
+    return _best(situation, (_ranked(situation, limit) for limit in _row_limits(situation)))
+
+
+def _row_limits(situation: Situation) -> list[float]:
+    """Candidate limits on rows before the filter."""
+    most = situation.rows_per_unit_max
+    return [float(most)] if situation.keeps_rows else candidate_limits(most, whole=True)
+
+
+def _best(situation: Situation, choices: Iterable[Choice]) -> Choice:
+    return min(choices, key=lambda choice: choice.weighed(situation))
+
+
+def candidate_limits(most: int, *, whole: bool) -> list[float]:
+    """Candidate limits, closer than a tenth apart."""
+    # Below one row every unit would be scaled down: less noise, but a shrunken answer rather than an estimate.
+    value = 1.0
+    limits = {value, float(most)}
+    while value < most:
+        limits.add(float(round(value)) if whole else value)
+        value *= 1.08
+    return sorted(limits)
+
+
+def _cells(situation: Situation) -> float:
+    """Groups that share a loss; fewer than there are, because groups are not of one size."""
+    cells = situation.groups_guess if situation.cells is None else situation.cells
+    return cells / SKEW if cells > 1 else 1.0
+
+
+def _distinct(situation: Situation) -> Choice:
+    """How many rows of each unit show the values: one is enough where there are many more units than values.
+
+    Of ``values`` values that are equally frequent, ``values * exp(-rows / values)`` are expected to be in none of the rows looked at.
+    """
+    most = float(situation.rows_per_unit_max)
+    if situation.values is None:
+        return _ranked(situation, most if situation.keeps_rows else min(most, DISTINCT_ROWS))
+    values, per_cell = situation.values, situation.kept / _cells(situation)
+
+    def error(limit: float) -> float:
+        rows = per_cell * (situation.contributions.rows() - situation.contributions.excess(limit))
+        return math.hypot(values * math.exp(-rows / values), situation.unit_noise * limit)
+
+    return _ranked(situation, min(_row_limits(situation), key=error))
+
+
+def lost_share(situation: Situation, choice: Choice) -> float:
+    """Predicted share of the rows that a choice leaves out."""
+    rows = situation.kept * situation.contributions.rows()
+    return min(choice.truncation * _cells(situation) / rows, 1.0) if rows > 0 else 0.0
+
+
+def _ranked(situation: Situation, limit: float) -> Choice:
+    missing = situation.kept * situation.contributions.excess(limit) / _cells(situation)
+    return Choice(
+        BoundingKind.RANKED, limit, missing, situation.unit_noise * (_units_norm(situation, limit) if situation.units_only else limit)
+    )
+
+
+def _units_norm(situation: Situation, limit: float) -> float:
+    """Norm of a unit's vector of ones over at most ``limit`` groups, for the account's noise."""
+    groups = limit if situation.cells is None else min(limit, situation.cells)
+    return math.sqrt(groups) if situation.account is Account.APPROXIMATE else groups
+
+
+def _after_filter(situation: Situation) -> Choice | None:
+    """Clipped where the noise is Gaussian, else grouped; None where neither fits the statement."""
+    clip = situation.account is Account.APPROXIMATE and not situation.units_only
+    if situation.ratios or (not clip and (situation.has_average or situation.real_keys)):
+        return None
+    several = situation.cells != 1
+    spread = CONCENTRATION if clip and several else 1.0
+    gaussian = situation.account is Account.APPROXIMATE
+    share = situation.kept if situation.kept < 1.0 else 1.0
+
+    def candidate(limit: float) -> Choice:
+        # The first row of a unit lies in one group; only further ones can spread.
+        rows = limit if limit <= 1 else 1 + (limit - 1) / spread
+        norm = limit
+        if situation.units_only:
+            norm = _units_norm(situation, limit)
+        elif not clip and several:
+            # A unit that has more groups, or more rows of one group, than its share loses some below the limit too.
+            rows /= GROUPED_WASTE
+            groups = groups_for(limit, situation.cells)
+            norm = math.sqrt(groups) * math.ceil(limit / groups) if gaussian else limit
+        missing = situation.contributions.excess(rows, share=share) / _cells(situation)
+        return Choice(BoundingKind.CLIPPED if clip else BoundingKind.GROUPED, limit, missing, situation.unit_noise * norm)
+
+    return _best(situation, (candidate(limit) for limit in candidate_limits(situation.rows_per_unit_max, whole=not clip)))
+
+
+def groups_for(limit: float, cells: int | None) -> int:
+    """How many groups a unit keeps when it may count with ``limit`` rows: the square root, so that rows per group are as many."""
+    return 1 if cells == 1 else max(1, round(math.sqrt(limit)))

@@ -1,0 +1,492 @@
+"""The life of a data set: open, prepare, answer certified plans, retire, close.
+
+What the owner does is here, and the answer to a finished plan; statements are asked through ``lapwing.asking.ask``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from lapwing.answers.display.budget import BudgetView
+from lapwing.catalog import Declaration, Settings, load, parse
+from lapwing.catalog.changes import Change, Verdict, classify, of_versions
+from lapwing.contribution.rows_per_unit import Contributions, fitted, histogram_plan
+from lapwing.curator.charged_release import Answered, charged_release, replayed
+from lapwing.curator.charged_stream import ChargedStream
+from lapwing.curator.cost_estimate import announced, noted
+from lapwing.curator.request_locks import QuestionQueue
+from lapwing.curator.request_name import request_name
+from lapwing.curator.version_use import OpenedVersions, one_version
+from lapwing.engines.base import Progress, Snapshot, silent
+from lapwing.engines.losses import TableLosses, noteworthy, report_of
+from lapwing.engines.marks import shared_sources
+from lapwing.engines.registry import engine_of
+from lapwing.engines.state import StateDirectory
+from lapwing.errors import BudgetRefused, CatalogueError, LedgerError, PreparationError
+from lapwing.kernel.accounting import LOSS_UNITS
+from lapwing.kernel.certify import Certified, certify
+from lapwing.kernel.count_stream import StreamPlan, certify_stream
+from lapwing.kernel.facts import Facts
+from lapwing.kernel.ir import Plan
+from lapwing.kernel.release import require_sampler
+from lapwing.ledger.connect import (
+    OWNER_ANALYST,
+    admit_owner,
+    apply_budget,
+    apply_limits,
+    default_analyst,
+    open_ledger,
+    place_of,
+    require_owner,
+    system_user,
+)
+from lapwing.ledger.limits import HISTORY_ENTRIES_MAX, require_name
+from lapwing.ledger.local.sources import claim, require_unclaimed
+from lapwing.ledger.protocol import Balance, Bought, Entry, EntryKind, Ledger, Request, StoredAnswer
+from lapwing.ledger.settling import Settling
+from lapwing.planning.noise_choice import pure_facts, pure_share
+from lapwing.receipts import Receipt, sign
+from lapwing.spread import variance
+
+CATALOGUE_FILE = "lapwing.toml"
+ROWS_GUESSED = 10**6
+"""Rows of a table of which nothing is known but an upper end."""
+
+__all__ = ["CATALOGUE_FILE", "Balance", "Curator", "Entry", "EntryKind", "Progress", "silent", "system_user"]
+
+
+class Curator:
+    """An opened data set: its declaration, its newest prepared version and its ledger. With ``shared``, many threads ask it at once."""
+
+    def __init__(
+        self, catalogue: str | Path, *, settings: Settings | None = None, home: str | Path | None = None, shared: bool = False
+    ) -> None:
+        path = Path(catalogue)
+        self.path = path / CATALOGUE_FILE if path.is_dir() else path
+        self.settings = settings or Settings()
+        self.declaration: Declaration = load(self.path, settings=self.settings)
+        self._text = self.path.read_text(encoding="utf-8")
+        require_sampler(self.declaration.dataset.noise)
+        self.state = StateDirectory(self.path.resolve().parent)
+        self.engine = engine_of(self.declaration, self.state.directory, self.settings)
+        self.place = place_of(
+            self.declaration,
+            local=self.state.ledger_path,
+            home=None if home is None else Path(home),
+            query_timeout_seconds=self.settings.query_timeout_seconds,
+        )
+        self._shared = shared
+        self._opening = threading.RLock()  # of threads that ask at once, one opens
+        self._ledger: Ledger | None = None
+        self._prepared: dict[int, Declaration] = {}
+        self._versions = OpenedVersions(self.state.directory, latest=self.latest, opened=self._opened, end_sessions=self._end_sessions)
+        self._settling = Settling()
+        self.questions, self.planning = QuestionQueue(), QuestionQueue()
+        """An interface may let equal questions wait for one another; threads that plan for one person do."""
+        self.before_closing: list[Callable[[], None]] = []
+        """What is to be done while version and ledger are still open: sessions store what they told."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give up files and connections."""
+        self._end_sessions()
+        ledger, self._ledger = self._ledger, None
+        try:
+            self._versions.let_go()
+            self.engine.close()
+        finally:  # whatever the engine says, the ledger hears that this worker is done
+            if ledger is not None:
+                self._settling.finish(ledger)
+                ledger.disconnect()
+
+    def _end_sessions(self) -> None:
+        """Whoever asks about the version in turns is done: what they told is stored, and what they would read is not there any more."""
+        for act in tuple(self.before_closing):
+            with contextlib.suppress(LedgerError):  # it is kept, and tried once more when the ledger is closed
+                act()
+
+    # -- the owner's acts ---------------------------------------------------------------------------------------------------------
+
+    def prepare(
+        self,
+        *,
+        progress: Progress = silent,
+        override: str = "",
+        append: bool = False,
+        accept_losses: bool = True,
+        new_version: bool = False,
+    ) -> int:
+        """Write a new version from the sources and open it. The first time this also registers the source and makes its ledger.
+
+        Where the catalogue changed since, and only in policy (see :meth:`policy_changes`), that is applied and the newest version stays:
+        its number is returned, and what was answered from it stays free. With ``append`` or ``new_version`` there is a version in any case.
+
+        A changed declaration keeps the ledger, always. What needs the owner's override (another unit, other sources, ...) is refused unless
+        ``override`` gives the reason, which becomes an entry. With ``append``, tables that declare ``appended_by`` are made from the newest
+        version and the rows of the source that came since; without an older version, or for other tables, nothing changes.
+
+        What is left out and changed is written to a report for the owner alone, before anything else is. Losing more than a tenth of a
+        table, or more than half of the values of a column, is refused (``rows-lost``) unless ``accept_losses``; Python's ``DataSet`` and
+        the command line do not accept that unasked.
+        """
+        with self.state.preparing():
+            overridden = self._changes_to_override(override)
+            if append or new_version or self.policy_changes() is None:
+                return self._new_version(overridden, progress=progress, override=override, append=append, accept_losses=accept_losses)
+            require_owner(self.place)
+            ledger = self._open_ledger(override=override, create=self.place.server is not None)
+            apply_budget(ledger, self.declaration.budget(), by=system_user())
+            apply_limits(ledger, self.declaration.limits, by=system_user())
+            for change in overridden:
+                ledger.record(EntryKind.OVERRIDE, f"{change.where}: {override}")
+            self.state.remember_declared(self._text)
+            return self.latest()
+
+    def policy_changes(self) -> tuple[str, ...] | None:
+        """The keys of the catalogue that :meth:`prepare` would apply without a new version; None where it would make one.
+
+        Policy is how much may be asked and in which words, see :attr:`lapwing.catalog.changes.Change.is_policy`. A catalogue of which only
+        comments changed has none of these, and makes no version either; one that did not change at all is prepared for its rows.
+        """
+        self.state.require_usable()
+        before = self.state.declared()
+        if not self.engine.versions() or (before or self.engine.stored_text(self.latest())) == self._text:
+            return None
+        last, prepared = self._last_declaration(), self._prepared_declaration(self.latest())
+        if last is None or of_versions((*classify(last, self.declaration), *classify(prepared, self.declaration))):
+            return None
+        return tuple(change.where for change in classify(last, self.declaration))
+
+    def stored_answers(self) -> int:
+        """How many answers about the newest version are stored, and free."""
+        return len(self.ledger.bought(version=self.latest(), limit=HISTORY_ENTRIES_MAX))
+
+    def _new_version(self, overridden: Sequence[Change], *, progress: Progress, override: str, append: bool, accept_losses: bool) -> int:
+        source_id, home = self.declaration.dataset.id, self.place.home
+        by_table = self.engine.source_marks(self.declaration)
+        for shared in shared_sources(self.declaration, by_table):
+            raise shared
+        marks = frozenset().union(*(by_table[table.name] for table in self.declaration.tables))
+        by_source = {self.declaration.source_path(table): by_table[table.name] for table in self.declaration.all_tables}
+        require_unclaimed(home, source_id, by_source, override=override)
+        require_owner(self.place)
+        # A state that was prepared had a ledger: without it, and without a memory of it, nothing shows what was spent.
+        is_new = self.place.server is not None or self._last_declaration() is None
+        ledger = self._open_ledger(override=override, create=is_new)
+        claim(home, ledger, source_id, marks, override=override)
+        if self._last_declaration() is None:
+            self._require_never_prepared(ledger, override)
+        for change in overridden:
+            ledger.record(EntryKind.OVERRIDE, f"{change.where}: {override}")
+        apply_budget(ledger, self.declaration.budget(), by=system_user())
+        apply_limits(ledger, self.declaration.limits, by=system_user())
+        existing = self.engine.versions()
+        version, key, newest = self.state.next_version(existing), self.state.ranking_key(), max(existing, default=None)
+        append_to = newest if append else None
+        self.engine.prepare(
+            self.declaration,
+            self._text,
+            version=version,
+            ranking_key=key,
+            progress=progress,
+            append_to=append_to,
+            witness=lambda losses: self._witness(version, losses, accept_losses),
+        )
+        # Only now: a preparation that failed, which may be because of a row, takes no number that analysts could see missing.
+        self.state.remember(version)
+        self.state.remember_declared(self._text)
+        ledger.record(EntryKind.VERSION, f"version {version} prepared")
+        self._end_sessions()
+        self._versions.let_go()
+        self._buy_statistics()
+        return version
+
+    def _witness(self, version: int, losses: Sequence[TableLosses], accepted: bool) -> None:
+        """Write the owner's report, and stop where too much is lost. Neither the ledger nor an analyst hears of it."""
+        path = self.state.save_report(version, report_of(losses))
+        worries = [worry for item in losses for worry in item.worries]
+        if worries and not accepted:
+            message = f"{', and '.join(worries)}; .lapwing/{path.name} says why, for the owner alone"
+            raise PreparationError("rows-lost", message, hint="mend the catalogue or the source, or accept the losses")
+
+    def losses(self, version: int) -> list[dict[str, Any]]:
+        """What the owner's report on a preparation says of tables that lose or change something. Exact: for the owner alone."""
+        report = self.state.report(version)
+        return [] if report is None else noteworthy(report)
+
+    def _buy_statistics(self) -> None:
+        """Buy the histogram of rows per unit of every table that has none yet. What was bought is public and serves all later versions."""
+        known = self.state.statistics()
+        unknown = [table for table in self.facts.tables if self.facts.table(table).rows_per_unit_max > 1 and table not in known]
+        budget, share = self.declaration.budget(), self.declaration.declared_budget.statistics_share
+        if not unknown or not share:
+            return
+        admit_owner(self.ledger)
+        loss = Fraction(int(budget.loss_total * share / len(unknown)), LOSS_UNITS)
+        facts = self.facts
+        if budget.order is not None:  # with Laplace noise, so that the pure side of the account stays open
+            facts, loss = pure_facts(facts), pure_share(budget, loss)
+        for table in unknown:
+            plan = histogram_plan(table, facts, loss=loss)
+            try:
+                released = self.answer(plan, summary=f"statistics: rows per unit of {table}", analyst=OWNER_ANALYST).released
+            except BudgetRefused:
+                continue
+            column = released.tables[0].columns[0]
+            edges = [group[0] for group in released.tables[0].groups]
+            known[table] = {"edges": edges, "noisy": list(column.values), "deviation": math.sqrt(variance(column.law))}
+            self.state.save_statistics(known)
+
+    def contributions(self) -> dict[str, Contributions]:
+        """What was bought about rows per unit, by table."""
+        known = self.state.statistics()
+        return {table: fitted(item["edges"], item["noisy"], item["deviation"]) for table, item in known.items()}
+
+    def rows_known(self, table: str) -> float:
+        """About how many rows a table has, as far as it is public: bought, declared, or a guess that depends on neither."""
+        facts, bought = self.facts.table(table), self.contributions()
+        units = self.prepared.dataset.units
+        if table in bought:
+            return bought[table].rows()
+        if facts.rows_per_unit_max == 1 and (units is not None or bought):
+            return float(units) if units is not None else max(item.units() for item in bought.values())
+        return float(min(facts.rows_max, ROWS_GUESSED))
+
+    def retire(self, version: int) -> None:
+        """Delete a version's rows; its charges stay. Questions of this process that read it come to their end first."""
+        require_owner(self.place)
+        with self._versions.unread(version):
+            self.state.remember(version)
+            if self.state.declared() is None and version == self.latest():
+                self.state.remember_declared(self.engine.stored_text(version))
+            self.engine.retire(version)
+        self.ledger.record(EntryKind.RETIRE, f"version {version} retired")
+
+    def reopen(self, reason: str) -> None:
+        """Open the data set to analysts again after an incident."""
+        self.ledger.reopen(reason)
+
+    def _changes_to_override(self, override: str) -> list[Change]:
+        """Changes since the last version that only the owner's reason lets through."""
+        before = self._last_declaration()
+        if before is None:
+            return []
+        blocking = [change for change in classify(before, self.declaration) if change.verdict is Verdict.NEEDS_OVERRIDE]
+        if blocking and not override:
+            listed = "; ".join(f"{change.where}: {change.why}" for change in blocking)
+            raise PreparationError(
+                "override-needed", f"the declaration changed in what it protects: {listed}", hint="give a reason to override"
+            )
+        return blocking
+
+    def _require_never_prepared(self, ledger: Ledger, override: str) -> None:
+        """Where it is not known what was last declared, nothing shows that the same is protected now."""
+        prepared = {EntryKind.VERSION, EntryKind.RESTORE}  # the second: what was charged then was charged after a preparation
+        if not any(entry.kind in prepared for entry in ledger.history(limit=HISTORY_ENTRIES_MAX)):
+            return
+        if not override:
+            message = "the data set was prepared before, and the state directory no longer says from which declaration"
+            raise PreparationError("override-needed", message, hint="restore the state directory, or give a reason to override")
+        ledger.record(EntryKind.OVERRIDE, f"the last declaration is not known: {override}")
+
+    def _last_declaration(self) -> Declaration | None:
+        """The declaration that was last prepared, also when its version is retired by now."""
+        text = self.state.declared()
+        if text is not None:
+            return self._parsed(text)
+        return self._prepared_declaration(self.latest()) if self.engine.versions() else None
+
+    def _prepared_declaration(self, version: int) -> Declaration:
+        return self._parsed(self.engine.stored_text(version))
+
+    def _parsed(self, text: str) -> Declaration:
+        return replace(parse(text, self.path.name, settings=self.settings), directory=self.path.resolve().parent)
+
+    # -- reading ------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger of the source."""
+        return self._open_ledger()
+
+    def _open_ledger(self, *, override: str = "", create: bool = False) -> Ledger:
+        with self._opening:
+            if self._ledger is None:
+                self._ledger = open_ledger(self.place, self.declaration, override=override, create=create, shared=self._shared)
+            return self._ledger
+
+    def latest(self) -> int:
+        """The newest version, or an error that says to prepare one."""
+        self.state.require_usable()
+        versions = self.engine.versions()
+        if not versions:
+            raise PreparationError("not-prepared", "the data set has no prepared version", hint="run prepare first")
+        return versions[-1]
+
+    @property
+    def analyst_default(self) -> str:
+        """Who asks when nobody says."""
+        return default_analyst(self.place)
+
+    def receipt(self, stored: StoredAnswer, *, analyst: str) -> Receipt | None:
+        """The receipt for a stored answer, as far as this analyst may read it; None where no keys are named."""
+        return None if self.place.keys is None else sign(self.ledger.statement(stored.charge_id).seen_by(analyst), self.place.keys)
+
+    def receipt_of_charge(self, charge_id: int) -> Receipt | None:
+        """The receipt of a charge; None where no keys are named, ``receipt-missing`` where there is no such charge."""
+        return None if self.place.keys is None else sign(self.ledger.statement(charge_id), self.place.keys)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest prepared version; of a question that is being answered, the one it began with."""
+        return self._versions.snapshot
+
+    def _opened(self, version: int) -> Snapshot:
+        prepared = self._prepared_declaration(version)
+        outdated = [one for one in of_versions(classify(prepared, self.declaration)) if one.verdict is not Verdict.NEXT_VERSION]
+        if outdated:
+            listed = ", ".join(change.where for change in outdated)
+            raise PreparationError("snapshot-outdated", f"the catalogue changed since the last version: {listed}", hint="run prepare")
+        self._prepared[version] = prepared
+        return self.engine.open(version, ranking_key=self.state.ranking_key())
+
+    @property
+    def prepared(self) -> Declaration:
+        """The declaration that the version in use was prepared from.
+
+        Whatever shapes a plan is read here and not in today's catalogue: the same question has the same plan as long as the version is
+        asked, so that what was paid for is found. Its budget says what a share of the account is; what may be spent is the ledger's.
+        """
+        return self._prepared[self.facts.version]
+
+    @property
+    def facts(self) -> Facts:
+        """Public facts of the newest version."""
+        return self.snapshot.facts
+
+    def balance(self, *, override: str = "") -> Balance:
+        """Budget and what is spent of it. With an owner's ``override`` also of a ledger that opens only with one."""
+        return self._open_ledger(override=override).balance()
+
+    def budget(self) -> BudgetView:
+        """The same, as people read it."""
+        return self.view_of(self.balance())
+
+    def budget_waiting(self) -> str:
+        """A word on a higher budget in the catalogue that is not in force; empty where there is none."""
+        declared, in_force = self.declaration.declared_budget.epsilon, self.balance().budget.epsilon
+        if declared <= in_force:
+            return ""
+        by = "an owner prepares" if self.place.server is None else "two owners decide on it"
+        return f"the catalogue says epsilon {float(declared):g}; epsilon {float(in_force):g} is in force until {by}"
+
+    def view_of(self, balance: Balance) -> BudgetView:
+        """A balance of this data set, as people read it."""
+        unit, is_row = self.declaration.dataset.unit, self.declaration.protects_rows
+        return BudgetView(balance.budget, balance.ceiling, balance.spent, balance.closed, unit, is_row)
+
+    def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
+        """Newest entries of the ledger first."""
+        return self.ledger.history(limit=limit)
+
+    # -- asking -------------------------------------------------------------------------------------------------------------------
+
+    def preview(self, plan: Plan) -> Certified:
+        """Certify without touching data or budget."""
+        return certify(plan, self.facts)
+
+    def released_before(
+        self, is_wanted: Callable[[str], bool], *, limit: int, analyst: str | None = None
+    ) -> tuple[tuple[Bought, Answered], ...]:
+        """What was released about this version for statements that are wanted, newest first; of the newest ``limit`` answers. Free.
+
+        Only what this analyst may see.
+        """
+        ledger, who = self.ledger, self.analyst_default if analyst is None else analyst
+        if ledger.balance().closed:
+            return ()
+        bought = ledger.bought(version=self.facts.version, limit=limit, analyst=who)
+        stored_answers = [(item, self._found(item.digest, who)) for item in bought if is_wanted(item.summary)]
+        return tuple((item, replayed(stored)) for item, stored in stored_answers if stored is not None)
+
+    def stored(self, certified: Certified, *, analyst: str) -> Answered | None:
+        """What was released for this very plan before, where this analyst may see it. Free."""
+        found = None if self.ledger.balance().closed else self._found(certified.digest, analyst)
+        return None if found is None else replayed(found)
+
+    def _found(self, digest: str, analyst: str, request_id: str | None = None) -> StoredAnswer | None:
+        """What was paid for: by the request that is being answered, else by anybody."""
+        return self.ledger.find(digest, analyst=analyst, request_id=request_name() or request_id)
+
+    @one_version()
+    def answer(self, plan: Plan, *, summary: str, analyst: str | None = None, request_id: str | None = None) -> Answered:
+        """The release of a plan; free if the very same plan was answered before and this analyst may see that answer."""
+        certified = self.preview(plan)
+        self.snapshot.check(certified)
+        ledger, who = self.ledger, self.analyst_default if analyst is None else analyst
+        require_name(who)
+        self._settling.require_settled(ledger)
+        stored = self._settling.pending(ledger, analyst=who, digest=certified.digest)
+        balance = ledger.balance()
+        if stored is None and not balance.closed:
+            stored = self._found(certified.digest, who, request_id)
+        if stored is not None:
+            noted(stored.charge_id)
+            return replayed(stored)
+        if certified.facts.order != balance.budget.order:
+            raise CatalogueError("budget-account", "the version is charged at another order than the ledger", hint="run prepare")
+        request = Request(
+            analyst=who,
+            request_id=secrets.token_hex(16) if request_id is None else request_id,
+            digest=certified.digest,
+            cost=certified.cost,
+            version=certified.facts.version,
+            summary=summary,
+        )
+        return charged_release(
+            certified,
+            request,
+            ledger=ledger,
+            snapshot=self.snapshot,
+            settling=self._settling,
+            sampler=self.declaration.dataset.noise,
+            hold=announced(certified, self.rows_known),
+        )
+
+    @one_version()
+    def open_stream(self, plan: StreamPlan, *, summary: str, analyst: str | None = None) -> ChargedStream:
+        """Charge for a whole stream of counts and open it. Each call opens, and pays for, another one."""
+        certified = certify_stream(plan, self.facts)
+        ledger, who = self.ledger, self.analyst_default if analyst is None else analyst
+        require_name(who)
+        self._settling.require_settled(ledger)
+        if self.facts.order != ledger.balance().budget.order:
+            raise CatalogueError("budget-account", "the version is charged at another order than the ledger", hint="run prepare")
+        request = Request(
+            analyst=who,
+            request_id=secrets.token_hex(16),
+            digest=certified.digest,
+            cost=certified.cost,
+            version=self.facts.version,
+            summary=summary,
+        )
+        version = self._versions.kept()
+        try:
+            return ChargedStream(plan, request, ledger=ledger, version=version, settling=self._settling, rows=self.rows_known)
+        except BaseException:
+            version.give_back()
+            raise

@@ -1,0 +1,1 @@
+"""``lapwing ledger``: commands for owners and auditors of a ledger."""

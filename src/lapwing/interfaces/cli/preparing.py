@@ -1,0 +1,127 @@
+"""``lapwing prepare``: a new version, with a bar that shows how far it is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+from lapwing.curator.source_checks import source_warnings
+from lapwing.errors import PreparationError
+from lapwing.interfaces.cli import terminal
+
+if TYPE_CHECKING:
+    from lapwing.curator.curator import Curator, Progress
+
+
+def prepared(curator: Curator, *, override: str, append: bool = False, accept_losses: bool = False, new_version: bool = False) -> None:
+    """Prepare, and say what was made. What is said of rows, where some were lost or changed, goes to the owner's standard error alone."""
+    changes = None if append or new_version else curator.policy_changes()
+    if changes is not None:
+        _applied(curator, changes, override=override)
+        return
+    for note in source_warnings(curator.declaration):
+        terminal.write_note(f"warning: {note}")
+    started = time.monotonic()
+    tables = len(curator.declaration.tables) + len(curator.declaration.public_tables)
+    try:
+        with _progress(tables) as progress:
+            version = curator.prepare(
+                progress=progress, override=override, append=append, accept_losses=accept_losses, new_version=new_version
+            )
+    except PreparationError as error:
+        if error.code != "rows-lost":
+            raise
+        _write_losses(curator, curator.state.next_version(curator.engine.versions()))
+        if not sys.stdin.isatty() or not typer.confirm("Go on with what is left?", err=True):
+            error.hint = "mend the catalogue or the source, or prepare with --accept-losses"
+            raise
+        with _progress(tables) as progress:
+            version = curator.prepare(progress=progress, override=override, append=append, accept_losses=True, new_version=new_version)
+    else:
+        _write_losses(curator, version)
+    of = "1 table" if tables == 1 else f"{tables} tables"
+    typer.echo(f"Version {version} of {curator.declaration.dataset.id} is prepared: {of} in {time.monotonic() - started:.1f} s.")
+    _write_balance(curator)
+
+
+def _applied(curator: Curator, changes: Sequence[str], *, override: str) -> None:
+    """Apply what needs no version, and say what it was."""
+    before = curator.balance(override=override)
+    version = curator.prepare(override=override)
+    after = curator.balance()
+    if after.budget != before.budget:
+        how = "raised" if after.budget.epsilon > before.budget.epsilon else "lowered"
+        typer.echo(f"The budget is {how} from epsilon {float(before.budget.epsilon):g} to {float(after.budget.epsilon):g}.")
+    others = ", ".join(key for key in changes if key != "budget.epsilon")
+    if others:
+        typer.echo(f"Changed: {others}.")
+    stored = curator.stored_answers()
+    free = f" {stored:,} stored {'answers stay' if stored > 1 else 'answer stays'} free." if stored else ""
+    typer.echo(f"Version {version} stays: nothing that it is made of changed.{free}")
+    _write_balance(curator)
+    if after.ceiling.epsilon != curator.declaration.declared_budget.ceiling_epsilon:
+        terminal.write_note(f"The ceiling stays at epsilon {float(after.ceiling.epsilon):g}, as the ledger has it: it is the promise.")
+
+
+def _write_balance(curator: Curator) -> None:
+    """What is spent and left, and whether the budget is still to be decided on."""
+    balance = curator.balance()
+    spent = curator.view_of(balance).share_spent
+    typer.echo(f"{spent:.1%} of the budget is spent, {1 - spent:.1%} is left.")
+    if balance.budget.epsilon != curator.declaration.declared_budget.epsilon:
+        # Lowering is done at once; what is left is a higher one, on a ledger where one person cannot raise it.
+        terminal.write_note(
+            f"The budget stays at epsilon {float(balance.budget.epsilon):g}: a higher one needs a second person. It is proposed;"
+            " see `lapwing ledger status`, and let somebody else run `lapwing ledger approve NUMBER`."
+        )
+
+
+def _write_losses(curator: Curator, version: int) -> None:
+    """A line for each table that loses or changes something: exact, to the owner's terminal."""
+    touched = curator.losses(version)
+    for table in touched:
+        why = {
+            "without a unit": table["no_unit"],
+            "whose parent is missing": table["no_parent"],
+            "with NULL where none is allowed": table["null_not_allowed"],
+            "beyond the cap": table["beyond_cap"],
+        }
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in why.items() if count)
+        columns = ", ".join(f"{name} {count:,}" for name, count in table["null_columns"].items())
+        line = f"{table['table']}: {table['rows']:,} rows read, {table['kept']:,} kept" + (f"; left out: {reasons}" if reasons else "")
+        terminal.write_note(line + (f" (NULL in {columns})" if columns else ""))
+        for change in table["changed"]:
+            terminal.write_note(f"  {change['column']}: {change['rows']:,} {change['rule']}")
+    if touched:
+        where = f".lapwing/{curator.state.report_path(version).name}"
+        terminal.write_note(f"These figures are exact, for the owner alone, not for release: {where}")
+
+
+@contextmanager
+def _progress(tables: int) -> Iterator[Progress]:
+    """A bar on a terminal's standard error; silence elsewhere."""
+    console = terminal.console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _what, _done, _total: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(complete_style=terminal.ACCENT, finished_style=terminal.ACCENT, style="default"),
+        TextColumn("{task.completed}/{task.total}, {task.elapsed:.0f} s"),
+    )
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
+        task = bar.add_task("preparing", total=tables)
+
+        def show(what: str, done: int, total: int) -> None:
+            # After the last table, statistics are bought.
+            doing = terminal.printable(f"preparing {what}") if done < total else "finishing"
+            bar.update(task, description=doing, completed=done, total=total, refresh=True)
+
+        yield show

@@ -1,0 +1,331 @@
+"""What an owner answered to the questions about a new data set, as a form carries it, and the declaration that it means.
+
+Tables are chosen by fields ``take:file:NAME`` and ``take:table:DATABASE:NAME``. Whatever else is about a table or a column has the name
+that it gets in the catalogue in the name of its field.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from lapwing.errors import CallRefused
+from lapwing.interfaces.http.declaring_shapes import ColumnBody, DeclaredBody, TableBody
+from lapwing.interfaces.http.new_data_sets import NewDataSets
+
+ROW = "row"
+TABLES_MAX = 20
+Place = tuple[str, str]
+"""A table and a column of it, by their names in the catalogue."""
+KINDS = {
+    "skip": "leave it out",
+    "list": "one of a list of words",
+    "text": "words that nobody listed",
+    "whole": "a whole number",
+    "number": "a number with decimals",
+    "date": "a date",
+    "moment": "a date with a time",
+    "yes-no": "yes or no",
+}
+_TYPES = {"list": "text", "text": "text", "whole": "integer", "number": "real", "date": "date", "moment": "timestamp", "yes-no": "boolean"}
+_BY_TYPE = {"integer": "whole", "real": "number", "boolean": "yes-no", "date": "date", "timestamp": "moment", "text": "text"}
+_NUMBER = re.compile(r"-?\d{1,15}(\.\d{1,9})?")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_DAY_LIKE = re.compile(r"(^|_)(day|date|on|born|birthday)(_|$)")
+_MOMENT_LIKE = re.compile(r"(^|_)(at|time|timestamp|datetime)(_|$)")
+_COUNT_LIKE = re.compile(r"(^|_)(age|year|count|days|number|minutes|hours|months|size|total)(_|$)")
+_DAY_ENDS = "23:59:59.999999"
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_SAME_NAME = "A guess: both columns have the same name"
+_KEY_LIKE = re.compile(r"(^|_)(id|key|uuid|nr|no|number|code)$")
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenTable:
+    """A table that is to be declared: its name in the catalogue, where it is from, and its columns."""
+
+    name: str
+    source: str
+    columns: tuple[dict[str, Any], ...]
+
+    def column(self, name: str) -> dict[str, Any]:
+        """One of the columns; refused where there is none of this name."""
+        for column in self.columns:
+            if column["name"] == name:
+                return column
+        raise CallRefused("body-invalid", f"{self.name} has no column {name[:63]}")
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedLink:
+    """What leads from a row to somebody, and why it is proposed: by the database, by a name, or not at all."""
+
+    column: str = ""
+    to: str = ""
+    why: str = ""
+
+
+class OwnerAnswers:
+    """Everything that was said so far. Whatever is asked of it that was not said, or makes no sense, is refused."""
+
+    def __init__(self, new_data: NewDataSets, said: Mapping[str, str]) -> None:
+        self._new_data = new_data
+        self.said = said
+
+    # -- which tables ---------------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _taken(self) -> tuple[str | None, list[str]]:
+        """The database (None: files) and the sources that were chosen."""
+        files = [name.removeprefix("take:file:") for name in self.said if name.startswith("take:file:")]
+        tables = [name.removeprefix("take:table:").partition(":") for name in self.said if name.startswith("take:table:")]
+        databases = {database for database, _, _ in tables}
+        if not files and not tables:
+            raise CallRefused("body-invalid", "choose one file or table at least")
+        if len(databases) + bool(files) > 1:
+            raise CallRefused("body-invalid", "choose files, or tables of one database: they cannot be asked together otherwise")
+        chosen = files or [table for _, _, table in tables]
+        if len(chosen) > TABLES_MAX:
+            raise CallRefused("body-invalid", f"choose at most {TABLES_MAX} tables")
+        return (databases.pop() if databases else None), chosen
+
+    @cached_property
+    def tables(self) -> list[ChosenTable]:
+        """The tables that were chosen, with the columns of their schemas."""
+        database, chosen = self._taken
+        found = self._new_data.sources(chosen, database)
+        return [ChosenTable(one.name, source, one.columns) for one, source in zip(found, chosen, strict=True)]
+
+    def table(self, name: str) -> ChosenTable:
+        """One of the tables."""
+        for table in self.tables:
+            if table.name == name:
+                return table
+        raise CallRefused("body-invalid", f"there is no table {name[:63]} among those that you chose")
+
+    @cached_property
+    def references(self) -> dict[Place, Place]:
+        """Columns that the database says to point at others, by names in the catalogue."""
+        database, _ = self._taken
+        if database is None:
+            return {}
+        places = {(table.source, column["from"]): (table.name, column["name"]) for table in self.tables for column in table.columns}
+        pairs = self._new_data.tables(database).references
+        return {places[one]: places[other] for one, other in pairs if one in places and other in places}
+
+    @property
+    def proposed_name(self) -> str:
+        """A name for the data set, from that of its only table, of its database, or of the table that lists the people it protects."""
+        database, _ = self._taken
+        only = self.tables[0].name if len(self.tables) == 1 or not self.people else self.people[0]
+        return (database or only).replace("_", "-").strip("-")
+
+    # -- who is protected -----------------------------------------------------------------------------------------------------------
+
+    @property
+    def proposed_people(self) -> str:
+        """The column that most others point at, as the database says; nothing where it says nothing."""
+        pointed = [".".join(place) for place in self.references.values() if place not in self.references]
+        return max(pointed, key=pointed.count, default="")
+
+    @cached_property
+    def people(self) -> Place | None:
+        """The table and the column that say who is protected; None where single rows are."""
+        whose = self.said.get("whose", "")
+        if whose == ROW:
+            return None
+        if not whose:
+            raise CallRefused("body-invalid", "choose the column that says whose row it is, or that every row is somebody else's")
+        return self._place(whose)
+
+    @property
+    def unit(self) -> str:
+        """What one of them is called."""
+        called = self.said.get("unit", "").strip()
+        if not called:
+            raise CallRefused("body-invalid", "name whom the data set protects, such as patient or customer")
+        return called
+
+    def _place(self, written: str) -> Place:
+        table, _, column = written.partition(".")
+        return table, self.table(table).column(column)["name"]
+
+    # -- how tables lead to them ----------------------------------------------------------------------------------------------------
+
+    @property
+    def others(self) -> list[ChosenTable]:
+        """Tables that have to lead to the table of units."""
+        return [] if self.people is None else [table for table in self.tables if table.name != self.people[0]]
+
+    def proposed_link(self, table: ChosenTable) -> ProposedLink:
+        """What leads from this table to somebody: as the database says, else by equal names."""
+        assert self.people is not None
+        for column in table.columns:
+            target = self.references.get((table.name, column["name"]))
+            if target is not None and target[0] != table.name:
+                return ProposedLink(column["name"], ".".join(target), "Proposed because the database says so (a foreign key)")
+        names = {column["name"] for column in table.columns}
+        if self.people[1] in names:
+            return ProposedLink(self.people[1], ".".join(self.people), _SAME_NAME)
+        for other in self.others:
+            for number, column in enumerate(other.columns):
+                key_like = number == 0 or _KEY_LIKE.search(column["name"]) is not None
+                if other.name != table.name and key_like and column["name"] in names:
+                    return ProposedLink(column["name"], f"{other.name}.{column['name']}", _SAME_NAME)
+        return ProposedLink(to=".".join(self.people))
+
+    @cached_property
+    def links(self) -> dict[str, tuple[str, Place]]:
+        """For each other table, the column that leads on, and where to."""
+        found = {}
+        for table in self.others:
+            column, to = self.said.get(f"link-{table.name}", ""), self.said.get(f"to-{table.name}", "")
+            if not column or not to:
+                raise CallRefused("body-invalid", f"say which column of {table.name} says whose row it is")
+            target = self._place(to)
+            if target[0] == table.name:
+                raise CallRefused("body-invalid", f"{table.name} cannot lead to itself", hint="choose a column of another table")
+            found[table.name] = table.column(column)["name"], target
+        return found
+
+    @cached_property
+    def keys(self) -> dict[Place, str]:
+        """Columns that say who somebody is or lead there, and what they hold: those on both ends of a step hold the same."""
+        if self.people is None:
+            return {}
+        steps = {(table, column): target for table, (column, target) in self.links.items()}
+        known = {place: self.table(place[0]).column(place[1])["holds"] for place in {self.people, *steps, *steps.values()}}
+        held = {}
+        for place in known:
+            same = [place, *self._same(place, steps)]
+            holds = [known[one] for one in same if known[one] != "unknown"]
+            held[place] = "integer" if holds and all(one == "integer" for one in holds) else "text"
+        return held
+
+    def _same(self, place: Place, steps: Mapping[Place, Place]) -> Iterator[Place]:
+        """Columns on the other ends of steps from and to this one, however far."""
+        seen, waiting = {place}, [place]
+        while waiting:
+            here = waiting.pop()
+            for one, other in steps.items():
+                for near, far in ((one, other), (other, one)):
+                    if near == here and far not in seen:
+                        seen.add(far)
+                        waiting.append(far)
+                        yield far
+
+    # -- which values ---------------------------------------------------------------------------------------------------------------
+
+    def proposed_column(self, column: dict[str, Any]) -> dict[str, Any]:
+        """A column with the kind that its type says, or that its name lets one guess."""
+        kind, name = _BY_TYPE.get(column["holds"]), column["name"]
+        likely = {"moment": _MOMENT_LIKE, "date": _DAY_LIKE, "whole": _COUNT_LIKE}
+        guessed = next((guess for guess, pattern in likely.items() if pattern.search(name)), "skip")
+        return {**column, "proposed": kind or guessed, "guessed": kind is None}
+
+    def asked_columns(self, table: ChosenTable) -> list[dict[str, Any]]:
+        """The columns whose values are asked about: all that are no key."""
+        return [self.proposed_column(column) for column in table.columns if (table.name, column["name"]) not in self.keys]
+
+    def columns(self, table: ChosenTable, *, keys_alone: bool = False) -> dict[str, ColumnBody]:
+        """The columns that are kept, as catalogues declare them."""
+        kept: dict[str, ColumnBody] = {}
+        for column in table.columns:
+            name, place = column["name"], (table.name, column["name"])
+            if place in self.keys:
+                kept[name] = ColumnBody(**{"type": "key", "of": self.keys[place], "from": column["from"]})
+                continue
+            field = f"{table.name}-{name}"
+            kind = "skip" if keys_alone else self.said.get(f"kind-{field}", self.proposed_column(column)["proposed"])
+            if kind == "skip":
+                continue
+            if kind not in _TYPES:
+                raise CallRefused("body-invalid", f"say what {name} holds")
+            kept[name] = ColumnBody(**{"type": _TYPES[kind], "from": column["from"], **self._values(name, field, kind)})
+        if not kept and not keys_alone:
+            raise CallRefused("body-invalid", f"keep one column of {table.name} at least")
+        return kept
+
+    def _values(self, name: str, field: str, kind: str) -> dict[str, Any]:
+        """Which values a column can have, as far as its kind needs it."""
+        if kind == "list":
+            return {"values": _words(name, self.said.get(f"words-{field}", ""))}
+        if kind in ("whole", "number", "date", "moment"):
+            least, most = self.said.get(f"least-{field}", "").strip(), self.said.get(f"most-of-{field}", "").strip()
+            if not least or not most:
+                message = f"say the least and the most that {name} can be"
+                raise CallRefused("body-invalid", message, hint="too wide is safe; leave it out if in doubt")
+            if kind == "moment":  # a day alone is meant whole: the last one to its end
+                least, most = (f"{end}T{time}" if _DAY.fullmatch(end) else end for end, time in ((least, "00:00:00"), (most, _DAY_ENDS)))
+            if kind in ("whole", "number") and not (_NUMBER.fullmatch(least) and _NUMBER.fullmatch(most)):
+                raise CallRefused("body-invalid", f"the least and the most of {name} are numbers")
+            return {"min": least, "max": most}
+        return {}
+
+    # -- all of it ------------------------------------------------------------------------------------------------------------------
+
+    def body(self, *, only_check: bool = False, keys_alone: bool = False) -> DeclaredBody:
+        """Everything that was said, as the HTTP interface takes it; ``keys_alone`` leaves out what has not been asked about yet."""
+        database, _ = self._taken
+        said = self.said
+        body = {
+            "data_set": said.get("name", "").strip() or self.proposed_name,
+            "unit": ROW if self.people is None else self.unit,
+            "units": _whole(said.get("units", ""), "about how many there are"),
+            "description": said.get("description", "").strip()[:1_000] or None,
+            "database": database,
+            "epsilon": said.get("epsilon", "").strip() or "1",
+            "only_check": only_check,
+        }
+        tables = [self._table(table, database, keys_alone=keys_alone) for table in self.tables]
+        try:
+            return DeclaredBody(**body, tables=tables)
+        except ValueError:
+            hint = "small letters, digits and hyphens, beginning with a letter"
+            raise CallRefused("body-invalid", "the name of the data set cannot be used", hint=hint) from None
+
+    def _table(self, table: ChosenTable, database: str | None, *, keys_alone: bool) -> TableBody:
+        is_people = self.people is not None and self.people[0] == table.name
+        most = _whole(self.said.get("most" if is_people else f"rows-{table.name}", ""), f"how many rows of {table.name} one can have")
+        if self.people is None:
+            unit, most = ROW, None
+        elif is_people:
+            unit = self.people[1]
+        else:
+            column, target = self.links[table.name]
+            unit = f"{column} -> {'.'.join(target)}"
+        return TableBody(
+            name=table.name,
+            unit=unit,
+            one_row_per_unit=True if most == 1 else None,
+            rows_per_unit_max=None if most == 1 else most,
+            columns=self.columns(table, keys_alone=keys_alone),
+            **{"file" if database is None else "table": table.source},
+        )
+
+
+def _words(name: str, written: str) -> list[str]:
+    """The words of a list, one on each line. Blanks around a word are left out, unless it stands in quotes; there a quote is doubled."""
+    lines = [line.strip() for line in _LINE_END.split(written) if line.strip()]
+    if not lines:
+        raise CallRefused("body-invalid", f"list the words that {name} can be", hint="or say that nobody listed them")
+    if len(lines) == 1 and "," in lines[0] and not _is_in_quotes(lines[0]):  # a habit from elsewhere: it would be one long word
+        hint = "write each word on a line of its own; where the comma belongs to the only word, put it in quotes"
+        raise CallRefused("body-invalid", f"the words of {name} stand on one line", hint=hint)
+    return list(dict.fromkeys(line[1:-1].replace('""', '"') if _is_in_quotes(line) else line for line in lines))
+
+
+def _is_in_quotes(line: str) -> bool:
+    return len(line) > 1 and line[0] == line[-1] == '"'
+
+
+def _whole(written: str, what: str) -> int | None:
+    text = written.strip().replace(",", "").replace(" ", "")
+    if not text:
+        return None
+    if not text.isdecimal() or not 1 <= int(text) <= 10**9:
+        raise CallRefused("body-invalid", f"{what} is a whole number, or left empty")
+    return int(text)

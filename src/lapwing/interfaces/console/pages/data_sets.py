@@ -1,0 +1,61 @@
+"""What there is: the data sets that somebody may see, and what is declared of the tables of one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends
+from fastapi.responses import Response
+
+from lapwing.errors import LapwingError
+from lapwing.interfaces.console.page_routes import pages
+from lapwing.interfaces.console.visits import DataSetVisit, Visit, visiting, visiting_to
+from lapwing.interfaces.http.access import AllowedCall
+from lapwing.interfaces.http.identity.rights import Act
+from lapwing.interfaces.http.problems import shown
+from lapwing.interfaces.http.routes import asking
+
+router = pages()
+SHOWN_MAX = 40
+"""Data sets whose budget is shown in the list; of more the names are. Each of them has to be opened for it."""
+
+
+@router.get("/")
+async def data_sets(visit: Annotated[Visit, Depends(visiting)]) -> Response:
+    """The data sets of whoever visits."""
+    visit.request.state.act = "list"
+    names = [name for name in sorted(visit.office.desk.served) if visit.identity.may(Act.SEE, name)]
+    listed = [await _card(visit, name, opened=place < SHOWN_MAX) for place, name in enumerate(names)]
+    may_declare = visit.office.new_data.is_allowed and visit.identity.may_anywhere(Act.DECLARE)
+    return visit.page("data_sets.html", listed=listed, may_declare=may_declare)
+
+
+async def _card(visit: Visit, name: str, *, opened: bool) -> dict[str, Any]:
+    """What the list says of one data set; of one that cannot be opened, why."""
+    served = visit.office.desk.of(name)
+    assert served is not None
+    roles = [role.value for role in visit.identity.roles(name)]
+    card: dict[str, Any] = {"name": name, "roles": roles, "described": None, "problem": None}
+    card["may_prepare"] = visit.identity.may(Act.PREPARE, name)
+    if opened:
+        try:
+            card["described"] = await asking.described(AllowedCall(visit.identity, served, visit.office, visit.request.state.notes))
+        except LapwingError as error:
+            card["problem"] = shown(error, to_owner=visit.identity.may(Act.PREPARE, name))
+    return card
+
+
+@router.get("/d/{data_set}")
+async def tables(visit: Annotated[DataSetVisit, Depends(visiting_to(Act.SEE))]) -> Response:
+    """The tables of a data set, each with its columns."""
+    described = await asking.described(visit.call)
+    listed = [await asking.table(name, visit.call) for name in described["tables"]]
+    return visit.page("tables.html", described=described, tables=[_table(item) for item in listed])
+
+
+def _table(reply: dict[str, Any]) -> dict[str, Any]:
+    """A table for people: its columns, what the owner says of it, and the last note, which says whose its rows are."""
+    columns, notes = reply["columns"], reply["columns"]["notes"]
+    names = [column["name"] for column in columns["columns"]]
+    rows = [dict(zip(names, row, strict=True)) for row in columns["rows"]]
+    return {"name": reply["table"], "about": notes[:-1], "owned": notes[-1], "is_public": notes[-1].startswith("public"), "rows": rows}

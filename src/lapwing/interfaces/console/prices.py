@@ -1,0 +1,69 @@
+"""An explanation as people look at it: the price, as a share and in epsilon, and how accurate each output would be."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from lapwing.answers.display.budget import LARGE_SHARE
+from lapwing.answers.display.number_format import share_text
+
+_ACCURACY = ("noise", "average", "selection", "scaled")
+"""Lines of an explanation that say how accurate an answer would be."""
+_TOLD_APART = frozenset({"price", "closer", *_ACCURACY})
+DEVIATIONS_AT_95 = 1.96
+"""So many predicted deviations are half the width of an error bar of 95 %."""
+_LAW_AND_ERROR = re.compile(r"(?P<law>gaussian|laplace), (?P<error>±[^;]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class PriceView:
+    """What is shown of a price."""
+
+    epsilon: float
+    share: str
+    free: bool
+    stored: bool
+    too_much: str
+    """For what it is too much, in words; empty where it can be paid."""
+    is_large: bool
+    """It takes so much of the budget that the analyst must confirm it."""
+    accuracy: tuple[tuple[str, str], ...]
+    """Outputs, and how far off each may be."""
+    about: tuple[tuple[str, str], ...]
+    """Everything else that is worth knowing."""
+    half_width: float | None
+    """Of the first output whose error is predicted, for whoever wants to trade price for accuracy."""
+    scaled_is_closer: bool
+    seen: str
+    """The price itself, to be sent along: what is paid is a price that was on the screen."""
+
+
+def price_view(explained: dict[str, Any]) -> PriceView:
+    """From the reply to ``explain``."""
+    lines, cost, values = explained["lines"], explained["cost"], explained["values"]
+    stored, free = bool(values.get("stored")), bool(cost["free"] or values.get("stored"))
+    errors = list((values.get("predicted_error") or {}).values())
+    return PriceView(
+        epsilon=cost["epsilon"],
+        share=share_text(values["share_of_budget"]),
+        free=free,
+        stored=stored,
+        too_much="" if free else values["too_much"],
+        is_large=not free and values["share_of_budget"] > LARGE_SHARE,
+        accuracy=tuple(_named(text) for name, text in lines if name in _ACCURACY),
+        about=tuple((name, text) for name, text in lines if name not in _TOLD_APART),
+        half_width=DEVIATIONS_AT_95 * errors[0] if errors else None,
+        scaled_is_closer=any(name == "closer" for name, _ in lines),
+        seen="free" if free else f"epsilon {cost['epsilon']!r} rho {cost['rho']} delta {cost['delta']}",
+    )
+
+
+def _named(text: str) -> tuple[str, str]:
+    """``n: gaussian, ±222 at 95%`` as what it is about and what is said of it, with the error before the kind of noise."""
+    name, separator, said = text.partition(": ")
+    if not separator:
+        return "", text
+    found = _LAW_AND_ERROR.fullmatch(said)
+    return name, said if found is None else f"{found['error']}, {found['law']} noise"

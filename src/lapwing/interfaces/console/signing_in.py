@@ -1,0 +1,133 @@
+"""Signing in with an API key or at the OpenID provider, and signing out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from fastapi.responses import RedirectResponse, Response
+
+from lapwing.errors import CallRefused
+from lapwing.interfaces.console.navigation import ROOT
+from lapwing.interfaces.console.page_routes import pages
+from lapwing.interfaces.console.rendering import rendered
+from lapwing.interfaces.console.visits import (
+    Visit,
+    cookie_name,
+    cookie_of,
+    form_token,
+    identity_in,
+    new_cookie,
+    require_own_form,
+    sent_form,
+    set_cookie,
+    visiting,
+)
+from lapwing.interfaces.http.access import Office, address_of, count_failure, office_of
+from lapwing.interfaces.http.identity.identities import GROUP_MARK
+from lapwing.interfaces.http.identity.sessions import SignedIn
+
+router = pages()
+_OWN_PAGE = re.compile(rf"{ROOT}/[A-Za-z0-9._~/?=&%+-]*")
+_SIGNING = "-signing"
+"""Ends the name of the cookie that holds what the provider's reply is checked by."""
+
+
+def own_page(wanted: str) -> str:
+    """Where to go after signing in: a page of the console, never another host."""
+    return wanted if _OWN_PAGE.fullmatch(wanted) else f"{ROOT}/"
+
+
+@router.get("/sign-in")
+def sign_in_page(request: Request, office: Annotated[Office, Depends(office_of)]) -> Response:
+    """The form. Whoever is signed in already goes on."""
+    request.state.act = "sign-in"
+    wanted, value = own_page(request.query_params.get("next", "")), cookie_of(request, office)
+    session = office.identities.sessions.find(value, idle_minutes=office.configuration.console.idle_minutes) if value else None
+    if session is not None and identity_in(office, session) is not None:
+        return RedirectResponse(wanted, status_code=303)
+    return _form(request, office, wanted)
+
+
+@router.post("/sign-in")
+def sign_in(
+    request: Request, office: Annotated[Office, Depends(office_of)], form: Annotated[Mapping[str, str], Depends(sent_form)]
+) -> Response:
+    """Begin a session of whoever shows a good key. What the browser held before is worth nothing afterwards."""
+    request.state.act = "sign-in"
+    require_own_form(request, office, form)
+    key, wanted = form.get("key", "").strip(), own_page(form.get("next", ""))
+    identity = office.identities.of_key(key)
+    if identity is None:
+        if key:
+            count_failure(office, address_of(request))
+        request.state.code = "unauthenticated"
+        return _form(request, office, wanted, status=401, wrong=True)
+    request.state.who, request.state.credential = identity.name, identity.credential
+    return begun(request, office, SignedIn(identity.name, key_id=identity.credential.removeprefix("key ")), wanted)
+
+
+@router.get("/sign-in/provider")
+def to_the_provider(request: Request, office: Annotated[Office, Depends(office_of)], next: str = "") -> Response:
+    """On to the OpenID provider. What its reply is checked by stays in this browser."""
+    request.state.act = "sign-in"
+    if office.provider is None:
+        raise CallRefused("not-found", "there is nothing at this address")
+    address, kept = office.provider.begin(own_page(next))
+    response = RedirectResponse(address, status_code=303)
+    set_cookie(response, office, kept, name=_SIGNING)
+    return response
+
+
+@router.get("/sign-in/back")
+def back_from_the_provider(
+    request: Request, office: Annotated[Office, Depends(office_of)], state: str = "", code: str = "", error: str = ""
+) -> Response:
+    """Begin a session of whoever the provider names, where this browser asked it to."""
+    request.state.act = "sign-in"
+    if office.provider is None:
+        raise CallRefused("not-found", "there is nothing at this address")
+    kept = request.cookies.get(cookie_name(office, _SIGNING), "")
+    found = None if error or not code else office.provider.finish(kept, state, code)
+    if found is None or found[0].name.startswith(GROUP_MARK):
+        if code:
+            count_failure(office, address_of(request))
+        request.state.code = "unauthenticated"
+        return _form(request, office, f"{ROOT}/", status=401, unknown=True)
+    who, wanted = found
+    request.state.who, request.state.credential = who.name, "console, by the OpenID provider"
+    response = begun(request, office, who, own_page(wanted))
+    set_cookie(response, office, "", name=_SIGNING)
+    return response
+
+
+@router.post("/sign-out")
+def sign_out(visit: Annotated[Visit, Depends(visiting)]) -> Response:
+    """End the session, in every worker."""
+    visit.request.state.act = "sign-out"
+    visit.office.identities.sessions.end(cookie_of(visit.request, visit.office))
+    response = visit.go(f"{ROOT}/sign-in")
+    set_cookie(response, visit.office, new_cookie())
+    return response
+
+
+def begun(request: Request, office: Office, who: SignedIn, wanted: str) -> Response:
+    """A new session under a new name, and on to the page that was wanted."""
+    sessions, before = office.identities.sessions, cookie_of(request, office)
+    if before:
+        sessions.end(before)
+    response = RedirectResponse(wanted, status_code=303)
+    set_cookie(response, office, sessions.begin(who, hours=office.configuration.console.session_hours))
+    return response
+
+
+def _form(request: Request, office: Office, wanted: str, *, status: int = 200, wrong: bool = False, unknown: bool = False) -> Response:
+    held = cookie_of(request, office)
+    cookie = held or new_cookie()
+    values: dict[str, Any] = {"wanted": wanted, "wrong": wrong, "unknown": unknown, "has_provider": office.provider is not None}
+    response = rendered(request, "sign_in.html", status=status, token=form_token(office, cookie), **values)
+    if not held:
+        set_cookie(response, office, cookie)
+    return response

@@ -1,0 +1,155 @@
+"""Who visits a page, and whether they may: the session in the cookie, the token in every form, and rights as everywhere.
+
+A page depends on :func:`visiting`, or on ``visiting_to(act)`` where it is about a data set. Whatever is not a GET is refused there unless
+it carries the token of the visitor's own session, so no page can forget to look.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
+
+from fastapi import Depends, Request
+from fastapi.responses import RedirectResponse, Response
+
+from lapwing.errors import CallRefused
+from lapwing.interfaces.console.rendering import rendered
+from lapwing.interfaces.http.access import AllowedCall, Office, office_of, recognised, to
+from lapwing.interfaces.http.identity.rights import Act, Identity
+from lapwing.interfaces.http.identity.sessions import SignedIn
+
+TOKEN_FIELD = "form_token"
+FIELDS_MAX = 4_000
+_SAFE = ("GET", "HEAD")
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Somebody who is signed in looks at a page, or sends a form."""
+
+    request: Request
+    office: Office
+    identity: Identity
+    form: Mapping[str, str]
+    """Fields that were sent, each once; none on a GET."""
+
+    def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        """The page that a template makes."""
+        token = form_token(self.office, cookie_of(self.request, self.office))
+        return rendered(self.request, template, status=status, identity=self.identity, token=token, **values)
+
+    def go(self, path: str) -> Response:
+        """Have the browser look elsewhere, with a GET."""
+        return RedirectResponse(path, status_code=303)
+
+
+@dataclass(frozen=True)
+class DataSetVisit(Visit):
+    """The same on a data set, by somebody who may do what the page does. ``call`` is what routes of the HTTP interface take."""
+
+    call: AllowedCall
+
+    def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        """The page that a template makes, with the navigation of the data set."""
+        return super().page(template, status=status, data_set=self.call.served.data_set_id, **values)
+
+
+def is_secure(office: Office) -> bool:
+    """Whether browsers reach this server over TLS."""
+    server, url = office.configuration.server, office.configuration.console.url or ""
+    return server.certificate is not None or server.behind_proxy or url.startswith("https://")
+
+
+def cookie_name(office: Office, kind: str = "") -> str:
+    """The prefix lets a browser take it from this host alone, over TLS alone."""
+    return ("__Host-lapwing" if is_secure(office) else "lapwing") + kind
+
+
+def cookie_of(request: Request, office: Office) -> str:
+    """What the browser holds; nothing where it holds nothing."""
+    return request.cookies.get(cookie_name(office), "")
+
+
+def set_cookie(response: Response, office: Office, value: str, *, name: str = "") -> None:
+    """Have the browser hold this: out of reach of scripts, and not sent along with what other sites make it send."""
+    response.set_cookie(cookie_name(office, name), value, path="/", httponly=True, samesite="lax", secure=is_secure(office))
+
+
+def new_cookie() -> str:
+    """For somebody who is not signed in: their forms have a token too."""
+    return secrets.token_urlsafe(32)
+
+
+def form_token(office: Office, cookie: str) -> str:
+    """The token of forms of whoever holds this cookie: it follows from the cookie, and nobody else can tell it."""
+    secret = office.identities.wire_secret()
+    return hmac.digest(secret, b"a form of the console for " + cookie.encode("utf-8", "surrogatepass"), "sha256").hex()
+
+
+def identity_in(office: Office, session: SignedIn) -> Identity | None:
+    """Who that is, and what they may do now; None where the key is not good any more."""
+    if session.key_id:
+        return office.identities.of_key_id(session.key_id)
+    return Identity(session.name, office.identities.granted_to(session.name, session.groups), "console, by the OpenID provider")
+
+
+def signed_in(request: Request, office: Annotated[Office, Depends(office_of)]) -> Identity:
+    """Whoever visits; ``unauthenticated`` where nobody is signed in."""
+    value = cookie_of(request, office)
+    session = office.identities.sessions.find(value, idle_minutes=office.configuration.console.idle_minutes) if value else None
+    identity = None if session is None else identity_in(office, session)
+    if identity is None:
+        raise CallRefused("unauthenticated", "nobody is signed in here, or not any more", hint="sign in")
+    return recognised(request, office, identity)
+
+
+async def sent_form(request: Request) -> Mapping[str, str]:
+    """The fields of a form; of a field that is sent twice, the last."""
+    if request.method in _SAFE:
+        return {}
+    if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
+        raise CallRefused("body-invalid", "this is not a form")
+    try:
+        return dict(parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=FIELDS_MAX))
+    except ValueError as error:
+        raise CallRefused("body-invalid", "the form cannot be read") from error
+
+
+def require_own_form(request: Request, office: Office, form: Mapping[str, str]) -> None:
+    """Refuse what was not sent from a page of this visitor's."""
+    if request.method in _SAFE:
+        return
+    cookie = cookie_of(request, office)
+    # A browser says where a request comes from; a site that shares our domain is still another site.
+    foreign = request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
+    right = hmac.compare_digest(form_token(office, cookie).encode(), form.get(TOKEN_FIELD, "").encode())
+    if foreign or not cookie or not right:
+        message = "the form was not sent from a page of yours, or you have signed in again since"
+        raise CallRefused("form-foreign", message, hint="load the page again")
+
+
+def visiting(
+    request: Request,
+    office: Annotated[Office, Depends(office_of)],
+    identity: Annotated[Identity, Depends(signed_in)],
+    form: Annotated[Mapping[str, str], Depends(sent_form)],
+) -> Visit:
+    """The dependency of a page that is about no data set."""
+    require_own_form(request, office, form)
+    return Visit(request, office, identity, form)
+
+
+def visiting_to(act: Act) -> Callable[..., DataSetVisit]:
+    """The dependency of a page that does this with a data set."""
+
+    def visited(
+        visit: Annotated[Visit, Depends(visiting)],
+        call: AllowedCall = Depends(to(act, signed_in)),  # noqa: B008  (an annotation is read where ``act`` is not known)
+    ) -> DataSetVisit:
+        return DataSetVisit(visit.request, visit.office, visit.identity, visit.form, call)
+
+    return visited

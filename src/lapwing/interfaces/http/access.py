@@ -1,0 +1,163 @@
+"""Who calls and whether they may: what every route depends on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Annotated, TypeVar
+
+from fastapi import Depends, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from lapwing.data_set import DataSet
+from lapwing.errors import CallRefused
+from lapwing.interfaces.http.call_notes import CallNotes
+from lapwing.interfaces.http.configuration import ServerConfiguration
+from lapwing.interfaces.http.data_set_pool import Desk, ServedDataSet
+from lapwing.interfaces.http.identity.identities import GROUP_MARK, Identities
+from lapwing.interfaces.http.identity.provider_sign_in import ProviderSignIn
+from lapwing.interfaces.http.identity.rights import Act, Identity
+from lapwing.interfaces.http.identity.tokens import Tokens
+from lapwing.interfaces.http.new_data_sets import NewDataSets
+from lapwing.interfaces.http.operation.audit_log import AuditLog
+from lapwing.interfaces.http.operation.dependencies import Outside
+from lapwing.interfaces.http.operation.metrics import Metrics
+from lapwing.interfaces.http.operation.traces import Tracing
+from lapwing.interfaces.http.rates import Rates, sender
+from lapwing.ledger.limits import require_name
+
+KEY_PREFIX = "lw_"
+Result = TypeVar("Result")
+_bearer = HTTPBearer(auto_error=False, description="An API key of this server, or a token of its OpenID provider.")
+
+
+@dataclass(slots=True)
+class Office:
+    """What the routes of one worker share."""
+
+    configuration: ServerConfiguration
+    desk: Desk
+    new_data: NewDataSets
+    identities: Identities
+    tokens: Tokens | None
+    audit: AuditLog
+    rates: Rates
+    failures: Rates
+    metrics: Metrics
+    traces: Tracing
+    provider: ProviderSignIn | None = None
+    """Where people sign in to the console, beside API keys."""
+    outside: Outside = field(default_factory=Outside)
+
+    def close(self) -> None:
+        """Close everything, what runs first."""
+        self.desk.close()
+        self.identities.close()
+        self.audit.close()
+        self.traces.close()
+        self.metrics.close()
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedCall:
+    """A call that may be made: by whom, on what."""
+
+    identity: Identity
+    served: ServedDataSet
+    office: Office
+    notes: CallNotes
+
+    async def run(self, work: Callable[[DataSet], Result], *, name: Hashable = None) -> Result:
+        """What ``work`` gives, as of whoever calls."""
+        return await self.served.run(work, self.notes, name=name, person=self.identity.name)
+
+
+def office_of(request: Request) -> Office:
+    """What the routes share."""
+    office = request.app.state.office
+    assert isinstance(office, Office)
+    return office
+
+
+def identified(
+    request: Request,
+    office: Annotated[Office, Depends(office_of)],
+    given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+) -> Identity:
+    """Whoever calls; ``unauthenticated`` where that is not known.
+
+    A good credential passes whatever came from its address before: others may share it, and 256 bits are not guessed.
+    """
+    found = None if given is None else _identity(office, given.credentials)
+    if found is None:
+        if given is not None:
+            count_failure(office, address_of(request))
+        raise CallRefused("unauthenticated", "no valid API key or token was given", hint="send 'Authorization: Bearer <key>'")
+    return recognised(request, office, found)
+
+
+def recognised(request: Request, office: Office, identity: Identity) -> Identity:
+    """Somebody who is known by now: noted for the audit log, and slowed down where they call too often."""
+    request.state.who, request.state.credential = identity.name, identity.credential
+    wait = office.rates.seconds_to_wait(identity.name)
+    if wait:
+        raise too_many(wait)
+    connection = getattr(request.state, "connection", None)
+    if connection is not None:  # there is one where uvicorn serves
+        connection.is_known()
+    return identity
+
+
+def address_of(request: Request) -> str:
+    """Where a call comes from; as a proxy says, where it is one that is believed."""
+    return request.client.host if request.client is not None else ""
+
+
+def count_failure(office: Office, address: str) -> None:
+    """A wrong credential came from here: an address that showed too many is told to wait. One that shows none is not counted."""
+    wait = office.failures.seconds_to_wait(sender(address))
+    if wait:
+        raise too_many(wait)
+
+
+def too_many(seconds: float) -> CallRefused:
+    """Told to wait."""
+    return CallRefused("too-many-requests", f"too many requests; wait {math.ceil(seconds)} s", hint="wait, then go on more slowly")
+
+
+def _identity(office: Office, credential: str) -> Identity | None:
+    if credential.startswith(KEY_PREFIX):
+        return office.identities.of_key(credential)
+    holder = None if office.tokens is None else office.tokens.holder(credential)
+    if holder is None or holder.name.startswith(GROUP_MARK):
+        return None
+    require_name(holder.name)
+    assert office.tokens is not None
+    grants = office.identities.granted_to(holder.name, holder.groups)
+    return Identity(holder.name, grants, f"token of {office.tokens.issuer.url}")
+
+
+def to(act: Act, who: Callable[..., Identity] = identified) -> Callable[..., AllowedCall]:
+    """The dependency of a route that does this with a data set: whoever has no role on it is told that there is none.
+
+    ``who`` is the dependency that says who calls, by whatever they show.
+    """
+
+    def called(
+        data_set: str,
+        request: Request,
+        office: Annotated[Office, Depends(office_of)],
+        identity: Identity = Depends(who),  # noqa: B008  (an annotation is read where this function's own names are not known)
+    ) -> AllowedCall:
+        request.state.act, request.state.data_set = act.value, data_set
+        served = office.desk.of(data_set)
+        if served is None or not identity.may(Act.SEE, data_set):
+            raise CallRefused("not-found", "there is no such data set, or none that you may see")
+        request.state.seen_data_set = data_set
+        if not identity.may(act, data_set):
+            raise CallRefused("forbidden", f"none of your roles on this data set allows to {act.value}")
+        request.state.is_owner = identity.may(Act.PREPARE, data_set)
+        return AllowedCall(identity, served, office, request.state.notes)
+
+    return called

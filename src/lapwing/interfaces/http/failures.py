@@ -1,0 +1,61 @@
+"""What whoever called hears of an error, whatever it was, and what is logged of it."""
+
+from __future__ import annotations
+
+import logging
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from lapwing.errors import CallRefused, LapwingError, PreparationError
+from lapwing.interfaces.http.problems import shown
+
+_log = logging.getLogger("lapwing.server")
+
+
+def seen_of(request: Request, error: Exception) -> LapwingError:
+    """The error as whoever called may see it. What is not ours is logged by its type alone: its text may hold a value."""
+    own = _own(error)
+    if getattr(request.state, "too_large", False):
+        own = CallRefused("body-too-large", "the request is longer than this server reads")
+    if own is None:
+        route = getattr(request.scope.get("route"), "path", "unknown")  # not the path, which whoever calls makes up
+        _log.error("%s in %s", type(error).__name__, route)
+    is_owner = getattr(request.state, "is_owner", False)
+    seen = shown(error if own is None else own, to_owner=is_owner)
+    # Why a preparation was refused may depend on rows: the owner is told, and whoever reads counts, traces and the log is not.
+    request.state.code = shown(seen, to_owner=is_owner and not isinstance(seen, PreparationError)).code
+    return seen
+
+
+def _own(error: Exception) -> LapwingError | None:
+    """The error in our words, where it is known."""
+    match error:
+        case LapwingError():
+            return error
+        case RequestValidationError():
+            sent = [one for one in error.errors() if one["loc"][0] != "path"]
+            if not sent:
+                return _of_status(404)
+            first = sent[0]
+            where = ".".join(str(part) for part in first["loc"])
+            return CallRefused("body-invalid", f"{where}: {first['msg']}"[:500])
+        case HTTPException():
+            return _of_status(error.status_code)
+        case ClientDisconnect():
+            return CallRefused("body-invalid", "the body did not arrive")
+        case TimeoutError():
+            return CallRefused("busy", "this takes longer than the server waits", hint="ask again in a moment")
+        case _:
+            return None
+
+
+def _of_status(status: int) -> CallRefused:
+    """What the library that dispatches calls refuses by itself."""
+    if status == 404:
+        return CallRefused("not-found", "there is nothing at this address")
+    if status == 405:
+        return CallRefused("method-not-allowed", "this is not done at this address")
+    return CallRefused("body-invalid", "the body cannot be read")

@@ -1,0 +1,1 @@
+"""Identities of callers: API keys, tokens, sessions and the rights they carry."""

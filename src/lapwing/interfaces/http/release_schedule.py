@@ -1,0 +1,55 @@
+"""When answers leave: at moments that public facts decide, so that how long rows took to read tells nothing.
+
+An answer that read rows leaves a fixed time after it was asked for: the least of base, 2 base, 4 base, ... that its public work fits in. A
+run that takes longer waits for the next of these, and is counted: each such miss can tell something about rows, so an owner who sees many
+sets a longer time. What read no row (refusals before the charge, answers from the ledger, explanations) leaves at once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from lapwing.curator.cost_estimate import PublicWork
+
+ROWS_PER_SECOND = 4_000_000
+"""Rows of one measured value that an engine gets through in a second, rather less than it does."""
+CELLS_PER_SECOND = 40_000
+"""Cells that get noise, bars and a text in a second, rather less than it does."""
+UNIT_BYTES_PER_SECOND = 100_000_000
+"""Bytes of one unit's rows that an engine gets through, kept apart by keys and distinct values. Measured on the worst statements that are
+accepted (benchmarks/worst_statement.py): 5 ns each, on one core; twice that is allowed for."""
+UNIT_PARTS_PER_SECOND = 250_000_000
+"""Parts of expressions that are computed for one unit's rows: 1.9 ns each, measured likewise."""
+OVERHEAD_SECONDS = 0.1
+"""For planning, the ledger's two waits for the disk and the reply."""
+
+
+def expected_seconds(work: PublicWork) -> float:
+    """How long this much work takes at most, on a machine of little power that is not overloaded."""
+    of_one_unit = work.unit_bytes / UNIT_BYTES_PER_SECOND + work.unit_parts / UNIT_PARTS_PER_SECOND
+    return OVERHEAD_SECONDS + work.rows / ROWS_PER_SECOND + work.cells / CELLS_PER_SECOND + of_one_unit
+
+
+@dataclass(frozen=True, slots=True)
+class PublicMoments:
+    """The moments of one data set."""
+
+    base_seconds: float
+    public: bool = True
+    fixed: bool = False
+    """Every answer has the base time, whatever its work."""
+
+    def due_after(self, work: PublicWork) -> float:
+        """Seconds from asking to the moment that public facts decide."""
+        first = 0 if self.fixed else max(0, math.ceil(math.log2(expected_seconds(work) / self.base_seconds)))
+        return self.base_seconds * float(2**first)
+
+    def leaves_after(self, work: PublicWork, *, took: float) -> float:
+        """Seconds from asking to the moment at which what took so long may leave."""
+        if not self.public:
+            return took
+        due = self.due_after(work)
+        while took > due:
+            due *= 2
+        return due

@@ -1,0 +1,289 @@
+"""What analysts do: see what is declared, see the price, ask, look at what was answered."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query, Request
+from fastapi.responses import JSONResponse, Response
+
+from lapwing.answers.answer import Answer
+from lapwing.answers.display.budget import epsilon_of_cost
+from lapwing.asking.answer_bytes import budget_fields, cost_fields
+from lapwing.asking.replay_terms import asked_before
+from lapwing.curator.curator import Entry
+from lapwing.data_set import DataSet
+from lapwing.errors import CallRefused, LedgerError, Refused
+from lapwing.interfaces.http import formats
+from lapwing.interfaces.http.access import AllowedCall, Office, identified, office_of, to
+from lapwing.interfaces.http.identity.rights import Act, Identity
+from lapwing.interfaces.http.shapes import AskedBody, Number, ReceiptBody, Wish, replies
+from lapwing.owner.ledger_entries import entry_fields
+from lapwing.owner.policies import own_terms, request_share
+from lapwing.receipts import check, receipt_fields, receipt_value
+
+HISTORY_LOOKED_THROUGH = 10_000
+"""Newest entries among which somebody's own are looked for."""
+LOOK_AGAIN_SECONDS = 2
+router = APIRouter(prefix="/v1", tags=["asking"])
+ANSWERS: dict[int | str, dict[str, Any]] = {200: {"description": "the answer", "content": {name: {} for name in formats.FORMATS}}}
+LATER: dict[int | str, dict[str, Any]] = {202: {"description": "still being answered: send it again with the same Idempotency-Key"}}
+Key = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=100,
+        pattern=r"^[A-Za-z0-9._~:-]+$",
+        description="Names this request: sent again with the same name, it is charged once and gives the same answer.",
+    ),
+]
+
+
+@router.get("/me", responses=replies())
+def me(
+    identity: Annotated[Identity, Depends(identified)], office: Annotated[Office, Depends(office_of)], request: Request
+) -> dict[str, Any]:
+    """Who calls, and their roles."""
+    request.state.act = "me"
+    seen = [name for name in sorted(office.desk.served) if identity.may(Act.SEE, name)]
+    return {"name": identity.name, "data_sets": {name: [role.value for role in identity.roles(name)] for name in seen}}
+
+
+@router.get("/data-sets", responses=replies())
+async def data_sets(
+    identity: Annotated[Identity, Depends(identified)], office: Annotated[Office, Depends(office_of)], request: Request
+) -> dict[str, Any]:
+    """The data sets that whoever calls may see."""
+    request.state.act = "list"
+    return {"data_sets": [name for name in sorted(office.desk.served) if identity.may(Act.SEE, name)]}
+
+
+@router.get("/data-sets/{data_set}", responses=replies())
+async def described(call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[str, Any]:
+    """Its tables, whom it protects, its budget, and whether charges are signed."""
+
+    def work(opened: DataSet) -> dict[str, Any]:
+        declared = opened.curator.declaration.dataset
+        return {
+            "data_set": declared.id,
+            "description": declared.description,
+            "unit": declared.unit,
+            "tables": list(opened.tables),
+            "version": opened.curator.facts.version,
+            "receipts": opened.curator.place.keys is not None,
+            "budget": opened.budget.to_dict(),
+            "roles": [role.value for role in call.identity.roles(declared.id)],
+        }
+
+    return await call.run(work)
+
+
+@router.get("/data-sets/{data_set}/tables/{table}", responses=replies())
+async def table(table: str, call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[str, Any]:
+    """What is declared of a table's columns."""
+    answer = await call.run(lambda opened: opened.describe(table))
+    return {"table": table, "columns": answer.to_dict()}
+
+
+@router.post("/data-sets/{data_set}/explain", responses=replies())
+async def explain(question: AskedBody, call: Annotated[AllowedCall, Depends(to(Act.EXPLAIN))]) -> dict[str, Any]:
+    """What a statement would cost and how accurate it would be. Free; no row is read."""
+
+    def work(opened: DataSet) -> dict[str, Any]:
+        explained = opened.explain(
+            question.sql,
+            epsilon=question.epsilon,
+            confidence=question.confidence,
+            analyst=call.identity.name,
+            dialect=question.dialect,
+            scaled_groups=question.scaled_groups,
+            reuse=question.reuse,
+        )
+        lines = [list(line) for line in explained.lines]
+        return {"lines": lines, "cost": cost_fields(explained.cost), "values": explained.to_dict(), "text": str(explained)}
+
+    return await call.run(work)
+
+
+@router.post("/data-sets/{data_set}/ask", responses=replies(402, 406, 409, 423) | ANSWERS | LATER, response_class=Response)
+async def ask(
+    question: AskedBody, call: Annotated[AllowedCall, Depends(to(Act.ASK))], request: Request, idempotency_key: Key = None
+) -> Response:
+    """Answer a statement, and charge for it; what was answered before is free.
+
+    An answer that read rows leaves at a moment that public facts decide. One that takes longer than the server waits is answered 202: send
+    the same request again, with the same Idempotency-Key, to have it when it is there.
+    """
+    form = form_of(request)
+    key = secrets.token_hex(16) if idempotency_key is None else idempotency_key
+    answer = await asked(question, call, key)
+    if answer is None:
+        return later(key)
+    body = await asyncio.to_thread(formats.FORMATS[form], answer)
+    return Response(body, media_type=form, headers={"Idempotency-Key": key})
+
+
+@router.post("/data-sets/{data_set}/replay", responses=replies(402, 406, 409, 423) | ANSWERS, response_class=Response)
+async def replay(question: AskedBody, call: Annotated[AllowedCall, Depends(to(Act.ASK))], request: Request) -> Response:
+    """The answer to a statement that was answered before; ``not-answered-before`` where it would cost something."""
+    form = form_of(request)
+    answer = await replayed(question, call)
+    return Response(await asyncio.to_thread(formats.FORMATS[form], answer), media_type=form)
+
+
+async def asked(question: AskedBody, call: AllowedCall, key: str) -> Answer | None:
+    """The answer to a statement; None where it is not there yet: ask again, by the same name."""
+    try:
+        same = (call.identity.name, key, question.model_dump_json())
+        return await call.run(lambda opened: _answer(opened, question, call.identity.name, key), name=same)
+    except TimeoutError:
+        return None
+    except Refused as error:
+        if error.code != "request-in-progress":
+            raise
+        return None
+
+
+async def replayed(question: AskedBody, call: AllowedCall) -> Answer:
+    """The answer to a statement that was answered before."""
+
+    def work(opened: DataSet) -> Answer:
+        return opened.replay(
+            question.sql,
+            epsilon=question.epsilon,
+            confidence=question.confidence,
+            analyst=call.identity.name,
+            dialect=question.dialect,
+            scaled_groups=question.scaled_groups,
+        )
+
+    return await call.run(work)
+
+
+@router.get("/data-sets/{data_set}/budget", responses=replies())
+async def budget(call: Annotated[AllowedCall, Depends(to(Act.SEE))]) -> dict[str, Any]:
+    """What the data set has and has spent, and the share of whoever calls, where one is set."""
+
+    def work(opened: DataSet) -> dict[str, Any]:
+        view = opened.budget
+        return view.to_dict() | {"own": own_terms(opened.curator, call.identity.name), "exact": budget_fields(view)}
+
+    return await call.run(work)
+
+
+@router.get("/data-sets/{data_set}/history", responses=replies())
+async def history(
+    call: Annotated[AllowedCall, Depends(to(Act.OWN_HISTORY))], limit: Annotated[int, Query(ge=1, le=1_000)] = 100
+) -> dict[str, Any]:
+    """Newest entries of the ledger: all of them for owners and auditors, their own for analysts. ``epsilons`` are of each on its own."""
+
+    def fields(opened: DataSet) -> dict[str, Any]:
+        view, entries = opened.budget, _entries(opened, call, limit)
+        unit = view.to_dict()["loss_unit"]
+        return {
+            "entries": [entry_fields(entry, unit) for entry in entries],
+            "epsilons": [epsilon_of_cost(view.budget, entry.cost) for entry in entries],
+        }
+
+    return await call.run(fields)
+
+
+@router.get("/data-sets/{data_set}/history/{charge}", responses=replies())
+async def asked_with(charge: Number, call: Annotated[AllowedCall, Depends(to(Act.OWN_HISTORY))]) -> dict[str, Any]:
+    """The statement of a charge, and the epsilons it may have been asked for: one of them replays it, while it is stored."""
+
+    def work(opened: DataSet) -> dict[str, Any]:
+        found = asked_before(opened.curator, _entries(opened, call, HISTORY_LOOKED_THROUGH), charge)
+        if found is None:
+            raise CallRefused("not-found", "there is no such charge of a statement, or none that you may see")
+        return {"charge": charge, "sql": found.sql, "epsilons": list(found.epsilons)}
+
+    return await call.run(work)
+
+
+@router.get("/data-sets/{data_set}/receipts/{charge}", responses=replies())
+async def receipt(charge: Number, call: Annotated[AllowedCall, Depends(to(Act.OWN_HISTORY))]) -> dict[str, Any]:
+    """The signed receipt of a charge: of one's own, or of anybody's for owners and auditors."""
+
+    def work(opened: DataSet) -> dict[str, Any]:
+        try:
+            found = opened.curator.receipt_of_charge(charge)
+        except LedgerError as error:
+            if error.code != "receipt-missing":
+                raise
+            found = None
+        may_any = call.identity.may(Act.ANY_RECEIPT, call.served.data_set_id)
+        if found is None or (not may_any and found.statement.analyst != call.identity.name):
+            raise CallRefused("receipt-missing", "there is no such charge, or none that you may see, or charges are not signed here")
+        return {"receipt": receipt_fields(found)}
+
+    return await call.run(work)
+
+
+@router.post("/data-sets/{data_set}/receipts/check", responses=replies(409))
+async def check_receipt(sent: ReceiptBody, call: Annotated[AllowedCall, Depends(to(Act.OWN_HISTORY))]) -> dict[str, Any]:
+    """Whether a receipt was signed with a key of this data set; ``receipt-invalid`` where it was not, or was changed."""
+
+    def work(opened: DataSet) -> dict[str, Any]:
+        keys = opened.curator.place.keys
+        if keys is None:
+            raise CallRefused("receipt-missing", "charges of this data set are not signed")
+        try:
+            found = receipt_value(sent.receipt)
+            check(found, keys)
+        except LedgerError as error:
+            if error.code != "receipt-invalid":
+                raise
+            raise CallRefused("receipt-invalid", error.message, hint=error.hint) from error
+        return {
+            "genuine": True,
+            "of_this_data_set": found.statement.source_id == opened.curator.declaration.dataset.id,
+            "says": receipt_fields(found),
+        }
+
+    return await call.run(work)
+
+
+@router.post("/data-sets/{data_set}/requests", status_code=201, responses=replies(409))
+async def request_more(wish: Wish, call: Annotated[AllowedCall, Depends(to(Act.REQUEST))]) -> dict[str, Any]:
+    """Ask the owners for a larger share of the budget."""
+    name = call.identity.name
+    number = await call.run(lambda opened: request_share(opened.curator, name, wish.share, reason=wish.reason))
+    return {"proposal": number}
+
+
+def _entries(opened: DataSet, call: AllowedCall, limit: int) -> list[Entry]:
+    """The newest entries that whoever calls may see."""
+    if call.identity.may(Act.ALL_HISTORY, call.served.data_set_id):
+        return list(opened.history(limit=limit))
+    return [entry for entry in opened.history(limit=HISTORY_LOOKED_THROUGH) if entry.analyst == call.identity.name][:limit]
+
+
+def form_of(request: Request) -> str:
+    """The format that an answer is sent in; ``not-acceptable`` where there is none."""
+    form = formats.chosen(request.headers.get("accept"))
+    if form is None:
+        raise CallRefused("not-acceptable", f"answers are sent as {', '.join(formats.FORMATS)}")
+    return form
+
+
+def _answer(opened: DataSet, question: AskedBody, who: str, key: str) -> Answer:
+    return opened.ask(
+        question.sql,
+        epsilon=question.epsilon,
+        confidence=question.confidence,
+        analyst=who,
+        request_id=key,
+        dialect=question.dialect,
+        scaled_groups=question.scaled_groups,
+        reuse=question.reuse,
+    )
+
+
+def later(key: str) -> Response:
+    """Told to send the same request again."""
+    headers = {"Idempotency-Key": key, "Retry-After": str(LOOK_AGAIN_SECONDS)}
+    return JSONResponse({"state": "in progress", "idempotency_key": key}, status_code=202, headers=headers)

@@ -1,0 +1,13 @@
+"""The words that an editor of statements knows: it completes them, and marks them in the text."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from lapwing.asking.vocabulary import KEYWORDS, TYPES, function_names
+
+
+@cache
+def statement_words() -> dict[str, str]:
+    """By their kind, in lower case, with blanks between them."""
+    return {kind: " ".join(words).lower() for kind, words in (("keywords", KEYWORDS), ("types", TYPES), ("builtin", function_names()))}

@@ -1,0 +1,415 @@
+"""A data set on a server, asked in the same words as a local one: ``lapwing.connect("https://host:8765", token=...)``.
+
+``connect_async`` gives the same to be awaited. It sends over the same transport, in threads of its own: the standard library has no HTTP
+client for coroutines, and a dependency for one would be one more thing that holds the token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from lapwing.answers.answer import Answer
+from lapwing.answers.data_set_view import data_set_html
+from lapwing.answers.display.budget import BudgetView
+from lapwing.asking.answer_bytes import MEDIA_TYPE, budget_view, cost_value, unpacked
+from lapwing.asking.explanation import Explanation
+from lapwing.asking.options import Number
+from lapwing.curator.curator import Entry
+from lapwing.errors import LapwingError, LedgerError
+from lapwing.interfaces.python.remote_releases import ReleasesThere, RemoteRelease, RemoteReleasePlan, release_body
+from lapwing.interfaces.python.transport import CONNECT_SECONDS, Reply, Transport
+from lapwing.interfaces.python.waiting import Waiting, waited_for
+from lapwing.owner.ledger_entries import entry_value
+from lapwing.receipts import Receipt, check, receipt_value
+
+if TYPE_CHECKING:
+    from lapwing.releases.released import Release
+    from lapwing.releases.request import Wanted
+
+TOKEN_VARIABLE = "LAPWING_TOKEN"
+"""Where the token is looked for when none is given."""
+PAUSE_SECONDS_MAX = 10.0
+THREADS_MAX = 64
+"""Requests of an :class:`AsyncDataSet` that are on their way at once."""
+Result = TypeVar("Result")
+
+
+class RemoteDataSet:
+    """A data set on a server. Who asks is said by the token; with ``keys``, the receipt of every answer is checked here."""
+
+    def __init__(self, transport: Transport, data_set: str, *, keys: Path | None = None) -> None:
+        self._transport = transport
+        self._keys = keys
+        self.name = data_set
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<RemoteDataSet {self.name!r}>"
+
+    def _repr_html_(self) -> str:
+        return data_set_html(self.name, self.budget, self.describe())
+
+    def close(self) -> None:
+        """Nothing is kept open between requests."""
+
+    def ask(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        confidence: Number | None = None,
+        request_id: str | None = None,
+        dialect: str = "duckdb",
+        scaled_groups: bool | None = None,
+        reuse: str | None = None,
+        waiting: Waiting | None = None,
+    ) -> Answer:
+        """Answer a statement, as a local data set does. A connection that breaks costs nothing: the request has a name, and is sent again.
+
+        A long answer is waited for; a terminal or a notebook shows it, or ``waiting`` is told.
+        """
+        body = _question(sql, epsilon, confidence, dialect, scaled_groups, reuse)
+        key = secrets.token_hex(16) if request_id is None else request_id
+
+        def work() -> Answer:
+            while True:
+                answer = self._asked(body, key)
+                if isinstance(answer, Answer):
+                    return answer
+                time.sleep(answer)
+
+        return waited_for(work, waiting)
+
+    def replay(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        confidence: Number | None = None,
+        dialect: str = "duckdb",
+        scaled_groups: bool | None = None,
+    ) -> Answer:
+        """The answer to what was answered before; refused (``not-answered-before``) where it would cost something."""
+        body = _question(sql, epsilon, confidence, dialect, scaled_groups)
+        return self._read(self._send("POST", "replay", body=body, headers={"Accept": MEDIA_TYPE}))
+
+    def explain(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        confidence: Number | None = None,
+        dialect: str = "duckdb",
+        scaled_groups: bool | None = None,
+        reuse: str | None = None,
+    ) -> Explanation:
+        """What asking would cost, how it would be bounded and how accurate it would be. Free; touches no data."""
+        told = self._send("POST", "explain", body=_question(sql, epsilon, confidence, dialect, scaled_groups, reuse)).json()
+        lines = tuple((str(name), str(text)) for name, text in told["lines"])
+        return Explanation(lines, cost_value(told["cost"]), told["values"])
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables that statements may use: protected ones, then public ones."""
+        return tuple(self._send("GET").json()["tables"])
+
+    def describe(self, table: str | None = None) -> Answer:
+        """What is declared of a table's columns; without a table, which tables there are. Free."""
+        return self.ask("SHOW TABLES" if table is None else f"DESCRIBE {_quoted(table)}")
+
+    @property
+    def budget(self) -> BudgetView:
+        """What the data set has and has spent."""
+        return budget_view(self._send("GET", "budget").json()["exact"])
+
+    def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
+        """Newest entries of the ledger first: those of whoever asks, or all of them for owners and auditors."""
+        told = self._send("GET", "history", query=f"?limit={limit}").json()
+        try:
+            return tuple(entry_value(fields, "rho" if "rho" in fields else "epsilon") for fields in told["entries"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise LedgerError("server-reply", "the server's history cannot be read") from error
+
+    def receipt(self, charge: int) -> Receipt:
+        """The signed receipt of a charge; ``receipt-missing`` where there is none that whoever asks may see."""
+        receipt = receipt_value(json.dumps(self._send("GET", "receipts", str(charge)).json()["receipt"]))
+        if self._keys is not None:
+            check(receipt, self._keys)
+        return receipt
+
+    def request(self, share: float, *, reason: str = "") -> int:
+        """Ask the owners for this share of the whole budget, from 0 to 1; the number of the proposal."""
+        return int(self._send("POST", "requests", body={"share": share, "reason": reason}, again=False).json()["proposal"])
+
+    def release(
+        self,
+        *wanted: Wanted,
+        name: str,
+        table: str | None = None,
+        epsilon: Number | None = None,
+        rows_per_unit: int | None = None,
+        shares: Sequence[Number] = (),
+    ) -> RemoteReleasePlan:
+        """Plan a release of one table, as a local data set does; ``run()`` charges once, and what it gives answers without the server."""
+        price, divided = None if epsilon is None else _number(epsilon), [_number(share) for share in shares]
+        body = release_body(wanted, name=name, table=table, epsilon=price, rows_per_unit=rows_per_unit, shares=divided)
+        return self._releases.planned(body)
+
+    def releases(self) -> tuple[RemoteRelease, ...]:
+        """What was released of the newest version, newest first; of each name, the newest. Free."""
+        return self._releases.listed()
+
+    def release_named(self, name: str) -> Release:
+        """The newest release of this name, brought here. Free."""
+        return self._releases.named(name)
+
+    @property
+    def _releases(self) -> ReleasesThere:
+        return ReleasesThere(self._send, self._told, self._keys)
+
+    def _told(self, reply: Reply) -> Answer:
+        """An answer that is read off a release that was checked when it was bought, and has no receipt of its own."""
+        try:
+            return unpacked(reply.body)
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise LedgerError("server-reply", "the server's answer cannot be read") from error
+
+    def _asked(self, body: dict[str, Any], key: str) -> Answer | float:
+        """The answer, or after how many seconds to ask for it again under the same name."""
+        reply = self._send("POST", "ask", body=body, headers={"Idempotency-Key": key, "Accept": MEDIA_TYPE})
+        return self._read(reply) if reply.status != 202 else min(float(reply.headers.get("retry-after", "1")), PAUSE_SECONDS_MAX)
+
+    def _read(self, reply: Reply) -> Answer:
+        try:
+            answer = unpacked(reply.body)
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise LedgerError("server-reply", "the server's answer cannot be read; it is paid for: asking again is free") from error
+        if self._keys is not None:
+            answer.check_receipt(self._keys)
+        return answer
+
+    def _send(
+        self, method: str, *path: str, body: Any = None, headers: dict[str, str] | None = None, query: str = "", again: bool = True
+    ) -> Reply:
+        return self._transport.send(method, ("v1", "data-sets", self.name, *path), body=body, headers=headers, query=query, again=again)
+
+
+class AsyncDataSet:
+    """A data set on a server, to be awaited; up to ``THREADS_MAX`` requests are on their way at once.
+
+    Whoever cancels the waiting does not cancel the statement: it may have been charged, and its ``request_id`` gives its answer.
+    """
+
+    def __init__(self, data_set: RemoteDataSet) -> None:
+        self._data_set = data_set
+        self._threads = ThreadPoolExecutor(THREADS_MAX, thread_name_prefix="lapwing-async")
+        self.name = data_set.name
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<AsyncDataSet {self.name!r}>"
+
+    async def close(self) -> None:
+        """Give up the threads; what was sent is not waited for."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def ask(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        confidence: Number | None = None,
+        request_id: str | None = None,
+        dialect: str = "duckdb",
+        scaled_groups: bool | None = None,
+        reuse: str | None = None,
+        waiting: Waiting | None = None,
+    ) -> Answer:
+        """As :meth:`RemoteDataSet.ask`; ``waiting`` is told whenever the server says that it takes longer."""
+        body, key = (
+            _question(sql, epsilon, confidence, dialect, scaled_groups, reuse),
+            secrets.token_hex(16) if request_id is None else request_id,
+        )
+        start = time.monotonic()
+        while True:
+            answer = await self._run(lambda: self._data_set._asked(body, key))
+            if isinstance(answer, Answer):
+                return answer
+            if waiting is not None:
+                waiting(time.monotonic() - start)
+            await asyncio.sleep(answer)
+
+    async def replay(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        confidence: Number | None = None,
+        dialect: str = "duckdb",
+        scaled_groups: bool | None = None,
+    ) -> Answer:
+        """As :meth:`RemoteDataSet.replay`."""
+        ask = self._data_set.replay
+        return await self._run(lambda: ask(sql, epsilon=epsilon, confidence=confidence, dialect=dialect, scaled_groups=scaled_groups))
+
+    async def explain(
+        self,
+        sql: str,
+        *,
+        epsilon: Number | None = None,
+        confidence: Number | None = None,
+        dialect: str = "duckdb",
+        scaled_groups: bool | None = None,
+        reuse: str | None = None,
+    ) -> Explanation:
+        """As :meth:`RemoteDataSet.explain`."""
+        explain = self._data_set.explain
+        return await self._run(
+            lambda: explain(sql, epsilon=epsilon, confidence=confidence, dialect=dialect, scaled_groups=scaled_groups, reuse=reuse)
+        )
+
+    async def tables(self) -> tuple[str, ...]:
+        """Names of the tables that statements may use: protected ones, then public ones."""
+        return await self._run(lambda: self._data_set.tables)
+
+    async def describe(self, table: str | None = None) -> Answer:
+        """As :meth:`RemoteDataSet.describe`."""
+        return await self._run(lambda: self._data_set.describe(table))
+
+    async def budget(self) -> BudgetView:
+        """What the data set has and has spent."""
+        return await self._run(lambda: self._data_set.budget)
+
+    async def history(self, *, limit: int = 100) -> tuple[Entry, ...]:
+        """As :meth:`RemoteDataSet.history`."""
+        return await self._run(lambda: self._data_set.history(limit=limit))
+
+    async def receipt(self, charge: int) -> Receipt:
+        """As :meth:`RemoteDataSet.receipt`."""
+        return await self._run(lambda: self._data_set.receipt(charge))
+
+    async def request(self, share: float, *, reason: str = "") -> int:
+        """As :meth:`RemoteDataSet.request`."""
+        return await self._run(lambda: self._data_set.request(share, reason=reason))
+
+    async def release(
+        self,
+        *wanted: Wanted,
+        name: str,
+        table: str | None = None,
+        epsilon: Number | None = None,
+        rows_per_unit: int | None = None,
+        shares: Sequence[Number] = (),
+    ) -> AsyncReleasePlan:
+        """As :meth:`RemoteDataSet.release`."""
+        plan = self._data_set.release
+        terms: dict[str, Any] = {"table": table, "epsilon": epsilon, "rows_per_unit": rows_per_unit, "shares": shares}
+        return AsyncReleasePlan(await self._run(lambda: plan(*wanted, name=name, **terms)), self._run)
+
+    async def releases(self) -> tuple[RemoteRelease, ...]:
+        """As :meth:`RemoteDataSet.releases`."""
+        return await self._run(self._data_set.releases)
+
+    async def release_named(self, name: str) -> Release:
+        """As :meth:`RemoteDataSet.release_named`."""
+        return await self._run(lambda: self._data_set.release_named(name))
+
+    async def _run(self, work: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+class AsyncReleasePlan:
+    """A release on a server with its price, to be bought by awaiting."""
+
+    def __init__(self, planned: RemoteReleasePlan, run: Callable[[Callable[[], Release]], Awaitable[Release]]) -> None:
+        self._planned, self._run = planned, run
+        self.cost = planned.cost
+
+    def explain(self) -> str:
+        """What is measured, with how much noise, and what it costs."""
+        return self._planned.explain()
+
+    async def run(self, *, request_id: str | None = None) -> Release:
+        """As :meth:`RemoteReleasePlan.run`."""
+        return await self._run(lambda: self._planned.run(request_id=request_id))
+
+
+async def connect_async(
+    url: str,
+    *,
+    token: str | None = None,
+    data_set: str | None = None,
+    keys: str | Path | None = None,
+    seconds: float = CONNECT_SECONDS,
+    context: ssl.SSLContext | None = None,
+) -> AsyncDataSet:
+    """The same as :func:`connect`, to be awaited."""
+    opened = await asyncio.to_thread(lambda: connect(url, token=token, data_set=data_set, keys=keys, seconds=seconds, context=context))
+    return AsyncDataSet(opened)
+
+
+def connect(
+    url: str,
+    *,
+    token: str | None = None,
+    data_set: str | None = None,
+    keys: str | Path | None = None,
+    seconds: float = CONNECT_SECONDS,
+    context: ssl.SSLContext | None = None,
+) -> RemoteDataSet:
+    """A data set on a server. ``token`` is an API key or a token of the server's OpenID provider; without it, ``LAPWING_TOKEN`` is used.
+
+    ``data_set`` may be left out where there is one. ``keys`` is a directory with the owner's public keys: then an answer whose receipt is
+    missing or not signed with one of them is refused. ``context`` names certificates that the system does not know.
+    """
+    shown = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
+    if not shown:
+        raise LapwingError("token-missing", f"no token was given, and {TOKEN_VARIABLE} is not set")
+    transport = Transport(url, shown, seconds=seconds, context=context)
+    seen: list[str] = transport.send("GET", ("v1", "data-sets")).json()["data_sets"]
+    if data_set is None and len(seen) != 1:
+        raise LapwingError("data-set-missing", f"name one of the data sets: {', '.join(seen)}" if seen else "you may see no data set there")
+    if data_set is not None and data_set not in seen:
+        raise LapwingError("data-set-missing", "there is no such data set, or none that you may see")
+    return RemoteDataSet(transport, seen[0] if data_set is None else data_set, keys=None if keys is None else Path(keys))
+
+
+def _question(
+    sql: str, epsilon: Number | None, confidence: Number | None, dialect: str, scaled_groups: bool | None, reuse: str | None = None
+) -> dict[str, Any]:
+    body: dict[str, Any] = {"sql": sql, "dialect": dialect}
+    body |= {name: _number(value) for name, value in (("epsilon", epsilon), ("confidence", confidence)) if value is not None}
+    return body | {name: value for name, value in (("scaled_groups", scaled_groups), ("reuse", reuse)) if value is not None}
+
+
+def _number(value: Number) -> str | float:
+    """A number as it is sent: what is exact stays exact."""
+    return value if isinstance(value, float) else str(Fraction(value)) if isinstance(value, Fraction) else str(value)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+__all__ = ["AsyncDataSet", "RemoteDataSet", "connect", "connect_async"]

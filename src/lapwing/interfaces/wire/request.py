@@ -1,0 +1,191 @@
+"""Asking the curator for one session: who may, what it costs, and how its answer is told."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+from lapwing.answers.answer import Answer
+from lapwing.asking.result_columns import AskedColumns, asked_columns
+from lapwing.curator.cost_estimate import also_told_before_charges
+from lapwing.data_set import DataSet
+from lapwing.errors import CallRefused, LapwingError, Refused
+from lapwing.interfaces.http.access import Office, too_many
+from lapwing.interfaces.http.call_notes import CallNotes
+from lapwing.interfaces.http.data_set_pool import ServedDataSet
+from lapwing.interfaces.http.identity.rights import Act, Identity
+from lapwing.interfaces.http.problems import shown
+from lapwing.interfaces.wire.abandoned_requests import NOTHING_CHARGED, QuestionUnderWay
+from lapwing.interfaces.wire.settings import SessionSettings
+from lapwing.interfaces.wire.spending import SessionSpending
+
+DIALECT = "postgres"
+LOOK_AGAIN_SECONDS = 0.5
+LEFT_MAX = 10
+"""Questions that were broken off, of which a session is told what came."""
+_TERMS = re.compile(r"\bwith\s+privacy\b", re.IGNORECASE)
+
+
+class LoginEnded(Exception):
+    """The key that the session was opened with is not good any more."""
+
+
+@dataclass(slots=True)
+class Asking:
+    """What a session needs to ask."""
+
+    office: Office
+    served: ServedDataSet
+    key_id: str
+    name: str
+    settings: SessionSettings
+    spending: SessionSpending
+    charge: str = ""
+    """What is known of the charge of the statement that runs, for whoever breaks it off; empty where it asks nothing."""
+    _left: list[QuestionUnderWay] = field(default_factory=list)
+
+    def news(self) -> list[str]:
+        """What came of questions that were broken off, each once; of one that goes on, once before as well."""
+        news = [question.outcome() for question in self._left if question.finished.done() or not question.told]
+        self._left = [question for question in self._left if not question.finished.done()]
+        for question in self._left:
+            question.told = True
+        return news
+
+    async def columns(self, text: str) -> AskedColumns:
+        """The columns of an answer; free."""
+        await self.allowed(Act.SEE)
+        work = partial(_columns, text=text, analyst=self.name)
+        return await self.served.run(work, person=self.name)
+
+    async def answer(self, text: str) -> Answer:
+        """The answer, or why there is none: an error that may be shown. Each call has a line in the audit log."""
+        act = Act.EXPLAIN if text.lstrip()[:7].lower() == "explain" else Act.ASK
+        number, outcome, who = secrets.token_hex(8), "00000", ""
+
+        def caller() -> dict[str, str]:
+            said = {"who": self.name, "credential": who, "act": act.value, "data_set": self.served.data_set_id}
+            return {**said, "request": number}
+
+        notes = CallNotes(lambda: self.office.audit.begin(**caller()))
+        self.charge = NOTHING_CHARGED
+        try:
+            identity = await self.allowed(act)
+            who = identity.credential
+            wait = self.office.rates.seconds_to_wait(identity.name)
+            if wait:
+                raise too_many(wait)
+            answer = await self._asked(self._with_terms(text), number, notes)
+            self.charge = f"it was answered: {answer.summary()}; asking the same again is free"
+            return answer
+        except LapwingError as error:
+            outcome = error.code
+            raise
+        except BaseException as error:
+            outcome = type(error).__name__
+            raise
+        finally:
+            self.office.metrics.replied("WIRE", act.value, 200 if outcome == "00000" else 400, None if outcome == "00000" else outcome)
+            self.office.audit.write(**caller(), outcome=outcome, charges=notes.charges)
+
+    async def _asked(self, text: str, number: str, notes: CallNotes) -> Answer:
+        epsilon, confidence = self.settings.own("epsilon"), self.settings.own("confidence")
+        said = _names_terms(text)
+
+        def work(opened: DataSet) -> Answer:
+            with opened.curator.questions.one_by_one((text, epsilon, confidence)):  # tiles of a dashboard ask the same at once
+                return opened.ask(
+                    text,
+                    epsilon=None if said or not epsilon else epsilon,
+                    confidence=None if said or not confidence else confidence,
+                    analyst=self.name,
+                    request_id=f"wire:{number}",
+                    dialect=DIALECT,
+                )
+
+        until = time.monotonic() + self.settings.timeout_seconds
+        while True:
+            try:
+                return await self._awaited(self.spending.limited(work, notes), QuestionUnderWay(notes), until)
+            except Refused as error:
+                if error.code != "request-in-progress" or time.monotonic() > until:
+                    raise
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+    async def _awaited(self, work: Callable[[DataSet], Answer], question: QuestionUnderWay, until: float) -> Answer:
+        """What comes of the work, which is begun once: begun again it may be another plan, where answers of others came in between."""
+
+        def kept(opened: DataSet) -> Answer:
+            try:
+                with also_told_before_charges(question.before_charge):
+                    answer = work(opened)
+            except BaseException as error:
+                question.finished.set_exception(error)
+                raise
+            question.finished.set_result(answer)
+            return answer
+
+        try:
+            with suppress(TimeoutError):  # it goes on by itself
+                return await self.served.run(kept, question.notes, person=self.name)
+            waited = asyncio.wrap_future(question.finished)
+            waited.add_done_callback(_taken_note_of)
+            await asyncio.wait({waited}, timeout=max(until - time.monotonic(), 0.0))
+            if waited.done():
+                return waited.result()
+        except asyncio.CancelledError:
+            self._leave(question)
+            raise
+        raise CallRefused("wire-time-over", "the answer is not there yet", hint=self._leave(question))
+
+    def _leave(self, question: QuestionUnderWay) -> str:
+        question.leave()
+        self._left = [*self._left[1 - LEFT_MAX :], question]
+        self.charge = question.charge()
+        return self.charge
+
+    def _with_terms(self, text: str) -> str:
+        """The text with the accuracy that the session asks for, where the statement says nothing itself."""
+        error, confidence = self.settings.own("error"), self.settings.own("confidence")
+        if not error or _names_terms(text) or text.lstrip()[:4].lower() in ("show", "desc"):
+            return text
+        terms = [f"error = '{error}'" if error.endswith("%") else f"error = {error}"]
+        terms += [f"confidence = {confidence}"] if confidence else []
+        return f"{text} WITH PRIVACY ({', '.join(terms)})"
+
+    async def allowed(self, act: Act) -> Identity:
+        """Who it is; :class:`LoginEnded` where the key is not good any more, ``forbidden`` where they may not do this."""
+        identity = await asyncio.to_thread(self.office.identities.of_key_id, self.key_id)
+        if identity is None or not identity.may(Act.SEE, self.served.data_set_id):
+            raise LoginEnded
+        if not identity.may(act, self.served.data_set_id):
+            raise CallRefused("forbidden", f"none of your roles on this data set allows to {act.value}")
+        return identity
+
+
+def _columns(opened: DataSet, *, text: str, analyst: str) -> AskedColumns:
+    return asked_columns(opened.curator, text, dialect=DIALECT, analyst=analyst)
+
+
+def _taken_note_of(waited: asyncio.Future[Answer]) -> None:
+    """An error that nobody waits for any more is not written to a log."""
+    if not waited.cancelled():
+        waited.exception()
+
+
+def _names_terms(text: str) -> bool:
+    """Whether a statement may say itself what it costs."""
+    return _TERMS.search(text) is not None
+
+
+def as_shown(error: Exception) -> LapwingError:
+    """Any error as an analyst may see it."""
+    if isinstance(error, TimeoutError):
+        return CallRefused("busy", "this takes longer than the server waits", hint="ask again in a moment")
+    return shown(error, to_owner=False)

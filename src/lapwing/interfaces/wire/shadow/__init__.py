@@ -1,0 +1,1 @@
+"""The shadow database: declared tables without rows, which answers statements about the catalogue."""

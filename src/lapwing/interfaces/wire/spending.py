@@ -1,0 +1,103 @@
+"""How much of the budget the wire may spend by itself: a share for each session and each day, against tools that explore on their own.
+
+What a charge costs is taken from both shares before it is made, so that questions that run at the same time cannot pass them together.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from lapwing.answers.answer import Answer
+from lapwing.curator.cost_estimate import Hold, PublicWork, also_told_before_charges
+from lapwing.data_set import DataSet
+from lapwing.errors import BudgetRefused
+from lapwing.interfaces.http.call_notes import CallNotes
+
+_ROUNDING = 1e-9
+
+
+@dataclass(slots=True)
+class DailySpending:
+    """What each person spent on the wire today, as a share of a data set's budget, in one worker."""
+
+    most: float
+    _day: str = ""
+    _spent: dict[tuple[str, str], float] = field(default_factory=dict)
+    _gate: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self, who: str, data_set: str, share: float) -> bool:
+        """Whether there is so much left today; it is taken then."""
+        with self._gate:
+            today = datetime.now(UTC).date().isoformat()
+            if today != self._day:
+                self._day, self._spent = today, {}
+            spent = self._spent.get((who, data_set), 0.0) + share
+            if spent > self.most + _ROUNDING:
+                return False
+            self._spent[who, data_set] = spent
+            return True
+
+    def give_back(self, who: str, data_set: str, share: float) -> None:
+        """It was not used."""
+        with self._gate:
+            self._spent[who, data_set] = max(self._spent.get((who, data_set), 0.0) - share, 0.0)
+
+
+@dataclass(slots=True)
+class SessionSpending:
+    """What one session spent, and what it may."""
+
+    who: str
+    data_set: str
+    most: float
+    daily: DailySpending
+    so_far: float = 0.0
+    _gate: threading.Lock = field(default_factory=threading.Lock)
+
+    def limited(self, work: Callable[[DataSet], Answer], notes: CallNotes) -> Callable[[DataSet], Answer]:
+        """The same work, which is charged for nothing that the shares do not hold; what is free stays free. ``notes`` knows its charges."""
+
+        def watched(data_set: DataSet) -> Answer:
+            total = data_set.curator.ledger.balance().budget.loss_total
+            taken: list[tuple[float, int]] = []
+
+            def take(charge: PublicWork) -> Hold:
+                share = charge.loss / total if total else 1.0
+                self._take(share)
+                taken.append((share, len(notes.charges)))
+                return _at_once
+
+            try:
+                with also_told_before_charges(take):
+                    return work(data_set)
+            finally:
+                for share, charges_before in taken:
+                    if len(notes.charges) <= charges_before:  # it was never charged
+                        self._give_back(share)
+
+        return watched
+
+    def _take(self, share: float) -> None:
+        with self._gate:
+            if self.so_far + share > self.most + _ROUNDING:
+                hint = "connect again, or have [wire] session_share raised; answers that were paid for stay free"
+                raise BudgetRefused(
+                    "wire-limit", f"this session would spend more than its share of the budget ({self.most:.0%})", hint=hint
+                )
+            if not self.daily.take(self.who, self.data_set, share):
+                hint = "go on tomorrow, or have [wire] day_share raised; answers that were paid for stay free"
+                message = f"this would be more than the share of the budget for a day on the wire ({self.daily.most:.0%})"
+                raise BudgetRefused("wire-limit", message, hint=hint)
+            self.so_far += share
+
+    def _give_back(self, share: float) -> None:
+        with self._gate:
+            self.so_far -= share
+            self.daily.give_back(self.who, self.data_set, share)
+
+
+def _at_once() -> None:
+    pass

@@ -1,0 +1,198 @@
+"""Caps of a query's vectors from the norms that were bought: one for each vector, in its own units, by the narrowest predicted interval.
+
+An average is a sum over a count, each with its own cap; only where values are all of a size is the sum of distances from the middle of
+their range better, which is then scaled down together with the count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from lapwing.contribution.bounding import NEGLIGIBLE, BoundingKind, Choice
+from lapwing.contribution.clipping_bound import best_cap, predicted, predicted_at_edges
+from lapwing.contribution.histograms import ROWS_WORTH_MEASURING, NormCut, are_measurable, norms_measure, norms_of
+from lapwing.contribution.model import NormFit
+from lapwing.kernel.accounting import Account
+from lapwing.kernel.expressions import Expression
+from lapwing.kernel.ir import GridSum, Measure, Project, Relation, RowCount, Scan, UnitCount, UnitNorms
+from lapwing.kernel.row_ranges import row_range
+from lapwing.kernel.stability import Shape
+from lapwing.planning.measures import Averaged, Counted, Measured, Recipe, Summed
+
+GROUPS_GUESSED = 10
+"""Groups that most of what is shown falls into, where they are discovered: the largest are shown."""
+ROWS_ROOM = 2.0
+"""Rows that were counted by bought statistics are not more than this many times as many."""
+RATIO_LOSS = 0.1
+"""How much what is cut off matters to an average, of whose sum and count the same share is missing."""
+SPARSE_LOSS = 0.5
+"""The same where most units add nothing to it."""
+NEED_LEAST = 0.05
+"""No vector gets less than this share of what the neediest one gets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """What a query measures, with the cap of each vector that has one."""
+
+    needed: Measured
+    cuts: Mapping[str, NormCut]
+    followers: Mapping[str, str]
+    """Sums that are scaled down like a count, and have no cap of their own."""
+    alike: Mapping[str, str]
+    """Sums and counts of averages, each scaled down like the other too."""
+    rows_upper: float | None
+    """More rows than there are, as far as bought statistics say."""
+    whole_rows: bool
+    """All caps are limits on rows before any filter, which a rank serves as well."""
+
+    def choice(self) -> Choice:
+        """The cap of the first vector, as the explanation of a plan says it."""
+        first = next(iter(self.cuts.values())).choice
+        return Choice(BoundingKind.RANKED if self.whole_rows else BoundingKind.CLIPPED, first.cap, first.bias, first.noise)
+
+    def needs(self) -> dict[str, float]:
+        """How much noise matters to each vector: its cap over its total."""
+        return {name: cut.choice.cap / max(cut.fit.total(), 1.0) for name, cut in self.cuts.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query before its bounds are chosen."""
+
+    source: Relation
+    keys: tuple[tuple[str, Expression], ...]
+    shape: Shape
+    needed: Measured
+    cells: int | None
+    account: Account
+    rows_allowed: int = 1
+    """Most rows of a unit in one table."""
+    rows_known: float | None = None
+    """All rows of the source before it is filtered, as far as bought statistics say."""
+    one_in: int = 1
+    """Norms are measured on a sample: on one unit in so many."""
+
+    def norms(self, measure: Measure) -> UnitNorms:
+        """The norms that a measure of this query has."""
+        return norms_of(self.source, self.keys, measure, self.shape, one_in=self.one_in)
+
+    def measured(self) -> dict[str, Measure]:
+        """The vectors whose norms matter: a count of units in one group has none."""
+        return {name: item for name, item in self.needed.measures.items() if self.cells != 1 or not isinstance(item, UnitCount)}
+
+
+def wanted_norms(asked: Asked, *, unit_noise: float) -> tuple[UnitNorms, ...]:
+    """The norms to buy before this query is planned; none where nothing would be cut off, or nothing can be said by norms."""
+    if asked.shape.rows_per_unit < ROWS_WORTH_MEASURING or unit_noise * asked.shape.rows_per_unit < NEGLIGIBLE:
+        return ()
+    if asked.account is Account.PURE and asked.cells != 1:
+        return ()
+    plain = not asked.needed.quantiles and all(isinstance(recipe, Counted | Summed | Averaged) for recipe in asked.needed.recipes)
+    measures = asked.measured()
+    if not plain or not are_measurable(asked.keys, list(measures.values()), asked.shape):
+        return ()
+    return tuple(dict.fromkeys(asked.norms(measure) for measure in measures.values()))
+
+
+def bounded(asked: Asked, fits: Mapping[UnitNorms, NormFit], noise_of: Callable[[str], float]) -> Bounded | None:
+    """Caps for every vector from bought norms, or None where some were not bought. ``noise_of`` is a vector's noise when a unit adds 1."""
+    measures = asked.measured()
+    if not measures or any(asked.norms(measure) not in fits for measure in measures.values()):
+        return None
+    if asked.shape.rows_per_unit < ROWS_WORTH_MEASURING or (asked.account is Account.PURE and asked.cells != 1):
+        return None
+    cuts = {name: _cut(asked, measure, fits, noise_of(name)) for name, measure in measures.items()}
+    needed, cuts, followers, alike = _averages(asked, cuts)
+    cuts |= {name: _of_average(cuts[name], noise_of(name)) for name in (*alike, *followers.values()) if not _is_shown(name, needed.recipes)}
+    whole_rows = asked.cells == 1 and _is_whole(asked.source) and all(item == RowCount() for item in measures.values())
+    if whole_rows:
+        cuts = {name: _at_whole_rows(cut, noise_of(name)) for name, cut in cuts.items()}
+    return Bounded(needed, cuts, followers, alike, asked.rows_known and ROWS_ROOM * asked.rows_known, whole_rows)
+
+
+def _cut(asked: Asked, measure: Measure, fits: Mapping[UnitNorms, NormFit], unit_noise: float) -> NormCut:
+    fit, cells = fits[asked.norms(measure)], asked.cells or GROUPS_GUESSED
+    row, unit, _ = row_range(norms_measure(measure), asked.shape.columns)
+    of_units, grain = isinstance(measure, UnitCount), None if isinstance(measure, GridSum) else 1.0
+    total = float(fit.norms() ** 2 @ fit.expected) if of_units else None
+    choice = best_cap(fit, unit_noise=unit_noise, cells=cells, total_l1=total, grain=grain)
+    of_all = asked.rows_allowed / asked.rows_known if asked.rows_known else None
+    return NormCut(fit, choice, cells, unit, not row.non_negative, of_units, grain, of_all, asked.one_in)
+
+
+def _at_whole_rows(cut: NormCut, unit_noise: float) -> NormCut:
+    cap = float(max(1, round(cut.choice.cap)))
+    return replace(cut, choice=predicted(cut.fit, cap, unit_noise=unit_noise, cells=cut.cells, total_l1=None))
+
+
+def _is_whole(source: Relation) -> bool:
+    return isinstance(source, Scan) or (isinstance(source, Project) and _is_whole(source.source))
+
+
+def _averages(asked: Asked, cuts: dict[str, NormCut]) -> tuple[Measured, dict[str, NormCut], dict[str, str], dict[str, str]]:
+    """Averages of sums with caps of their own, unless the centred sum scaled like its count has less noise."""
+    measures, recipes, followers = dict(asked.needed.measures), list(asked.needed.recipes), dict[str, str]()
+    alike: dict[str, str] = {}
+    for index, recipe in enumerate(recipes):
+        if not isinstance(recipe, Averaged):
+            continue
+        centred = measures[recipe.total]
+        assert isinstance(centred, GridSum)
+        row, _, _ = row_range(centred, asked.shape.columns)
+        if recipe.offset and cuts[recipe.count].choice.cap * row.magnitude < cuts[recipe.total].choice.cap:
+            followers[recipe.total] = recipe.count
+            continue
+        # A sum or count that is shown itself has a cap of its own; the average then has its own pair, cut alike and far lower.
+        shown = {measure: name for name, measure in measures.items() if _is_shown(name, recipes)}
+        pair = {f"{recipe.total}_mean": replace(centred, offset=0), f"{recipe.total}_rows": measures[recipe.count]}
+        if not shown.keys() & set(pair.values()) and recipe.count not in alike:
+            pair = dict(zip((recipe.total, recipe.count), pair.values(), strict=True))
+        (total, count), before = pair, (recipe.total, recipe.count)
+        measures |= pair
+        cuts |= {name: cuts[old] for name, old in zip(pair, before, strict=True)}
+        recipes[index] = replace(recipe, total=total, count=count, offset=0)
+        alike |= {total: count, count: total}
+    used = {name for recipe in recipes for name in vectors_of(recipe)}
+    needed = replace(asked.needed, measures={name: item for name, item in measures.items() if name in used}, recipes=tuple(recipes))
+    return needed, {name: cut for name, cut in cuts.items() if name in used and name not in followers}, followers, alike
+
+
+def _of_average(cut: NormCut, unit_noise: float) -> NormCut:
+    """With a cap for a part of an average: what is cut off both alike matters less to it than to a total.
+
+    Less so where most units add nothing: the others have about one row that does, and what is cut off is large values, not many rows.
+    """
+    if cut.fit.sparse and not cut.fit.seen:
+        return cut
+    fit, cells, grain = cut.fit, cut.cells, cut.grain
+    choices = predicted_at_edges(fit, unit_noise=unit_noise, cells=cells, total_l1=None, grain=grain)
+    matters = SPARSE_LOSS if fit.sparse else RATIO_LOSS
+    return replace(cut, choice=min(choices, key=lambda choice: math.hypot(choice.noise, matters * choice.bias)))
+
+
+def _is_shown(name: str, recipes: Sequence[Recipe]) -> bool:
+    """Whether a vector is an answer by itself, so that nothing else may cut it."""
+    return any(isinstance(recipe, Counted | Summed) and recipe.vector == name for recipe in recipes)
+
+
+def vectors_of(recipe: Recipe) -> tuple[str, ...]:
+    """The vectors that a plain recipe is made of."""
+    match recipe:
+        case Averaged(total, count):
+            return (total, count)
+        case Counted(vector=vector) | Summed(vector=vector):
+            return (vector,)
+        case _:
+            return ()
+
+
+def shares_by_need(needs: Mapping[tuple[int, str], float], loss: Fraction, account: Account) -> dict[tuple[int, str], Fraction]:
+    """The loss of each vector so that the squared relative errors add up to the least."""
+    power = 1.0 if account is Account.APPROXIMATE else 2 / 3
+    most = max(needs.values())
+    weights = {name: max(round(1000 * (need / most) ** power), round(1000 * NEED_LEAST)) for name, need in needs.items()}
+    return {name: loss * Fraction(weight, sum(weights.values())) for name, weight in weights.items()}

@@ -1,0 +1,1 @@
+"""Marginals: axes, workload, noise allocation and the consistent estimate from noisy tables."""

@@ -1,0 +1,1 @@
+"""Free answers from releases: coverage, values and error bars."""

@@ -1,0 +1,1 @@
+"""Synthetic tables from released marginals."""

@@ -1,0 +1,1 @@
+"""Trees of ranges over one ordered column."""
